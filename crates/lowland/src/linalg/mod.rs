@@ -1,0 +1,3 @@
+//! Linear algebra: dense products, and what sparse symmetric problems need.
+
+pub mod dense;

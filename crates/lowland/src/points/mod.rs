@@ -1,0 +1,13 @@
+//! The nouns everything else is written in: data, points, metrics, errors, seeds.
+
+mod data;
+mod embedding;
+mod error;
+mod metric;
+mod seed;
+
+pub use data::{Data, Dense, Sparse};
+pub use embedding::{Embedding, Points};
+pub use error::{Error, Result, bytes};
+pub use metric::Metric;
+pub use seed::Seed;
