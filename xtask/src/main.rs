@@ -1,1 +1,68 @@
-fn main() {}
+//! `cargo xtask test`: everything CI runs, with one command.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Project tasks")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Formatting, lints, all tests, documentation: what CI runs
+    Test,
+    /// Formatting and lints only
+    Check,
+    /// A benchmark of bench/, such as `cargo xtask bench neighbors`; results go to bench/results
+    Bench {
+        /// The folder under bench/
+        name: String,
+        /// Passed on
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> Result<()> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    std::env::set_current_dir(root).context("the workspace's folder")?;
+    match Cli::parse().task {
+        Task::Check => check(),
+        Task::Test => {
+            check()?;
+            cargo(&["test", "--workspace", "--quiet"], &[])?;
+            cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+        }
+        Task::Bench { name, arguments } => {
+            let mut command = Command::new("bash");
+            command.arg(format!("bench/{name}/run.sh")).args(arguments);
+            run(command, &format!("bench/{name}/run.sh"))
+        }
+    }
+}
+
+fn check() -> Result<()> {
+    cargo(&["fmt", "--all", "--", "--check"], &[])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])
+}
+
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).envs(environment.iter().copied());
+    run(command, &format!("cargo {}", arguments.join(" ")))
+}
+
+fn run(mut command: Command, what: &str) -> Result<()> {
+    println!("== {what}");
+    let started = Instant::now();
+    let status = command.status().with_context(|| format!("cannot start {what}"))?;
+    ensure!(status.success(), "{what}: {status}");
+    println!("== {what}: {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}

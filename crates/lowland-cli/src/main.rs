@@ -1,1 +1,46 @@
-fn main() {}
+//! `lowland`: maps of high-dimensional data from the shell. Data go to stdout, words to stderr.
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod observer;
+mod report;
+mod usage;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+use args::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    reset_sigpipe();
+    let matches = args::command().get_matches();
+    let outcome = Cli::from_arg_matches(&matches).map_err(Failure::usage).and_then(|cli| match cli.command {
+        Command::Embed(embed) => {
+            let (_, matches) = matches.subcommand().expect("embed was given");
+            commands::embed(&embed, matches)
+        }
+        Command::Transform(transform) => commands::transform(&transform),
+        Command::Quality(quality) => commands::quality(&quality),
+        Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
+        Command::Data(data) => commands::data(&data.action),
+        Command::Methods { name } => commands::methods(name.as_deref()),
+        Command::Completions { shell } => commands::completions(shell),
+    });
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// A reader that closes the pipe early (`| head`) ends us quietly, as it does other commands.
+fn reset_sigpipe() {
+    #[cfg(unix)]
+    // SAFETY: setting a signal's disposition to its default, before any thread is started.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}

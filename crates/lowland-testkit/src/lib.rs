@@ -1,1 +1,43 @@
-//! x
+//! The suite every lowland method passes.
+//!
+//! [`method_suite!`] makes one test for each demand; the functions behind it are here, each named for what it demands.
+
+mod demands;
+pub mod fixtures;
+
+pub use demands::*;
+
+/// One module of tests for a method with the given parameters:
+/// `method_suite!(pca_randomized, "pca", [("solver", "randomized")]);`
+#[macro_export]
+macro_rules! method_suite {
+    ($module:ident, $method:literal, [$($value:expr),* $(,)?]) => {
+        mod $module {
+            const VALUES: &[(&str, &str)] = &[$($value),*];
+            $crate::method_suite!(@tests $method:
+                one_two_or_three_points_make_a_finite_map,
+                duplicates_are_kept_and_do_no_harm,
+                a_nan_is_refused_by_row_and_column,
+                a_disconnected_graph_still_makes_one_finite_map,
+                the_same_bytes_come_out_for_any_number_of_threads,
+                a_stop_at_step_three_keeps_the_map,
+                a_stop_before_there_is_a_map_is_said,
+                a_resumed_run_gives_the_same_bytes,
+                a_checkpoint_of_other_data_is_refused,
+                a_saved_model_transforms_with_the_same_bytes,
+                a_damaged_model_is_an_error,
+                training_rows_land_near_themselves,
+                a_rows_image_does_not_depend_on_its_batch,
+                extreme_scales_give_the_same_map,
+                sparse_rows_map_as_the_same_dense_rows,
+                too_little_memory_is_refused_in_time,
+            );
+        }
+    };
+    (@tests $method:literal: $($demand:ident),* $(,)?) => {
+        $(#[test]
+        fn $demand() {
+            $crate::$demand($method, VALUES);
+        })*
+    };
+}

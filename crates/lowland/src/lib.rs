@@ -12,6 +12,7 @@ pub mod graph;
 pub mod linalg;
 pub mod methods;
 pub mod neighbors;
+pub mod params;
 pub mod points;
 pub mod prepare;
 pub mod quality;

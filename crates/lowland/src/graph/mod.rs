@@ -1,1 +1,15 @@
-//! Graph tools.
+//! Graphs of points: pattern and weights as a [`Csr`](crate::linalg::Csr), components, trees, reach, spectral coordinates.
+
+mod components;
+mod coordinates;
+mod join;
+mod reach;
+mod tree;
+mod weights;
+
+pub use components::Components;
+pub use coordinates::SpectralCoordinates;
+pub use join::{join_by, join_components};
+pub use reach::mutual_reach;
+pub use tree::{Edge, edges_of, minimum_spanning_forest, with_edges};
+pub use weights::{Symmetrize, heat_kernel, lengths, symmetrize};

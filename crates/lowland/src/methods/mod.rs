@@ -1,1 +1,168 @@
-//! Methods.
+//! The methods: recipes made of the parts below them.
+//!
+//! A method is a parameter struct that implements [`Recipe`] and one line in [`METHODS`]; the command line, Python and the
+//! model file follow from that.
+
+mod fitted;
+mod linear;
+mod neighbor_stage;
+mod spectral;
+
+use crate::archive::Archive;
+use crate::neighbors::NeighborGraph;
+use crate::params::{ParamSpec, Params};
+use crate::points::{Data, Embedding, Error, Result, Shape};
+use crate::run::{Context, Outcome, Progress, Stage};
+
+pub use fitted::{Fitted, Job};
+pub use linear::{LinearSolver, Pca, Svd};
+pub use spectral::{Affinity, Spectral};
+
+/// What a method is given.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The prepared data.
+    pub data: &'a Data,
+    /// Its neighbours, when they were computed before.
+    pub graph: Option<&'a NeighborGraph>,
+}
+
+/// What a method gives back.
+pub struct Fit<M> {
+    /// The map.
+    pub embedding: Embedding,
+    /// What new rows are placed with.
+    pub model: M,
+    /// How the iterations went.
+    pub outcome: Outcome,
+    /// The neighbour graph that was used, for whoever can use it again.
+    pub graph: Option<NeighborGraph>,
+}
+
+/// What new rows are placed with.
+pub trait Model: Send + Sync {
+    /// The images of new rows; each depends on its row alone.
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding>;
+    /// Writes the model.
+    fn save(&self, archive: &mut Archive);
+}
+
+/// A method, as its author writes it.
+pub trait Recipe: Params + Send + Sync + 'static {
+    /// The name on the command line.
+    const NAME: &'static str;
+    /// What it does, in one line.
+    const SUMMARY: &'static str;
+    /// When to use it, in one or two sentences.
+    const ADVICE: &'static str;
+    /// What it leaves for `transform`.
+    type Model: Model + 'static;
+
+    /// Refuses parameters that make no sense whatever the data.
+    fn check(&self) -> Result<()>;
+    /// The stages of a fit, with their expected shares of the time.
+    fn stages(&self, shape: Shape) -> Vec<Stage>;
+    /// Bytes a fit needs beyond the data.
+    fn memory(&self, shape: Shape) -> u64;
+    /// Fits.
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Self::Model>>;
+    /// Reads a saved model; `dim` is the number of columns it was fitted on.
+    fn load(&self, archive: &Archive, dim: usize) -> Result<Self::Model>;
+}
+
+/// A method with its parameters, ready to fit; any [`Recipe`] is one.
+pub trait Method: Send + Sync {
+    /// The name on the command line.
+    fn name(&self) -> &'static str;
+    /// Name and value of every parameter.
+    fn values(&self) -> Vec<(&'static str, String)>;
+    /// The stages of a fit, with their expected shares of the time.
+    fn stages(&self, shape: Shape) -> Vec<Stage>;
+    /// Bytes a fit needs beyond the data.
+    fn memory(&self, shape: Shape) -> u64;
+    /// Fits.
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Box<dyn Model>>>;
+    /// Reads a saved model.
+    fn load(&self, archive: &Archive, dim: usize) -> Result<Box<dyn Model>>;
+}
+
+impl<R: Recipe> Method for R {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
+    fn values(&self) -> Vec<(&'static str, String)> {
+        Params::values(self)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        Recipe::stages(self, shape)
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        Recipe::memory(self, shape)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Box<dyn Model>>> {
+        let Fit { embedding, model, outcome, graph } = Recipe::fit(self, input, context)?;
+        Ok(Fit { embedding, model: Box::new(model), outcome, graph })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<Box<dyn Model>> {
+        Ok(Box::new(Recipe::load(self, archive, dim)?))
+    }
+}
+
+/// A method in the list.
+pub struct MethodInfo {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// When to use it.
+    pub advice: &'static str,
+    specs: fn() -> Vec<ParamSpec>,
+    build: Build,
+}
+
+type Build = fn(&[(&str, &str)]) -> Result<Box<dyn Method>>;
+
+/// Every method there is.
+pub const METHODS: &[MethodInfo] = &[info::<Spectral>(), info::<Pca>(), info::<Svd>()];
+
+/// The method used when none is named.
+pub const DEFAULT_METHOD: &str = Spectral::NAME;
+
+const fn info<R: Recipe>() -> MethodInfo {
+    MethodInfo { name: R::NAME, summary: R::SUMMARY, advice: R::ADVICE, specs: R::specs, build: build::<R> }
+}
+
+fn build<R: Recipe>(values: &[(&str, &str)]) -> Result<Box<dyn Method>> {
+    let mut recipe = R::default();
+    for (name, text) in values {
+        recipe.set(name, text)?;
+    }
+    recipe.check()?;
+    Ok(Box::new(recipe))
+}
+
+impl MethodInfo {
+    /// The method of that name.
+    pub fn find(name: &str) -> Result<&'static MethodInfo> {
+        METHODS.iter().find(|info| info.name == name).ok_or_else(|| Error::Parameter {
+            name: "method",
+            value: name.into(),
+            allowed: format!("one of {}", METHODS.iter().map(|info| info.name).collect::<Vec<_>>().join(", ")),
+        })
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> Vec<ParamSpec> {
+        (self.specs)()
+    }
+
+    /// The method with these parameters, the others at their defaults.
+    pub fn build(&self, values: &[(&str, &str)]) -> Result<Box<dyn Method>> {
+        (self.build)(values)
+    }
+}

@@ -1,5 +1,6 @@
 //! The neighbour graph: computed once, accepted by every method.
 
+use crate::archive::Archive;
 use crate::points::{Error, Metric, Result};
 
 /// For each row, its neighbours from near to far, never the row itself. Ties are ordered by index.
@@ -56,7 +57,7 @@ impl NeighborGraph {
 
     /// A graph with `k` neighbours in every row, from rows laid end to end.
     pub fn uniform(k: usize, indices: Vec<u32>, distances: Vec<f32>, targets: usize, metric: Metric) -> Result<Self> {
-        let rows = if k == 0 { 0 } else { indices.len() / k };
+        let rows = indices.len().checked_div(k).unwrap_or(0);
         if rows * k != indices.len() {
             return Err(Error::Shape { what: "neighbours", expected: rows * k, found: indices.len() });
         }
@@ -116,6 +117,26 @@ impl NeighborGraph {
             indptr.push(indices.len());
         }
         Self { indptr, indices, distances, targets: self.targets, metric: self.metric }
+    }
+
+    /// Writes it under `name/`.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        archive.put(format!("{name}/indptr"), self.indptr.iter().map(|&v| v as u64).collect::<Vec<_>>());
+        archive.put(format!("{name}/indices"), self.indices.as_slice());
+        archive.put(format!("{name}/distances"), self.distances.as_slice());
+        archive.put(format!("{name}/targets"), self.targets as u64);
+        archive.put(format!("{name}/metric"), self.metric.to_string().as_str());
+    }
+
+    /// Reads it back.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        Self::new(
+            archive.sizes(&format!("{name}/indptr"))?,
+            archive.u32s(&format!("{name}/indices"))?.to_vec(),
+            archive.f32s(&format!("{name}/distances"))?.to_vec(),
+            archive.size(&format!("{name}/targets"))?,
+            archive.text(&format!("{name}/metric"))?.parse()?,
+        )
     }
 }
 

@@ -6,7 +6,7 @@ mod error;
 mod metric;
 mod seed;
 
-pub use data::{Data, Dense, Sparse};
+pub use data::{Data, Dense, Shape, Sparse};
 pub use embedding::{Embedding, Points};
 pub use error::{Error, Result, bytes};
 pub use metric::Metric;

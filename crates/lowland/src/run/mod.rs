@@ -1,4 +1,12 @@
-//! Running: progress, stopping, observing.
+//! Running: the only loop in the library, and the way out of it for progress, checkpoints and stopping.
+
+mod context;
+mod observer;
+mod stepper;
+
+pub use context::{Context, Limits};
+pub use observer::{Event, Observer, Silent, Stage};
+pub use stepper::{Ended, Outcome, Step, Stepper, StopRule, run};
 
 use crate::points::Result;
 

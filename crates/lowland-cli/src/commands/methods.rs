@@ -1,0 +1,38 @@
+//! `lowland methods` and `lowland completions`.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::process::ExitCode;
+
+use lowland::methods::{DEFAULT_METHOD, METHODS, MethodInfo};
+
+use crate::args::{command, dashes};
+use crate::failure::Failure;
+
+pub fn methods(name: Option<&str>) -> Result<ExitCode, Failure> {
+    let mut text = String::new();
+    match name {
+        None => {
+            for info in METHODS {
+                let default = if info.name == DEFAULT_METHOD { " (the default)" } else { "" };
+                let _ = writeln!(text, "{}{default}: {}\n    {}\n", info.name, info.summary, info.advice);
+            }
+            text.push_str("`lowland methods NAME` shows a method's parameters.\n");
+        }
+        Some(name) => {
+            let info = MethodInfo::find(name)?;
+            let _ = writeln!(text, "{}: {}\n{}\n", info.name, info.summary, info.advice);
+            for spec in info.params() {
+                let _ = writeln!(text, "--{} [default: {}]", dashes(spec.name), spec.default);
+                let _ = writeln!(text, "    {} Takes {}.", spec.help, spec.expects);
+            }
+        }
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+    clap_complete::generate(shell, &mut command(), "lowland", &mut std::io::stdout());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,16 @@
+//! One file a verb.
+
+mod data;
+mod embed;
+mod methods;
+mod neighbors;
+mod outputs;
+mod quality;
+mod transform;
+
+pub use data::data;
+pub use embed::embed;
+pub use methods::{completions, methods};
+pub use neighbors::neighbors;
+pub use quality::quality;
+pub use transform::transform;

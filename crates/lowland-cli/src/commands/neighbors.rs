@@ -1,0 +1,57 @@
+//! `lowland neighbors`: the graph, computed once.
+
+use std::process::ExitCode;
+
+use lowland::neighbors::{self, NeighborParams, Search};
+
+use crate::args::NeighborArgs;
+use crate::failure::Failure;
+use crate::input;
+use crate::observer::{Console, duration};
+use crate::usage::{Stopwatch, available_memory};
+
+pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
+    let watch = Stopwatch::start();
+    let search = match (args.exact, args.approximate) {
+        (true, _) => Search::Exact,
+        (_, true) => Search::Approximate,
+        _ => Search::Auto,
+    };
+    let params = NeighborParams {
+        n_neighbors: args.n_neighbors,
+        metric: args.metric,
+        search,
+        seed: args.run.seed().stream("neighbors"),
+    };
+    let mut console = Console::new(&args.run)?;
+    let table = input::load(&args.input, &args.run, &mut console)?;
+    let steps = args.prepare.steps();
+    let shape = table.data.shape();
+    let searched = steps.output(shape);
+    let needed =
+        shape.bytes + steps.memory(shape) + neighbors::memory(searched.rows, searched.dim, args.n_neighbors, search);
+    console.note(&format!("memory: about {}", lowland::points::bytes(needed)));
+    if let Some(limit) = args.run.max_memory.or_else(available_memory).filter(|&limit| needed > limit) {
+        let remedy = "Raise --max-memory, or use fewer rows or neighbours";
+        return Err(lowland::Error::Memory { what: "the search".into(), needed, limit, remedy }.into());
+    }
+    let found = lowland::with_threads(args.run.threads(), || {
+        let data = args.prepare.apply(&table.data, &args.run)?;
+        let found = console.progress("neighbours", |progress| neighbors::nearest(&data, &params, progress));
+        found.map_err(Failure::from)
+    })??;
+    lowland_io::write_graph(&args.out, &found.graph)?;
+    console.finish();
+    let recall = found.recall.map_or(String::new(), |recall| {
+        format!(", recall {:.4} measured on {} rows", recall.value, recall.sampled_rows)
+    });
+    console.note(&format!(
+        "{} neighbours of {} rows by {}{recall}: {} in {}",
+        args.n_neighbors,
+        found.graph.rows(),
+        found.algorithm,
+        args.out.display(),
+        duration(watch.used().wall_seconds)
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,84 @@
+//! `--out`: the ending says what is written.
+
+use std::path::{Path, PathBuf};
+
+use lowland::Points;
+use lowland_io::Table;
+use lowland_view::PictureOptions;
+
+use crate::failure::Failure;
+
+/// The files asked for, by kind.
+pub struct Outputs {
+    maps: Vec<PathBuf>,
+    pictures: Vec<PathBuf>,
+    /// Nothing was asked for: the map goes to stdout.
+    to_stdout: bool,
+}
+
+const MAPS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
+const PICTURES: [&str; 1] = ["png"];
+
+impl Outputs {
+    /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed again.
+    pub fn new(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let (mut maps, mut pictures) = (Vec::new(), Vec::new());
+        for path in paths {
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
+            if MAPS.contains(&ending.as_str()) {
+                maps.push(path.clone());
+            } else if PICTURES.contains(&ending.as_str()) {
+                pictures.push(path.clone());
+            } else {
+                return Err(Failure::flag(format!(
+                    "--out {}: the ending says what is written: .{} for the map, .{} for a picture",
+                    path.display(),
+                    MAPS.join(" ."),
+                    PICTURES.join(" .")
+                )));
+            }
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !folder.is_dir() {
+                return Err(Failure::flag(format!(
+                    "--out {}: there is no folder {}; make it first",
+                    path.display(),
+                    folder.display()
+                )));
+            }
+        }
+        if maps.is_empty() {
+            maps.extend(pictures.first().map(|picture| picture.with_extension("csv")));
+        }
+        Ok(Self { to_stdout: maps.is_empty(), maps, pictures })
+    }
+
+    /// Writes the map.
+    pub fn write_maps(&self, map: Points, table: &Table) -> Result<(), Failure> {
+        let (ids, labels) = (table.ids.as_deref(), table.labels.as_ref());
+        for path in &self.maps {
+            lowland_io::write_map(path, map, ids, labels, None)?;
+        }
+        if self.to_stdout {
+            lowland_io::write_map_csv(&mut std::io::stdout().lock(), map, ids, labels, None)?;
+        }
+        Ok(())
+    }
+
+    /// Draws the map.
+    pub fn write_pictures(&self, map: Points, table: &Table, title: &str, caption: &str) -> Result<(), Failure> {
+        let options = PictureOptions { title: title.into(), caption: caption.into(), ..PictureOptions::default() };
+        let labels = table.labels.as_ref();
+        let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
+        for path in &self.pictures {
+            lowland_io::write_bytes(path, &lowland_view::png(map, labels, &options)?)?;
+        }
+        Ok(())
+    }
+
+    /// `wrote digits.png, digits.csv`
+    pub fn written<'a>(&'a self, more: impl Iterator<Item = &'a PathBuf>) -> String {
+        let all: Vec<String> =
+            self.pictures.iter().chain(&self.maps).chain(more).map(|path| path.display().to_string()).collect();
+        if all.is_empty() { String::new() } else { format!("wrote {}\n", all.join(", ")) }
+    }
+}

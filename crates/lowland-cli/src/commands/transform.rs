@@ -1,0 +1,31 @@
+//! `lowland transform`: new rows on a saved map.
+
+use std::process::ExitCode;
+
+use lowland::archive::{Archive, Kind};
+use lowland::methods::Fitted;
+
+use crate::args::TransformArgs;
+use crate::failure::Failure;
+use crate::input;
+use crate::observer::Console;
+
+use super::outputs::Outputs;
+
+pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
+    let outputs = Outputs::new(&args.out)?;
+    let bytes = lowland_io::read_bytes(&args.model, u64::MAX)?;
+    let model = Archive::from_bytes(&bytes, Kind::Model).and_then(|archive| Fitted::from_archive(&archive));
+    let model = model.map_err(|error| Failure::from(error).within(&args.model.display().to_string()))?;
+    let mut console = Console::new(&args.run)?;
+    let table = input::load(&args.input, &args.run, &mut console)?;
+    let map = lowland::with_threads(args.run.threads(), || {
+        console.progress("transform", |progress| model.transform(&table.data, progress))
+    })??;
+    outputs.write_maps(map.points(), &table)?;
+    let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
+    outputs.write_pictures(map.points(), &table, &args.input.input, &caption)?;
+    console.finish();
+    console.note(outputs.written(std::iter::empty()).trim_end());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,118 @@
+//! Scores as a table and as JSON, and the report of a run.
+
+use std::fmt::Write;
+
+use lowland::methods::Fitted;
+use lowland::params::Params;
+use lowland::quality::{Better, ClassShare, Report};
+use lowland_io::Table;
+use serde_json::{Map, Value, json};
+
+use crate::args::EmbedArgs;
+use crate::observer::StageUse;
+use crate::usage::{Used, peak_memory};
+
+/// For people.
+pub fn score_table(report: &Report, classes: &[String]) -> String {
+    let mut text = String::new();
+    for score in report.rows() {
+        let name = match score.k {
+            Some(k) => format!("{} ({k})", score.name),
+            None => score.name.to_string(),
+        };
+        let arrow = match score.better {
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
+        };
+        let sampled = score.sampled.map_or(String::new(), |count| format!(" [sample of {count}]"));
+        let _ = writeln!(text, "{name:<30} {:>7.4}  {arrow}: {}{sampled}", score.value, score.meaning);
+    }
+    if !report.classes.is_empty() && report.classes.len() <= 20 {
+        let share = |class: &ClassShare| format!("{} {:.2}", class_name(class, classes), class.share);
+        let shares: Vec<String> = report.classes.iter().map(share).collect();
+        let _ = writeln!(text, "neighbour share by class: {}", shares.join(", "));
+    }
+    for omitted in &report.omitted {
+        let _ = writeln!(text, "{}: left out, {}", omitted.name, omitted.reason);
+    }
+    text
+}
+
+fn class_name(class: &ClassShare, names: &[String]) -> String {
+    names.get(class.code as usize).map_or_else(|| class.code.to_string(), Clone::clone)
+}
+
+/// For programs.
+pub fn scores_json(report: &Report, classes: &[String]) -> Value {
+    let scores: Vec<Value> = report
+        .rows()
+        .iter()
+        .map(|score| {
+            json!({
+                "name": score.name,
+                "k": score.k,
+                "value": score.value,
+                "sampled": score.sampled,
+                "better": match score.better { Better::Higher => "higher", Better::Lower => "lower" },
+            })
+        })
+        .collect();
+    let shares: Map<String, Value> =
+        report.classes.iter().map(|class| (class_name(class, classes), json!(class.share))).collect();
+    let omitted: Vec<Value> = report.omitted.iter().map(|o| json!({ "name": o.name, "reason": o.reason })).collect();
+    json!({ "values": scores, "class_shares": shares, "omitted": omitted })
+}
+
+/// Everything about a run.
+pub fn of_run(
+    args: &EmbedArgs,
+    fitted: &Fitted,
+    table: &Table,
+    scores: Option<&Report>,
+    stages: &[StageUse],
+    total: Used,
+) -> Value {
+    let named = |values: Vec<(&'static str, String)>| -> Map<String, Value> {
+        values.into_iter().map(|(name, value)| (name.to_string(), typed(&value))).collect()
+    };
+    let names = table.labels.as_ref().map_or(&[][..], |labels| &labels.names);
+    let trace = &fitted.outcome.trace;
+    json!({
+        "program": { "name": "lowland", "version": env!("CARGO_PKG_VERSION") },
+        "input": { "name": args.input.input, "rows": table.data.rows(), "columns": table.data.dim(), "kind": table.data.kind() },
+        "method": fitted.job.method.name(),
+        "parameters": named(fitted.job.method.values()),
+        "prepare": named(fitted.job.prepare.values()),
+        "seed": fitted.job.seed.0,
+        "threads": args.run.threads,
+        "total": used(total),
+        "stages": stages.iter().map(|stage| {
+            let mut value = used(stage.used);
+            value["name"] = json!(stage.name);
+            value["peak_memory_bytes"] = json!(stage.peak_memory);
+            value
+        }).collect::<Vec<_>>(),
+        "peak_memory_bytes": peak_memory(),
+        "iterations": trace.last().map_or(0, |step| step.iteration),
+        "ended": format!("{:?}", fitted.outcome.ended).to_lowercase(),
+        "trace": {
+            "iteration": trace.iter().map(|step| step.iteration).collect::<Vec<_>>(),
+            "objective": trace.iter().map(|step| step.objective).collect::<Vec<_>>(),
+            "change": trace.iter().map(|step| step.change).collect::<Vec<_>>(),
+        },
+        "notes": fitted.notes,
+        "scores": scores.map(|scores| scores_json(scores, names)),
+    })
+}
+
+fn used(used: Used) -> Value {
+    json!({ "wall_seconds": used.wall_seconds, "cpu_seconds": used.cpu_seconds })
+}
+
+/// Numbers and truth values as such, the rest as text.
+fn typed(text: &str) -> Value {
+    match text.parse::<f64>() {
+        Ok(_) => text.parse().unwrap_or_else(|_| json!(text)),
+        Err(_) => text.parse::<bool>().map_or_else(|_| json!(text), |truth| json!(truth)),
+    }
+}

@@ -1,0 +1,69 @@
+//! What the process has used: wall time, CPU time, memory.
+
+use std::time::Instant;
+
+/// A moment to measure from.
+pub struct Stopwatch {
+    wall: Instant,
+    cpu: f64,
+}
+
+/// What was used since.
+#[derive(Debug, Clone, Copy)]
+pub struct Used {
+    pub wall_seconds: f64,
+    pub cpu_seconds: f64,
+}
+
+impl Stopwatch {
+    pub fn start() -> Self {
+        Self { wall: Instant::now(), cpu: cpu_seconds() }
+    }
+
+    pub fn used(&self) -> Used {
+        Used { wall_seconds: self.wall.elapsed().as_secs_f64(), cpu_seconds: cpu_seconds() - self.cpu }
+    }
+}
+
+#[cfg(unix)]
+fn rusage() -> libc::rusage {
+    // SAFETY: rusage is plain data for which all zeros is a value, and getrusage only writes into it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    }
+}
+
+/// CPU seconds of all threads so far.
+#[cfg(unix)]
+fn cpu_seconds() -> f64 {
+    let usage = rusage();
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// The most memory the process has held, in bytes.
+#[cfg(unix)]
+pub fn peak_memory() -> u64 {
+    // Linux counts kilobytes, macOS bytes.
+    rusage().ru_maxrss as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 }
+}
+
+#[cfg(not(unix))]
+fn cpu_seconds() -> f64 {
+    f64::NAN
+}
+
+#[cfg(not(unix))]
+pub fn peak_memory() -> u64 {
+    0
+}
+
+/// Memory that could be taken now without swapping, where the system says.
+pub fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

@@ -1,0 +1,239 @@
+//! The command line as scripts meet it: files, streams, exit codes.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+fn lowland(folder: &Path, arguments: &[&str]) -> Output {
+    let output = Command::cargo_bin("lowland")
+        .expect("the binary is built with the tests")
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("it runs");
+    assert_ne!(output.status.code(), Some(101), "a panic: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Runs, expects success, gives stdout.
+fn good(folder: &Path, arguments: &[&str]) -> String {
+    let output = lowland(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Runs, expects this exit code, gives stderr.
+fn bad(folder: &Path, code: i32, arguments: &[&str]) -> String {
+    let output = lowland(folder, arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+    stderr
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join(name), text).expect("a writable folder");
+}
+
+/// A table of 40 rows with a header, two classes and names.
+fn small_table() -> String {
+    let rows = (0..40).map(|i| {
+        let (x, class) = (f64::from(i) * 0.1, if i % 2 == 0 { "even" } else { "odd" });
+        format!("r{i},{x},{},{},{class}\n", (x * 3.0).sin(), f64::from(i % 2) * 5.0)
+    });
+    format!("name,a,b,c,kind\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn the_readme_command_leaves_a_picture_and_a_map_and_prints_scores() {
+    let folder = folder();
+    let output = lowland(folder.path(), &["embed", "digits", "--out", "digits.png"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("trustworthiness"), "{stderr}");
+    assert!(stderr.contains("wrote digits.png, digits.csv"), "{stderr}");
+    let picture = std::fs::read(folder.path().join("digits.png")).unwrap();
+    assert_eq!(&picture[..8], b"\x89PNG\r\n\x1a\n");
+    let map = std::fs::read_to_string(folder.path().join("digits.csv")).unwrap();
+    assert!(map.starts_with("projection_x,projection_y,label\n"), "{}", &map[..80]);
+    assert_eq!(map.lines().count(), 1798);
+}
+
+#[test]
+fn a_csv_with_labels_and_ids_becomes_a_map_with_both() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let arguments = ["embed", "t.csv", "--label-column", "kind", "--id-column", "name", "--method", "pca", "--quiet"];
+    let map = good(folder.path(), &arguments);
+    assert!(map.starts_with("id,projection_x,projection_y,label\nr0,"), "{map}");
+    assert!(map.trim_end().ends_with(",odd"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_for_any_number_of_threads() {
+    let folder = folder();
+    let run = |threads: &str| {
+        good(folder.path(), &["embed", "blobs", "--n-points", "600", "--seed", "5", "--threads", threads, "--quiet"])
+    };
+    let first = run("1");
+    assert_eq!(run("2"), first);
+    assert_eq!(run("3"), first);
+}
+
+#[test]
+fn a_saved_model_places_its_training_rows() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let input = ["t.csv", "--label-column", "kind", "--id-column", "name"];
+    let embed = ["embed", "--method", "pca", "--standardize", "--save", "m.lowland", "--quiet"];
+    let map = good(folder.path(), &[&embed[..], &input].concat());
+    let again = good(folder.path(), &[&["transform", "m.lowland", "--quiet"][..], &input].concat());
+    assert_eq!(map, again);
+
+    let bytes = std::fs::read(folder.path().join("m.lowland")).unwrap();
+    std::fs::write(folder.path().join("cut.lowland"), &bytes[..bytes.len() / 2]).unwrap();
+    let words = bad(folder.path(), 3, &["transform", "cut.lowland", "t.csv"]);
+    assert!(words.contains("cut.lowland") && words.contains("checksum"), "{words}");
+    write(folder.path(), "narrow.csv", "1,2\n3,4\n");
+    let words = bad(folder.path(), 3, &["transform", "m.lowland", "narrow.csv"]);
+    assert!(words.contains("expected 3, found 2"), "{words}");
+}
+
+#[test]
+fn neighbours_are_computed_once_and_used_again() {
+    let folder = folder();
+    good(folder.path(), &["neighbors", "digits", "--n-neighbors", "20", "--out", "g.npz", "--quiet"]);
+    let direct = good(folder.path(), &["embed", "digits", "--no-quality", "--quiet"]);
+    let reused = good(folder.path(), &["embed", "digits", "--neighbors", "g.npz", "--no-quality", "--quiet"]);
+    assert_eq!(direct, reused);
+    let words = bad(folder.path(), 2, &["embed", "digits", "--neighbors", "g.npz", "--n-neighbors", "30"]);
+    assert!(words.contains("at most 20"), "{words}");
+    let words = bad(folder.path(), 3, &["embed", "swiss-roll", "--neighbors", "g.npz"]);
+    assert!(words.contains("neighbour graph"), "{words}");
+}
+
+#[test]
+fn a_report_holds_parameters_times_and_scores() {
+    let folder = folder();
+    good(folder.path(), &["embed", "s-curve", "--n-points", "300", "--report", "r.json", "--out", "m.npy", "--quiet"]);
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(report["method"], "spectral");
+    assert_eq!(report["parameters"]["n_neighbors"], 15);
+    assert_eq!(report["input"]["rows"], 300);
+    assert!(report["total"]["wall_seconds"].as_f64().unwrap() > 0.0);
+    assert!(report["stages"].as_array().unwrap().iter().any(|stage| stage["name"] == "neighbours"));
+    let scores = report["scores"]["values"].as_array().unwrap();
+    assert!(scores.iter().any(|score| score["name"] == "trustworthiness" && score["value"].as_f64().unwrap() > 0.8));
+}
+
+#[test]
+fn json_lines_are_json_and_end_with_the_report() {
+    let folder = folder();
+    let lines = good(folder.path(), &["embed", "helix", "--n-points", "200", "--json", "--out", "m.csv"]);
+    let events: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events.iter().any(|event| event["event"] == "stage"));
+    assert_eq!(events.last().unwrap()["event"], "done");
+}
+
+#[test]
+fn a_run_resumed_from_a_checkpoint_gives_the_same_bytes() {
+    let folder = folder();
+    let whole = ["embed", "swiss-roll", "--n-points", "2500", "--no-quality", "--quiet"];
+    let map = good(folder.path(), &whole);
+    let keep = ["--checkpoint", "run.ckpt", "--checkpoint-every", "0", "--max-iter", "1000"];
+    assert_eq!(good(folder.path(), &[&whole[..], &keep[..4]].concat()), map);
+    let resume = ["--resume", "run.ckpt"];
+    assert_eq!(good(folder.path(), &[&whole[..], &resume].concat()), map);
+    let words = bad(folder.path(), 2, &[&whole[..], &resume, &["--n-neighbors", "9"]].concat());
+    assert!(words.contains("--n-neighbors 15"), "{words}");
+    let words = bad(folder.path(), 3, &["embed", "s-curve", "--resume", "run.ckpt"]);
+    assert!(words.contains("other data"), "{words}");
+}
+
+#[test]
+fn quality_scores_a_map_against_its_data_and_another_map() {
+    let folder = folder();
+    good(folder.path(), &["embed", "digits", "--method", "pca", "--out", "a.csv", "--quiet"]);
+    good(folder.path(), &["embed", "digits", "--method", "svd", "--out", "b.parquet", "--quiet"]);
+    let text = good(folder.path(), &["quality", "digits", "a.csv", "--against", "b.parquet", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let distance = value["procrustes"].as_f64().unwrap();
+    assert!(distance > 0.0 && distance < 1.0, "{distance}");
+    let names: Vec<&str> =
+        value["scores"]["values"].as_array().unwrap().iter().map(|score| score["name"].as_str().unwrap()).collect();
+    for name in ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "first neighbour recall"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let words = bad(folder.path(), 3, &["quality", "swiss-roll", "a.csv"]);
+    assert!(words.contains("1797"), "{words}");
+}
+
+#[test]
+fn strings_are_mapped_by_edit_distance() {
+    let folder = folder();
+    let words: Vec<String> = (0..40).map(|i| format!("{}{}", "ab".repeat(i % 7 + 1), "c".repeat(i % 5))).collect();
+    write(folder.path(), "w.txt", &words.join("\n"));
+    let map = good(folder.path(), &["embed", "w.txt", "--metric", "levenshtein", "--n-neighbors", "6", "--quiet"]);
+    assert_eq!(map.lines().count(), 41);
+    let words = bad(folder.path(), 3, &["embed", "w.txt"]);
+    assert!(words.contains("levenshtein"), "{words}");
+}
+
+#[test]
+fn bad_input_is_named_with_its_place_and_the_way_out() {
+    let folder = folder();
+    let at = folder.path();
+    assert!(bad(at, 3, &["embed", "no-such.csv"]).contains("no such file"));
+    write(at, "nan.csv", "a,b\n1,2\n3,nan\n5,6\n");
+    let words = bad(at, 3, &["embed", "nan.csv", "--method", "pca"]);
+    assert!(words.contains("line 3, column \"b\"") && words.contains("--missing drop"), "{words}");
+    assert_eq!(good(at, &["embed", "nan.csv", "--method", "pca", "--missing", "drop", "--quiet"]).lines().count(), 3);
+    write(at, "ragged.csv", "1,2\n3,4,5\n");
+    assert!(bad(at, 3, &["embed", "ragged.csv"]).contains("line 2"));
+    write(at, "empty.csv", "");
+    assert!(bad(at, 3, &["embed", "empty.csv"]).contains("empty"));
+    write(at, "word.csv", "a,b\n1,x\n2,y\n");
+    assert!(bad(at, 3, &["embed", "word.csv"]).contains("--label-column"));
+    write(at, "one.csv", "1,2,3\n");
+    assert_eq!(good(at, &["embed", "one.csv", "--quiet"]).lines().count(), 2);
+    assert!(bad(at, 4, &["embed", "digits", "--max-memory", "10kB"]).contains("the limit is"));
+}
+
+#[test]
+fn wrong_flags_are_refused_before_any_work() {
+    let folder = folder();
+    let at = folder.path();
+    assert!(bad(at, 2, &["embed", "digits", "--out", "map.xyz"]).contains(".parquet"));
+    assert!(bad(at, 2, &["embed", "digits", "--out", "nowhere/map.csv"]).contains("no folder"));
+    assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "many"]).contains("whole number"));
+    assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "0"]).contains("n_neighbors"));
+    assert!(bad(at, 2, &["embed", "digits", "--metric", "euclid"]).contains("braycurtis"));
+    assert!(bad(at, 2, &["embed", "digits", "--method", "pca", "--n-neighbors", "5"]).contains("belongs to spectral"));
+    assert!(bad(at, 2, &["embed", "digits", "--method", "magic"]).contains("spectral"));
+    assert!(bad(at, 2, &["embed", "digits", "--threads", "0"]).contains("threads"));
+    assert!(bad(at, 2, &["embed"]).contains("INPUT"));
+    assert!(
+        bad(at, 2, &["neighbors", "digits", "--exact", "--approximate", "--out", "g.npz"]).contains("cannot be used")
+    );
+}
+
+#[test]
+fn help_lists_and_completions_answer() {
+    let folder = folder();
+    let at = folder.path();
+    assert!(good(at, &["embed", "--help"]).contains("--n-neighbors"));
+    assert!(good(at, &["--help"]).contains("Exit codes"));
+    assert!(good(at, &["methods"]).contains("(the default)"));
+    assert!(good(at, &["methods", "spectral"]).contains("--n-neighbors [default: 15]"));
+    assert!(good(at, &["data"]).contains("swiss-roll"));
+    assert!(good(at, &["data", "describe", "digits"]).contains("classes   10"));
+    assert!(good(at, &["completions", "bash"]).contains("_lowland"));
+    good(at, &["data", "generate", "torus", "--n-points", "50", "--out", "t.csv"]);
+    assert_eq!(good(at, &["embed", "t.csv", "--method", "pca", "--quiet"]).lines().count(), 51);
+}

@@ -1,0 +1,163 @@
+//! The last look at a table before it is used.
+
+use lowland::Data;
+
+use crate::error::{FileError, Outcome, Place, Problem};
+use crate::options::{Missing, ReadOptions};
+use crate::table::Table;
+
+/// Refuses (or, with [`Missing::Drop`], leaves out) rows with NaN or infinite cells, and notes constant columns and
+/// duplicate rows. [`read`](crate::read) has done this already; it is for tables made by hand.
+pub fn check(table: Table, options: &ReadOptions) -> Result<Table, FileError> {
+    checked(table, options).map_err(|problem| problem.at(std::path::Path::new("table")))
+}
+
+pub(crate) fn checked(table: Table, options: &ReadOptions) -> Outcome<Table> {
+    table.check_counts()?;
+    if table.rows() == 0 {
+        return Err(Problem::Empty("there is nothing to map"));
+    }
+    if table.data.dim() == 0 && !matches!(table.data, Data::Text(_)) {
+        return Err(Problem::Empty("the rows have no columns of numbers"));
+    }
+    let mut table = finite_rows(table, options.missing)?;
+    let mut notes = Vec::new();
+    match constant_columns(&table.data) {
+        0 => (),
+        count if table.rows() > 1 => notes.push(format!("{} constant", columns(count))),
+        _ => (),
+    }
+    let first = table.data.first_equal_rows();
+    let duplicates = first.iter().enumerate().filter(|&(i, &first)| first as usize != i).count();
+    if duplicates > 0 {
+        notes.push(format!("{} of an earlier row", plural(duplicates, "row is a copy", "rows are copies")));
+    }
+    table.notes.extend(notes);
+    Ok(table)
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn columns(count: usize) -> String {
+    plural(count, "column is", "columns are")
+}
+
+fn finite_rows(table: Table, missing: Missing) -> Outcome<Table> {
+    let row_values = |i: usize| match &table.data {
+        Data::Dense(x) => x.row(i),
+        Data::Sparse(x) => x.row(i).1,
+        Data::Text(_) => &[],
+    };
+    let bad = |v: &f32| !v.is_finite();
+    let kept: Vec<usize> = (0..table.rows()).filter(|&i| !row_values(i).iter().any(bad)).collect();
+    let dropped = table.rows() - kept.len();
+    if dropped == 0 {
+        return Ok(table);
+    }
+    if missing == Missing::Refuse {
+        let row = kept.iter().enumerate().position(|(at, &i)| at != i).unwrap_or(kept.len());
+        let at = row_values(row).iter().position(bad).expect("the first row that was not kept");
+        let column = match &table.data {
+            Data::Sparse(x) => x.row(row).0[at] as usize,
+            _ => at,
+        };
+        return Err(Problem::Missing {
+            place: Place::Row(row),
+            column: table.column_name(column),
+            found: row_values(row)[at].to_string(),
+            count: (0..table.rows()).map(|i| row_values(i).iter().filter(|v| bad(v)).count()).sum(),
+        });
+    }
+    if kept.is_empty() {
+        return Err(Problem::Empty("every row has a missing or non-finite cell"));
+    }
+    let mut table = table.select(&kept);
+    table.notes.push(format!("dropped {} with missing or non-finite cells", plural(dropped, "row", "rows")));
+    Ok(table)
+}
+
+/// How many columns have one value in every row. An empty column of a sparse matrix is constant, too.
+fn constant_columns(data: &Data) -> usize {
+    match data {
+        Data::Dense(x) => {
+            let first = x.row(0);
+            // Columns still in question: few after some rows, so the pass is short.
+            let mut open: Vec<usize> = (0..x.dim()).collect();
+            for i in 1..x.rows() {
+                if open.is_empty() {
+                    break;
+                }
+                let row = x.row(i);
+                open.retain(|&j| row[j] == first[j]);
+            }
+            open.len()
+        }
+        Data::Sparse(x) => {
+            let mut entries = vec![(0usize, f32::NAN, true); x.dim()];
+            for (&j, &v) in x.indices().iter().zip(x.values()).filter(|(_, v)| **v != 0.0) {
+                let (count, value, same) = &mut entries[j as usize];
+                *same &= *count == 0 || *value == v;
+                *count += 1;
+                *value = v;
+            }
+            entries.iter().filter(|(count, _, same)| *count == 0 || (*count == x.rows() && *same)).count()
+        }
+        Data::Text(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Labels;
+    use lowland::{Embedding, Sparse};
+
+    fn holey() -> Table {
+        let mut table = Table::new(Data::dense(vec![1.0, 2.0, f32::NAN, 2.0, 3.0, 2.0, 1.0, 2.0], 2).unwrap());
+        table.labels = Some(Labels::new(["a", "b", "c", "a"]));
+        table.ids = Some(["p", "q", "r", "s"].map(String::from).to_vec());
+        table.truth = Some(Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 1).unwrap());
+        table
+    }
+
+    #[test]
+    fn a_bad_cell_is_named_or_its_row_dropped_with_all_that_belongs_to_it() {
+        let error = check(holey(), &ReadOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("row 1 (from 0), column 0 is NaN"), "{error}");
+        let table = check(holey(), &ReadOptions { missing: Missing::Drop, ..Default::default() }).unwrap();
+        assert_eq!(table.ids.unwrap(), ["p", "r", "s"]);
+        assert_eq!(table.labels.unwrap().codes, [0, 2, 0]);
+        assert_eq!(table.truth.unwrap().values(), [0.0, 2.0, 3.0]);
+        assert_eq!(
+            table.notes,
+            [
+                "dropped 1 row with missing or non-finite cells",
+                "1 column is constant",
+                "1 row is a copy of an earlier row"
+            ]
+        );
+    }
+
+    #[test]
+    fn sparse_cells_are_named_by_their_column() {
+        let x = Sparse::new(vec![0, 1, 2], vec![0, 2], vec![1.0, f32::INFINITY], 4).unwrap();
+        let error = check(Table::new(Data::Sparse(x)), &ReadOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("row 1 (from 0), column 2 is inf"), "{error}");
+    }
+
+    #[test]
+    fn constant_sparse_columns_are_the_empty_and_the_full_ones() {
+        let x = Sparse::new(vec![0, 2, 4], vec![0, 1, 0, 1], vec![5.0, 1.0, 5.0, 2.0], 3).unwrap();
+        assert_eq!(constant_columns(&Data::Sparse(x)), 2);
+    }
+
+    #[test]
+    fn companions_of_another_length_are_refused() {
+        let mut table = Table::new(Data::dense(vec![1.0, 2.0], 1).unwrap());
+        table.labels = Some(Labels::new(["a"]));
+        assert!(check(table, &ReadOptions::default()).is_err());
+    }
+}

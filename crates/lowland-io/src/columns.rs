@@ -1,0 +1,97 @@
+//! Columns on their way to a file: delimited text here, Parquet next door.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::{Outcome, Problem};
+use crate::options::Format;
+use crate::table::Labels;
+use crate::write::write_whole;
+
+/// A named column.
+pub(crate) struct Column<'a> {
+    pub name: String,
+    pub values: Values<'a>,
+}
+
+/// The values of a column, where they lie.
+pub(crate) enum Values<'a> {
+    /// Every `step`th number from `start`.
+    Wide {
+        values: &'a [f64],
+        start: usize,
+        step: usize,
+    },
+    /// Every `step`th number from `start`.
+    Narrow {
+        values: &'a [f32],
+        start: usize,
+        step: usize,
+    },
+    Ids(&'a [String]),
+    Labels(&'a Labels),
+}
+
+impl Values<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Wide { values, step, .. } => values.len() / step,
+            Values::Narrow { values, step, .. } => values.len() / step,
+            Values::Ids(ids) => ids.len(),
+            Values::Labels(labels) => labels.codes.len(),
+        }
+    }
+
+    /// Appends the text of row `i`: numbers in the fewest digits that read back to the same number.
+    fn write(&self, i: usize, out: &mut String) {
+        use std::fmt::Write;
+        let _ = match self {
+            Values::Wide { values, start, step } => write!(out, "{:?}", values[start + i * step]),
+            Values::Narrow { values, start, step } => write!(out, "{:?}", values[start + i * step]),
+            Values::Ids(ids) => out.write_str(&ids[i]),
+            Values::Labels(labels) => out.write_str(labels.name(i)),
+        };
+    }
+}
+
+/// Writes columns of one length in any of the tabular formats; `what` and what is `allowed` are for the message.
+pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, columns: &[Column]) -> Outcome<()> {
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    if let Some(other) = columns.iter().find(|column| column.values.len() != rows) {
+        return Err(Problem::Count { what: "values of a column", expected: rows, found: other.values.len() });
+    }
+    match Format::guess(path) {
+        Some(Format::Csv) => write_whole(path, |file| write_delimited(file, b',', rows, columns)),
+        Some(Format::Tsv) => write_whole(path, |file| write_delimited(file, b'\t', rows, columns)),
+        #[cfg(feature = "tables")]
+        Some(Format::Parquet) => write_whole(path, |file| crate::tables::write_parquet(file, rows, columns)),
+        #[cfg(not(feature = "tables"))]
+        Some(Format::Parquet) => Err(Problem::NotBuilt { format: "parquet", feature: "tables" }),
+        _ => Err(cannot_write(path, what, allowed)),
+    }
+}
+
+/// The ending of the name is none that this can be written as.
+pub(crate) fn cannot_write(path: &Path, what: &'static str, allowed: &'static str) -> Problem {
+    let format = path.extension().map_or("a file without an ending".into(), |e| format!(".{}", e.to_string_lossy()));
+    Problem::CannotWrite { what, format, allowed }
+}
+
+pub(crate) fn write_delimited(file: &mut dyn Write, delimiter: u8, rows: usize, columns: &[Column]) -> Outcome<()> {
+    let failed = |error: csv::Error| match error.into_kind() {
+        csv::ErrorKind::Io(error) => Problem::Io(error),
+        other => Problem::format("delimited text", format!("{other:?}")),
+    };
+    let mut out = csv::WriterBuilder::new().delimiter(delimiter).from_writer(file);
+    out.write_record(columns.iter().map(|column| &column.name)).map_err(failed)?;
+    let mut cell = String::new();
+    for i in 0..rows {
+        for column in columns {
+            cell.clear();
+            column.values.write(i, &mut cell);
+            out.write_field(&cell).map_err(failed)?;
+        }
+        out.write_record(None::<&[u8]>).map_err(failed)?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,206 @@
+//! What can be wrong with a file: where, what stands there, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error as ThisError;
+
+/// A file that cannot be read or written.
+#[derive(Debug, ThisError)]
+#[error("{}: {problem}", path.display())]
+#[non_exhaustive]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong. Part of the message already, so it is not its source as well.
+    pub problem: Problem,
+}
+
+/// An error of reading.
+pub type ReadError = FileError;
+
+/// An error of writing.
+pub type WriteError = FileError;
+
+/// What is wrong with a file.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+
+    /// Nothing in the file, or no rows in it.
+    #[error("no rows: {0}")]
+    Empty(&'static str),
+
+    /// The ending of the name says nothing about the format.
+    #[error("cannot tell the format from the ending of the name; name the format ({known})")]
+    UnknownFormat {
+        /// The formats there are.
+        known: String,
+    },
+
+    /// This program was built without the reader for this format.
+    #[error("this program was built without support for {format} (feature `{feature}` of lowland-io)")]
+    NotBuilt {
+        /// The format.
+        format: &'static str,
+        /// The cargo feature that brings it.
+        feature: &'static str,
+    },
+
+    /// The format can be read but not written, or does not hold this kind of data.
+    #[error("{what} cannot be written as {format}; use {allowed}")]
+    CannotWrite {
+        /// Map, graph or table.
+        what: &'static str,
+        /// The format asked for.
+        format: String,
+        /// What can be written.
+        allowed: &'static str,
+    },
+
+    /// The content is not what the format says.
+    #[error("not a usable {format} file: {reason}")]
+    Format {
+        /// The format.
+        format: &'static str,
+        /// What is wrong, and what to do where something can be done.
+        reason: String,
+    },
+
+    /// The file ends before what its header declares.
+    #[error("declares {declared} bytes of {what} but holds {available}: the file is cut off or damaged")]
+    Truncated {
+        /// Of what.
+        what: &'static str,
+        /// Bytes declared; saturated.
+        declared: u64,
+        /// Bytes there.
+        available: u64,
+    },
+
+    /// Unpacking grows beyond the limit.
+    #[error("{what} unpacks to more than {}; if that is meant, raise max_bytes or unpack it first", lowland::points::bytes(*limit))]
+    TooLarge {
+        /// What is being unpacked.
+        what: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+
+    /// A row has a different number of fields.
+    #[error("line {line} has {found} fields, the lines before it have {expected}")]
+    Ragged {
+        /// Line, from 1.
+        line: u64,
+        /// Fields expected.
+        expected: usize,
+        /// Fields found.
+        found: usize,
+    },
+
+    /// A cell that should be a number is not.
+    #[error("{place}, column {column}: {found:?} is not a number. {remedy}")]
+    NotNumber {
+        /// `line 3` in a text file, `row 2` elsewhere.
+        place: Place,
+        /// Name or index of the column.
+        column: String,
+        /// What stands there.
+        found: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// A cell is too large for a 32-bit float.
+    #[error("{place}, column {column}: {found} is beyond the range of 32-bit floats (3.4e38); scale the column")]
+    Overflow {
+        /// Where.
+        place: Place,
+        /// Name or index of the column.
+        column: String,
+        /// What stands there.
+        found: String,
+    },
+
+    /// A cell is empty, NaN or infinite.
+    #[error(
+        "{place}, column {column} is {}{}: fill such cells in, or leave such rows out with missing = drop",
+        if found.is_empty() { "empty" } else { found },
+        if *count > 1 { format!(" ({count} such cells in all)") } else { String::new() }
+    )]
+    Missing {
+        /// Where the first one is.
+        place: Place,
+        /// Name or index of the column.
+        column: String,
+        /// What stands there.
+        found: String,
+        /// How many such cells there are, where they were counted; else 1.
+        count: usize,
+    },
+
+    /// A column, array or entry asked for by name is not there.
+    #[error("no {what} {name:?}; there is {}", if available.is_empty() { "none".to_string() } else { available.join(", ") })]
+    NoSuch {
+        /// Column, array, entry.
+        what: &'static str,
+        /// The name asked for.
+        name: String,
+        /// What is there.
+        available: Vec<String>,
+    },
+
+    /// A companion (labels, ids) has another number of rows.
+    #[error("{what} number {found}, the rows number {expected}")]
+    Count {
+        /// Labels, ids.
+        what: &'static str,
+        /// Rows of the data.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+
+    /// The companion file of labels cannot be read.
+    #[error("labels: {0}")]
+    Labels(Box<FileError>),
+
+    /// The values do not make a valid object of the library.
+    #[error(transparent)]
+    Data(#[from] lowland::Error),
+}
+
+/// Where in a file: lines count from 1 as editors do, rows of arrays from 0 as numpy does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Line of a text file, from 1.
+    Line(u64),
+    /// Row of an array, from 0.
+    Row(usize),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line}"),
+            Place::Row(row) => write!(f, "row {row} (from 0)"),
+        }
+    }
+}
+
+/// What readers return: the path is added once, by the caller.
+pub(crate) type Outcome<T> = Result<T, Problem>;
+
+impl Problem {
+    /// Says which file has the problem.
+    pub(crate) fn at(self, path: &Path) -> FileError {
+        FileError { path: path.to_owned(), problem: self }
+    }
+
+    /// The content is not what the format says.
+    pub(crate) fn format(format: &'static str, reason: impl Into<String>) -> Self {
+        Problem::Format { format, reason: reason.into() }
+    }
+}

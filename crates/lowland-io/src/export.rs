@@ -1,0 +1,130 @@
+//! Tables out: for data that were made here and are wanted elsewhere.
+
+use std::path::Path;
+
+use lowland::{Data, Dense};
+
+use crate::columns::{Column, Values, cannot_write, write};
+use crate::error::{FileError, Outcome, Problem};
+use crate::npy;
+use crate::npz;
+use crate::options::Format;
+use crate::table::Table;
+use crate::write::write_whole;
+
+/// Writes a table. Dense rows go to `.csv`, `.tsv`, `.parquet` (columns `id`, the data, `label`), `.npy` (the data only) or
+/// `.npz` (arrays `X`, `labels`, `ids`, `truth`); sparse rows to `.npz`; strings to `.txt`.
+pub fn write_table(path: &Path, table: &Table) -> Result<(), FileError> {
+    write_any(path, table).map_err(|problem| problem.at(path))
+}
+
+fn write_any(path: &Path, table: &Table) -> Outcome<()> {
+    table.check_counts()?;
+    let put = |bytes: &[u8]| write_whole(path, |file| Ok(file.write_all(bytes)?));
+    match (Format::guess(path), &table.data) {
+        (Some(Format::Npy), Data::Dense(x)) => put(&encode(x)),
+        (Some(Format::Npz), Data::Dense(x)) => put(&npz::encode(&companions(table, vec![("X", encode(x))]))?),
+        (Some(Format::Npz), Data::Sparse(x)) => put(&npz::encode(&companions(table, npz::sparse_arrays(x)))?),
+        (Some(Format::Text), Data::Text(lines)) => {
+            if let Some(line) = lines.iter().position(|line| line.contains(['\n', '\r'])) {
+                return Err(Problem::format("text", format!("row {line} (from 0) has a line break in it")));
+            }
+            put(lines.iter().flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())
+        }
+        (_, Data::Dense(x)) => write_columns(path, table, x),
+        (_, Data::Sparse(_)) => Err(cannot_write(path, "a sparse table", ".npz")),
+        (_, Data::Text(_)) => Err(cannot_write(path, "a table of strings", ".txt")),
+    }
+}
+
+fn encode(x: &Dense) -> Vec<u8> {
+    npy::encode("<f4", &[x.rows(), x.dim()], bytemuck::cast_slice(x.values()))
+}
+
+/// The arrays of the data and those of what is known about its rows.
+fn companions<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> Vec<(&'a str, Vec<u8>)> {
+    if let Some(labels) = &table.labels {
+        let names: Vec<&str> = (0..labels.codes.len()).map(|i| labels.name(i)).collect();
+        arrays.push(("labels", npy::encode_texts(&names)));
+    }
+    if let Some(ids) = &table.ids {
+        arrays.push(("ids", npy::encode_texts(ids)));
+    }
+    if let Some(truth) = &table.truth {
+        arrays.push(("truth", npy::encode("<f8", &[truth.rows(), truth.dim()], bytemuck::cast_slice(truth.values()))));
+    }
+    arrays
+}
+
+fn write_columns(path: &Path, table: &Table, x: &Dense) -> Outcome<()> {
+    let features = (0..x.dim()).map(|start| Column {
+        name: match &table.columns {
+            Some(names) => names[start].clone(),
+            None => format!("x{start}"),
+        },
+        values: Values::Narrow { values: x.values(), start, step: x.dim() },
+    });
+    let ids = table.ids.as_ref().map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
+    let labels = table.labels.as_ref().map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
+    let columns: Vec<Column> = ids.into_iter().chain(features).chain(labels).collect();
+    write(path, "a table", ".csv, .tsv, .parquet, .npy or .npz", &columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ReadOptions;
+    use lowland::{Seed, Sparse};
+
+    fn round_trip(name: &str, table: &Table, options: &ReadOptions) -> Table {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        write_table(&path, table).unwrap();
+        crate::read(&path, options).unwrap()
+    }
+
+    #[test]
+    fn made_up_data_come_back_from_every_format() {
+        let table = crate::builtin("blobs", Some(40), None, Seed(1)).unwrap();
+        let mut table = Table { ids: Some((0..40).map(|i| format!("p{i}")).collect()), ..table };
+        table.columns = Some((0..10).map(|j| format!("c{j}")).collect());
+        let named =
+            ReadOptions { label_column: Some("label".into()), id_column: Some("id".into()), ..Default::default() };
+        let mut endings = vec!["t.csv", "t.tsv"];
+        if cfg!(feature = "tables") {
+            endings.push("t.parquet");
+        }
+        for name in endings {
+            let back = round_trip(name, &table, &named);
+            assert_eq!(back.data.fingerprint(), table.data.fingerprint(), "{name}");
+            assert_eq!(
+                (back.labels, back.ids, back.columns),
+                (table.labels.clone(), table.ids.clone(), table.columns.clone())
+            );
+        }
+        assert_eq!(round_trip("t.npy", &table, &ReadOptions::default()).data.fingerprint(), table.data.fingerprint());
+        let back = round_trip("t.npz", &table, &ReadOptions::default());
+        assert_eq!((back.labels, back.ids), (table.labels, table.ids));
+    }
+
+    #[test]
+    fn the_truth_travels_in_npz() {
+        let table = crate::builtin("helix", Some(30), None, Seed(1)).unwrap();
+        let back = round_trip("t.npz", &table, &ReadOptions::default());
+        assert_eq!((back.data.fingerprint(), back.truth), (table.data.fingerprint(), table.truth));
+    }
+
+    #[test]
+    fn sparse_rows_and_strings_have_their_formats() {
+        let x = Sparse::new(vec![0, 1, 3], vec![1, 0, 2], vec![1.0, 2.0, 3.0], 3).unwrap();
+        let sparse = Table::new(Data::Sparse(x));
+        let back = round_trip("t.npz", &sparse, &ReadOptions::default());
+        assert_eq!(back.data.fingerprint(), sparse.data.fingerprint());
+        let text = Table::new(Data::text(vec!["a b".into(), String::new(), "c".into()]));
+        assert_eq!(round_trip("t.txt", &text, &ReadOptions::default()).data.fingerprint(), text.data.fingerprint());
+        let refuse = |name: &str, table: &Table| write_table(Path::new(name), table).unwrap_err().to_string();
+        assert!(refuse("t.csv", &sparse).contains("a sparse table cannot be written as .csv; use .npz"));
+        assert!(refuse("t.csv", &text).contains("use .txt"));
+        assert!(refuse("t.txt", &Table::new(Data::text(vec!["a\nb".into()]))).contains("line break"));
+    }
+}

@@ -1,0 +1,255 @@
+//! AnnData (`.h5ad`): `X` or an entry of `obsm`, classes and ids from `obs`.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use hdf5_pure::{AttrValue, DType, Dataset, File, Group, ReadSeekSource, VlenStringReadOptions};
+use lowland::{Data, Dense};
+
+use crate::error::{Outcome, Place, Problem};
+use crate::options::ReadOptions;
+use crate::source::{Bytes, guarded, unpack_limit};
+use crate::sparse::{self, Compressed, Shape};
+use crate::table::{Labels, Table};
+
+const FORMAT: &str = "h5ad";
+
+/// Reads the rows and what `obs` and `var` know about them.
+pub(crate) fn read(bytes: Bytes, options: &ReadOptions) -> Outcome<Table> {
+    guarded(FORMAT, || {
+        let limit = unpack_limit(bytes.len(), options.max_bytes);
+        let source = ReadSeekSource::new(Cursor::new(bytes)).map_err(failed)?;
+        let root = File::from_source(source).map_err(failed)?.root();
+        Reader { limit }.table(&root, options)
+    })
+}
+
+fn failed(error: impl std::fmt::Display) -> Problem {
+    Problem::format(FORMAT, error.to_string())
+}
+
+/// Children of a group, whatever they are.
+fn children(group: &Group) -> Outcome<Vec<String>> {
+    let mut names = group.datasets().map_err(failed)?;
+    names.extend(group.groups().map_err(failed)?);
+    Ok(names)
+}
+
+fn has_dataset(group: &Group, name: &str) -> Outcome<bool> {
+    Ok(group.datasets().map_err(failed)?.iter().any(|known| known == name))
+}
+
+fn has_group(group: &Group, name: &str) -> Outcome<bool> {
+    Ok(group.groups().map_err(failed)?.iter().any(|known| known == name))
+}
+
+fn text_attribute(group: &Group, name: &str) -> Outcome<Option<String>> {
+    Ok(group.attrs().map_err(failed)?.get(name).and_then(text_of))
+}
+
+/// The text of an attribute, however its writer stored it.
+fn text_of(value: &AttrValue) -> Option<String> {
+    match value {
+        AttrValue::VarLenString(text)
+        | AttrValue::VarLenAsciiString(text)
+        | AttrValue::String(text)
+        | AttrValue::AsciiString(text)
+        | AttrValue::StringSized { value: text, .. }
+        | AttrValue::AsciiStringSized { value: text, .. } => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Two sizes from an attribute.
+fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
+    let pair = match value {
+        AttrValue::I64Array(sizes) => sizes.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<Vec<_>>>(),
+        AttrValue::I32Array(sizes) => sizes.iter().map(|&size| usize::try_from(size).ok()).collect(),
+        AttrValue::U64Array(sizes) => sizes.iter().map(|&size| usize::try_from(size).ok()).collect(),
+        AttrValue::U32Array(sizes) => sizes.iter().map(|&size| usize::try_from(size).ok()).collect(),
+        _ => None,
+    }?;
+    match pair[..] {
+        [rows, dim] => Some((rows, dim)),
+        _ => None,
+    }
+}
+
+struct Reader {
+    /// The most bytes a dataset may unpack to.
+    limit: u64,
+}
+
+impl Reader {
+    fn table(&self, root: &Group, options: &ReadOptions) -> Outcome<Table> {
+        let mut table = match &options.key {
+            None => Table::new(self.matrix(root, "X")?),
+            Some(key) => {
+                let name = key.strip_prefix("obsm/").unwrap_or(key);
+                let obsm = if has_group(root, "obsm")? { Some(root.group("obsm").map_err(failed)?) } else { None };
+                let available = obsm.as_ref().map(children).transpose()?.unwrap_or_default();
+                match obsm {
+                    Some(obsm) if available.iter().any(|known| known == name) => Table::new(self.matrix(&obsm, name)?),
+                    _ => return Err(Problem::NoSuch { what: "obsm entry", name: key.clone(), available }),
+                }
+            }
+        };
+        if has_group(root, "obs")? {
+            let obs = root.group("obs").map_err(failed)?;
+            let index = text_attribute(&obs, "_index")?.unwrap_or_else(|| "_index".into());
+            let id = options.id_column.as_deref().unwrap_or(&index);
+            if options.id_column.is_some() || children(&obs)?.iter().any(|known| known == id) {
+                table.ids = Some(self.texts(&obs, id)?);
+            }
+            if let Some(name) = &options.label_column {
+                table.labels = Some(Labels::new(self.texts(&obs, name)?));
+            }
+        } else if options.label_column.is_some() || options.id_column.is_some() {
+            return Err(failed("its obs is not a group; write it again with a current anndata"));
+        }
+        if options.key.is_none() && has_group(root, "var")? {
+            let var = root.group("var").map_err(failed)?;
+            let index = text_attribute(&var, "_index")?.unwrap_or_else(|| "_index".into());
+            // Names of columns are a comfort: a file without readable ones is still good.
+            table.columns = self.texts(&var, &index).ok().filter(|names| names.len() == table.data.dim());
+        }
+        Ok(table)
+    }
+
+    /// A dense dataset, or a group with a sparse matrix.
+    fn matrix(&self, parent: &Group, name: &str) -> Outcome<Data> {
+        if has_dataset(parent, name)? {
+            return self.dense(&parent.dataset(name).map_err(failed)?, name);
+        }
+        if !has_group(parent, name)? {
+            return Err(Problem::NoSuch { what: "entry", name: name.into(), available: children(parent)? });
+        }
+        let group = parent.group(name).map_err(failed)?;
+        let attributes = group.attrs().map_err(failed)?;
+        let attribute = |names: [&str; 2]| names.iter().find_map(|name| attributes.get(*name));
+        // The second names are those of anndata before 0.7.
+        let layout = attribute(["encoding-type", "h5sparse_format"]).and_then(text_of).unwrap_or_default();
+        let shape = attribute(["shape", "h5sparse_shape"]).and_then(sizes);
+        let is_csr = layout.starts_with("csr");
+        let (true, Some((rows, dim))) = (is_csr || layout.starts_with("csc"), shape) else {
+            let reason = format!("{name} is stored as {layout:?}; only dense, CSR and CSC matrices can be read");
+            return Err(failed(reason));
+        };
+        let shape = Shape::within(rows, dim, self.limit)?;
+        let dataset = |part: &str| group.dataset(part).map_err(failed);
+        let values = self.floats(&dataset("data")?, |at| (Place::Row(at), format!("{name}/data")))?;
+        let (indptr, indices) = (self.indices(&dataset("indptr")?)?, self.indices(&dataset("indices")?)?);
+        let stored = Compressed { indptr, indices, values };
+        let x = if is_csr { sparse::from_csr(stored, shape) } else { sparse::from_csc(stored, shape) };
+        Ok(Data::Sparse(x?))
+    }
+
+    fn dense(&self, dataset: &Dataset, name: &str) -> Outcome<Data> {
+        let shape = dataset.shape().map_err(failed)?;
+        let [rows, dim] = shape[..] else {
+            return Err(failed(format!("{name} has {} dimensions, not rows and columns", shape.len())));
+        };
+        let columns = dim.max(1) as usize;
+        let values = self.floats(dataset, |at| (Place::Row(at / columns), (at % columns).to_string()))?;
+        Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?))
+    }
+
+    /// The number of values, if they are few enough to be read.
+    fn count(&self, dataset: &Dataset) -> Outcome<u64> {
+        let shape = dataset.shape().map_err(failed)?;
+        let count = shape.iter().try_fold(1u64, |product, &size| product.checked_mul(size));
+        let width = dataset.element_size().map_err(failed)?.max(8);
+        match count.and_then(|count| count.checked_mul(width)) {
+            Some(size) if size <= self.limit => Ok(size / width),
+            _ => Err(Problem::TooLarge { what: "a dataset".into(), limit: self.limit }),
+        }
+    }
+
+    /// Numbers as `f32`; `place` names the cell of one that does not fit.
+    fn floats(&self, dataset: &Dataset, place: impl Fn(usize) -> (Place, String)) -> Outcome<Vec<f32>> {
+        self.count(dataset)?;
+        if dataset.dtype().map_err(failed)? != DType::F64 {
+            return dataset.read_f32().map_err(failed);
+        }
+        let wide = dataset.read_f64().map_err(failed)?;
+        let narrow = |(at, &value): (usize, &f64)| match value as f32 {
+            narrow if narrow.is_infinite() && value.is_finite() => {
+                let (place, column) = place(at);
+                Err(Problem::Overflow { place, column, found: format!("{value:e}") })
+            }
+            narrow => Ok(narrow),
+        };
+        wide.iter().enumerate().map(narrow).collect()
+    }
+
+    fn indices(&self, dataset: &Dataset) -> Outcome<Vec<usize>> {
+        self.count(dataset)?;
+        let whole = dataset.read_i64().map_err(failed)?;
+        let indices = whole.into_iter().map(|index| usize::try_from(index).ok()).collect::<Option<Vec<_>>>();
+        indices.ok_or_else(|| failed("an index of a sparse matrix is negative"))
+    }
+
+    /// A column of `obs` or `var` as text: strings, numbers, categories in either layout, or values with a mask.
+    fn texts(&self, frame: &Group, name: &str) -> Outcome<Vec<String>> {
+        if has_group(frame, name)? {
+            let column = frame.group(name).map_err(failed)?;
+            if has_dataset(&column, "categories")? {
+                let categories = self.dataset_texts(&column.dataset("categories").map_err(failed)?)?;
+                return self.categorical(&column.dataset("codes").map_err(failed)?, &categories);
+            }
+            if has_dataset(&column, "values")? {
+                return self.dataset_texts(&column.dataset("values").map_err(failed)?);
+            }
+            return Err(failed(format!("column {name:?} is stored in a way that cannot be read")));
+        }
+        if !has_dataset(frame, name)? {
+            let mut available = children(frame)?;
+            available.retain(|known| known != "__categories");
+            return Err(Problem::NoSuch { what: "column", name: name.into(), available });
+        }
+        let column = frame.dataset(name).map_err(failed)?;
+        if has_group(frame, "__categories")? {
+            let old = frame.group("__categories").map_err(failed)?;
+            if has_dataset(&old, name)? {
+                let categories = self.dataset_texts(&old.dataset(name).map_err(failed)?)?;
+                return self.categorical(&column, &categories);
+            }
+        }
+        self.dataset_texts(&column)
+    }
+
+    /// Code -1 stands for a missing value.
+    fn categorical(&self, codes: &Dataset, categories: &[String]) -> Outcome<Vec<String>> {
+        self.count(codes)?;
+        let name = |code: i64| match usize::try_from(code) {
+            Err(_) => Ok("NA".to_string()),
+            Ok(code) => categories
+                .get(code)
+                .cloned()
+                .ok_or_else(|| failed(format!("a column names category {code}, there are {}", categories.len()))),
+        };
+        codes.read_i64().map_err(failed)?.into_iter().map(name).collect()
+    }
+
+    fn dataset_texts(&self, dataset: &Dataset) -> Outcome<Vec<String>> {
+        let count = self.count(dataset)?;
+        let number = |value: f64| value.to_string();
+        Ok(match dataset.dtype().map_err(failed)? {
+            DType::F32 | DType::F64 => dataset.read_f64().map_err(failed)?.into_iter().map(number).collect(),
+            DType::String => dataset.read_string().map_err(failed)?,
+            DType::VariableLengthString => {
+                let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
+                let options =
+                    VlenStringReadOptions::new().with_max_elements(count as usize).with_max_payload_bytes(most);
+                dataset.read_vlen_strings(options).map_err(failed)?
+            }
+            // numpy's booleans are an enumeration of FALSE and TRUE.
+            DType::Enum(names) => {
+                let name =
+                    |&code: &u8| names.get(code as usize).map_or_else(|| code.to_string(), |name| name.to_lowercase());
+                dataset.read_raw().map_err(failed)?.iter().map(name).collect()
+            }
+            _ => dataset.read_i64().map_err(failed)?.into_iter().map(|value| value.to_string()).collect(),
+        })
+    }
+}

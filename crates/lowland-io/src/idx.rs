@@ -1,0 +1,132 @@
+//! MNIST's IDX: two zero bytes, a type, the number of dimensions, their sizes and the values, all big-endian.
+
+use std::path::{Path, PathBuf};
+
+use lowland::Data;
+
+use crate::error::{Outcome, Place, Problem};
+
+const FORMAT: &str = "IDX";
+
+/// An IDX array, its values where they lie.
+#[derive(Debug)]
+pub(crate) struct Idx<'a> {
+    pub shape: Vec<usize>,
+    kind: u8,
+    width: usize,
+    raw: &'a [u8],
+}
+
+impl Idx<'_> {
+    /// The values, in order.
+    pub fn values(&self) -> impl Iterator<Item = f64> {
+        self.raw.chunks_exact(self.width).map(|raw| match self.kind {
+            0x08 => f64::from(raw[0]),
+            0x09 => f64::from(raw[0] as i8),
+            0x0b => f64::from(i16::from_be_bytes([raw[0], raw[1]])),
+            0x0c => f64::from(u32_of(raw) as i32),
+            0x0d => f64::from(f32::from_bits(u32_of(raw))),
+            _ => f64::from_bits(u64::from(u32_of(raw)) << 32 | u64::from(u32_of(&raw[4..]))),
+        })
+    }
+}
+
+/// Whether the bytes begin as IDX does.
+pub(crate) fn is_idx(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, 0, 0x08 | 0x09 | 0x0b..=0x0e, dims, ..] if *dims > 0)
+}
+
+/// Parses a whole file.
+pub(crate) fn parse(bytes: &[u8]) -> Outcome<Idx<'_>> {
+    if !is_idx(bytes) {
+        return Err(Problem::format(FORMAT, "it does not begin as an IDX file does"));
+    }
+    let (kind, dims) = (bytes[2], bytes[3] as usize);
+    let start = 4 + 4 * dims;
+    let sizes = bytes.get(4..start).ok_or(Problem::Truncated {
+        what: "header",
+        declared: start as u64,
+        available: bytes.len() as u64,
+    })?;
+    let shape: Vec<usize> = sizes.chunks_exact(4).map(|four| u32_of(four) as usize).collect();
+    let width = match kind {
+        0x08 | 0x09 => 1,
+        0x0b => 2,
+        0x0e => 8,
+        _ => 4,
+    };
+    let declared = shape.iter().try_fold(width, |product: usize, &size| product.checked_mul(size));
+    let raw = declared.and_then(|declared| bytes[start..].get(..declared)).ok_or(Problem::Truncated {
+        what: "values",
+        declared: declared.map_or(u64::MAX, |declared| declared as u64),
+        available: (bytes.len() - start) as u64,
+    })?;
+    Ok(Idx { shape, kind, width, raw })
+}
+
+fn u32_of(four: &[u8]) -> u32 {
+    u32::from_be_bytes([four[0], four[1], four[2], four[3]])
+}
+
+/// The rows of an IDX file: the first dimension counts them, the others are laid side by side.
+pub(crate) fn read(bytes: &[u8]) -> Outcome<Data> {
+    let idx = parse(bytes)?;
+    let [rows, rest @ ..] = &idx.shape[..] else { return Err(Problem::Empty("the IDX file has no dimensions")) };
+    if rest.is_empty() {
+        return Err(Problem::format(FORMAT, format!("it holds {rows} numbers in one dimension: labels, not rows")));
+    }
+    // With no rows the other sizes mean nothing and may be anything.
+    let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
+    let values: Vec<f32> = idx.values().map(|value| value as f32).collect();
+    let too_large = |(narrow, wide): (&f32, f64)| narrow.is_infinite() && wide.is_finite();
+    if let Some(at) = values.iter().zip(idx.values()).position(too_large) {
+        return Err(Problem::Overflow {
+            place: Place::Row(at / columns),
+            column: (at % columns).to_string(),
+            found: idx.values().nth(at).map_or_else(String::new, |value| format!("{value:e}")),
+        });
+    }
+    Ok(Data::dense(values, columns)?)
+}
+
+/// The labels that lie beside the images under MNIST's names, packed or not.
+pub(crate) fn labels_beside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let labels = name.replace("images", "labels").replace("idx3", "idx1");
+    if labels == name {
+        return None;
+    }
+    let bare = labels.strip_suffix(".gz").unwrap_or(&labels);
+    [labels.clone(), bare.to_string(), format!("{bare}.gz")]
+        .iter()
+        .map(|candidate| path.with_file_name(candidate))
+        .find(|candidate| candidate.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_types_are_read() {
+        let file = |kind: u8, values: &[u8]| {
+            let mut bytes = vec![0, 0, kind, 2, 0, 0, 0, 1, 0, 0, 0, 2];
+            bytes.extend_from_slice(values);
+            parse(&bytes).unwrap().values().collect::<Vec<_>>()
+        };
+        assert_eq!(file(0x08, &[1, 255]), [1.0, 255.0]);
+        assert_eq!(file(0x09, &[1, 255]), [1.0, -1.0]);
+        assert_eq!(file(0x0b, &[0xff, 0xfe, 1, 0]), [-2.0, 256.0]);
+        assert_eq!(file(0x0c, &[0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0]), [-1.0, 65536.0]);
+        assert_eq!(file(0x0d, &[1.5f32.to_be_bytes(), (-2.0f32).to_be_bytes()].concat()), [1.5, -2.0]);
+        assert_eq!(file(0x0e, &[1.1f64.to_be_bytes(), (-2.2f64).to_be_bytes()].concat()), [1.1, -2.2]);
+    }
+
+    #[test]
+    fn a_header_that_claims_more_than_there_is_gives_an_error() {
+        let bytes = [0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 2];
+        assert!(matches!(parse(&bytes).unwrap_err(), Problem::Truncated { available: 2, .. }));
+        assert!(parse(&bytes[..7]).is_err());
+        assert!(read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2]).unwrap_err().to_string().contains("labels, not rows"));
+    }
+}

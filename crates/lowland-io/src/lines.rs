@@ -1,0 +1,111 @@
+//! Plain text: strings, one a line; and labels that lie in a file of their own.
+
+use std::path::Path;
+
+use lowland::Data;
+
+use crate::check::plural;
+use crate::delimited::{Records, guess_delimiter, line_of, text_of};
+use crate::error::{FileError, Outcome, Problem};
+use crate::idx;
+use crate::npy::Array;
+use crate::options::{Format, ReadOptions};
+use crate::source::Bytes;
+use crate::table::{Labels, Table};
+
+const FORMAT: &str = "text";
+
+/// One string a line. Empty lines are rows, too; they are counted in the notes.
+pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
+    let lines: Vec<String> = split(bytes)?.take(options.max_rows.unwrap_or(usize::MAX)).map(str::to_string).collect();
+    let empty = lines.iter().filter(|line| line.is_empty()).count();
+    let mut table = Table::new(Data::text(lines));
+    if empty > 0 {
+        table.notes.push(format!("{} empty and kept as an empty string", plural(empty, "line is", "lines are")));
+    }
+    Ok(table)
+}
+
+/// The lines; a newline at the end of the file does not begin another one.
+fn split(bytes: &[u8]) -> Outcome<std::str::Lines<'_>> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.lines()),
+        Err(error) => {
+            let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            Err(Problem::format(FORMAT, format!("line {line} is not UTF-8; convert the file to UTF-8")))
+        }
+    }
+}
+
+/// Labels from a file of their own: IDX, `.npy`, delimited text of one column, or lines. There must be `rows` of them.
+pub(crate) fn read_labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels, FileError> {
+    labels(path, rows, max_bytes).map_err(|problem| problem.at(path))
+}
+
+fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Outcome<Labels> {
+    let bytes = Bytes::open_unpacked(path, max_bytes)?;
+    let labels = if idx::is_idx(&bytes) {
+        Labels::from_numbers(idx::parse(&bytes)?.values())
+    } else if bytes.starts_with(b"\x93NUMPY") {
+        Array::parse(&bytes)?.to_labels()
+    } else {
+        let texts = match Format::guess(path) {
+            Some(Format::Csv | Format::Tsv) => column(&bytes)?,
+            _ => split(&bytes)?.map(|line| line.trim().to_string()).collect(),
+        };
+        // One more than needed: the first is the name of the column.
+        Labels::new(&texts[usize::from(texts.len() == rows + 1)..])
+    };
+    if labels.codes.len() != rows {
+        return Err(Problem::Count { what: "the labels", expected: rows, found: labels.codes.len() });
+    }
+    Ok(labels)
+}
+
+fn column(bytes: &[u8]) -> Outcome<Vec<String>> {
+    let mut records = Records::new(bytes, guess_delimiter(bytes));
+    let mut texts = Vec::new();
+    while let Some(record) = records.next()? {
+        if record.len() != 1 {
+            return Err(Problem::Ragged { line: line_of(&record), expected: 1, found: record.len() });
+        }
+        texts.push(text_of(&record)(&record[0])?);
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_row_and_the_last_newline_is_not_another() {
+        let lines = |text: &[u8]| match read(text, &ReadOptions::default()).unwrap() {
+            Table { data: Data::Text(lines), notes, .. } => (lines.to_vec(), notes.len()),
+            _ => panic!("text"),
+        };
+        assert_eq!(lines(b"one\r\ntwo"), (vec!["one".into(), "two".into()], 0));
+        assert_eq!(lines(b"one\n\ntwo\n"), (vec!["one".into(), String::new(), "two".into()], 1));
+        let error = read(b"one\nt\xffwo", &ReadOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("line 2 is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn labels_are_read_from_any_of_their_forms_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let npy = crate::npy::encode("<i4", &[3], bytemuck::cast_slice(&[10i32, 9, 10]));
+        for (name, bytes) in [
+            ("l.idx1-ubyte", vec![0, 0, 8, 1, 0, 0, 0, 3, 10, 9, 10]),
+            ("l.npy", npy),
+            ("l.csv", b"label\n\"10\"\n9\n10\n".to_vec()),
+            ("l.txt", b"10\n9\n10\n".to_vec()),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let labels = read_labels(&path, 3, None).unwrap();
+            assert_eq!((labels.names, labels.codes), (vec!["9".to_string(), "10".into()], vec![1, 0, 1]), "{name}");
+            assert!(read_labels(&path, 5, None).unwrap_err().to_string().contains("the rows number 5"));
+        }
+    }
+}

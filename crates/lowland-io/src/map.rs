@@ -1,0 +1,245 @@
+//! Maps: coordinates, and what is known about each point.
+
+use std::io::Write;
+use std::path::Path;
+
+use lowland::{Embedding, Points};
+
+use crate::columns::{Column, Values, write, write_delimited};
+use crate::delimited::{Records, guess_delimiter, line_of, text_of};
+use crate::error::{FileError, Outcome, Place, Problem};
+use crate::npy::{self, Array};
+use crate::options::Format;
+use crate::source::Bytes;
+use crate::table::Labels;
+use crate::write::write_whole;
+
+/// A map read from a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapTable {
+    /// The points.
+    pub map: Embedding,
+    /// A name for each point.
+    pub ids: Option<Vec<String>>,
+    /// A class for each point.
+    pub labels: Option<Labels>,
+    /// A standard deviation for each point.
+    pub std: Option<Vec<f64>>,
+}
+
+/// Columns of text as read: names, and the cells of each.
+pub(crate) struct TextColumns {
+    pub names: Vec<String>,
+    pub cells: Vec<Vec<String>>,
+}
+
+/// Writes a map as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
+/// `projection_4`, ..., `label`, `std`) or `.npy` (coordinates only, `f64`).
+pub fn write_map(
+    path: &Path,
+    map: Points,
+    ids: Option<&[String]>,
+    labels: Option<&Labels>,
+    std: Option<&[f64]>,
+) -> Result<(), FileError> {
+    write_any(path, map, ids, labels, std).map_err(|problem| problem.at(path))
+}
+
+/// Writes a map as CSV into a stream, such as standard output.
+pub fn write_map_csv(
+    out: &mut dyn Write,
+    map: Points,
+    ids: Option<&[String]>,
+    labels: Option<&Labels>,
+    std: Option<&[f64]>,
+) -> Result<(), FileError> {
+    let columns = columns(map, ids, labels, std);
+    write_delimited(out, b',', map.rows(), &columns).map_err(|problem| problem.at(Path::new("standard output")))
+}
+
+fn write_any(
+    path: &Path,
+    map: Points,
+    ids: Option<&[String]>,
+    labels: Option<&Labels>,
+    std: Option<&[f64]>,
+) -> Outcome<()> {
+    if Format::guess(path) == Some(Format::Npy) {
+        let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
+        return write_whole(path, |file| Ok(file.write_all(&bytes)?));
+    }
+    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map, ids, labels, std))
+}
+
+fn columns<'a>(
+    map: Points<'a>,
+    ids: Option<&'a [String]>,
+    labels: Option<&'a Labels>,
+    std: Option<&'a [f64]>,
+) -> Vec<Column<'a>> {
+    let coordinates = (0..map.dim()).map(|start| Column {
+        name: coordinate_name(start),
+        values: Values::Wide { values: map.values(), start, step: map.dim() },
+    });
+    let ids = ids.map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
+    let labels = labels.map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
+    let std = std.map(|values| Column { name: "std".into(), values: Values::Wide { values, start: 0, step: 1 } });
+    ids.into_iter().chain(coordinates).chain(labels).chain(std).collect()
+}
+
+/// `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
+fn coordinate_name(coordinate: usize) -> String {
+    match coordinate {
+        0..3 => format!("projection_{}", ["x", "y", "z"][coordinate]),
+        _ => format!("projection_{}", coordinate + 1),
+    }
+}
+
+/// Reads a map that [`write_map`] wrote, or any table with columns of these names.
+pub fn read_map(path: &Path) -> Result<MapTable, FileError> {
+    read_any(path).map_err(|problem| problem.at(path))
+}
+
+fn read_any(path: &Path) -> Outcome<MapTable> {
+    let bytes = Bytes::open_unpacked(path, None)?;
+    match Format::guess(path) {
+        Some(Format::Npy) => {
+            let array = Array::parse(&bytes)?;
+            let (rows, dim) = array.rows_and_columns()?;
+            if rows == 0 || !array.header.is_numeric() {
+                return Err(Problem::Empty("a map needs points of numbers"));
+            }
+            Ok(MapTable { map: Embedding::new(array.to_f64(), dim)?, ids: None, labels: None, std: None })
+        }
+        Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes))?),
+        Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t')?),
+        #[cfg(feature = "tables")]
+        Some(format @ (Format::Parquet | Format::Arrow)) => from_columns(crate::tables::text_columns(bytes, format)?),
+        #[cfg(not(feature = "tables"))]
+        Some(Format::Parquet | Format::Arrow) => Err(Problem::NotBuilt { format: "parquet", feature: "tables" }),
+        _ => Err(Problem::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
+    }
+}
+
+fn delimited_columns(bytes: &[u8], delimiter: u8) -> Outcome<TextColumns> {
+    let mut records = Records::new(bytes, delimiter);
+    let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
+    let names = first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?;
+    let mut cells = vec![Vec::new(); names.len()];
+    while let Some(record) = records.next()? {
+        if record.len() != names.len() {
+            return Err(Problem::Ragged { line: line_of(&record), expected: names.len(), found: record.len() });
+        }
+        let text = text_of(&record);
+        for (column, field) in cells.iter_mut().zip(&record) {
+            column.push(text(field)?);
+        }
+    }
+    Ok(TextColumns { names, cells })
+}
+
+fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
+    let position = |name: &str| columns.names.iter().position(|known| known == name);
+    let coordinates: Vec<usize> = (0..columns.names.len()).map_while(|c| position(&coordinate_name(c))).collect();
+    let (id, label, std) = (position("id"), position("label"), position("std"));
+    if coordinates.is_empty() {
+        return Err(Problem::NoSuch { what: "column", name: "projection_x".into(), available: columns.names });
+    }
+    let numbers = |column: usize| -> Outcome<Vec<f64>> {
+        let parse = |(row, cell): (usize, &String)| {
+            cell.parse().map_err(|_| Problem::NotNumber {
+                place: Place::Row(row),
+                column: format!("{:?}", columns.names[column]),
+                found: cell.clone(),
+                remedy: "The coordinates of a map are numbers",
+            })
+        };
+        columns.cells[column].iter().enumerate().map(parse).collect()
+    };
+    let by_column = coordinates.iter().map(|&column| numbers(column)).collect::<Outcome<Vec<_>>>()?;
+    let rows = by_column[0].len();
+    if rows == 0 {
+        return Err(Problem::Empty("the map has no points"));
+    }
+    let values = (0..rows).flat_map(|i| by_column.iter().map(move |column| column[i])).collect();
+    Ok(MapTable {
+        map: Embedding::new(values, coordinates.len())?,
+        std: std.map(numbers).transpose()?,
+        labels: label.map(|column| Labels::new(&columns.cells[column])),
+        ids: id.map(|column| std::mem::take(&mut columns.cells[column])),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip(ending: &str, table: &MapTable) -> MapTable {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("map.{ending}"));
+        write_map(&path, table.map.points(), table.ids.as_deref(), table.labels.as_ref(), table.std.as_deref())
+            .unwrap();
+        read_map(&path).unwrap()
+    }
+
+    fn tabular() -> Vec<&'static str> {
+        if cfg!(feature = "tables") { vec!["csv", "tsv", "parquet"] } else { vec!["csv", "tsv"] }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn maps_come_back_to_the_last_bit(
+            dim in 1usize..6,
+            values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 30),
+            words in prop::collection::vec("[a-z ,\"\n;]{0,8}x", 30),
+            bare: bool,
+        ) {
+            let map = Embedding::new(values[..30 / dim * dim].to_vec(), dim).unwrap();
+            let ids = words[..30 / dim].to_vec();
+            let known = |ids: Vec<String>| ids.iter().map(|id| id.trim().to_string()).collect::<Vec<_>>();
+            let table = MapTable {
+                ids: (!bare).then(|| known(ids.clone())),
+                labels: (!bare).then(|| Labels::new(known(ids))),
+                std: (!bare).then(|| values[..30 / dim].to_vec()),
+                map,
+            };
+            for ending in tabular() {
+                prop_assert_eq!(&round_trip(ending, &table), &table, "{}", ending);
+            }
+            prop_assert_eq!(round_trip("npy", &table).map, table.map);
+        }
+    }
+
+    #[test]
+    fn the_columns_have_the_names_other_viewers_know() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("map.csv");
+        let map = Embedding::new(vec![1.0, 0.1, 1e300, -2.0], 4).unwrap();
+        let labels = Labels::new(["cat"]);
+        write_map(&path, map.points(), Some(&["a,b".into()]), Some(&labels), Some(&[0.5])).unwrap();
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_written_or_read_is_explained() {
+        let folder = tempfile::tempdir().unwrap();
+        let map = Embedding::new(vec![1.0, 2.0], 2).unwrap();
+        let write = |name: &str, ids: Option<&[String]>| {
+            write_map(&folder.path().join(name), map.points(), ids, None, None).unwrap_err().to_string()
+        };
+        assert!(write("map.xls", None).contains(".xls; use .csv"));
+        assert!(write("map.csv", Some(&[])).contains("expected 0") || write("map.csv", Some(&[])).contains("number"));
+        let path = folder.path().join("other.csv");
+        std::fs::write(&path, "x,y\n1,2\n").unwrap();
+        assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; there is x, y"));
+        std::fs::write(&path, "projection_x,projection_y\n1,two\n").unwrap();
+        assert!(read_map(&path).unwrap_err().to_string().contains("column \"projection_y\": \"two\""));
+        std::fs::write(&path, "projection_x,projection_y\n").unwrap();
+        assert!(read_map(&path).unwrap_err().to_string().contains("no points"));
+    }
+}

@@ -1,0 +1,271 @@
+//! Archives of numpy arrays: `numpy.savez`, and `scipy.sparse.save_npz`.
+
+use std::io::{Cursor, Read, Write};
+
+use lowland::{Data, Embedding, Sparse};
+use zip::ZipArchive;
+use zip::write::SimpleFileOptions;
+
+use crate::error::{Outcome, Problem};
+use crate::npy::{self, Array, Header};
+use crate::options::ReadOptions;
+use crate::source::{read_limited, unpack_limit};
+use crate::sparse::{self, Compressed, Shape};
+use crate::table::Table;
+
+const FORMAT: &str = "npz";
+
+/// Names that people give the array with the data, and the one with the classes.
+const DATA_NAMES: [&str; 5] = ["X", "x", "data", "features", "arr_0"];
+const LABEL_NAMES: [&str; 5] = ["y", "labels", "label", "target", "classes"];
+const ID_NAMES: [&str; 2] = ["ids", "names"];
+
+/// An open archive.
+pub(crate) struct Archive<'a> {
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+    names: Vec<String>,
+    limit: u64,
+}
+
+impl<'a> Archive<'a> {
+    pub fn open(bytes: &'a [u8], max_bytes: Option<u64>) -> Outcome<Self> {
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(unreadable)?;
+        let names = zip.file_names().filter_map(Result::ok);
+        let names = names.filter_map(|name| name.strip_suffix(".npy").map(str::to_string)).collect();
+        Ok(Self { zip, names, limit: unpack_limit(bytes.len(), max_bytes) })
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    /// The first of these names that the archive has.
+    pub fn first_of(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.has(name))
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The bytes of an array, unpacked.
+    pub fn load(&mut self, name: &str) -> Outcome<Vec<u8>> {
+        if !self.has(name) {
+            return Err(Problem::NoSuch { what: "array", name: name.into(), available: self.names.clone() });
+        }
+        let limit = self.limit;
+        let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
+        read_limited(entry, limit, &format!("array {name:?}"))
+    }
+
+    /// The header of an array; the values stay packed.
+    fn header(&mut self, name: &str) -> Outcome<Header> {
+        let mut start = Vec::new();
+        let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
+        // Headers of plain arrays are 128 bytes; those of wide records can reach a few thousand.
+        entry.take(1 << 16).read_to_end(&mut start)?;
+        Header::parse(&start)
+    }
+
+    /// The arrays that can be rows of numbers.
+    fn matrices(&mut self) -> Vec<String> {
+        let names = self.names.clone();
+        let is_matrix = |header: Header| header.is_numeric() && header.shape.len() >= 2;
+        names.into_iter().filter(|name| self.header(name).is_ok_and(is_matrix)).collect()
+    }
+
+    fn floats(&mut self, name: &str) -> Outcome<Vec<f32>> {
+        Array::parse(&self.load(name)?)?.to_f32()
+    }
+
+    /// Counts or positions.
+    pub fn indices(&mut self, name: &str) -> Outcome<Vec<usize>> {
+        let indices = Array::parse(&self.load(name)?)?.to_indices();
+        indices.ok_or_else(|| Problem::format(FORMAT, format!("array {name:?} must hold whole numbers, 0 or more")))
+    }
+
+    pub fn texts(&mut self, name: &str) -> Outcome<Vec<String>> {
+        Ok(Array::parse(&self.load(name)?)?.to_texts())
+    }
+
+    /// Whether this is what `scipy.sparse.save_npz` writes.
+    pub fn is_sparse(&self) -> bool {
+        ["format", "shape", "data"].iter().all(|name| self.has(name))
+    }
+
+    /// The sparse matrix.
+    pub fn sparse(&mut self) -> Outcome<Sparse> {
+        let layout = self.texts("format")?.join("");
+        let shape = self.indices("shape")?;
+        let [rows, dim] = shape[..] else {
+            return Err(Problem::format(FORMAT, format!("a sparse matrix has two dimensions, not {}", shape.len())));
+        };
+        let shape = Shape::within(rows, dim, self.limit)?;
+        let values = self.floats("data")?;
+        match layout.as_str() {
+            "csr" | "csc" => {
+                let stored = Compressed { indptr: self.indices("indptr")?, indices: self.indices("indices")?, values };
+                if layout == "csr" { sparse::from_csr(stored, shape) } else { sparse::from_csc(stored, shape) }
+            }
+            "coo" => {
+                // scipy 1.13 and later may write one array of coordinates instead of two.
+                let (row, col) = if self.has("coords") {
+                    let mut both = self.indices("coords")?;
+                    let columns = both.split_off(both.len() / 2);
+                    (both, columns)
+                } else {
+                    (self.indices("row")?, self.indices("col")?)
+                };
+                sparse::from_coo(&row, col, values, shape)
+            }
+            other => Err(Problem::format(
+                FORMAT,
+                format!(
+                    "it holds a sparse matrix in {other:?} layout; save it as csr: scipy.sparse.save_npz(f, x.tocsr())"
+                ),
+            )),
+        }
+    }
+}
+
+fn unreadable(error: zip::result::ZipError) -> Problem {
+    Problem::format(FORMAT, error.to_string())
+}
+
+/// Reads the rows and, where there are any, classes and ids.
+pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
+    let mut archive = Archive::open(bytes, options.max_bytes)?;
+    let mut table = if archive.is_sparse() && options.key.is_none() {
+        Table::new(Data::Sparse(archive.sparse()?))
+    } else {
+        let name = data_array(&mut archive, options)?;
+        let mut table = Table::new(Array::parse(&archive.load(&name)?)?.to_data()?);
+        if archive.names().len() > 1 {
+            table.notes.push(format!("array {name:?} was taken as the data"));
+        }
+        table
+    };
+    let rows = table.rows();
+    let fits = |archive: &mut Archive, name: &str| archive.header(name).is_ok_and(|header| header.shape == [rows]);
+    // An array that was asked for must fit (the count is checked later); one that was guessed is left alone unless it does.
+    let guess = |archive: &mut Archive, names: &[&'static str]| {
+        archive.first_of(names).filter(|name| fits(archive, name)).map(str::to_string)
+    };
+    let label = options.label_column.clone().or_else(|| guess(&mut archive, &LABEL_NAMES));
+    if let Some(name) = label {
+        table.labels = Some(Array::parse(&archive.load(&name)?)?.to_labels());
+        table.notes.push(format!("array {name:?} was taken as labels"));
+    }
+    let id = options.id_column.clone().or_else(|| guess(&mut archive, &ID_NAMES));
+    if let Some(name) = id {
+        table.ids = Some(archive.texts(&name)?);
+    }
+    if archive.has("truth") && archive.header("truth").is_ok_and(|header| header.shape.first() == Some(&rows)) {
+        let bytes = archive.load("truth")?;
+        let truth = Array::parse(&bytes)?;
+        if let Ok((_, columns @ 1..)) = truth.rows_and_columns() {
+            table.truth = Some(Embedding::new(truth.to_f64(), columns)?);
+        }
+    }
+    Ok(table)
+}
+
+fn data_array(archive: &mut Archive, options: &ReadOptions) -> Outcome<String> {
+    if let Some(key) = &options.key {
+        return Ok(key.clone());
+    }
+    let matrices = archive.matrices();
+    match &matrices[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(Problem::format(
+            FORMAT,
+            format!("none of its arrays ({}) has rows and columns of numbers", archive.names().join(", ")),
+        )),
+        several => match DATA_NAMES.iter().find(|name| several.iter().any(|known| known == *name)) {
+            Some(name) => Ok((*name).to_string()),
+            None => Err(Problem::format(
+                FORMAT,
+                format!("it holds several arrays ({}); say which with key (--key)", several.join(", ")),
+            )),
+        },
+    }
+}
+
+/// The bytes of an archive of arrays, each already in `.npy` form.
+pub(crate) fn encode(arrays: &[(&str, Vec<u8>)]) -> Outcome<Vec<u8>> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in arrays {
+        // Without a time stamp the same arrays give the same bytes.
+        let options = SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored)
+            .large_file(bytes.len() as u64 >= u64::from(u32::MAX))
+            .last_modified_time(zip::DateTime::default());
+        zip.start_file(format!("{name}.npy"), options).map_err(unreadable)?;
+        zip.write_all(bytes)?;
+    }
+    Ok(zip.finish().map_err(unreadable)?.into_inner())
+}
+
+/// The arrays of a sparse matrix as scipy names them.
+pub(crate) fn sparse_arrays(x: &Sparse) -> Vec<(&'static str, Vec<u8>)> {
+    let indptr: Vec<i64> = x.indptr().iter().map(|&start| start as i64).collect();
+    let indices: Vec<i64> = x.indices().iter().map(|&j| i64::from(j)).collect();
+    let shape = [x.rows() as i64, x.dim() as i64];
+    vec![
+        ("indices", npy::encode("<i8", &[indices.len()], bytemuck::cast_slice(&indices))),
+        ("indptr", npy::encode("<i8", &[indptr.len()], bytemuck::cast_slice(&indptr))),
+        ("format", npy::encode("|S3", &[], b"csr")),
+        ("shape", npy::encode("<i8", &[2], bytemuck::cast_slice(&shape))),
+        ("data", npy::encode("<f4", &[x.values().len()], bytemuck::cast_slice(x.values()))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(values: &[f32], dim: usize) -> Vec<u8> {
+        npy::encode("<f4", &[values.len() / dim, dim], bytemuck::cast_slice(values))
+    }
+
+    #[test]
+    fn the_data_array_is_the_only_matrix_or_the_one_with_the_usual_name_or_the_one_asked_for() {
+        let labels = || ("labels", npy::encode_texts(&["b", "a"]));
+        let read_with = |arrays: &[(&str, Vec<u8>)], key: Option<&str>| {
+            let options = ReadOptions { key: key.map(str::to_string), ..Default::default() };
+            read(&encode(arrays).unwrap(), &options)
+        };
+        let one = read_with(&[("points", matrix(&[1.0, 2.0], 1)), labels()], None).unwrap();
+        assert_eq!(one.labels.unwrap().codes, [1, 0]);
+        let two = [("Z", matrix(&[1.0, 2.0], 2)), ("X", matrix(&[1.0, 2.0], 1)), labels()];
+        assert_eq!(read_with(&two, None).unwrap().data.dim(), 1);
+        let asked = read_with(&two, Some("Z")).unwrap();
+        assert_eq!((asked.data.dim(), asked.labels), (2, None), "labels that do not fit are not guessed");
+        let error = read_with(&[("a", matrix(&[1.0], 1)), ("b", matrix(&[1.0], 1))], None).unwrap_err();
+        assert!(error.to_string().contains("a, b") && error.to_string().contains("--key"), "{error}");
+        let error = read_with(&two, Some("Q")).unwrap_err();
+        assert!(error.to_string().contains("no array \"Q\"; there is Z, X, labels"), "{error}");
+    }
+
+    #[test]
+    fn sparse_matrices_come_back() {
+        let x = Sparse::new(vec![0, 2, 2, 3], vec![0, 4, 2], vec![1.0, -2.5, 3.0], 5).unwrap();
+        let bytes = encode(&sparse_arrays(&x)).unwrap();
+        match read(&bytes, &ReadOptions::default()).unwrap().data {
+            Data::Sparse(y) => assert_eq!(x, y),
+            other => panic!("{}", other.kind()),
+        }
+    }
+
+    #[test]
+    fn an_array_that_unpacks_beyond_the_limit_is_refused() {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("X.npy", SimpleFileOptions::default()).unwrap();
+        zip.write_all(&npy::encode("|u1", &[1000, 1000], &vec![0; 1_000_000])).unwrap();
+        let bytes = zip.finish().unwrap().into_inner();
+        assert!(bytes.len() < 10_000);
+        assert_eq!(read(&bytes, &ReadOptions::default()).unwrap().rows(), 1000);
+        let error = read(&bytes, &ReadOptions { max_bytes: Some(100_000), ..Default::default() }).unwrap_err();
+        assert!(matches!(error, Problem::TooLarge { limit: 100_000, .. }), "{error}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Reading any file: which reader, then what all formats have in common.
+
+use std::path::{Path, PathBuf};
+
+use crate::check::checked;
+use crate::error::{FileError, Outcome, Problem};
+#[cfg(feature = "hdf5")]
+use crate::h5ad;
+use crate::options::{Format, ReadOptions};
+use crate::source::{Bytes, is_gzip, unpacked};
+use crate::table::Table;
+#[cfg(feature = "tables")]
+use crate::tables;
+use crate::{delimited, idx, lines, npy, npz, words};
+
+/// Reads a file of any [`Format`], checks it, and notes what was guessed, mapped or dropped.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
+    let read = || {
+        let bytes = Bytes::open_unpacked(path, options.max_bytes)?;
+        // MNIST's images and labels are two files; the names tell that they belong together.
+        let beside = || idx::labels_beside(path).filter(|_| format_of(path, options).is_ok_and(|f| f == Format::Idx));
+        read_checked(path, bytes, options.labels.clone().or_else(beside), options)
+    };
+    read().map_err(|problem| problem.at(path))
+}
+
+/// Reads the content of a file that is in memory already; its name tells the format unless the options do.
+pub fn read_memory(name: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table, FileError> {
+    let read = || {
+        let bytes = if is_gzip(&bytes) { unpacked(&bytes, options.max_bytes)? } else { bytes };
+        read_checked(name, Bytes::Owned(bytes), options.labels.clone(), options)
+    };
+    read().map_err(|problem: Problem| problem.at(name))
+}
+
+fn format_of(path: &Path, options: &ReadOptions) -> Outcome<Format> {
+    let format = options.format.or_else(|| Format::guess(path));
+    format.ok_or_else(|| Problem::UnknownFormat { known: Format::names() })
+}
+
+fn read_checked(name: &Path, bytes: Bytes, labels: Option<PathBuf>, options: &ReadOptions) -> Outcome<Table> {
+    if bytes.is_empty() {
+        return Err(Problem::Empty("the file is empty"));
+    }
+    if options.max_rows == Some(0) {
+        let (value, allowed) = ("0".into(), "at least one row".into());
+        return Err(lowland::Error::Parameter { name: "max_rows", value, allowed }.into());
+    }
+    // Labels in a file of their own number the rows of the whole file: rows are left out only after they are read.
+    let all_rows = ReadOptions { max_rows: if labels.is_some() { None } else { options.max_rows }, ..options.clone() };
+    let mut table = read_as(format_of(name, options)?, bytes, &all_rows)?;
+    if let Some(labels) = labels {
+        let read = lines::read_labels(&labels, table.rows(), options.max_bytes);
+        table.labels = Some(read.map_err(|error| Problem::Labels(error.into()))?);
+        table.notes.push(format!("labels come from {}", labels.display()));
+    }
+    if let Some(most) = options.max_rows.filter(|&most| most < table.rows()) {
+        table = table.select(&(0..most).collect::<Vec<_>>());
+    }
+    checked(table, options)
+}
+
+/// Refuses options that this format has no use for: passed over in silence they would be missed only in the map.
+fn check_options(format: Format, options: &ReadOptions) -> Outcome<()> {
+    let has_columns = !matches!(format, Format::Npy | Format::Idx | Format::Word2vec | Format::Vectors | Format::Text);
+    let has_keys = matches!(format, Format::Npz | Format::H5ad | Format::Parquet | Format::Arrow);
+    let refuse = |name, value: &String, allowed: &str| {
+        let (value, allowed) = (value.clone(), format!("{format} files have no {allowed}"));
+        Err(lowland::Error::Parameter { name, value, allowed }.into())
+    };
+    match options {
+        ReadOptions { label_column: Some(name), .. } if !has_columns => {
+            refuse("label_column", name, "columns to choose from; give the labels in a file of their own (labels)")
+        }
+        ReadOptions { id_column: Some(name), .. } if !has_columns => {
+            refuse("id_column", name, "columns to choose from")
+        }
+        ReadOptions { key: Some(key), .. } if !has_keys => refuse("key", key, "parts to choose from"),
+        _ => Ok(()),
+    }
+}
+
+fn read_as(format: Format, bytes: Bytes, options: &ReadOptions) -> Outcome<Table> {
+    check_options(format, options)?;
+    match format {
+        Format::Csv => {
+            let delimiter = options.delimiter.unwrap_or_else(|| delimited::guess_delimiter(&bytes));
+            delimited::read(&bytes, delimiter, options)
+        }
+        Format::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options),
+        Format::Npy => npy::read(bytes).map(Table::new),
+        Format::Npz => npz::read(&bytes, options),
+        Format::Idx => idx::read(&bytes).map(Table::new),
+        Format::Word2vec => words::read_binary(&bytes, options),
+        Format::Vectors => words::read_text(&bytes, options),
+        Format::Text => lines::read(&bytes, options),
+        #[cfg(feature = "tables")]
+        Format::Parquet | Format::Arrow => tables::read(bytes, format, options),
+        #[cfg(not(feature = "tables"))]
+        Format::Parquet | Format::Arrow => Err(Problem::NotBuilt { format: format.name(), feature: "tables" }),
+        #[cfg(feature = "hdf5")]
+        Format::H5ad => h5ad::read(bytes, options),
+        #[cfg(not(feature = "hdf5"))]
+        Format::H5ad => Err(Problem::NotBuilt { format: format.name(), feature: "hdf5" }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_without_a_use_are_refused() {
+        let refused = |name: &str, options: ReadOptions| {
+            read_memory(name.as_ref(), b"1,2\n3,4\n".to_vec(), &options).unwrap_err().to_string()
+        };
+        let label = || ReadOptions { label_column: Some("kind".into()), ..Default::default() };
+        assert!(refused("a.txt", label()).contains("label_column = kind: text files have no columns"));
+        assert!(refused("a.npy", label()).contains("a file of their own"));
+        assert!(
+            refused("a.vec", ReadOptions { id_column: Some("0".into()), ..Default::default() }).contains("id_column")
+        );
+        assert!(refused("a.csv", ReadOptions { key: Some("X".into()), ..Default::default() }).contains("key = X"));
+        assert!(refused("a.csv", ReadOptions { max_rows: Some(0), ..Default::default() }).contains("at least one row"));
+    }
+
+    #[test]
+    fn labels_of_their_own_number_all_rows_and_are_left_out_with_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, labels) = (folder.path().join("x.csv"), folder.path().join("y.txt"));
+        std::fs::write(&data, "1,2\nNA,4\n5,6\n7,8\n").unwrap();
+        std::fs::write(&labels, "a\nb\nc\nd\n").unwrap();
+        let options = ReadOptions {
+            labels: Some(labels.clone()),
+            missing: crate::Missing::Drop,
+            max_rows: Some(3),
+            ..Default::default()
+        };
+        let table = read(&data, &options).unwrap();
+        let known = table.labels.unwrap();
+        assert_eq!((0..2).map(|i| known.name(i)).collect::<Vec<_>>(), ["a", "c"]);
+        std::fs::write(&labels, "a\nb\n").unwrap();
+        let error = read(&data, &options).unwrap_err().to_string();
+        assert!(error.contains("y.txt: the labels number 2, the rows number 4"), "{error}");
+    }
+}

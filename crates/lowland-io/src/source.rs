@@ -1,0 +1,128 @@
+//! The bytes of a file: mapped where that is possible, unpacked where it is compressed, never more than the limit.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Deref;
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use memmap2::Mmap;
+
+use crate::error::{Outcome, Problem};
+
+/// All bytes of a file.
+pub(crate) enum Bytes {
+    /// A mapped file.
+    Mapped(Mmap),
+    /// Bytes in memory, from a pipe or unpacked.
+    Owned(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Bytes {
+    /// The bytes as they are on disk.
+    pub fn open(path: &Path) -> Outcome<Self> {
+        let mut file = File::open(path)?;
+        let about = file.metadata()?;
+        if about.is_dir() {
+            return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
+        }
+        if about.is_file() && about.len() > 0 {
+            // SAFETY: read-only and private to us; as with every map, another program must not shorten the file meanwhile.
+            return Ok(Bytes::Mapped(unsafe { Mmap::map(&file)? }));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Bytes::Owned(bytes))
+    }
+
+    /// The bytes, unpacked if they are gzip (known by their first two bytes, whatever the name).
+    pub fn open_unpacked(path: &Path, max_bytes: Option<u64>) -> Outcome<Self> {
+        let bytes = Self::open(path)?;
+        if !is_gzip(&bytes) {
+            return Ok(bytes);
+        }
+        Ok(Bytes::Owned(unpacked(&bytes, max_bytes)?))
+    }
+}
+
+pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// The content of a gzip file.
+pub(crate) fn unpacked(packed: &[u8], max_bytes: Option<u64>) -> Outcome<Vec<u8>> {
+    let limit = unpack_limit(packed.len(), max_bytes);
+    read_limited(MultiGzDecoder::new(packed), limit, "the gzip file")
+}
+
+/// How many bytes compressed input of this size may unpack to. Real data rarely pack better than 100 to 1; a gigabyte
+/// is allowed in any case, so that small files of zeros are read.
+pub(crate) fn unpack_limit(packed: usize, max_bytes: Option<u64>) -> u64 {
+    max_bytes.unwrap_or_else(|| (packed as u64).saturating_mul(100).max(1 << 30))
+}
+
+/// Reads to the end, growing as the bytes come, and stops at the limit.
+pub(crate) fn read_limited(reader: impl Read, limit: u64, what: &str) -> Outcome<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(Problem::TooLarge { what: what.into(), limit });
+    }
+    Ok(bytes)
+}
+
+/// Runs a reader of a large format that is not ours. Such readers have been seen to panic on damaged files; to the user
+/// that is a damaged file like any other.
+#[cfg(any(feature = "tables", feature = "hdf5"))]
+pub(crate) fn guarded<T>(format: &'static str, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Problem::format(format, "the content contradicts itself; the file is damaged")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    #[test]
+    fn gzip_is_unpacked_in_all_its_parts_and_stops_at_the_limit() {
+        let two = [packed(b"1,2\n"), packed(b"3,4\n")].concat();
+        assert_eq!(unpacked(&two, None).unwrap(), b"1,2\n3,4\n");
+        let bomb = packed(&vec![b'0'; 1 << 20]);
+        assert!(bomb.len() < 1 << 12);
+        assert_eq!(unpacked(&bomb, Some(1 << 20)).unwrap().len(), 1 << 20);
+        let error = unpacked(&bomb, Some((1 << 20) - 1)).unwrap_err();
+        assert!(matches!(error, Problem::TooLarge { limit: 1_048_575, .. }), "{error}");
+        assert!(matches!(unpacked(&bomb[..bomb.len() - 9], None), Err(Problem::Io(_))));
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_an_error_or_read_as_it_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Bytes::open(folder.path()).is_err());
+        assert!(Bytes::open(&folder.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! Word vectors: word2vec's binary form, and the text of word2vec, fastText and GloVe.
+
+use lowland::Data;
+
+use crate::error::{Outcome, Place, Problem};
+use crate::options::ReadOptions;
+use crate::table::Table;
+
+const BINARY: &str = "word2vec binary";
+const TEXT: &str = "word vector text";
+
+/// `n dim\n`, then for each word: the word, a space, `dim` little-endian floats, perhaps a newline.
+pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
+    let end = bytes.iter().take(64).position(|&byte| byte == b'\n');
+    let header = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok()).and_then(counts);
+    let Some((words, dim)) = header.filter(|&(_, dim)| dim > 0) else {
+        return Err(Problem::format(BINARY, "it does not begin with a line of two counts, words and dimensions"));
+    };
+    let mut rest = &bytes[end.map_or(0, |end| end + 1)..];
+    // A word takes at least its space and its numbers.
+    let least = dim.checked_mul(4).and_then(|size| size.checked_add(1)?.checked_mul(words));
+    if least.is_none_or(|least| least > rest.len()) {
+        return Err(Problem::Truncated {
+            what: "words",
+            declared: least.map_or(u64::MAX, |least| least as u64),
+            available: rest.len() as u64,
+        });
+    }
+    let keep = words.min(options.max_rows.unwrap_or(usize::MAX));
+    let (mut values, mut ids) = (Vec::with_capacity(keep * dim), Vec::with_capacity(keep));
+    let mut repaired = 0;
+    for word in 0..keep {
+        rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        let space = rest.iter().position(|&byte| byte == b' ');
+        let entry = space.and_then(|space| Some((&rest[..space], rest.get(space + 1..)?.split_at_checked(dim * 4)?)));
+        let Some((name, (numbers, after))) = entry else {
+            return Err(Problem::format(BINARY, format!("it ends in word {word} (from 0) of {words}")));
+        };
+        let name = String::from_utf8_lossy(name);
+        repaired += usize::from(matches!(name, std::borrow::Cow::Owned(_)));
+        ids.push(name.into_owned());
+        values.extend(numbers.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])));
+        rest = after;
+    }
+    let mut table = Table::new(Data::dense(values, dim)?);
+    table.ids = Some(ids);
+    if repaired > 0 {
+        table.notes.push(format!("{repaired} words are not UTF-8; the broken letters were replaced"));
+    }
+    Ok(table)
+}
+
+/// One word a line and its numbers, separated by spaces; a first line of two counts or none.
+pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
+    let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().map(|(at, line)| (at as u64 + 1, line));
+    let mut lines = std::iter::from_fn(move || lines.find(|(_, line)| !line.trim_ascii().is_empty())).peekable();
+    let Some(&(_, first)) = lines.peek() else { return Err(Problem::Empty("the file is empty")) };
+    let declared = std::str::from_utf8(first).ok().and_then(counts).filter(|&(_, dim)| dim > 0);
+    if declared.is_some() {
+        lines.next();
+    }
+    let Some(&(_, first)) = lines.peek() else {
+        return Err(Problem::Empty("there is a line of counts and nothing else"));
+    };
+    let dim = declared.map_or_else(|| fields(first).count().saturating_sub(1), |(_, dim)| dim);
+    if dim == 0 {
+        return Err(Problem::format(TEXT, "its first line has no numbers"));
+    }
+    let (mut values, mut ids) = (Vec::new(), Vec::new());
+    let keep = options.max_rows.unwrap_or(usize::MAX);
+    for (line, text) in lines.take(keep) {
+        let place = Place::Line(line);
+        let all: Vec<&[u8]> = fields(text).collect();
+        if all.len() <= dim {
+            return Err(Problem::Ragged { line, expected: dim + 1, found: all.len() });
+        }
+        // The numbers are the last `dim` fields: GloVe has words with spaces in them.
+        let (word, numbers) = all.split_at(all.len() - dim);
+        for (column, field) in numbers.iter().enumerate() {
+            let found = || String::from_utf8_lossy(field).into_owned();
+            match std::str::from_utf8(field).ok().and_then(|field| field.parse::<f32>().ok()) {
+                Some(value) if value.is_infinite() && field.iter().any(u8::is_ascii_digit) => {
+                    return Err(Problem::Overflow { place, column: column.to_string(), found: found() });
+                }
+                Some(value) => values.push(value),
+                None => {
+                    let remedy = "Each line holds a word and then its numbers, the same count in every line";
+                    return Err(Problem::NotNumber { place, column: column.to_string(), found: found(), remedy });
+                }
+            }
+        }
+        ids.push(word.iter().map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(" "));
+    }
+    if let Some((words, _)) = declared.filter(|&(words, _)| words.min(keep) != ids.len()) {
+        return Err(Problem::format(TEXT, format!("its first line counts {words} words, {} follow", ids.len())));
+    }
+    let mut table = Table::new(Data::dense(values, dim)?);
+    table.ids = Some(ids);
+    Ok(table)
+}
+
+/// Two counts and nothing else.
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let mut fields = line.split_ascii_whitespace();
+    let both = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    fields.next().is_none().then_some(both)
+}
+
+fn fields(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|field| !field.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn binary(words: &[(&str, [f32; 2])], newline: bool) -> Vec<u8> {
+        let mut out = format!("{} 2\n", words.len()).into_bytes();
+        for (word, vector) in words {
+            out.extend_from_slice(word.as_bytes());
+            out.push(b' ');
+            vector.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            if newline {
+                out.push(b'\n');
+            }
+        }
+        out
+    }
+
+    fn values(table: &Table) -> &[f32] {
+        match &table.data {
+            Data::Dense(x) => x.values(),
+            _ => panic!("dense"),
+        }
+    }
+
+    #[test]
+    fn binary_vectors_are_read_with_and_without_newlines() {
+        for newline in [true, false] {
+            let bytes = binary(&[("in", [1.0, -2.5]), ("größer", [0.0, 7.0])], newline);
+            let table = read_binary(&bytes, &ReadOptions::default()).unwrap();
+            assert_eq!(table.ids.as_deref().unwrap(), ["in", "größer"]);
+            assert_eq!(values(&table), [1.0, -2.5, 0.0, 7.0]);
+            let one = read_binary(&bytes, &ReadOptions { max_rows: Some(1), ..Default::default() }).unwrap();
+            assert_eq!(one.rows(), 1);
+        }
+    }
+
+    #[test]
+    fn text_vectors_are_read_with_and_without_counts_and_with_spaces_in_words() {
+        for header in ["", "3 2\n"] {
+            let text = format!("{header}in 1 -2.5 \n. . 0 7\nof 1e-3 2\r\n");
+            let table = read_text(text.as_bytes(), &ReadOptions::default());
+            let table = table.unwrap();
+            assert_eq!(table.ids.as_deref().unwrap(), ["in", ". .", "of"]);
+            assert_eq!(values(&table), [1.0, -2.5, 0.0, 7.0, 1e-3, 2.0]);
+        }
+    }
+
+    #[test]
+    fn text_vectors_name_the_line_that_is_wrong() {
+        let message = |text: &str| read_text(text.as_bytes(), &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message("a 1 2\nb 3\n").contains("line 2 has 2 fields"));
+        assert!(message("a 1 2\nb x 3\n").contains("line 2, column 0: \"x\""));
+        assert!(message("a 1 2\nb 1e60 3\n").contains("1e60"));
+        assert!(message("5 2\na 1 2\n").contains("counts 5 words, 1 follow"));
+        assert!(message("words\n").contains("no numbers"));
+    }
+
+    #[test]
+    fn counts_that_the_file_cannot_hold_are_refused_before_anything_is_allocated() {
+        for header in ["1000000000000 300\n", "18446744073709551615 18446744073709551615\n", "3 0\n", "x\n"] {
+            let bytes = [header.as_bytes(), b"word 1234"].concat();
+            assert!(read_binary(&bytes, &ReadOptions::default()).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn mutilated_vectors_give_a_table_or_an_error(cut in 0usize..60, at in 0usize..28, byte: u8) {
+            let mut bytes = binary(&[("in", [1.0, -2.5]), ("of", [0.0, 7.0])], true);
+            bytes[at] = byte;
+            bytes.truncate(cut);
+            let _ = read_binary(&bytes, &ReadOptions::default());
+            let mut text = b"2 3\nword 1 2 3\nother 4 5 6\n....\n".to_vec();
+            text[at] = byte;
+            text.truncate(cut);
+            let _ = read_text(&text, &ReadOptions::default());
+        }
+    }
+}

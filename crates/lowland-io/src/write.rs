@@ -1,0 +1,97 @@
+//! Writing: every file appears whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::{FileError, Outcome, Problem};
+
+/// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the new one.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    write_whole(path, |file| Ok(file.write_all(bytes)?)).map_err(|problem| problem.at(path))
+}
+
+/// Reads a whole file of at most `limit` bytes.
+pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    let read = || {
+        let size = fs::metadata(path)?.len();
+        if size > limit {
+            return Err(Problem::TooLarge { what: "the file".into(), limit });
+        }
+        crate::source::read_limited(File::open(path)?, limit, "the file")
+    };
+    read().map_err(|problem: Problem| problem.at(path))
+}
+
+/// Lets `fill` write the content, then puts it in place.
+pub(crate) fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Outcome<()>) -> Outcome<()> {
+    // A pipe or a device has no content to protect, and renaming over it would replace it.
+    if fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        let mut device = OpenOptions::new().write(true).open(path)?;
+        return fill(&mut device);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".lowland-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The usual permissions of a new file (the umask applies), not the private ones of a temporary file.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder)?;
+    let mut buffered = std::io::BufWriter::new(&mut file);
+    fill(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_a_failure_leaves_the_old_one_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        write_bytes(&path, b"old").unwrap();
+        let failed = write_whole(&path, |file| {
+            file.write_all(b"half of the new")?;
+            Err(Problem::Empty("made to fail"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        write_bytes(&path, b"new").unwrap();
+        assert_eq!(read_bytes(&path, 3).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        write_bytes(&path, &[0; 10]).unwrap();
+        assert!(matches!(read_bytes(&path, 9).unwrap_err().problem, Problem::TooLarge { limit: 9, .. }));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error_with_the_path() {
+        let error = write_bytes(Path::new("no/such/folder/x"), b"").unwrap_err();
+        assert!(error.to_string().starts_with("no/such/folder/x: "), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn new_files_can_be_read_by_others_as_the_umask_says() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, plain) = (folder.path().join("ours"), folder.path().join("plain"));
+        write_bytes(&ours, b"x").unwrap();
+        fs::write(&plain, b"x").unwrap();
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(ours), mode(plain));
+    }
+}

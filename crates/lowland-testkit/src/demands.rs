@@ -1,0 +1,232 @@
+//! What every method must do. Each function fails by panicking, as tests do.
+
+#![allow(missing_docs)] // The names are the documentation.
+
+use std::ops::ControlFlow;
+
+use lowland::archive::{Archive, Kind};
+use lowland::methods::{Fitted, Job};
+use lowland::quality::procrustes;
+use lowland::run::{Ended, Event, Limits, Observer, Silent};
+use lowland::{Data, Embedding, Error, Result, Seed, with_threads};
+
+use crate::fixtures::{clouds, dense, roll, scaled, sparse_pair, with_repeats};
+
+type Values<'a> = &'a [(&'a str, &'a str)];
+
+fn job(method: &str, values: Values) -> Job {
+    Job::new(method, values, Seed(1)).expect("the suite's parameters are valid")
+}
+
+fn try_fit(method: &str, values: Values, data: &Data, observer: &mut dyn Observer) -> Result<Fitted> {
+    job(method, values).fit(data, None, &Limits::default(), observer)
+}
+
+fn fit(method: &str, values: Values, data: &Data) -> Fitted {
+    try_fit(method, values, data, &mut Silent).unwrap_or_else(|error| panic!("{method} on {data:?}: {error}"))
+}
+
+fn transform(fitted: &Fitted, data: &Data) -> Embedding {
+    fitted.transform(data, &mut |_| Ok(())).expect("a transform of good rows")
+}
+
+fn assert_finite(map: &Embedding, rows: usize) {
+    assert_eq!(map.rows(), rows);
+    assert!(map.values().iter().all(|v| v.is_finite()), "a coordinate is not finite");
+}
+
+/// Root mean square distance of the points from their mean.
+fn spread(map: &Embedding) -> f64 {
+    let (n, dim) = (map.rows() as f64, map.dim());
+    let mean = |c: usize| map.values().iter().skip(c).step_by(dim).sum::<f64>() / n;
+    let means: Vec<f64> = (0..dim).map(mean).collect();
+    let square: f64 = map.values().iter().enumerate().map(|(at, v)| (v - means[at % dim]).powi(2)).sum();
+    (square / n).sqrt()
+}
+
+pub fn one_two_or_three_points_make_a_finite_map(method: &str, values: Values) {
+    for n in 1..=3 {
+        let data = clouds(1, n, 4, 0.0, 3);
+        assert_finite(&fit(method, values, &data).embedding, n);
+    }
+}
+
+pub fn duplicates_are_kept_and_do_no_harm(method: &str, values: Values) {
+    let data = with_repeats(&clouds(2, 30, 5, 2.0, 4), &[0; 40]);
+    let fitted = fit(method, values, &data);
+    assert_finite(&fitted.embedding, 100);
+    assert!(fitted.notes.iter().any(|note| note.starts_with("40 of 100 rows repeat")), "{:?}", fitted.notes);
+    let same = data.select(&[0; 25]);
+    assert_finite(&fit(method, values, &same).embedding, 25);
+}
+
+pub fn a_nan_is_refused_by_row_and_column(method: &str, values: Values) {
+    let mut cells = dense(&clouds(2, 20, 5, 2.0, 5)).to_vec();
+    cells[5 * 7 + 3] = f32::NAN;
+    let data = Data::dense(cells, 5).expect("whole rows");
+    let error = try_fit(method, values, &data, &mut Silent).err().expect("NaN must be refused");
+    assert!(matches!(error, Error::NotFinite { row: 7, column: 3, count: 1, .. }), "{error}");
+    let fitted = fit(method, values, &clouds(2, 20, 5, 2.0, 5));
+    assert!(fitted.transform(&data, &mut |_| Ok(())).is_err(), "transform must refuse NaN too");
+}
+
+pub fn a_disconnected_graph_still_makes_one_finite_map(method: &str, values: Values) {
+    let data = clouds(3, 60, 6, 1000.0, 6);
+    let fitted = fit(method, values, &data);
+    assert_finite(&fitted.embedding, 180);
+    assert!(spread(&fitted.embedding) > 0.0, "all points fell onto one");
+}
+
+pub fn the_same_bytes_come_out_for_any_number_of_threads(method: &str, values: Values) {
+    let data = clouds(5, 240, 12, 2.0, 7);
+    let bytes =
+        |threads| with_threads(Some(threads), || fit(method, values, &data).to_archive().to_bytes()).expect("a pool");
+    let first = bytes(1);
+    for threads in [1, 2, 3] {
+        assert!(bytes(threads) == first, "{threads} threads gave another model");
+    }
+}
+
+pub fn a_stop_at_step_three_keeps_the_map(method: &str, values: Values) {
+    let data = roll(300, 8);
+    let mut seen = 0;
+    let mut stop_at_three = |event: &Event| match event {
+        Event::Step { step, .. } => {
+            seen = step.iteration;
+            if seen >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+        // Whoever wants to stop keeps saying so, as a pressed Ctrl-C does.
+        _ if seen >= 3 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let fitted = try_fit(method, values, &data, &mut stop_at_three).expect("stopping is not an error");
+    assert_finite(&fitted.embedding, 300);
+    if seen >= 3 {
+        assert_eq!((seen, fitted.outcome.ended), (3, Ended::Stopped));
+    }
+    assert_finite(&transform(&fitted, &data.select(&[0, 1])), 2);
+}
+
+pub fn a_stop_before_there_is_a_map_is_said(method: &str, values: Values) {
+    let mut stop = |event: &Event| match event {
+        Event::StageStart(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let error = try_fit(method, values, &roll(100, 8), &mut stop).err().expect("there is nothing to keep");
+    assert!(matches!(error, Error::Stopped { .. }), "{error}");
+}
+
+/// The checkpoint after `iteration`, if the run gets there.
+fn checkpoint_at(method: &str, values: Values, data: &Data, iteration: usize) -> Option<Archive> {
+    let mut taken = None;
+    let mut take = |event: &Event| {
+        if let Event::Step { step, checkpoint, .. } = event
+            && step.iteration == iteration
+        {
+            taken = Some(checkpoint());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    try_fit(method, values, data, &mut take).expect("stopping is not an error");
+    taken
+}
+
+pub fn a_resumed_run_gives_the_same_bytes(method: &str, values: Values) {
+    let data = roll(400, 9);
+    let whole = fit(method, values, &data);
+    for iteration in [1, 2, 5] {
+        let Some(checkpoint) = checkpoint_at(method, values, &data, iteration) else {
+            assert!(whole.outcome.trace.len() < iteration, "no checkpoint at iteration {iteration}");
+            continue;
+        };
+        let stored = Archive::from_bytes(&checkpoint.to_bytes(), Kind::Checkpoint).expect("its own bytes");
+        let limits = Limits { resume: Some(stored), ..Limits::default() };
+        let resumed = job(method, values).fit(&data, None, &limits, &mut Silent).expect("a good checkpoint");
+        assert!(resumed.to_archive().to_bytes() == whole.to_archive().to_bytes(), "resumed at {iteration}");
+        assert_eq!(resumed.outcome, whole.outcome);
+    }
+}
+
+pub fn a_checkpoint_of_other_data_is_refused(method: &str, values: Values) {
+    let Some(checkpoint) = checkpoint_at(method, values, &roll(120, 9), 1) else { return };
+    let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
+    let error = job(method, values).fit(&roll(120, 10), None, &limits, &mut Silent).err();
+    assert!(error.expect("refused").to_string().contains("other data"));
+}
+
+pub fn a_saved_model_transforms_with_the_same_bytes(method: &str, values: Values) {
+    let data = clouds(3, 50, 8, 2.0, 11);
+    let new = clouds(3, 5, 8, 2.0, 12);
+    let fitted = fit(method, values, &data);
+    let bytes = fitted.to_archive().to_bytes();
+    let archive = Archive::from_bytes(&bytes, Kind::Model).expect("its own bytes");
+    let loaded = Fitted::from_archive(&archive).expect("its own archive");
+    assert_eq!(loaded.to_archive().to_bytes(), bytes);
+    assert_eq!(transform(&loaded, &new), transform(&fitted, &new));
+    assert_eq!(loaded.embedding, fitted.embedding);
+}
+
+pub fn a_damaged_model_is_an_error(method: &str, values: Values) {
+    let fitted = fit(method, values, &clouds(2, 20, 4, 2.0, 13));
+    let whole = fitted.to_archive();
+    // Leaving out any one entry, or cutting it in half, must be noticed or do no harm; a checksum is no help here.
+    for name in whole.names() {
+        for keep_half in [false, true] {
+            let damaged = whole.damaged(name, keep_half);
+            if let Ok(model) = Fitted::from_archive(&damaged) {
+                let _ = model.transform(&clouds(2, 2, 4, 2.0, 14), &mut |_| Ok(()));
+            }
+        }
+    }
+}
+
+pub fn training_rows_land_near_themselves(method: &str, values: Values) {
+    let data = roll(500, 15);
+    let fitted = fit(method, values, &data);
+    let again = transform(&fitted, &data);
+    let squares = fitted.embedding.values().iter().zip(again.values()).map(|(a, b)| (a - b).powi(2));
+    let error = (squares.sum::<f64>() / 500.0).sqrt();
+    let spread = spread(&fitted.embedding);
+    assert!(error < 0.15 * spread, "typical error {error}, spread of the map {spread}");
+}
+
+pub fn a_rows_image_does_not_depend_on_its_batch(method: &str, values: Values) {
+    let fitted = fit(method, values, &clouds(3, 60, 8, 2.0, 16));
+    let new = clouds(3, 30, 8, 2.0, 17);
+    let together = transform(&fitted, &new);
+    for i in [0, 1, 44, 89] {
+        assert_eq!(transform(&fitted, &new.select(&[i])).row(0), together.row(i), "row {i} alone");
+        assert_eq!(transform(&fitted, &new.select(&[89, i])).row(1), together.row(i), "row {i} after row 89");
+    }
+}
+
+pub fn extreme_scales_give_the_same_map(method: &str, values: Values) {
+    let data = roll(250, 18);
+    let usual = fit(method, values, &data).embedding;
+    for scale in [1e-30, 1e30] {
+        let other = fit(method, values, &scaled(&data, scale)).embedding;
+        assert_finite(&other, 250);
+        let distance = procrustes(usual.points(), other.points()).expect("maps of one shape").disparity;
+        assert!(distance < 1e-3, "scale {scale}: Procrustes distance {distance}");
+    }
+}
+
+pub fn sparse_rows_map_as_the_same_dense_rows(method: &str, values: Values) {
+    let (dense, sparse) = sparse_pair(&clouds(4, 60, 10, 2.0, 19), 1.0);
+    let (a, b) = (fit(method, values, &dense).embedding, fit(method, values, &sparse).embedding);
+    let distance = procrustes(a.points(), b.points()).expect("maps of one shape").disparity;
+    assert!(distance < 1e-3, "Procrustes distance {distance}");
+}
+
+pub fn too_little_memory_is_refused_in_time(method: &str, values: Values) {
+    let limits = Limits { max_memory: Some(1000), ..Limits::default() };
+    let mut work = false;
+    let mut watch = |event: &Event| {
+        work |= matches!(event, Event::StageStart(_));
+        ControlFlow::Continue(())
+    };
+    let error = job(method, values).fit(&roll(100, 20), None, &limits, &mut watch).err().expect("refused");
+    assert!(matches!(error, Error::Memory { limit: 1000, .. }), "{error}");
+    assert!(!work, "work began before the refusal");
+}

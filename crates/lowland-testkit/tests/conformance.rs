@@ -1,0 +1,55 @@
+//! The baselines against scikit-learn and scipy (golden/make.py made the arrays).
+
+use lowland::methods::Job;
+use lowland::run::{Limits, Silent};
+use lowland::{Embedding, Seed};
+use lowland_io::{ReadOptions, read_map};
+
+fn golden(name: &str) -> Embedding {
+    read_map(&path(name)).expect("a golden array").map
+}
+
+fn path(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn fit(method: &str, values: &[(&str, &str)]) -> Embedding {
+    let table = lowland_io::read(&path("x.npy"), &ReadOptions::default()).expect("the golden input");
+    let job = Job::new(method, values, Seed(0)).expect("valid parameters");
+    job.fit(&table.data, None, &Limits::default(), &mut Silent).expect("a fit").embedding
+}
+
+/// Equal up to the sign of each coordinate, within `tolerance` of its largest value.
+fn assert_same_up_to_sign(ours: &Embedding, theirs: &Embedding, tolerance: f64) {
+    assert_eq!((ours.rows(), ours.dim()), (theirs.rows(), theirs.dim()));
+    for c in 0..ours.dim() {
+        let column = |map: &Embedding| -> Vec<f64> { (0..map.rows()).map(|i| map.row(i)[c]).collect() };
+        let (a, b) = (column(ours), column(theirs));
+        let largest = b.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let sign = if a.iter().zip(&b).map(|(x, y)| x * y).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
+        let worst = a.iter().zip(&b).map(|(x, y)| (sign * x - y).abs()).fold(0.0, f64::max);
+        assert!(worst <= tolerance * largest, "coordinate {c}: off by {worst}, largest value {largest}");
+    }
+}
+
+#[test]
+fn pca_is_scikit_learns_pca() {
+    let golden = golden("pca.npy");
+    assert_same_up_to_sign(&fit("pca", &[("n_components", "3")]), &golden, 1e-9);
+    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
+    assert_same_up_to_sign(&fit("pca", &randomized), &golden, 1e-6);
+}
+
+#[test]
+fn svd_is_scikit_learns_truncated_svd() {
+    let golden = golden("svd.npy");
+    assert_same_up_to_sign(&fit("svd", &[("n_components", "3")]), &golden, 1e-9);
+    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
+    assert_same_up_to_sign(&fit("svd", &randomized), &golden, 1e-6);
+}
+
+#[test]
+fn spectral_is_the_dense_solution_of_the_same_problem() {
+    let values = [("n_components", "3"), ("n_neighbors", "12"), ("tol", "1e-9")];
+    assert_same_up_to_sign(&fit("spectral", &values), &golden("spectral.npy"), 1e-6);
+}

@@ -1,0 +1,21 @@
+//! Every method passes the suite, at its defaults and at settings that take other paths through it.
+
+use lowland::methods::METHODS;
+use lowland_testkit::method_suite;
+
+method_suite!(pca, "pca", []);
+method_suite!(pca_randomized, "pca", [("solver", "randomized")]);
+method_suite!(svd, "svd", []);
+method_suite!(svd_randomized, "svd", [("solver", "randomized")]);
+method_suite!(spectral, "spectral", []);
+method_suite!(spectral_heat, "spectral", [("affinity", "heat"), ("n_neighbors", "10")]);
+method_suite!(spectral_approximate, "spectral", [("search", "approximate")]);
+
+/// A method without a suite above would go unnoticed otherwise.
+#[test]
+fn no_method_is_left_out() {
+    let source = include_str!("every_method.rs");
+    for info in METHODS {
+        assert!(source.contains(&format!(", \"{}\", [", info.name)), "{} has no method_suite! line", info.name);
+    }
+}

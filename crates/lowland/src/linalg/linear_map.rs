@@ -1,0 +1,116 @@
+//! An affine map to fewer columns: what principal components come to, in preparation and as a method.
+
+use rayon::prelude::*;
+
+use crate::archive::Archive;
+use crate::points::{Data, Embedding, Error, Result};
+
+/// Rows worked on by one task.
+const CHUNK: usize = 512;
+
+/// `y = (x - mean) W`. The columns of `W` are the components.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearMap {
+    /// `mean W`, subtracted at the end, so that sparse rows need no centring.
+    offset: Vec<f64>,
+    /// `W`, row-major, one row for each input column: a row of input is then a sum of scaled rows of `W`.
+    weights: Vec<f64>,
+}
+
+impl LinearMap {
+    /// From unit components, one a row, and the mean to subtract (zeros for an uncentred map).
+    pub fn new(components: &[f64], mean: &[f64]) -> Self {
+        let dim = mean.len();
+        let count = components.len() / dim;
+        let mut weights = vec![0.0; dim * count];
+        for (c, component) in components.chunks_exact(dim).enumerate() {
+            component.iter().enumerate().for_each(|(j, &w)| weights[j * count + c] = w);
+        }
+        let mut offset = vec![0.0; count];
+        for (m, row) in mean.iter().zip(weights.chunks_exact(count)) {
+            offset.iter_mut().zip(row).for_each(|(o, w)| *o += m * w);
+        }
+        Self { offset, weights }
+    }
+
+    /// The same map with coordinates that are always zero added, to have `count` in all.
+    pub fn padded(self, count: usize) -> Self {
+        let old = self.output_dim();
+        let mut weights = vec![0.0; self.dim() * count];
+        for (new, row) in weights.chunks_exact_mut(count).zip(self.weights.chunks_exact(old)) {
+            new[..old].copy_from_slice(row);
+        }
+        let mut offset = self.offset;
+        offset.resize(count, 0.0);
+        Self { offset, weights }
+    }
+
+    /// Input columns.
+    pub fn dim(&self) -> usize {
+        self.weights.len() / self.offset.len()
+    }
+
+    /// Output columns.
+    pub fn output_dim(&self) -> usize {
+        self.offset.len()
+    }
+
+    /// The images of the rows; each depends on its row alone.
+    pub fn apply(&self, data: &Data) -> Result<Embedding> {
+        if data.dim() != self.dim() {
+            return Err(Error::Shape { what: "columns", expected: self.dim(), found: data.dim() });
+        }
+        let count = self.output_dim();
+        let mut out = vec![0.0; data.rows() * count];
+        out.par_chunks_mut(count * CHUNK).enumerate().for_each(|(chunk, images)| {
+            for (offset, image) in images.chunks_exact_mut(count).enumerate() {
+                self.apply_row(data, chunk * CHUNK + offset, image);
+            }
+        });
+        Embedding::new(out, count)
+    }
+
+    /// The images as data for the next stage.
+    pub fn apply_to_data(&self, data: &Data) -> Result<Data> {
+        let images = self.apply(data)?;
+        let data = Data::dense(images.values().iter().map(|&v| v as f32).collect(), self.output_dim())?;
+        // Single precision ends at 3.4e38, and a coordinate can be longer than any of the columns it is made of.
+        data.check_finite()?;
+        Ok(data)
+    }
+
+    fn apply_row(&self, data: &Data, i: usize, image: &mut [f64]) {
+        let count = image.len();
+        let mut add = |j: usize, value: f32| {
+            if value != 0.0 {
+                let row = &self.weights[j * count..(j + 1) * count];
+                image.iter_mut().zip(row).for_each(|(y, w)| *y += f64::from(value) * w);
+            }
+        };
+        match data {
+            Data::Dense(x) => x.row(i).iter().enumerate().for_each(|(j, &v)| add(j, v)),
+            Data::Sparse(x) => {
+                let (columns, values) = x.row(i);
+                columns.iter().zip(values).for_each(|(&j, &v)| add(j as usize, v));
+            }
+            Data::Text(_) => unreachable!("strings have no columns and were refused"),
+        }
+        image.iter_mut().zip(&self.offset).for_each(|(y, o)| *y -= o);
+    }
+
+    /// Writes it under `name/`.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        archive.put(format!("{name}/offset"), self.offset.clone());
+        archive.put(format!("{name}/weights"), self.weights.clone());
+    }
+
+    /// Reads it back.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        let offset = archive.f64s(&format!("{name}/offset"))?.to_vec();
+        let weights = archive.f64s(&format!("{name}/weights"))?.to_vec();
+        if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
+            return Err(archive.bad(format!("the sizes of '{name}' do not fit together")));
+        }
+        Ok(Self { offset, weights })
+    }
+}

@@ -1,0 +1,209 @@
+//! A whole job, from data to a fitted map, and the map with what new rows need.
+
+use crate::archive::{Archive, Kind};
+use crate::neighbors::NeighborGraph;
+use crate::params::Params;
+use crate::points::{Data, Embedding, Error, Result, Seed, Shape, bytes};
+use crate::prepare::{Prepare, Prepared};
+use crate::run::{Context, Limits, Observer, Outcome, Progress, Stage};
+
+use super::{Fit, Input, Method, MethodInfo, Model};
+
+/// What to do to which data, apart from the data.
+pub struct Job {
+    /// Steps before the method.
+    pub prepare: Prepare,
+    /// The method.
+    pub method: Box<dyn Method>,
+    /// The seed of everything random.
+    pub seed: Seed,
+}
+
+/// A fitted map.
+pub struct Fitted {
+    /// What was done.
+    pub job: Job,
+    /// The map, a row for each row of the data.
+    pub embedding: Embedding,
+    /// How the iterations went.
+    pub outcome: Outcome,
+    /// What is worth knowing about the run.
+    pub notes: Vec<String>,
+    /// The neighbour graph of the prepared data, where the method made one.
+    pub graph: Option<NeighborGraph>,
+    prepared: Prepared,
+    model: Box<dyn Model>,
+    columns: usize,
+    text: bool,
+}
+
+const PREPARE_STAGE: &str = "preparation";
+
+impl Job {
+    /// A job without preparation, by method name and parameter values.
+    pub fn new(method: &str, values: &[(&str, &str)], seed: Seed) -> Result<Self> {
+        Ok(Self { prepare: Prepare::default(), method: MethodInfo::find(method)?.build(values)?, seed })
+    }
+
+    /// Bytes the whole job needs, the data included.
+    pub fn memory(&self, shape: Shape) -> u64 {
+        shape.bytes + self.prepare.memory(shape) + self.method.memory(self.prepare.output(shape))
+    }
+
+    /// The stages to come.
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let mut stages = self.method.stages(self.prepare.output(shape));
+        if !self.prepare.is_empty() {
+            let total: f64 = stages.iter().map(|stage| stage.weight).sum();
+            stages.insert(0, Stage { name: PREPARE_STAGE, weight: 0.3 * total });
+        }
+        stages
+    }
+
+    /// Prepares, fits, and keeps what new rows need. `graph`, when given, is of the prepared data.
+    pub fn fit(
+        self,
+        data: &Data,
+        graph: Option<&NeighborGraph>,
+        limits: &Limits,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted> {
+        if data.rows() == 0 {
+            let remedy = "The input is empty";
+            return Err(Error::TooFewPoints { what: "a map".into(), needed: 1, found: 0, remedy });
+        }
+        if data.dim() == 0 && !matches!(data, Data::Text(_)) {
+            return Err(Error::Shape { what: "columns of numbers", expected: 1, found: 0 });
+        }
+        data.check_finite()?;
+        let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
+        let needed = self.memory(data.shape());
+        context.note(format!("memory: about {}", bytes(needed)));
+        if let Some(limit) = limits.max_memory.filter(|&limit| needed > limit) {
+            let remedy = "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)";
+            return Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedy });
+        }
+        self.identify(data, &mut context)?;
+        self.report_duplicates(data, &mut context);
+        context.plan(&self.stages(data.shape()))?;
+        let (prepared, ready) = if self.prepare.is_empty() {
+            self.prepare.fit(data, &mut context)?
+        } else {
+            context.stage(PREPARE_STAGE, |context| self.prepare.fit(data, context))?
+        };
+        let Fit { embedding, model, outcome, graph } = self.method.fit(Input { data: &ready, graph }, &mut context)?;
+        let notes = context.take_notes();
+        let text = matches!(data, Data::Text(_));
+        Ok(Fitted { job: self, embedding, outcome, notes, graph, prepared, model, columns: data.dim(), text })
+    }
+
+    /// Puts into every checkpoint what it is a checkpoint of, and refuses to go on from one of something else.
+    fn identify(&self, data: &Data, context: &mut Context) -> Result<()> {
+        let mut identity = Archive::new(Kind::Checkpoint);
+        self.save(&mut identity);
+        identity.put("data/fingerprint", data.fingerprint());
+        if let Some(archive) = context.resumed() {
+            let differs = |what: &str| Err(archive.bad(format!("it was made with {what}; start again without it")));
+            if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
+                return differs("other data");
+            }
+            if archive.text("job/method")? != self.method.name() || archive.number("job/seed")? != self.seed.0 {
+                return differs("another method or seed");
+            }
+            if archive.texts("job/parameters")? != identity.texts("job/parameters")? {
+                return differs(&format!("other parameters ({})", archive.texts("job/parameters")?.join(", ")));
+            }
+        }
+        context.keep(|archive| {
+            self.save(archive);
+            archive.put("data/fingerprint", data.fingerprint());
+        });
+        Ok(())
+    }
+
+    fn report_duplicates(&self, data: &Data, context: &mut Context) {
+        let first = data.first_equal_rows();
+        let duplicates = first.iter().enumerate().filter(|&(i, &j)| i != j as usize).count();
+        if duplicates > 0 {
+            context.note(format!("{duplicates} of {} rows repeat an earlier row; they are kept", data.rows()));
+        }
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        archive.put("job/method", self.method.name());
+        archive.put("job/seed", self.seed.0);
+        let method = self.method.values().into_iter().map(|(name, value)| format!("{name}={value}"));
+        let prepare = self.prepare.values().into_iter().map(|(name, value)| format!("prepare.{name}={value}"));
+        archive.put("job/parameters", method.chain(prepare).collect::<Vec<_>>());
+    }
+
+    /// The job a model or checkpoint was made by.
+    pub fn load(archive: &Archive) -> Result<Self> {
+        let mut prepare = Prepare::default();
+        let mut values = Vec::new();
+        for text in archive.texts("job/parameters")? {
+            let Some((name, value)) = text.split_once('=') else {
+                return Err(archive.bad(format!("the parameter '{text}' has no value")));
+            };
+            match name.strip_prefix("prepare.") {
+                Some(name) => prepare.set(name, value)?,
+                None => values.push((name, value)),
+            }
+        }
+        let method = MethodInfo::find(archive.text("job/method")?)?.build(&values)?;
+        Ok(Self { prepare, method, seed: Seed(archive.number("job/seed")?) })
+    }
+}
+
+impl Fitted {
+    /// Data as the method sees them, after the preparation.
+    pub fn prepare(&self, data: &Data) -> Result<Data> {
+        self.prepared.apply(data)
+    }
+
+    /// The images of new rows. Each depends on its row and the fitted map alone.
+    pub fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        match (self.text, new) {
+            (true, Data::Text(_)) => {}
+            (false, Data::Text(_)) | (true, _) => {
+                let remedy = "Give the kind of data the model was fitted on";
+                return Err(Error::Kind { what: "this model", kind: new.kind(), remedy });
+            }
+            (false, _) if new.dim() != self.columns => {
+                let what = "columns (as many as the model was fitted on)";
+                return Err(Error::Shape { what, expected: self.columns, found: new.dim() });
+            }
+            _ => {}
+        }
+        if new.rows() == 0 {
+            return Embedding::new(Vec::new(), self.embedding.dim());
+        }
+        new.check_finite()?;
+        self.model.transform(&self.prepare(new)?, progress)
+    }
+
+    /// Everything but the graph and the trace, as one file's content.
+    pub fn to_archive(&self) -> Archive {
+        let mut archive = Archive::new(Kind::Model);
+        self.job.save(&mut archive);
+        archive.put("data/columns", self.columns as u64);
+        archive.put("data/text", u64::from(self.text));
+        archive.put("embedding/values", self.embedding.values());
+        archive.put("embedding/dim", self.embedding.dim() as u64);
+        self.prepared.save(&mut archive);
+        self.model.save(&mut archive);
+        archive
+    }
+
+    /// Reads a saved model.
+    pub fn from_archive(archive: &Archive) -> Result<Self> {
+        let job = Job::load(archive)?;
+        let embedding = Embedding::new(archive.f64s("embedding/values")?.to_vec(), archive.size("embedding/dim")?)?;
+        let columns = archive.size("data/columns")?;
+        let prepared = Prepared::load(archive, columns)?;
+        let model = job.method.load(archive, prepared.output_dim(columns))?;
+        let text = archive.number("data/text")? != 0;
+        let outcome = Outcome::direct();
+        Ok(Self { job, embedding, outcome, notes: Vec::new(), graph: None, prepared, model, columns, text })
+    }
+}

@@ -1,0 +1,189 @@
+//! Principal components: `pca` takes the mean off first, `svd` keeps the origin where it is.
+
+use crate::archive::Archive;
+use crate::linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
+use crate::params::{choice, params, refuse};
+use crate::points::{Data, Embedding, Error, Result, Shape};
+use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+
+use super::{Fit, Input, Model, Recipe};
+
+choice! {
+    /// How the components are found.
+    pub enum LinearSolver ("auto, exact or randomized") {
+        /// By the data's size and kind.
+        Auto = "auto",
+        /// By the covariance matrix; dense data only.
+        Exact = "exact",
+        /// By iteration from a random start.
+        Randomized = "randomized",
+    }
+}
+
+/// Declares the two methods, which differ in their words and in whether the mean is taken off.
+macro_rules! linear_method {
+    ($(#[$doc:meta])* $type:ident, $name:literal, centred: $centred:literal, $summary:literal, $advice:literal) => {
+        params! {
+            $(#[$doc])*
+            pub struct $type {
+                /// Dimensions of the map.
+                n_components: usize = 2,
+                /// How the components are found.
+                solver: LinearSolver = LinearSolver::Auto,
+                /// Passes over the data at the most (randomized).
+                max_iter: usize = 100,
+                /// Relative residual at which a component is accepted (randomized).
+                tol: f64 = 1e-6,
+            }
+        }
+
+        impl Recipe for $type {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const ADVICE: &'static str = $advice;
+            type Model = LinearMap;
+
+            fn check(&self) -> Result<()> {
+                if self.n_components == 0 {
+                    return refuse("n_components", &self.n_components, "at least 1");
+                }
+                if self.max_iter == 0 {
+                    return refuse("max_iter", &self.max_iter, "at least 1");
+                }
+                if !(self.tol >= 0.0 && self.tol < 1.0) {
+                    return refuse("tol", &self.tol, "at least 0 and below 1");
+                }
+                Ok(())
+            }
+
+            fn stages(&self, _: Shape) -> Vec<Stage> {
+                vec![Stage { name: COMPONENTS, weight: 1.0 }]
+            }
+
+            fn memory(&self, shape: Shape) -> u64 {
+                route(self.n_components, self.solver, shape).memory(self.n_components, shape)
+            }
+
+            fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LinearMap>> {
+                let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
+                fit(input.data, self.n_components, self.solver, rule, $centred, context)
+            }
+
+            fn load(&self, archive: &Archive, dim: usize) -> Result<LinearMap> {
+                let map = LinearMap::load("linear", archive)?;
+                let fits = map.dim() == dim && map.output_dim() == self.n_components;
+                if fits { Ok(map) } else { Err(archive.bad("its components do not fit the data".into())) }
+            }
+        }
+    };
+}
+
+linear_method!(
+    /// Principal component analysis.
+    Pca, "pca", centred: true,
+    "Principal components: the directions of largest variance",
+    "Linear, instant, and the same everywhere: the first thing to look at, and a good preparation (--pca 50) for the others."
+);
+
+linear_method!(
+    /// Truncated singular value decomposition, uncentred.
+    Svd, "svd", centred: false,
+    "Singular vectors: as pca, but the origin stays where it is",
+    "For data whose zero means something (counts, angles, sparse words); norms and angles to the origin are kept as well as a line can."
+);
+
+const COMPONENTS: &str = "components";
+
+fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
+    match solver {
+        LinearSolver::Auto => pca_route(shape.dim, shape.sparse, components),
+        LinearSolver::Exact => PcaRoute::Covariance,
+        LinearSolver::Randomized => PcaRoute::Iterative,
+    }
+}
+
+fn fit(
+    data: &Data,
+    components: usize,
+    solver: LinearSolver,
+    rule: StopRule,
+    centred: bool,
+    context: &mut Context,
+) -> Result<Fit<LinearMap>> {
+    if let Data::Text(_) = data {
+        let remedy = "Use a method that takes a metric, with metric levenshtein";
+        return Err(Error::Kind { what: "a linear map", kind: "text", remedy });
+    }
+    let wanted = components.min(data.dim());
+    if wanted < components {
+        context.note(format!("the data have {wanted} columns; the other {} coordinates are zero", components - wanted));
+    }
+    let (map, outcome) = context.stage(COMPONENTS, |context| match route(wanted, solver, data.shape()) {
+        PcaRoute::Covariance => {
+            let svd = context.with_progress(|progress| exact_svd(data, wanted, centred, progress))?;
+            Ok((svd.map().padded(components), Outcome::direct()))
+        }
+        PcaRoute::Iterative => {
+            let options = SvdOptions { tolerance: rule.tol, max_iterations: rule.max_iter, ..SvdOptions::default() };
+            let seed = context.seed.stream(COMPONENTS);
+            let solver = RandomizedSvd::new(data, wanted, centred, options, seed)?;
+            let mut stepper = Components { solver, data, count: components };
+            if stepper.solver.finished() {
+                return Ok((stepper.map(), Outcome::direct()));
+            }
+            // The solver knows when it is done and then reports a change of zero.
+            let outcome = run(&mut stepper, StopRule { tol: 0.0, ..rule }, context)?;
+            Ok((stepper.map(), outcome))
+        }
+    })?;
+    Ok(Fit { embedding: map.apply(data)?, model: map, outcome, graph: None })
+}
+
+/// The randomised decomposition as a stepper.
+struct Components<'a> {
+    solver: RandomizedSvd,
+    data: &'a Data,
+    count: usize,
+}
+
+impl Components<'_> {
+    fn map(&self) -> LinearMap {
+        self.solver.result().map().padded(self.count)
+    }
+}
+
+impl Stepper for Components<'_> {
+    /// The objective is the share of the sum of squares that the components leave out.
+    fn step(&mut self) -> Result<Step> {
+        self.solver.step()?;
+        let result = self.solver.result();
+        let kept: f64 = result.singular_values.iter().map(|s| s * s).sum();
+        let left = if result.total_squares > 0.0 { 1.0 - kept / result.total_squares } else { 0.0 };
+        let worst = result.report.residuals.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let change = if self.solver.finished() { 0.0 } else { worst };
+        Ok(Step { iteration: result.report.iterations, objective: left, change })
+    }
+
+    fn embedding(&self) -> Embedding {
+        self.map().apply(self.data).expect("the data the map was made from")
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.solver.save().save("components", archive);
+    }
+
+    fn restore(&mut self, archive: &Archive) -> Result<()> {
+        self.solver.restore(EigenState::load("components", archive)?)
+    }
+}
+
+impl Model for LinearMap {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        progress(0.0)?;
+        self.apply(new)
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        LinearMap::save(self, "linear", archive);
+    }
+}

@@ -1,0 +1,64 @@
+//! The stage most methods begin with: the neighbours, computed, handed in, or taken from a checkpoint.
+
+use crate::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
+use crate::points::{Error, Metric, Result};
+use crate::run::Context;
+
+use super::Input;
+
+/// What people see while neighbours are searched.
+pub(super) const STAGE: &str = "neighbours";
+
+/// The `n_neighbors` nearest of every row. More than there are points is not an error but reduced, and said.
+pub(super) fn neighbors(
+    input: Input,
+    n_neighbors: usize,
+    metric: Metric,
+    search: Search,
+    context: &mut Context,
+) -> Result<NeighborGraph> {
+    let n = input.data.rows();
+    let k = n_neighbors.min(n.saturating_sub(1));
+    if k < n_neighbors {
+        context.note(format!("n_neighbors reduced from {n_neighbors} to {k}: there are only {n} points"));
+    }
+    if k == 0 {
+        return NeighborGraph::new(vec![0; n + 1], Vec::new(), Vec::new(), n, metric);
+    }
+    let graph = context.stage(STAGE, |context| {
+        if let Some(graph) = input.graph {
+            return given(graph, n, k);
+        }
+        if let Some(archive) = context.resumed() {
+            return NeighborGraph::load("graph", archive);
+        }
+        let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
+        let found = context.with_progress(|progress| nearest(input.data, &params, progress))?;
+        if let Some(recall) = found.recall {
+            context.note(format!(
+                "neighbours by {}: recall {:.4} measured on {} rows",
+                found.algorithm, recall.value, recall.sampled_rows
+            ));
+        }
+        Ok(found.graph)
+    })?;
+    if graph.rows() != n || graph.targets() != n {
+        return Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() });
+    }
+    context.keep(|archive| graph.save("graph", archive));
+    Ok(graph)
+}
+
+fn given(graph: &NeighborGraph, n: usize, k: usize) -> Result<NeighborGraph> {
+    if graph.rows() != n || graph.targets() != n {
+        return Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() });
+    }
+    if graph.min_degree() < k {
+        return Err(Error::Parameter {
+            name: "n_neighbors",
+            value: k.to_string(),
+            allowed: format!("at most {}, what the given neighbour graph has for every row", graph.min_degree()),
+        });
+    }
+    Ok(graph.truncate(k))
+}

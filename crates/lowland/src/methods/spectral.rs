@@ -1,0 +1,271 @@
+//! Laplacian eigenmaps (Belkin & Niyogi 2003): the slowest-varying functions on the neighbour graph as coordinates.
+
+use rayon::prelude::*;
+
+use crate::archive::Archive;
+use crate::graph::{Components, SpectralCoordinates, Symmetrize, join_components, lengths, symmetrize, with_edges};
+use crate::linalg::{Csr, EigenState, LaplacianKind};
+use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
+use crate::params::{choice, params, refuse};
+use crate::points::{Data, Embedding, Metric, Result, Shape};
+use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+
+use super::neighbor_stage::{self, neighbors};
+use super::{Fit, Input, Model, Recipe};
+
+choice! {
+    /// Weight of an edge.
+    pub enum Affinity ("connectivity or heat") {
+        /// One for every neighbour.
+        Connectivity = "connectivity",
+        /// `exp(-d^2 / (s_i s_j))`, `s_i` the distance from `i` to its last neighbour.
+        Heat = "heat",
+    }
+}
+
+params! {
+    /// Laplacian eigenmaps.
+    pub struct Spectral {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted.
+        n_neighbors: usize = 15,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+        /// Weight of an edge of the neighbour graph.
+        affinity: Affinity = Affinity::Connectivity,
+        /// Iterations of the eigensolver at the most.
+        max_iter: usize = 300,
+        /// Relative residual at which an eigenvector is accepted.
+        tol: f64 = 1e-4,
+    }
+}
+
+const EIGENVECTORS: &str = "eigenvectors";
+
+impl Recipe for Spectral {
+    const NAME: &'static str = "spectral";
+    const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbour graph";
+    const ADVICE: &'static str = "Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no local optima. \
+        Clusters come out as tight arms; use it to see global structure and as a start for other methods.";
+    type Model = SpectralModel;
+
+    fn check(&self) -> Result<()> {
+        if self.n_components == 0 {
+            return refuse("n_components", &self.n_components, "at least 1");
+        }
+        if self.n_neighbors == 0 {
+            return refuse("n_neighbors", &self.n_neighbors, "at least 1");
+        }
+        if self.max_iter == 0 {
+            return refuse("max_iter", &self.max_iter, "at least 1");
+        }
+        if !(self.tol >= 0.0 && self.tol < 1.0) {
+            return refuse("tol", &self.tol, "at least 0 and below 1");
+        }
+        Ok(())
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        // Seconds on two cores, roughly: an exact search up to a point, then an approximate one; some forty block iterations.
+        let search = (n * n * dim / 2e11).min(n * 1e-4) + 1e-3;
+        let eigen = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 3e-7 + 1e-3;
+        vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: EIGENVECTORS, weight: eigen }]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let (n, k, d) = (shape.rows, self.n_neighbors.min(shape.rows), self.n_components);
+        // The graph, its symmetrised weights and their copies in the Laplacian and its factor; ten blocks of vectors.
+        let graphs = n * k * (8 + 4 * 24);
+        let blocks = n * (d + d.clamp(4, 10)) * 8 * 10;
+        neighbors::memory(n, shape.dim, k, self.search) + (graphs + blocks) as u64
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<SpectralModel>> {
+        self.metric.check(input.data)?;
+        let graph = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let model = |embedding: &Embedding, values: Vec<f64>| SpectralModel {
+            params: self.clone(),
+            data: input.data.clone(),
+            embedding: embedding.clone(),
+            values,
+            scales: last_distances(&graph),
+        };
+        let n = input.data.rows();
+        // n points span n - 1 coordinates besides the constant one.
+        let wanted = self.n_components.min(n - 1);
+        if wanted < self.n_components {
+            context.note(format!(
+                "{n} points have {wanted} spectral coordinates; the other {} are zero",
+                self.n_components - wanted
+            ));
+        }
+        if wanted == 0 {
+            let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
+            let model = model(&embedding, vec![0.0; self.n_components]);
+            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: Some(graph) });
+        }
+        let (stepper, outcome) = context.stage(EIGENVECTORS, |context| {
+            let weights = self.weights(input.data, &graph, context)?;
+            let seed = context.seed.stream(EIGENVECTORS);
+            let solver = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, wanted, self.tol, seed)?;
+            let mut stepper = Eigenmaps { solver, dim: self.n_components };
+            if stepper.solver.finished() {
+                return Ok((stepper, Outcome::direct()));
+            }
+            // The solver knows when it is done and then reports a change of zero.
+            let outcome = run(&mut stepper, StopRule { max_iter: self.max_iter, tol: 0.0 }, context)?;
+            Ok((stepper, outcome))
+        })?;
+        let report = stepper.solver.report();
+        if !report.converged {
+            let worst = report.residuals.iter().copied().fold(0.0, f64::max);
+            context.note(format!(
+                "eigenvectors after {} iterations are approximate: residual {worst:.1e}",
+                report.iterations
+            ));
+        }
+        let embedding = stepper.embedding();
+        let mut values = stepper.solver.values();
+        values.resize(self.n_components, 0.0);
+        let model = model(&embedding, values);
+        Ok(Fit { embedding, model, outcome, graph: Some(graph) })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<SpectralModel> {
+        let data = Data::load("training", archive)?;
+        let model = SpectralModel {
+            params: self.clone(),
+            embedding: Embedding::new(archive.f64s("embedding/values")?.to_vec(), archive.size("embedding/dim")?)?,
+            values: archive.f64s("spectral/values")?.to_vec(),
+            scales: archive.f64s("spectral/scales")?.to_vec(),
+            data,
+        };
+        self.metric.check(&model.data)?;
+        let fits = model.data.dim() == dim
+            && model.embedding.rows() == model.data.rows()
+            && model.scales.len() == model.data.rows()
+            && model.values.len() == model.embedding.dim();
+        if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
+    }
+}
+
+impl Spectral {
+    /// `W = (K + K')/2`, connected: components are joined by their closest pairs of points.
+    fn weights(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
+        let components = Components::of_neighbors(graph);
+        let mut lengths = lengths(graph)?;
+        if components.count() > 1 {
+            let joins = context.with_progress(|progress| join_components(data, self.metric, &components, progress))?;
+            context.note(format!(
+                "the neighbour graph fell into {} parts; they were joined by their closest points",
+                components.count()
+            ));
+            lengths = with_edges(&lengths, &joins)?;
+        }
+        let scales = last_distances(graph);
+        symmetrize(&lengths.map(|i, j, d| self.weight(d, scales[i], scales[j])), Symmetrize::Average)
+    }
+
+    fn weight(&self, distance: f64, scale: f64, other: f64) -> f64 {
+        match self.affinity {
+            Affinity::Connectivity => 1.0,
+            // Duplicates have scale 0 and distance 0: as near as can be. The floor keeps far joins part of the graph.
+            Affinity::Heat if distance == 0.0 => 1.0,
+            Affinity::Heat => (-(distance / scale) * (distance / other)).exp().max(1e-6),
+        }
+    }
+}
+
+/// Each row's distance to its last neighbour.
+fn last_distances(graph: &NeighborGraph) -> Vec<f64> {
+    (0..graph.rows()).map(|i| graph.row(i).1.last().map_or(0.0, |&d| f64::from(d))).collect()
+}
+
+/// The eigensolver as a stepper.
+struct Eigenmaps {
+    solver: SpectralCoordinates,
+    dim: usize,
+}
+
+impl Stepper for Eigenmaps {
+    fn step(&mut self) -> Result<Step> {
+        self.solver.step()?;
+        let values = self.solver.values();
+        let report = self.solver.report();
+        let residuals = report.residuals.iter().zip(&values);
+        let worst = residuals.map(|(r, value)| r / value.abs().max(f64::MIN_POSITIVE)).fold(0.0, f64::max);
+        // Zero tells the loop that the solver is done, by its own measure.
+        let change = if self.solver.finished() { 0.0 } else { worst.max(f64::MIN_POSITIVE) };
+        Ok(Step { iteration: report.iterations, objective: values.iter().sum(), change })
+    }
+
+    /// `D^-1/2 u`, each coordinate with standard deviation 1.
+    fn embedding(&self) -> Embedding {
+        let vectors = self.solver.random_walk_vectors();
+        let found = self.solver.values().len();
+        let n = vectors.len() / found;
+        let mut values = vec![0.0; n * self.dim];
+        for c in 0..found {
+            let column = |i: usize| vectors[i * found + c];
+            let mean = (0..n).map(column).sum::<f64>() / n as f64;
+            let deviation = ((0..n).map(|i| (column(i) - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+            let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
+            (0..n).for_each(|i| values[i * self.dim + c] = column(i) * scale);
+        }
+        Embedding::new(values, self.dim).expect("whole rows")
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.solver.save().save("eigen", archive);
+    }
+
+    fn restore(&mut self, archive: &Archive) -> Result<()> {
+        self.solver.restore(EigenState::load("eigen", archive)?)
+    }
+}
+
+/// The training rows, their images and the eigenvalues.
+pub struct SpectralModel {
+    params: Spectral,
+    data: Data,
+    embedding: Embedding,
+    values: Vec<f64>,
+    scales: Vec<f64>,
+}
+
+/// Below this, an eigenvector is too rough for `1/(1 - lambda)` to help, and the plain average is taken.
+const SMOOTH: f64 = 0.5;
+
+impl Model for SpectralModel {
+    /// Nyström: on the training rows, `(1 - lambda) y = D^-1 W y`; the right side can be had for any row.
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        let dim = self.embedding.dim();
+        let k = self.params.n_neighbors.min(self.data.rows());
+        let graph = nearest_to(new, &self.data, k, self.params.metric, progress)?;
+        let factors: Vec<f64> =
+            self.values.iter().map(|value| if 1.0 - value >= SMOOTH { 1.0 / (1.0 - value) } else { 1.0 }).collect();
+        let mut images = vec![0.0; new.rows() * dim];
+        images.par_chunks_mut(dim).enumerate().for_each(|(i, image)| {
+            let (indices, distances) = graph.row(i);
+            let scale = distances.last().map_or(0.0, |&d| f64::from(d));
+            let mut total = 0.0;
+            for (&j, &d) in indices.iter().zip(distances) {
+                let weight = self.params.weight(f64::from(d), scale, self.scales[j as usize]);
+                total += weight;
+                image.iter_mut().zip(self.embedding.row(j as usize)).for_each(|(y, v)| *y += weight * v);
+            }
+            image.iter_mut().zip(&factors).for_each(|(y, factor)| *y *= factor / total);
+        });
+        Embedding::new(images, dim)
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        archive.put("spectral/values", self.values.as_slice());
+        archive.put("spectral/scales", self.scales.as_slice());
+    }
+}

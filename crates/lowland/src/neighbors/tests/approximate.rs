@@ -1,0 +1,115 @@
+//! The approximate search, its recall, and the choice between the searches.
+
+use super::*;
+
+/// Clusters of rows, as data that are worth a map have.
+fn clusters(rows: usize, dim: usize) -> Vec<f32> {
+    let centres = normal_rows(20, dim, 77);
+    let mut values = normal_rows(rows, dim, 78);
+    for (i, row) in values.chunks_exact_mut(dim).enumerate() {
+        row.iter_mut().zip(&centres[(i % 20) * dim..]).for_each(|(x, c)| *x = 0.7 * *x + 2.0 * c);
+    }
+    values
+}
+
+fn approximate(k: usize, metric: Metric) -> NeighborParams {
+    NeighborParams { search: Search::Approximate, ..exact(k, metric) }
+}
+
+/// The share of found neighbours that are as near as the exact last one, over all rows.
+fn true_recall(data: &Data, found: &NeighborGraph, k: usize, metric: Metric) -> f64 {
+    let exact = nearest(data, &exact(k, metric), &mut quiet).unwrap().graph;
+    let hits = |i: usize| found.row(i).1.iter().filter(|&&d| d <= exact.row(i).1[k - 1]).count();
+    (0..data.rows()).map(hits).sum::<usize>() as f64 / (data.rows() * k) as f64
+}
+
+#[test]
+fn the_approximate_search_finds_nearly_all_and_says_how_many() {
+    let dense = Data::dense(clusters(2000, 16), 16).unwrap();
+    let sparse = Data::Sparse(sparse_rows(1000, 30, 12, true));
+    let lines = (0..800).map(|i| format!("{:b}-{}", Seed(1).item(i).0 >> 44, i % 50)).collect();
+    let text = Data::text(lines);
+    let cases = [
+        (&dense, 10, Metric::Euclidean),
+        (&dense, 60, Metric::Euclidean),
+        (&dense, 10, Metric::Cosine),
+        (&dense, 40, Metric::Manhattan),
+        (&sparse, 10, Metric::Cosine),
+        (&sparse, 10, Metric::Hellinger),
+        (&text, 8, Metric::Levenshtein),
+    ];
+    for (data, k, metric) in cases {
+        let found = nearest(data, &approximate(k, metric), &mut quiet).unwrap();
+        assert_eq!(found.algorithm, Algorithm::Descent);
+        let recall = found.recall.unwrap();
+        let truth = true_recall(data, &found.graph, k, metric);
+        assert!(truth > 0.95, "{} {metric} k {k}: {truth}", data.kind());
+        assert!((recall.value - truth).abs() < 0.02, "{} {metric} {truth} {}", data.kind(), recall.value);
+        for i in 0..data.rows() {
+            let row = edges(&found.graph, i);
+            assert_eq!(row.len(), k);
+            let mut distinct: Vec<u32> = row.iter().map(|edge| edge.1).filter(|&j| j as usize != i).collect();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), k, "row {i} names itself or a row twice");
+            let true_lengths = row.iter().all(|&(d, j)| d == distance(data, i, data, j as usize, metric) as f32);
+            assert!(true_lengths, "row {i}");
+        }
+    }
+}
+
+#[test]
+fn the_approximate_search_gives_the_same_bytes_for_any_number_of_threads() {
+    let data = Data::dense(clusters(1500, 10), 10).unwrap();
+    for (k, metric) in [(8, Metric::Euclidean), (50, Metric::Euclidean), (40, Metric::Chebyshev)] {
+        let run = |threads| {
+            with_threads(Some(threads), || nearest(&data, &approximate(k, metric), &mut quiet).unwrap()).unwrap()
+        };
+        let one = run(1);
+        for threads in [2, 3] {
+            let more = run(threads);
+            assert!(more.graph == one.graph && more.recall == one.recall, "k {k}, {metric}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn the_approximate_search_survives_equal_rows_and_islands() {
+    let mut values = vec![0.5; 4000];
+    values[3000..].iter_mut().enumerate().for_each(|(at, x)| *x = (at % 7) as f32);
+    let equal = Data::dense(values, 4).unwrap();
+    let found = nearest(&equal, &approximate(12, Metric::Euclidean), &mut quiet).unwrap();
+    assert_eq!(found.graph.min_degree(), 12);
+    assert_eq!(found.graph.row(0).1[11], 0.0);
+    // Islands of 30 rows, of which each wants 45 neighbours.
+    let islands: Vec<f32> = (0..900).map(|i| (i / 30) as f32 * 1000.0 + (i % 30) as f32).collect();
+    for metric in [Metric::Euclidean, Metric::Manhattan] {
+        let data = Data::dense(islands.clone(), 1).unwrap();
+        let found = nearest(&data, &approximate(45, metric), &mut quiet).unwrap();
+        assert_eq!(found.graph.min_degree(), 45);
+    }
+}
+
+#[test]
+fn a_few_rows_are_always_searched_exactly_and_many_by_the_cheaper_way() {
+    let auto = |data: &Data, k, metric| {
+        approximate_pays(data, &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
+    };
+    let zeros = |rows: usize, dim: usize| Data::dense(vec![0.0; rows * dim], dim).unwrap();
+    assert!(!auto(&zeros(5_000, 1), 15, Metric::Minkowski(2.5)));
+    assert!(!auto(&zeros(70_000, 50), 15, Metric::Euclidean));
+    assert!(!auto(&zeros(70_000, 50), 90, Metric::Euclidean));
+    assert!(auto(&zeros(1_000_000, 10), 15, Metric::Euclidean));
+    assert!(auto(&zeros(60_000, 50), 15, Metric::Minkowski(2.5)));
+    let small = zeros(100, 3);
+    assert!(!approximate_pays(&small, &approximate(5, Metric::Euclidean)));
+}
+
+#[test]
+fn the_memory_named_grows_with_rows_and_neighbours() {
+    for search in [Search::Auto, Search::Exact, Search::Approximate] {
+        let bytes = memory(70_000, 50, 15, search);
+        assert!((20 << 20..400 << 20).contains(&bytes), "{search}: {bytes}");
+        assert!(memory(70_000, 50, 90, search) > bytes && memory(140_000, 50, 15, search) > bytes);
+    }
+}
