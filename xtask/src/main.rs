@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,17 +20,20 @@ enum Task {
     Test,
     /// Formatting and lints only
     Check,
-    /// A benchmark of bench/, such as `cargo xtask bench neighbors`; results go to bench/results
+    /// Ours and the peers on one array, see bench/README.md; results go to bench/results
     Bench {
-        /// The folder under bench/
+        /// neighbors, spectral, pca or quality
         name: String,
-        /// Passed on
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        /// A .npy file
+        array: PathBuf,
+        /// Words about the machine
+        machine: Option<String>,
     },
 }
 
 fn main() -> Result<()> {
+    // Paths on the command line are relative to where it was typed.
+    let here = std::env::current_dir()?;
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     std::env::set_current_dir(root).context("the workspace's folder")?;
     match Cli::parse().task {
@@ -39,10 +43,10 @@ fn main() -> Result<()> {
             cargo(&["test", "--workspace", "--quiet"], &[])?;
             cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
         }
-        Task::Bench { name, arguments } => {
+        Task::Bench { name, array, machine } => {
             let mut command = Command::new("bash");
-            command.arg(format!("bench/{name}/run.sh")).args(arguments);
-            run(command, &format!("bench/{name}/run.sh"))
+            command.args(["bench/run.sh", &name]).arg(here.join(array)).args(machine);
+            run(command, &format!("bench/run.sh {name}"))
         }
     }
 }

@@ -246,8 +246,8 @@ impl Observer for Console {
                 self.refresh();
             }
             Event::StageEnd(name) => self.end_stage(name),
-            Event::Step { step, max_iter, checkpoint, .. } => {
-                self.fraction = step.iteration as f64 / (*max_iter).max(1) as f64;
+            Event::Step { step, done, checkpoint, .. } => {
+                self.fraction = *done;
                 self.step = Some((step.iteration, step.objective));
                 self.save_checkpoint(checkpoint);
                 if let Show::Json { .. } = self.show {

@@ -64,6 +64,16 @@ pub fn refuse<T>(name: &'static str, value: &impl ParamValue, allowed: impl Into
     Err(Error::Parameter { name, value: value.show(), allowed: allowed.into() })
 }
 
+/// Refuses zero.
+pub fn at_least_one(name: &'static str, value: usize) -> Result<()> {
+    if value == 0 { refuse(name, &value, "at least 1") } else { Ok(()) }
+}
+
+/// Refuses what cannot be a relative tolerance.
+pub fn tolerance(name: &'static str, value: f64) -> Result<()> {
+    if (0.0..1.0).contains(&value) { Ok(()) } else { refuse(name, &value, "at least 0 and below 1") }
+}
+
 /// Reads a value, or says what was expected.
 pub fn parse<T: ParamValue>(name: &'static str, text: &str) -> Result<T> {
     T::parse(text).ok_or_else(|| Error::Parameter {

@@ -2,7 +2,7 @@
 
 use crate::archive::Archive;
 use crate::linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
-use crate::params::{choice, params, refuse};
+use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Error, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
@@ -44,16 +44,9 @@ macro_rules! linear_method {
             type Model = LinearMap;
 
             fn check(&self) -> Result<()> {
-                if self.n_components == 0 {
-                    return refuse("n_components", &self.n_components, "at least 1");
-                }
-                if self.max_iter == 0 {
-                    return refuse("max_iter", &self.max_iter, "at least 1");
-                }
-                if !(self.tol >= 0.0 && self.tol < 1.0) {
-                    return refuse("tol", &self.tol, "at least 0 and below 1");
-                }
-                Ok(())
+                at_least_one("n_components", self.n_components)?;
+                at_least_one("max_iter", self.max_iter)?;
+                tolerance("tol", self.tol)
             }
 
             fn stages(&self, _: Shape) -> Vec<Stage> {
@@ -131,8 +124,7 @@ fn fit(
             if stepper.solver.finished() {
                 return Ok((stepper.map(), Outcome::direct()));
             }
-            // The solver knows when it is done and then reports a change of zero.
-            let outcome = run(&mut stepper, StopRule { tol: 0.0, ..rule }, context)?;
+            let outcome = run(&mut stepper, rule, context)?;
             Ok((stepper.map(), outcome))
         }
     })?;
@@ -159,7 +151,9 @@ impl Stepper for Components<'_> {
         let result = self.solver.result();
         let kept: f64 = result.singular_values.iter().map(|s| s * s).sum();
         let left = if result.total_squares > 0.0 { 1.0 - kept / result.total_squares } else { 0.0 };
-        let worst = result.report.residuals.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let residuals = result.report.residuals.iter().zip(&result.singular_values);
+        let worst = residuals.map(|(r, s)| r / (s * s).max(f64::MIN_POSITIVE)).fold(f64::MIN_POSITIVE, f64::max);
+        // Zero tells the loop that the solver is done by its own measure, or has given up.
         let change = if self.solver.finished() { 0.0 } else { worst };
         Ok(Step { iteration: result.report.iterations, objective: left, change })
     }

@@ -6,7 +6,7 @@ use crate::archive::Archive;
 use crate::graph::{Components, SpectralCoordinates, Symmetrize, join_components, lengths, symmetrize, with_edges};
 use crate::linalg::{Csr, EigenState, LaplacianKind};
 use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
-use crate::params::{choice, params, refuse};
+use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
@@ -53,19 +53,10 @@ impl Recipe for Spectral {
     type Model = SpectralModel;
 
     fn check(&self) -> Result<()> {
-        if self.n_components == 0 {
-            return refuse("n_components", &self.n_components, "at least 1");
-        }
-        if self.n_neighbors == 0 {
-            return refuse("n_neighbors", &self.n_neighbors, "at least 1");
-        }
-        if self.max_iter == 0 {
-            return refuse("max_iter", &self.max_iter, "at least 1");
-        }
-        if !(self.tol >= 0.0 && self.tol < 1.0) {
-            return refuse("tol", &self.tol, "at least 0 and below 1");
-        }
-        Ok(())
+        at_least_one("n_components", self.n_components)?;
+        at_least_one("n_neighbors", self.n_neighbors)?;
+        at_least_one("max_iter", self.max_iter)?;
+        tolerance("tol", self.tol)
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -116,8 +107,7 @@ impl Recipe for Spectral {
             if stepper.solver.finished() {
                 return Ok((stepper, Outcome::direct()));
             }
-            // The solver knows when it is done and then reports a change of zero.
-            let outcome = run(&mut stepper, StopRule { max_iter: self.max_iter, tol: 0.0 }, context)?;
+            let outcome = run(&mut stepper, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
             Ok((stepper, outcome))
         })?;
         let report = stepper.solver.report();
@@ -198,7 +188,7 @@ impl Stepper for Eigenmaps {
         let report = self.solver.report();
         let residuals = report.residuals.iter().zip(&values);
         let worst = residuals.map(|(r, value)| r / value.abs().max(f64::MIN_POSITIVE)).fold(0.0, f64::max);
-        // Zero tells the loop that the solver is done, by its own measure.
+        // Zero tells the loop that the solver is done by its own measure, or has given up.
         let change = if self.solver.finished() { 0.0 } else { worst.max(f64::MIN_POSITIVE) };
         Ok(Step { iteration: report.iterations, objective: values.iter().sum(), change })
     }

@@ -10,7 +10,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::exact::{Pairs, Reach};
-use crate::linalg::dense::product_nt;
+use crate::linalg::dense::{power_of_two_near, product_nt};
 use crate::points::{Dense, Metric, Sparse};
 
 /// Whether a metric is a function of inner products of transformed rows.
@@ -49,7 +49,7 @@ impl Frame {
 
 /// The power of two that brings `largest` to about one.
 pub(super) fn scale_to_one(largest: f64) -> f64 {
-    if largest > 0.0 { (-largest.log2().round()).exp2() } else { 1.0 }
+    1.0 / power_of_two_near(largest)
 }
 
 /// Transformed dense rows.

@@ -41,8 +41,3 @@ fn check_finite(map: Points) -> Result<()> {
         }),
     }
 }
-
-/// A power of two within a factor of two of `size` (one for zero).
-fn power_of_two_near(size: f64) -> f64 {
-    if size > 0.0 { 2f64.powi((size.log2().floor() as i32).clamp(-1022, 1023)) } else { 1.0 }
-}

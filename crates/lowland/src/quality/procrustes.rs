@@ -1,5 +1,6 @@
 //! How much two maps differ, up to what a map does not mean: place, size, rotation and reflection.
 
+use crate::linalg::dense::power_of_two_near;
 use crate::points::{Embedding, Error, Points, Result};
 
 /// The second map laid over the first.
@@ -56,7 +57,7 @@ impl Standard {
         let (n, dim) = (map.rows(), map.dim());
         // A power of two keeps squares in range whatever the unit of the map.
         let largest = map.values().iter().fold(0.0f64, |most, v| most.max(v.abs()));
-        let unit = super::power_of_two_near(largest);
+        let unit = power_of_two_near(largest);
         let mut mean = vec![0.0; dim];
         for row in map.values().chunks_exact(dim) {
             mean.iter_mut().zip(row).for_each(|(m, v)| *m += v / unit / n as f64);

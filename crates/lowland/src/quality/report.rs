@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::check_finite;
 use super::global::{distance_correlation, sample_rows, triplet_accuracy};
 use super::labels::{ClassShare, class_shares, classification_error};
 use super::local::{first_neighbor_recall, knn_recall, trustworthiness};
 use super::space::Space;
-use super::{check_finite, power_of_two_near};
+use crate::linalg::dense::power_of_two_near;
 use crate::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points, nearest_to};
 use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed};
 use crate::run::Progress;

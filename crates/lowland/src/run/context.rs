@@ -81,13 +81,7 @@ impl<'a> Context<'a> {
         std::mem::take(&mut self.notes)
     }
 
-    pub(super) fn report_step(
-        &mut self,
-        step: &Step,
-        max_iter: usize,
-        stepper: &dyn Stepper,
-        trace: &[Step],
-    ) -> ControlFlow<()> {
+    pub(super) fn report_step(&mut self, done: f64, stepper: &dyn Stepper, trace: &[Step]) -> ControlFlow<()> {
         let header = &self.header;
         let checkpoint = || {
             let mut archive = header.clone();
@@ -95,7 +89,8 @@ impl<'a> Context<'a> {
             stepper.save(&mut archive);
             archive
         };
-        let event = Event::Step { step, max_iter, embedding: &|| stepper.embedding(), checkpoint: &checkpoint };
+        let step = &trace[trace.len() - 1];
+        let event = Event::Step { step, done, embedding: &|| stepper.embedding(), checkpoint: &checkpoint };
         let flow = self.observer.on(&event);
         self.wrapping_up |= flow.is_break();
         flow

@@ -31,8 +31,8 @@ pub enum Event<'a> {
     Step {
         /// What it achieved.
         step: &'a Step,
-        /// How many there will be at the most.
-        max_iter: usize,
+        /// Share of the iterations' work that is done, 0 to 1, as far as can be told.
+        done: f64,
         /// The map now; costs a copy, so it is made only when asked for.
         embedding: &'a dyn Fn() -> Embedding,
         /// Everything needed to go on from here later.

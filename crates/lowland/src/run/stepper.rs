@@ -86,10 +86,20 @@ pub fn run(stepper: &mut dyn Stepper, rule: StopRule, context: &mut Context) -> 
             return Err(Error::Numerical { what: "the iteration", reason });
         }
         trace.push(step);
-        if context.report_step(&step, rule.max_iter, stepper, &trace).is_break() {
+        if context.report_step(done(&trace, rule), stepper, &trace).is_break() {
             return Ok(Outcome { trace, ended: Ended::Stopped });
         }
     }
+}
+
+/// Share of the way, as far as can be told: by iterations, or by how far the change has come down to the tolerance on a
+/// logarithmic scale, whichever is further.
+fn done(trace: &[Step], rule: StopRule) -> f64 {
+    let (first, last) = (trace[0].change, trace[trace.len() - 1].change);
+    let by_change = (first / last.max(rule.tol)).ln() / (first / rule.tol).ln();
+    let by_count = trace.len() as f64 / rule.max_iter as f64;
+    // Without a tolerance, or with none left to reach, the ratio is not a number and the count decides.
+    by_change.clamp(0.0, 1.0).max(by_count)
 }
 
 /// Puts the trace beside the stepper's state.
@@ -107,4 +117,23 @@ fn restore_trace(archive: &Archive) -> Result<Vec<Step>> {
     }
     let steps = iterations.iter().zip(objectives).zip(changes);
     Ok(steps.map(|((&iteration, &objective), &change)| Step { iteration, objective, change }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_done_follows_the_count_or_the_change() {
+        let trace = |changes: &[f64]| -> Vec<Step> {
+            let step = |(i, &change): (usize, &f64)| Step { iteration: i + 1, objective: 0.0, change };
+            changes.iter().enumerate().map(step).collect()
+        };
+        let rule = StopRule { max_iter: 100, tol: 1e-4 };
+        assert!((done(&trace(&[1.0, 1e-2]), rule) - 0.5).abs() < 1e-12);
+        assert!((done(&trace(&[1.0, 1e-9]), rule) - 1.0).abs() < 1e-12);
+        assert_eq!(done(&trace(&[1.0, 2.0]), rule), 0.02);
+        assert_eq!(done(&trace(&[0.0, 0.0]), StopRule { max_iter: 100, tol: 0.0 }), 0.02);
+        assert_eq!(done(&trace(&[1.0, 0.5]), StopRule { max_iter: 100, tol: 0.0 }), 0.02);
+    }
 }

@@ -1,0 +1,32 @@
+"""What the peers' scripts share, the counterpart of bench/src/lib.rs: `NAME.py cases` lists the cases, `NAME.py ARRAY.npy
+CASE` measures one and prints a JSON line. Threads are limited by run.sh, through the environment."""
+
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+
+THREADS = int(os.environ.get("THREADS", 2))
+
+
+def main(cases, prepare):
+    """`prepare(rows, setting, program)` gives the work to be timed, and what tells from its result what was found."""
+    if sys.argv[1:] == ["cases"]:
+        return print(*cases, sep="\n")
+    array, setting, program = sys.argv[1:]
+    rows = np.ascontiguousarray(np.load(array), np.float32)
+    work, judge = prepare(rows, setting, program)
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024e-6
+    line = {"setting": setting, "program": program, "rows": len(rows), "columns": rows.shape[1], "threads": THREADS}
+    print(json.dumps(line | {"wall_s": wall, "cpu_s": cpu, "peak_mb": peak, "found": judge(result)}))
+
+
+def value(word):
+    """The number in a word such as `k=15`."""
+    return int(word.split("=")[1])
