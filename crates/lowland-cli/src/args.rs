@@ -7,6 +7,7 @@ use lowland::methods::{DEFAULT_METHOD, METHODS, MethodInfo};
 use lowland::{Metric, Seed};
 
 use crate::failure::Failure;
+use crate::usage::available_memory;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -59,7 +60,7 @@ Examples:
   lowland embed names.txt --metric levenshtein --out names.csv
 
 --out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png (a picture; the map is then
-written beside it as .csv unless another --out holds it). Without --out the map goes to stdout as CSV.";
+written beside it as .csv unless another --out holds it). Without --out the map goes to stdout as CSV (not with --json).";
 
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
@@ -95,6 +96,8 @@ pub struct EmbedArgs {
     /// Go on from a checkpoint of the same data and parameters
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -159,6 +162,8 @@ pub struct NeighborArgs {
     /// Where to write the graph (arrays indices, distances)
     #[arg(long, short, value_name = "FILE.npz")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -271,15 +276,26 @@ pub struct RunArgs {
     /// Threads (default: all cores); the result is the same for any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub threads: Option<u64>,
-    /// Refuse work that needs more memory than this, such as 8GiB (default: what is free now)
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_memory: Option<u64>,
     /// Say nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
     /// Events and results as JSON lines on stdout
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Run")]
+pub struct MemoryArgs {
+    /// Refuse work that needs more memory than this, such as 8GiB (default: what is free now)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+}
+
+impl MemoryArgs {
+    pub fn limit(&self) -> Option<u64> {
+        self.max_memory.or_else(available_memory)
+    }
 }
 
 impl RunArgs {

@@ -27,6 +27,11 @@ impl Failure {
         Failure::Other { code: 2, error: anyhow::anyhow!("{message}") }
     }
 
+    /// A file that could not be written.
+    pub fn write(error: FileError) -> Self {
+        Failure::Other { code: 1, error: error.into() }
+    }
+
     /// The same failure, with the file it came from.
     pub fn within(self, path: &str) -> Self {
         match self {

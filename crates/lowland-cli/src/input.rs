@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use lowland::Data;
 use lowland::prepare::Prepare;
 use lowland::run::{Context, Silent};
-use lowland_io::{Header, Missing, ReadOptions, Table};
+use lowland::{Data, Error};
+use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
 use crate::args::{HeaderArg, InputArgs, MissingArg, PrepareArgs, RunArgs};
 use crate::failure::Failure;
 use crate::observer::Console;
+use crate::usage::available_memory;
 
 /// Reads the file or makes the built-in data set, and says what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
@@ -26,11 +27,11 @@ pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<T
     Ok(table)
 }
 
-/// A built-in name wins over nothing: a file of that name is read only with a path such as `./digits`.
+/// A built-in name comes first: a file of that name is read with a path such as `./digits`.
 fn read(input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
     let known = lowland_io::builtins();
-    if known.iter().any(|builtin| builtin.name == input.input) {
-        return Ok(lowland_io::builtin(&input.input, input.n_points, input.noise, run.seed())?);
+    if let Some(builtin) = known.iter().find(|builtin| builtin.name == input.input) {
+        return generate(builtin, input, run);
     }
     let path = Path::new(&input.input);
     if !path.exists() {
@@ -62,6 +63,32 @@ fn read(input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
         ..ReadOptions::default()
     };
     Ok(lowland_io::read(path, &options)?)
+}
+
+/// A built-in data set. Flags that are about files are refused, not ignored.
+fn generate(builtin: &Builtin, input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
+    let about_files = [
+        ("--label-column", input.label_column.is_some()),
+        ("--id-column", input.id_column.is_some()),
+        ("--labels", input.labels.is_some()),
+        ("--key", input.key.is_some()),
+        ("--format", input.format.is_some()),
+    ];
+    if let Some((flag, _)) = about_files.iter().find(|(_, given)| *given) {
+        let name = builtin.name;
+        return Err(Failure::flag(format!("{flag} is about files; {name} is built in (./{name} reads a file)")));
+    }
+    // Values in single precision, true coordinates and scratch in double.
+    let needed = (input.n_points.unwrap_or(builtin.rows) as f64 * builtin.dim as f64 * 30.0) as u64;
+    if let Some(limit) = available_memory().filter(|&limit| needed > limit) {
+        let remedy = "Ask for fewer points (--n-points)";
+        return Err(Error::Memory { what: format!("data set {}", builtin.name), needed, limit, remedy }.into());
+    }
+    let table = lowland_io::builtin(builtin.name, input.n_points, input.noise, run.seed())?;
+    Ok(match input.max_rows {
+        Some(most) if most < table.rows() => table.select(&(0..most).collect::<Vec<_>>()),
+        _ => table,
+    })
 }
 
 impl PrepareArgs {

@@ -5,6 +5,7 @@ mod commands;
 mod failure;
 mod input;
 mod observer;
+mod paths;
 mod report;
 mod usage;
 

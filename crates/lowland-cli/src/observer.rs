@@ -45,12 +45,14 @@ pub struct Checkpoints {
     path: PathBuf,
     every: Duration,
     last: Instant,
+    count: usize,
 }
 
 /// The observer of every command.
 pub struct Console {
     show: Show,
     stop: Arc<AtomicBool>,
+    has_map: Arc<AtomicBool>,
     checkpoints: Option<Checkpoints>,
     stages: Vec<Stage>,
     current: Option<(String, Stopwatch)>,
@@ -65,12 +67,15 @@ pub struct Console {
 const REFRESH: Duration = Duration::from_secs(5);
 
 impl Console {
-    /// Installs the Ctrl-C handler: the first asks the run to stop and keep its map, the second ends the process.
+    /// Installs the Ctrl-C handler. While there is no map to keep, it ends the process; once there is one, the first
+    /// Ctrl-C asks the run to stop and the second ends the process.
     pub fn new(run: &RunArgs) -> Result<Self, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
+        let (stop, has_map) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (asked, keep) = (Arc::clone(&stop), Arc::clone(&has_map));
         ctrlc::set_handler(move || {
-            if flag.swap(true, Ordering::Relaxed) {
+            let again = asked.swap(true, Ordering::Relaxed);
+            if again || !keep.load(Ordering::Relaxed) {
+                say(if again { "\nended at once" } else { "\nstopped before there was anything to keep" });
                 std::process::exit(i32::from(STOPPED));
             }
         })
@@ -92,6 +97,7 @@ impl Console {
         Ok(Self {
             show,
             stop,
+            has_map,
             checkpoints: None,
             stages: Vec::new(),
             current: None,
@@ -107,8 +113,15 @@ impl Console {
     pub fn keep_checkpoints(&mut self, path: PathBuf, every: f64) -> Result<(), Failure> {
         let every = Duration::try_from_secs_f64(every)
             .map_err(|_| Failure::flag(format!("--checkpoint-every {every}: a number of seconds, 0 or more")))?;
-        self.checkpoints = Some(Checkpoints { path, every, last: Instant::now() });
+        self.checkpoints = Some(Checkpoints { path, every, last: Instant::now(), count: 0 });
         Ok(())
+    }
+
+    /// Says so when checkpoints were asked for and there was no time to make one.
+    pub fn account_for_checkpoints(&mut self) {
+        if self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.count == 0) {
+            self.note("no checkpoint was written: the run was over before the first was due");
+        }
     }
 
     /// A progress callback for work outside a fit.
@@ -142,6 +155,11 @@ impl Console {
         if let Show::Bar(bar) = &self.show {
             bar.finish_and_clear();
         }
+    }
+
+    /// From now on Ctrl-C keeps what there is.
+    pub fn keep_the_map(&self) {
+        self.has_map.store(true, Ordering::Relaxed);
     }
 
     /// Whether someone asked to stop.
@@ -220,6 +238,7 @@ impl Console {
         }
         let written = lowland_io::write_bytes(&checkpoints.path, &checkpoint().to_bytes());
         checkpoints.last = Instant::now();
+        checkpoints.count += 1;
         if let Err(error) = written {
             let text = format!("warning: the checkpoint could not be written: {error}");
             self.note(&text);
@@ -249,6 +268,7 @@ impl Observer for Console {
             Event::Step { step, done, checkpoint, .. } => {
                 self.fraction = *done;
                 self.step = Some((step.iteration, step.objective));
+                self.keep_the_map();
                 self.save_checkpoint(checkpoint);
                 if let Show::Json { .. } = self.show {
                     emit(&json!({ "event": "step", "iteration": step.iteration, "objective": step.objective }));

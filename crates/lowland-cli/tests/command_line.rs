@@ -65,6 +65,16 @@ fn the_readme_command_leaves_a_picture_and_a_map_and_prints_scores() {
 }
 
 #[test]
+fn the_map_beside_a_picture_never_replaces_the_input() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let arguments = ["embed", "t.csv", "--label-column", "kind", "--id-column", "name", "--out", "t.png", "--quiet"];
+    good(folder.path(), &arguments);
+    assert_eq!(std::fs::read_to_string(folder.path().join("t.csv")).unwrap(), small_table());
+    assert!(folder.path().join("t.map.csv").exists());
+}
+
+#[test]
 fn a_csv_with_labels_and_ids_becomes_a_map_with_both() {
     let folder = folder();
     write(folder.path(), "t.csv", &small_table());
@@ -142,18 +152,35 @@ fn json_lines_are_json_and_end_with_the_report() {
 }
 
 #[test]
-fn a_run_resumed_from_a_checkpoint_gives_the_same_bytes() {
+fn a_checkpoint_is_taken_up_only_with_what_it_was_made_of() {
     let folder = folder();
     let whole = ["embed", "swiss-roll", "--n-points", "2500", "--no-quality", "--quiet"];
     let map = good(folder.path(), &whole);
-    let keep = ["--checkpoint", "run.ckpt", "--checkpoint-every", "0", "--max-iter", "1000"];
-    assert_eq!(good(folder.path(), &[&whole[..], &keep[..4]].concat()), map);
+    let keep = ["--checkpoint", "run.ckpt", "--checkpoint-every", "0"];
+    assert_eq!(good(folder.path(), &[&whole[..], &keep].concat()), map);
     let resume = ["--resume", "run.ckpt"];
     assert_eq!(good(folder.path(), &[&whole[..], &resume].concat()), map);
     let words = bad(folder.path(), 2, &[&whole[..], &resume, &["--n-neighbors", "9"]].concat());
     assert!(words.contains("--n-neighbors 15"), "{words}");
     let words = bad(folder.path(), 3, &["embed", "s-curve", "--resume", "run.ckpt"]);
     assert!(words.contains("other data"), "{words}");
+    good(
+        folder.path(),
+        &[
+            "neighbors",
+            "swiss-roll",
+            "--n-points",
+            "2500",
+            "--n-neighbors",
+            "20",
+            "--metric",
+            "cosine",
+            "--out",
+            "g.npz",
+        ],
+    );
+    let words = bad(folder.path(), 2, &[&whole[..], &["--neighbors", "g.npz"]].concat());
+    assert!(words.contains("made with cosine"), "{words}");
 }
 
 #[test]
@@ -210,7 +237,17 @@ fn wrong_flags_are_refused_before_any_work() {
     let folder = folder();
     let at = folder.path();
     assert!(bad(at, 2, &["embed", "digits", "--out", "map.xyz"]).contains(".parquet"));
-    assert!(bad(at, 2, &["embed", "digits", "--out", "nowhere/map.csv"]).contains("no folder"));
+    for flag in ["--out", "--save", "--report", "--checkpoint"] {
+        assert!(bad(at, 2, &["embed", "digits", flag, "nowhere/map.csv"]).contains("no folder"), "{flag}");
+    }
+    write(at, "t.csv", &small_table());
+    assert!(bad(at, 2, &["embed", "t.csv", "--out", "t.csv"]).contains("would replace"));
+    assert!(bad(at, 2, &["embed", "digits", "--out", "m.csv", "--save", "./m.csv"]).contains("two outputs"));
+    assert!(bad(at, 2, &["embed", "digits", "--json"]).contains("--out"));
+    assert!(bad(at, 2, &["embed", "digits", "--label-column", "x"]).contains("built in"));
+    assert!(bad(at, 2, &["embed", "digits", "--method", "pca", "--neighbors", "t.csv"]).contains("no neighbours"));
+    assert!(bad(at, 4, &["embed", "blobs", "--n-points", "4000000000000"]).contains("--n-points"));
+    assert!(bad(at, 4, &["embed", "digits", "--n-components", "18446744073709551615"]).contains("memory"));
     assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "many"]).contains("whole number"));
     assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "0"]).contains("n_neighbors"));
     assert!(bad(at, 2, &["embed", "digits", "--metric", "euclid"]).contains("braycurtis"));

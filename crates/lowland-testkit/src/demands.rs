@@ -4,13 +4,14 @@
 
 use std::ops::ControlFlow;
 
-use lowland::archive::{Archive, Kind};
+use lowland::archive::{Archive, Array, Kind};
 use lowland::methods::{Fitted, Job};
+use lowland::prepare::Prepare;
 use lowland::quality::procrustes;
 use lowland::run::{Ended, Event, Limits, Observer, Silent};
 use lowland::{Data, Embedding, Error, Result, Seed, with_threads};
 
-use crate::fixtures::{clouds, dense, roll, scaled, sparse_pair, with_repeats};
+use crate::fixtures::{clouds, dense, roll, scaled, sparse_pair, wide_clouds, with_repeats};
 
 type Values<'a> = &'a [(&'a str, &'a str)];
 
@@ -87,8 +88,13 @@ pub fn the_same_bytes_come_out_for_any_number_of_threads(method: &str, values: V
     }
 }
 
+pub fn it_takes_several_steps(method: &str, values: Values) {
+    let steps = fit(method, values, &wide_clouds(8)).outcome.trace.len();
+    assert!(steps > 3, "only {steps} steps: stopping and resuming would go untested");
+}
+
 pub fn a_stop_at_step_three_keeps_the_map(method: &str, values: Values) {
-    let data = roll(300, 8);
+    let data = wide_clouds(8);
     let mut seen = 0;
     let mut stop_at_three = |event: &Event| match event {
         Event::Step { step, .. } => {
@@ -100,7 +106,7 @@ pub fn a_stop_at_step_three_keeps_the_map(method: &str, values: Values) {
         _ => ControlFlow::Continue(()),
     };
     let fitted = try_fit(method, values, &data, &mut stop_at_three).expect("stopping is not an error");
-    assert_finite(&fitted.embedding, 300);
+    assert_finite(&fitted.embedding, 420);
     if seen >= 3 {
         assert_eq!((seen, fitted.outcome.ended), (3, Ended::Stopped));
     }
@@ -132,27 +138,38 @@ fn checkpoint_at(method: &str, values: Values, data: &Data, iteration: usize) ->
     taken
 }
 
+fn resume(method: &str, values: Values, data: &Data, checkpoint: Archive) -> Result<Fitted> {
+    let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
+    job(method, values).fit(data, None, &limits, &mut Silent)
+}
+
 pub fn a_resumed_run_gives_the_same_bytes(method: &str, values: Values) {
-    let data = roll(400, 9);
+    let data = wide_clouds(9);
     let whole = fit(method, values, &data);
-    for iteration in [1, 2, 5] {
+    for iteration in [1, 2, 3] {
         let Some(checkpoint) = checkpoint_at(method, values, &data, iteration) else {
             assert!(whole.outcome.trace.len() < iteration, "no checkpoint at iteration {iteration}");
             continue;
         };
         let stored = Archive::from_bytes(&checkpoint.to_bytes(), Kind::Checkpoint).expect("its own bytes");
-        let limits = Limits { resume: Some(stored), ..Limits::default() };
-        let resumed = job(method, values).fit(&data, None, &limits, &mut Silent).expect("a good checkpoint");
+        let resumed = resume(method, values, &data, stored).expect("a good checkpoint");
         assert!(resumed.to_archive().to_bytes() == whole.to_archive().to_bytes(), "resumed at {iteration}");
         assert_eq!(resumed.outcome, whole.outcome);
     }
 }
 
-pub fn a_checkpoint_of_other_data_is_refused(method: &str, values: Values) {
-    let Some(checkpoint) = checkpoint_at(method, values, &roll(120, 9), 1) else { return };
-    let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
-    let error = job(method, values).fit(&roll(120, 10), None, &limits, &mut Silent).err();
-    assert!(error.expect("refused").to_string().contains("other data"));
+pub fn a_checkpoint_of_other_data_or_with_parts_missing_is_refused(method: &str, values: Values) {
+    let data = wide_clouds(9);
+    let Some(checkpoint) = checkpoint_at(method, values, &data, 1) else { return };
+    let error = resume(method, values, &wide_clouds(10), checkpoint.clone()).err().expect("refused");
+    assert!(error.to_string().contains("other data"), "{error}");
+    for name in checkpoint.names() {
+        for keep_half in [false, true] {
+            let damaged = damaged(&checkpoint, name, keep_half);
+            let refused = resume(method, values, &data, damaged).is_err();
+            assert!(refused, "a checkpoint with '{name}' missing or cut was taken");
+        }
+    }
 }
 
 pub fn a_saved_model_transforms_with_the_same_bytes(method: &str, values: Values) {
@@ -167,16 +184,35 @@ pub fn a_saved_model_transforms_with_the_same_bytes(method: &str, values: Values
     assert_eq!(loaded.embedding, fitted.embedding);
 }
 
-pub fn a_damaged_model_is_an_error(method: &str, values: Values) {
-    let fitted = fit(method, values, &clouds(2, 20, 4, 2.0, 13));
+/// A copy of an archive without an entry, or with only half of it.
+fn damaged(archive: &Archive, name: &str, keep_half: bool) -> Archive {
+    let mut copy = archive.clone();
+    match (archive.get(name).expect("one of its names").clone(), keep_half) {
+        (_, false) => copy.remove(name),
+        (Array::F64(v), true) => copy.put(name, &v[..v.len() / 2]),
+        (Array::F32(v), true) => copy.put(name, &v[..v.len() / 2]),
+        (Array::U64(v), true) => copy.put(name, &v[..v.len() / 2]),
+        (Array::U32(v), true) => copy.put(name, &v[..v.len() / 2]),
+        (Array::Text(v), true) => copy.put(name, &v[..v.len() / 2]),
+    }
+    copy
+}
+
+pub fn a_model_with_parts_missing_or_not_finite_is_an_error(method: &str, values: Values) {
+    let data = clouds(2, 20, 4, 2.0, 13);
+    let mut job = job(method, values);
+    job.prepare = Prepare { standardize: true, normalize: true, pca: 3, ..Prepare::default() };
+    let fitted = job.fit(&data, None, &Limits::default(), &mut Silent).expect("a fit");
     let whole = fitted.to_archive();
-    // Leaving out any one entry, or cutting it in half, must be noticed or do no harm; a checksum is no help here.
     for name in whole.names() {
         for keep_half in [false, true] {
-            let damaged = whole.damaged(name, keep_half);
-            if let Ok(model) = Fitted::from_archive(&damaged) {
-                let _ = model.transform(&clouds(2, 2, 4, 2.0, 14), &mut |_| Ok(()));
-            }
+            let refused = Fitted::from_archive(&damaged(&whole, name, keep_half)).is_err();
+            assert!(refused, "a model with '{name}' missing or cut was taken");
+        }
+        if let Some(Array::F64(numbers)) = whole.get(name) {
+            let mut bad = whole.clone();
+            bad.put(name, vec![f64::NAN; numbers.len()]);
+            assert!(Fitted::from_archive(&bad).is_err(), "a model with NaN in '{name}' was taken");
         }
     }
 }
@@ -202,11 +238,11 @@ pub fn a_rows_image_does_not_depend_on_its_batch(method: &str, values: Values) {
 }
 
 pub fn extreme_scales_give_the_same_map(method: &str, values: Values) {
-    let data = roll(250, 18);
+    let data = wide_clouds(18);
     let usual = fit(method, values, &data).embedding;
     for scale in [1e-30, 1e30] {
         let other = fit(method, values, &scaled(&data, scale)).embedding;
-        assert_finite(&other, 250);
+        assert_finite(&other, 420);
         let distance = procrustes(usual.points(), other.points()).expect("maps of one shape").disparity;
         assert!(distance < 1e-3, "scale {scale}: Procrustes distance {distance}");
     }
@@ -229,4 +265,13 @@ pub fn too_little_memory_is_refused_in_time(method: &str, values: Values) {
     let error = job(method, values).fit(&roll(100, 20), None, &limits, &mut watch).err().expect("refused");
     assert!(matches!(error, Error::Memory { limit: 1000, .. }), "{error}");
     assert!(!work, "work began before the refusal");
+}
+
+pub fn absurd_sizes_are_refused(method: &str, values: Values) {
+    let limits = Limits { max_memory: Some(1 << 34), ..Limits::default() };
+    for count in ["18446744073709551615", "4611686018427387904", "1000000000000"] {
+        let values = [values, &[("n_components", count)]].concat();
+        let error = job(method, &values).fit(&roll(100, 20), None, &limits, &mut Silent).err().expect("refused");
+        assert!(matches!(error, Error::Memory { .. } | Error::Parameter { .. }), "{error}");
+    }
 }

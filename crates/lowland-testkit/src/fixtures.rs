@@ -13,6 +13,11 @@ pub fn clouds(groups: usize, size: usize, dim: usize, spread: f64, seed: u64) ->
     Data::dense(values.collect(), dim).expect("whole rows")
 }
 
+/// Three clouds of 420 points in all, in 300 dimensions: too large for the direct solution of a small problem.
+pub fn wide_clouds(seed: u64) -> Data {
+    clouds(3, 140, 300, 0.5, seed)
+}
+
 /// A rolled-up sheet with noise: one connected manifold.
 pub fn roll(points: usize, seed: u64) -> Data {
     let noise = Seed(seed).normals(3 * points);

@@ -8,10 +8,16 @@ pub mod fixtures;
 pub use demands::*;
 
 /// One module of tests for a method with the given parameters:
-/// `method_suite!(pca_randomized, "pca", [("solver", "randomized")]);`
+/// `method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);`
+///
+/// `iterates` says that the method takes steps on the suite's data, which is then tested too: stopping and resuming are
+/// empty demands for a method that needs no steps.
 #[macro_export]
 macro_rules! method_suite {
-    ($module:ident, $method:literal, [$($value:expr),* $(,)?]) => {
+    ($module:ident, $method:literal, [$($value:expr),* $(,)?], iterates) => {
+        $crate::method_suite!($module, $method, [$($value),*] it_takes_several_steps);
+    };
+    ($module:ident, $method:literal, [$($value:expr),* $(,)?] $($more:ident)?) => {
         mod $module {
             const VALUES: &[(&str, &str)] = &[$($value),*];
             $crate::method_suite!(@tests $method:
@@ -23,14 +29,16 @@ macro_rules! method_suite {
                 a_stop_at_step_three_keeps_the_map,
                 a_stop_before_there_is_a_map_is_said,
                 a_resumed_run_gives_the_same_bytes,
-                a_checkpoint_of_other_data_is_refused,
+                a_checkpoint_of_other_data_or_with_parts_missing_is_refused,
                 a_saved_model_transforms_with_the_same_bytes,
-                a_damaged_model_is_an_error,
+                a_model_with_parts_missing_or_not_finite_is_an_error,
                 training_rows_land_near_themselves,
                 a_rows_image_does_not_depend_on_its_batch,
                 extreme_scales_give_the_same_map,
                 sparse_rows_map_as_the_same_dense_rows,
                 too_little_memory_is_refused_in_time,
+                absurd_sizes_are_refused,
+                $($more)?
             );
         }
     };

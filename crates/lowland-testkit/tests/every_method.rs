@@ -4,11 +4,11 @@ use lowland::methods::METHODS;
 use lowland_testkit::method_suite;
 
 method_suite!(pca, "pca", []);
-method_suite!(pca_randomized, "pca", [("solver", "randomized")]);
+method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);
 method_suite!(svd, "svd", []);
-method_suite!(svd_randomized, "svd", [("solver", "randomized")]);
-method_suite!(spectral, "spectral", []);
-method_suite!(spectral_heat, "spectral", [("affinity", "heat"), ("n_neighbors", "10")]);
+method_suite!(svd_randomized, "svd", [("solver", "randomized")], iterates);
+method_suite!(spectral, "spectral", [], iterates);
+method_suite!(spectral_heat, "spectral", [("affinity", "heat"), ("n_neighbors", "10")], iterates);
 method_suite!(spectral_approximate, "spectral", [("search", "approximate")]);
 
 /// A method without a suite above would go unnoticed otherwise.

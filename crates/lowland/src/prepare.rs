@@ -50,8 +50,9 @@ impl Prepare {
     /// Bytes the steps take at their height, beyond the data.
     pub fn memory(&self, shape: Shape) -> u64 {
         let copies = if self.log1p || self.standardize || self.normalize { 2 * shape.bytes } else { 0 };
-        let images = if self.pca > 0 { linear_memory(self.pca, shape) + self.output(shape).bytes } else { 0 };
-        copies + images
+        let count = self.pca.min(shape.dim);
+        let images = if count > 0 { linear_memory(count, shape).saturating_add(self.output(shape).bytes) } else { 0 };
+        copies.saturating_add(images)
     }
 
     /// Size and kind of the prepared data.
@@ -122,9 +123,8 @@ impl Prepared {
         }
     }
 
-    /// Writes the fitted steps.
+    /// Writes what was learnt.
     pub fn save(&self, archive: &mut Archive) {
-        archive.put("prepare/rows", vec![u64::from(self.log1p), u64::from(self.normalize)]);
         if let Some(columns) = &self.columns {
             archive.put("prepare/mean", columns.mean.clone());
             archive.put("prepare/scale", columns.scale.clone());
@@ -134,13 +134,10 @@ impl Prepared {
         }
     }
 
-    /// Reads them back; `dim` is the number of columns of the raw data.
-    pub fn load(archive: &Archive, dim: usize) -> Result<Self> {
-        let &[log1p, normalize] = archive.u64s("prepare/rows")? else {
-            return Err(archive.bad("'prepare/rows' should hold two numbers".into()));
-        };
-        let columns = if archive.has("prepare/mean") {
-            let (mean, scale) = (archive.f64s("prepare/mean")?, archive.f64s("prepare/scale")?);
+    /// Reads it back: what the steps of `prepare` learnt from data with `dim` columns.
+    pub fn load(prepare: &Prepare, archive: &Archive, dim: usize) -> Result<Self> {
+        let columns = if prepare.standardize {
+            let (mean, scale) = (archive.finite("prepare/mean")?, archive.finite("prepare/scale")?);
             if mean.len() != dim || scale.len() != dim {
                 return Err(archive.bad(format!("the column scales are not for {dim} columns")));
             }
@@ -148,16 +145,16 @@ impl Prepared {
         } else {
             None
         };
-        let pca = if archive.has("prepare/pca/weights") {
+        let pca = if prepare.pca > 0 {
             let map = LinearMap::load("prepare/pca", archive)?;
-            if map.dim() != dim {
-                return Err(archive.bad(format!("its principal components are not for {dim} columns")));
+            if map.dim() != dim || map.output_dim() != prepare.pca.min(dim) {
+                return Err(archive.bad(format!("its principal components are not {} of {dim} columns", prepare.pca)));
             }
             Some(map)
         } else {
             None
         };
-        Ok(Self { log1p: log1p != 0, columns, normalize: normalize != 0, pca })
+        Ok(Self { log1p: prepare.log1p, columns, normalize: prepare.normalize, pca })
     }
 
     /// Columns of the prepared data, when the raw data have `dim`.
@@ -373,7 +370,9 @@ mod tests {
         assert_eq!(values(&again), &values(&out)[14..16]);
         let mut archive = Archive::new(crate::archive::Kind::Model);
         prepared.save(&mut archive);
-        let loaded = Prepared::load(&archive, 4).unwrap();
+        let loaded = Prepared::load(&all, &archive, 4).unwrap();
+        assert!(Prepared::load(&all, &archive, 5).is_err());
+        assert!(Prepared::load(&all, &Archive::new(crate::archive::Kind::Model), 4).is_err());
         assert_eq!(values(&loaded.apply(&data).unwrap()), values(&out));
     }
 }

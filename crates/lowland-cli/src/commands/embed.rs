@@ -1,8 +1,10 @@
 //! `lowland embed`: from a file to a map, a picture, a model and a report.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use lowland::Metric;
 use lowland::archive::{Archive, Kind};
 use lowland::methods::{Fitted, Job, MethodInfo};
@@ -12,83 +14,105 @@ use lowland::run::{Ended, Limits};
 use lowland_io::Table;
 use serde_json::json;
 
-use crate::args::{EmbedArgs, method_values};
+use crate::args::{EmbedArgs, RunArgs, dashes, method_values};
 use crate::failure::{Failure, STOPPED};
 use crate::input;
-use crate::observer::{Console, duration, emit};
+use crate::observer::{Console, duration, emit, say};
+use crate::paths;
 use crate::report;
-use crate::usage::{Stopwatch, available_memory};
+use crate::usage::Stopwatch;
 
 use super::outputs::Outputs;
 
 pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
     // Everything that can be wrong with the flags is found before the work begins.
-    let outputs = Outputs::new(&args.out)?;
-    let info = MethodInfo::find(&args.method)?;
-    let values = method_values(matches, info)?;
-    let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    let limits = Limits { max_memory: args.run.max_memory.or_else(available_memory), resume: read_checkpoint(args)? };
-    let job = match &limits.resume {
-        Some(checkpoint) => resumed_job(checkpoint, args, matches, &values)?,
-        None => Job { prepare: args.prepare.steps(), method: info.build(&values)?, seed: args.run.seed() },
+    let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
+    let also_written: Vec<&PathBuf> = args.save.iter().chain(&args.report).collect();
+    check_paths(args, &outputs, &also_written)?;
+    let resume = read_checkpoint(args)?;
+    let job = match &resume {
+        Some(checkpoint) => resumed_job(checkpoint, args, matches)?,
+        None => {
+            let info = MethodInfo::find(&args.method)?;
+            let values = method_values(matches, info)?;
+            let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
+            Job { prepare: args.prepare.steps(), method: info.build(&values)?, seed: args.run.seed() }
+        }
     };
-    let mut console = Console::new(&args.run)?;
+    if args.neighbors.is_some() && !job.method.values().iter().any(|(name, _)| *name == "n_neighbors") {
+        return Err(Failure::flag(format!("--neighbors: {} uses no neighbours", job.method.name())));
+    }
+    let run = RunArgs { seed: job.seed.0, ..args.run.clone() };
+    let mut console = Console::new(&run)?;
     if let Some(path) = &args.checkpoint {
         console.keep_checkpoints(path.clone(), args.checkpoint_every)?;
     }
-    let table = input::load(&args.input, &args.run, &mut console)?;
+    let table = input::load(&args.input, &run, &mut console)?;
     let graph = args.neighbors.as_deref().map(lowland_io::read_graph).transpose()?;
+    // A model is put together and laid out in memory before it is written; many hold the prepared rows.
+    let reserve = if args.save.is_some() { 2 * job.prepare.output(table.data.shape()).bytes } else { 0 };
+    let limits = Limits { max_memory: args.memory.limit(), reserve, resume };
 
-    let fitted =
-        lowland::with_threads(args.run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;
-    let stopped = fitted.outcome.ended == Ended::Stopped;
-    if stopped {
+    let fitted = lowland::with_threads(run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;
+    console.keep_the_map();
+    console.account_for_checkpoints();
+    let early = fitted.outcome.ended == Ended::Stopped;
+    if early {
         console.note(&format!(
             "stopped at iteration {}; the map as it was then is kept",
             fitted.outcome.trace.last().map_or(0, |step| step.iteration)
         ));
     }
-    // The map is safe on disk before anything else is tried.
-    outputs.write_maps(fitted.embedding.points(), &table)?;
+    // One file that cannot be written must not cost the others: all are tried, then the first failure is told.
+    let mut written = outputs.write_maps(fitted.embedding.points(), &table);
     if let Some(path) = &args.save {
-        lowland_io::write_bytes(path, &fitted.to_archive().to_bytes())?;
+        let bytes = fitted.to_archive().to_bytes();
+        written = written.and(lowland_io::write_bytes(path, &bytes).map_err(Failure::write));
     }
     let scores =
-        if args.no_quality || stopped { None } else { score(args, &fitted, &table, graph.as_ref(), &mut console)? };
-    outputs.write_pictures(fitted.embedding.points(), &table, &args.input.input, &caption(&fitted, scores.as_ref()))?;
+        if args.no_quality || early { None } else { score(&run, &fitted, &table, graph.as_ref(), &mut console)? };
+    let caption = caption(&fitted, scores.as_ref());
+    written = written.and(outputs.write_pictures(fitted.embedding.points(), &table, &args.input.input, &caption));
     console.finish();
-
     let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
     if let Some(path) = &args.report {
-        lowland_io::write_bytes(path, format!("{report:#}\n").as_bytes())?;
+        let text = format!("{report:#}\n");
+        written = written.and(lowland_io::write_bytes(path, text.as_bytes()).map_err(Failure::write));
     }
-    if args.run.json {
+    if run.json {
         emit(&json!({ "event": "done", "report": report }));
-    } else if !args.run.quiet {
+    } else if !run.quiet {
         let names = table.labels.as_ref().map_or(&[][..], |labels| &labels.names);
         let table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, names));
-        let written = outputs.written(args.save.iter().chain(&args.report));
-        crate::observer::say(&format!("{table}{written}{} in all", duration(watch.used().wall_seconds)));
+        let files = if written.is_ok() { outputs.written(also_written.into_iter()) } else { String::new() };
+        say(&format!("{table}{files}{} in all", duration(watch.used().wall_seconds)));
     }
-    Ok(if stopped { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+    written?;
+    Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+/// Nothing that is written may fall on anything that is read. A checkpoint may replace the one the run goes on from.
+fn check_paths(args: &EmbedArgs, outputs: &Outputs, also_written: &[&PathBuf]) -> Result<(), Failure> {
+    let mut read = vec![Path::new(&args.input.input)];
+    read.extend(args.input.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
+    let written: Vec<&PathBuf> = outputs.files().chain(also_written.iter().copied()).collect();
+    paths::check(&read, &[&written[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
+    read.extend(args.resume.as_deref());
+    paths::check(&read, &written)
 }
 
 fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
     let Some(path) = &args.resume else { return Ok(None) };
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
-    Ok(Some(Archive::from_bytes(&bytes, Kind::Checkpoint)?))
+    let archive = Archive::from_bytes(&bytes, Kind::Checkpoint);
+    archive.map(Some).map_err(|error| Failure::from(error).within(&path.display().to_string()))
 }
 
 /// The checkpoint's own job. Flags given again must agree with it, so that nobody resumes something else by mistake.
-fn resumed_job(
-    checkpoint: &Archive,
-    args: &EmbedArgs,
-    matches: &ArgMatches,
-    values: &[(&str, &str)],
-) -> Result<Job, Failure> {
+fn resumed_job(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches) -> Result<Job, Failure> {
     let job = Job::load(checkpoint)?;
-    let given = |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
+    let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     let differs = |flag: &str, theirs: &str| {
         Err(Failure::flag(format!("the checkpoint was made with {flag} {theirs}; leave the flag out to go on with it")))
     };
@@ -98,14 +122,13 @@ fn resumed_job(
     if given("seed") && args.run.seed() != job.seed {
         return differs("--seed", &job.seed.0.to_string());
     }
-    for (name, text) in values {
-        let info = MethodInfo::find(job.method.name())?;
-        let theirs = job.method.values();
-        let ours = info.build(&[(name, text)])?.values();
-        let pick =
-            |list: &[(&'static str, String)]| list.iter().find(|entry| entry.0 == *name).map(|entry| entry.1.clone());
-        if pick(&ours) != pick(&theirs) {
-            return differs(&format!("--{}", crate::args::dashes(name)), &pick(&theirs).unwrap_or_default());
+    let info = MethodInfo::find(job.method.name())?;
+    for (name, text) in method_values(matches, info)? {
+        let value =
+            |all: Vec<(&'static str, String)>| all.into_iter().find(|entry| entry.0 == name).map(|entry| entry.1);
+        let (ours, theirs) = (value(info.build(&[(name, &text)])?.values()), value(job.method.values()));
+        if ours != theirs {
+            return differs(&format!("--{}", dashes(name)), &theirs.unwrap_or_default());
         }
     }
     let steps = args.prepare.steps();
@@ -119,7 +142,7 @@ fn resumed_job(
 
 /// Scores against the data as the method saw them. A stop while scoring keeps everything but the scores.
 fn score(
-    args: &EmbedArgs,
+    run: &RunArgs,
     fitted: &Fitted,
     table: &Table,
     graph: Option<&NeighborGraph>,
@@ -128,10 +151,10 @@ fn score(
     let values = fitted.job.method.values();
     let metric =
         values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?;
-    let params = QualityParams { metric, seed: args.run.seed(), ..QualityParams::default() };
+    let params = QualityParams { metric, seed: run.seed(), ..QualityParams::default() };
     let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
     let known = KnownGraphs { data: fitted.graph.as_ref().or(graph), map: None };
-    let result = lowland::with_threads(args.run.threads(), || {
+    let result = lowland::with_threads(run.threads(), || {
         let data = fitted.prepare(&table.data)?;
         console.progress("scores", |progress| {
             quality::report_with(&data, fitted.embedding.points(), labels, known, &params, progress)

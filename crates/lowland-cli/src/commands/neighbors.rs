@@ -1,5 +1,6 @@
 //! `lowland neighbors`: the graph, computed once.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use lowland::neighbors::{self, NeighborParams, Search};
@@ -8,10 +9,15 @@ use crate::args::NeighborArgs;
 use crate::failure::Failure;
 use crate::input;
 use crate::observer::{Console, duration};
-use crate::usage::{Stopwatch, available_memory};
+use crate::paths;
+use crate::usage::Stopwatch;
 
 pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
+    paths::check(&[Path::new(&args.input.input)], &[&args.out])?;
+    if args.out.extension().is_none_or(|ending| ending != "npz") {
+        return Err(Failure::flag(format!("--out {}: a neighbour graph is an .npz file", args.out.display())));
+    }
     let search = match (args.exact, args.approximate) {
         (true, _) => Search::Exact,
         (_, true) => Search::Approximate,
@@ -31,7 +37,7 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let needed =
         shape.bytes + steps.memory(shape) + neighbors::memory(searched.rows, searched.dim, args.n_neighbors, search);
     console.note(&format!("memory: about {}", lowland::points::bytes(needed)));
-    if let Some(limit) = args.run.max_memory.or_else(available_memory).filter(|&limit| needed > limit) {
+    if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
         let remedy = "Raise --max-memory, or use fewer rows or neighbours";
         return Err(lowland::Error::Memory { what: "the search".into(), needed, limit, remedy }.into());
     }
@@ -40,7 +46,7 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
         let found = console.progress("neighbours", |progress| neighbors::nearest(&data, &params, progress));
         found.map_err(Failure::from)
     })??;
-    lowland_io::write_graph(&args.out, &found.graph)?;
+    lowland_io::write_graph(&args.out, &found.graph).map_err(Failure::write)?;
     console.finish();
     let recall = found.recall.map_or(String::new(), |recall| {
         format!(", recall {:.4} measured on {} rows", recall.value, recall.sampled_rows)

@@ -6,7 +6,9 @@ use lowland::Points;
 use lowland_io::Table;
 use lowland_view::PictureOptions;
 
+use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::paths;
 
 /// The files asked for, by kind.
 pub struct Outputs {
@@ -20,8 +22,9 @@ const MAPS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
 const PICTURES: [&str; 1] = ["png"];
 
 impl Outputs {
-    /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed again.
-    pub fn new(paths: &[PathBuf]) -> Result<Self, Failure> {
+    /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed
+    /// again; under another name where that would replace `input`.
+    pub fn new(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
         let (mut maps, mut pictures) = (Vec::new(), Vec::new());
         for path in paths {
             let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
@@ -37,29 +40,32 @@ impl Outputs {
                     PICTURES.join(" .")
                 )));
             }
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !folder.is_dir() {
-                return Err(Failure::flag(format!(
-                    "--out {}: there is no folder {}; make it first",
-                    path.display(),
-                    folder.display()
-                )));
-            }
         }
-        if maps.is_empty() {
-            maps.extend(pictures.first().map(|picture| picture.with_extension("csv")));
+        if let (true, Some(picture)) = (maps.is_empty(), pictures.first()) {
+            let beside = picture.with_extension("csv");
+            let clash = paths::same(&beside, Path::new(input));
+            maps.push(if clash { picture.with_extension("map.csv") } else { beside });
+        }
+        if maps.is_empty() && run.json {
+            return Err(Failure::flag("--json takes stdout for events, so the map needs an --out FILE"));
         }
         Ok(Self { to_stdout: maps.is_empty(), maps, pictures })
+    }
+
+    /// Every file that will be written.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.pictures.iter().chain(&self.maps)
     }
 
     /// Writes the map.
     pub fn write_maps(&self, map: Points, table: &Table) -> Result<(), Failure> {
         let (ids, labels) = (table.ids.as_deref(), table.labels.as_ref());
         for path in &self.maps {
-            lowland_io::write_map(path, map, ids, labels, None)?;
+            lowland_io::write_map(path, map, ids, labels, None).map_err(Failure::write)?;
         }
         if self.to_stdout {
-            lowland_io::write_map_csv(&mut std::io::stdout().lock(), map, ids, labels, None)?;
+            let mut stdout = std::io::stdout().lock();
+            lowland_io::write_map_csv(&mut stdout, map, ids, labels, None).map_err(Failure::write)?;
         }
         Ok(())
     }
@@ -70,15 +76,14 @@ impl Outputs {
         let labels = table.labels.as_ref();
         let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
         for path in &self.pictures {
-            lowland_io::write_bytes(path, &lowland_view::png(map, labels, &options)?)?;
+            lowland_io::write_bytes(path, &lowland_view::png(map, labels, &options)?).map_err(Failure::write)?;
         }
         Ok(())
     }
 
     /// `wrote digits.png, digits.csv`
     pub fn written<'a>(&'a self, more: impl Iterator<Item = &'a PathBuf>) -> String {
-        let all: Vec<String> =
-            self.pictures.iter().chain(&self.maps).chain(more).map(|path| path.display().to_string()).collect();
+        let all: Vec<String> = self.files().chain(more).map(|path| path.display().to_string()).collect();
         if all.is_empty() { String::new() } else { format!("wrote {}\n", all.join(", ")) }
     }
 }

@@ -1,5 +1,6 @@
 //! `lowland transform`: new rows on a saved map.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use lowland::archive::{Archive, Kind};
@@ -9,11 +10,13 @@ use crate::args::TransformArgs;
 use crate::failure::Failure;
 use crate::input;
 use crate::observer::Console;
+use crate::paths;
 
 use super::outputs::Outputs;
 
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
-    let outputs = Outputs::new(&args.out)?;
+    let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
+    paths::check(&[&args.model, Path::new(&args.input.input)], &outputs.files().collect::<Vec<_>>())?;
     let bytes = lowland_io::read_bytes(&args.model, u64::MAX)?;
     let model = Archive::from_bytes(&bytes, Kind::Model).and_then(|archive| Fitted::from_archive(&archive));
     let model = model.map_err(|error| Failure::from(error).within(&args.model.display().to_string()))?;

@@ -37,6 +37,12 @@ impl SpectralCoordinates {
         Ok(Self { laplacian, preconditioner, solver })
     }
 
+    /// With another limit than the solver's own.
+    pub fn with_max_iterations(mut self, limit: usize) -> Self {
+        self.solver.set_max_iterations(limit);
+        self
+    }
+
     /// One block iteration.
     pub fn step(&mut self) -> Result<()> {
         self.solver.step(&self.laplacian, self.preconditioner.as_ref())

@@ -106,8 +106,8 @@ impl LinearMap {
 
     /// Reads it back.
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
-        let offset = archive.f64s(&format!("{name}/offset"))?.to_vec();
-        let weights = archive.f64s(&format!("{name}/weights"))?.to_vec();
+        let offset = archive.finite(&format!("{name}/offset"))?.to_vec();
+        let weights = archive.finite(&format!("{name}/weights"))?.to_vec();
         if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
             return Err(archive.bad(format!("the sizes of '{name}' do not fit together")));
         }

@@ -138,6 +138,11 @@ impl EigenSolver {
         Ok(solver)
     }
 
+    /// Changes the most block iterations.
+    pub fn set_max_iterations(&mut self, limit: usize) {
+        self.options.max_iterations = limit;
+    }
+
     /// One block iteration. Does nothing once [`Self::finished`].
     pub fn step(&mut self, operator: &dyn SymOp, preconditioner: &dyn Preconditioner) -> Result<()> {
         if self.finished() {

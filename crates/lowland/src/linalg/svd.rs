@@ -32,14 +32,15 @@ pub fn pca_route(dim: usize, sparse: bool, components: usize) -> PcaRoute {
 impl PcaRoute {
     /// Bytes needed beyond the data, the rows' coordinates included.
     pub fn memory(self, components: usize, shape: Shape) -> u64 {
-        let (n, dim) = (shape.rows, shape.dim);
+        // In floating point: a cast saturates where a product of counts would wrap.
+        let [n, dim, count] = [shape.rows, shape.dim, components].map(|count| count as f64);
         let work = match self {
-            PcaRoute::Covariance => dim * dim * 8 * 3,
-            PcaRoute::Iterative => (n + 8 * dim) * (components + 10) * 8,
+            PcaRoute::Covariance => dim * dim * 8.0 * 3.0,
+            PcaRoute::Iterative => (n + 8.0 * dim) * (count + 10.0) * 8.0,
         };
         // Sparse rows are needed by column as well.
-        let by_column = if shape.sparse { shape.bytes * 3 / 2 } else { 0 };
-        ((n + dim) * components * 8 + work) as u64 + by_column
+        let by_column = if shape.sparse { shape.bytes as f64 * 1.5 } else { 0.0 };
+        ((n + dim) * count * 8.0 + work + by_column) as u64
     }
 }
 

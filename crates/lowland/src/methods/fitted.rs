@@ -34,7 +34,8 @@ pub struct Fitted {
     prepared: Prepared,
     model: Box<dyn Model>,
     columns: usize,
-    text: bool,
+    /// Dense, sparse or text, as [`Data::kind`] says it.
+    kind: String,
 }
 
 const PREPARE_STAGE: &str = "preparation";
@@ -47,7 +48,8 @@ impl Job {
 
     /// Bytes the whole job needs, the data included.
     pub fn memory(&self, shape: Shape) -> u64 {
-        shape.bytes + self.prepare.memory(shape) + self.method.memory(self.prepare.output(shape))
+        let parts = [shape.bytes, self.prepare.memory(shape), self.method.memory(self.prepare.output(shape))];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// The stages to come.
@@ -77,7 +79,7 @@ impl Job {
         }
         data.check_finite()?;
         let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
-        let needed = self.memory(data.shape());
+        let needed = self.memory(data.shape()).saturating_add(limits.reserve);
         context.note(format!("memory: about {}", bytes(needed)));
         if let Some(limit) = limits.max_memory.filter(|&limit| needed > limit) {
             let remedy = "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)";
@@ -91,10 +93,14 @@ impl Job {
         } else {
             context.stage(PREPARE_STAGE, |context| self.prepare.fit(data, context))?
         };
+        if !self.prepare.is_empty() {
+            // Scaling can leave the range of single precision.
+            ready.check_finite()?;
+        }
         let Fit { embedding, model, outcome, graph } = self.method.fit(Input { data: &ready, graph }, &mut context)?;
         let notes = context.take_notes();
-        let text = matches!(data, Data::Text(_));
-        Ok(Fitted { job: self, embedding, outcome, notes, graph, prepared, model, columns: data.dim(), text })
+        let (columns, kind) = (data.dim(), data.kind().to_string());
+        Ok(Fitted { job: self, embedding, outcome, notes, graph, prepared, model, columns, kind })
     }
 
     /// Puts into every checkpoint what it is a checkpoint of, and refuses to go on from one of something else.
@@ -114,16 +120,12 @@ impl Job {
                 return differs(&format!("other parameters ({})", archive.texts("job/parameters")?.join(", ")));
             }
         }
-        context.keep(|archive| {
-            self.save(archive);
-            archive.put("data/fingerprint", data.fingerprint());
-        });
+        context.keep(|archive| *archive = identity);
         Ok(())
     }
 
     fn report_duplicates(&self, data: &Data, context: &mut Context) {
-        let first = data.first_equal_rows();
-        let duplicates = first.iter().enumerate().filter(|&(i, &j)| i != j as usize).count();
+        let duplicates = data.repeated_rows();
         if duplicates > 0 {
             context.note(format!("{duplicates} of {} rows repeat an earlier row; they are kept", data.rows()));
         }
@@ -163,23 +165,25 @@ impl Fitted {
 
     /// The images of new rows. Each depends on its row and the fitted map alone.
     pub fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
-        match (self.text, new) {
-            (true, Data::Text(_)) => {}
-            (false, Data::Text(_)) | (true, _) => {
-                let remedy = "Give the kind of data the model was fitted on";
-                return Err(Error::Kind { what: "this model", kind: new.kind(), remedy });
-            }
-            (false, _) if new.dim() != self.columns => {
-                let what = "columns (as many as the model was fitted on)";
-                return Err(Error::Shape { what, expected: self.columns, found: new.dim() });
-            }
-            _ => {}
+        if new.kind() != self.kind {
+            let remedy = match self.kind.as_str() {
+                "dense" => "It was fitted on dense rows: give the new rows dense",
+                "sparse" => "It was fitted on sparse rows: give the new rows sparse",
+                _ => "It was fitted on strings: give strings",
+            };
+            return Err(Error::Kind { what: "this model", kind: new.kind(), remedy });
+        }
+        if new.dim() != self.columns {
+            let what = "columns, as the model was fitted on (a label or id column must be named again)";
+            return Err(Error::Shape { what, expected: self.columns, found: new.dim() });
         }
         if new.rows() == 0 {
             return Embedding::new(Vec::new(), self.embedding.dim());
         }
         new.check_finite()?;
-        self.model.transform(&self.prepare(new)?, progress)
+        let ready = self.prepare(new)?;
+        ready.check_finite()?;
+        self.model.transform(&ready, progress)
     }
 
     /// Everything but the graph and the trace, as one file's content.
@@ -187,9 +191,8 @@ impl Fitted {
         let mut archive = Archive::new(Kind::Model);
         self.job.save(&mut archive);
         archive.put("data/columns", self.columns as u64);
-        archive.put("data/text", u64::from(self.text));
-        archive.put("embedding/values", self.embedding.values());
-        archive.put("embedding/dim", self.embedding.dim() as u64);
+        archive.put("data/kind", self.kind.as_str());
+        self.embedding.save("embedding", &mut archive);
         self.prepared.save(&mut archive);
         self.model.save(&mut archive);
         archive
@@ -198,12 +201,12 @@ impl Fitted {
     /// Reads a saved model.
     pub fn from_archive(archive: &Archive) -> Result<Self> {
         let job = Job::load(archive)?;
-        let embedding = Embedding::new(archive.f64s("embedding/values")?.to_vec(), archive.size("embedding/dim")?)?;
+        let embedding = Embedding::load("embedding", archive)?;
         let columns = archive.size("data/columns")?;
-        let prepared = Prepared::load(archive, columns)?;
+        let prepared = Prepared::load(&job.prepare, archive, columns)?;
         let model = job.method.load(archive, prepared.output_dim(columns))?;
-        let text = archive.number("data/text")? != 0;
+        let kind = archive.text("data/kind")?.to_string();
         let outcome = Outcome::direct();
-        Ok(Self { job, embedding, outcome, notes: Vec::new(), graph: None, prepared, model, columns, text })
+        Ok(Self { job, embedding, outcome, notes: Vec::new(), graph: None, prepared, model, columns, kind })
     }
 }

@@ -4,7 +4,7 @@ use crate::archive::Archive;
 use crate::linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
 use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Error, Result, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+use crate::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
 use super::{Fit, Input, Model, Recipe};
 
@@ -125,7 +125,11 @@ fn fit(
                 return Ok((stepper.map(), Outcome::direct()));
             }
             let outcome = run(&mut stepper, rule, context)?;
-            Ok((stepper.map(), outcome))
+            let gave_up = stepper.solver.finished() && !stepper.solver.converged();
+            if outcome.ended != Ended::Stopped && !stepper.solver.converged() {
+                context.note(format!("components after {} passes are approximate", outcome.trace.len()));
+            }
+            Ok((stepper.map(), outcome.unless(gave_up)))
         }
     })?;
     Ok(Fit { embedding: map.apply(data)?, model: map, outcome, graph: None })

@@ -26,11 +26,15 @@ pub(super) fn neighbors(
         return NeighborGraph::new(vec![0; n + 1], Vec::new(), Vec::new(), n, metric);
     }
     let graph = context.stage(STAGE, |context| {
-        if let Some(graph) = input.graph {
-            return given(graph, n, k);
-        }
-        if let Some(archive) = context.resumed() {
-            return NeighborGraph::load("graph", archive);
+        let stored = context.resumed().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
+        let given = input.graph.map(|graph| given(graph, n, k, metric)).transpose()?;
+        match (stored, given) {
+            (Some(stored), Some(given)) if stored != given => {
+                let reason = "it was made with another neighbour graph; leave the graph out to go on with its own";
+                return Err(Error::Format { what: "checkpoint", reason: reason.into() });
+            }
+            (Some(graph), _) | (None, Some(graph)) => return Ok(graph),
+            (None, None) => {}
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
         let found = context.with_progress(|progress| nearest(input.data, &params, progress))?;
@@ -49,9 +53,17 @@ pub(super) fn neighbors(
     Ok(graph)
 }
 
-fn given(graph: &NeighborGraph, n: usize, k: usize) -> Result<NeighborGraph> {
+fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {
     if graph.rows() != n || graph.targets() != n {
         return Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() });
+    }
+    // A graph of distances that someone else computed does not know its metric.
+    if graph.metric() != metric && graph.metric() != Metric::Precomputed {
+        return Err(Error::Parameter {
+            name: "metric",
+            value: metric.to_string(),
+            allowed: format!("the given neighbour graph was made with {}: use that, or another graph", graph.metric()),
+        });
     }
     if graph.min_degree() < k {
         return Err(Error::Parameter {

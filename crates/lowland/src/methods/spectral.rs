@@ -68,11 +68,13 @@ impl Recipe for Spectral {
     }
 
     fn memory(&self, shape: Shape) -> u64 {
-        let (n, k, d) = (shape.rows, self.n_neighbors.min(shape.rows), self.n_components);
+        let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
+        let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
         // The graph, its symmetrised weights and their copies in the Laplacian and its factor; ten blocks of vectors.
-        let graphs = n * k * (8 + 4 * 24);
-        let blocks = n * (d + d.clamp(4, 10)) * 8 * 10;
-        neighbors::memory(n, shape.dim, k, self.search) + (graphs + blocks) as u64
+        let graphs = n * edges * (8.0 + 4.0 * 24.0);
+        let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
+        // The sum is in floating point: a cast saturates where a product of counts would wrap.
+        neighbors::memory(rows, shape.dim, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<SpectralModel>> {
@@ -102,13 +104,15 @@ impl Recipe for Spectral {
         let (stepper, outcome) = context.stage(EIGENVECTORS, |context| {
             let weights = self.weights(input.data, &graph, context)?;
             let seed = context.seed.stream(EIGENVECTORS);
-            let solver = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, wanted, self.tol, seed)?;
+            let solver = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, wanted, self.tol, seed)?
+                .with_max_iterations(self.max_iter);
             let mut stepper = Eigenmaps { solver, dim: self.n_components };
             if stepper.solver.finished() {
                 return Ok((stepper, Outcome::direct()));
             }
             let outcome = run(&mut stepper, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
-            Ok((stepper, outcome))
+            let gave_up = stepper.solver.finished() && !stepper.solver.report().converged;
+            Ok((stepper, outcome.unless(gave_up)))
         })?;
         let report = stepper.solver.report();
         if !report.converged {
@@ -129,9 +133,9 @@ impl Recipe for Spectral {
         let data = Data::load("training", archive)?;
         let model = SpectralModel {
             params: self.clone(),
-            embedding: Embedding::new(archive.f64s("embedding/values")?.to_vec(), archive.size("embedding/dim")?)?,
-            values: archive.f64s("spectral/values")?.to_vec(),
-            scales: archive.f64s("spectral/scales")?.to_vec(),
+            embedding: Embedding::load("embedding", archive)?,
+            values: archive.finite("spectral/values")?.to_vec(),
+            scales: archive.finite("spectral/scales")?.to_vec(),
             data,
         };
         self.metric.check(&model.data)?;

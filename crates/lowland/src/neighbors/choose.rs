@@ -65,10 +65,12 @@ fn pair_cost(data: &Data, metric: Metric) -> f64 {
 
 /// Bytes a search needs beyond the data and what it returns; for [`Search::Auto`] the larger of the two it may use.
 pub fn memory(rows: usize, dim: usize, n_neighbors: usize, search: Search) -> u64 {
-    let [rows, dim, k] = [rows, dim, n_neighbors].map(|x| x as u64);
+    let k = n_neighbors.min(rows);
+    let capacity = capacity(k) as u64;
+    let [rows, dim, k] = [rows, dim, k].map(|x| x as u64);
     let transformed = rows * (dim + 1) * 4 + rows * 8;
     let graph = rows * k * 8;
-    let exact = transformed + rows * (capacity(n_neighbors) as u64 * 8 + 16) + graph + 8 * (TILE * TILE) as u64;
+    let exact = transformed + rows * (capacity * 8 + 16) + graph + 8 * (TILE * TILE) as u64;
     // The rows, padded to whole vectors, twice while they are put in order; then lists with both directions of their
     // edges, the samples and proposals of a round, and the neighbours found before and after they are put in order.
     let listed = if k + 3 <= 24 { k.max(12) + 3 } else { (k / 3).clamp(30, 100) };

@@ -223,7 +223,7 @@ fn check_count(k: usize, points: usize, within: bool) -> Result<()> {
     if k > most {
         return Err(Error::TooFewPoints {
             what: format!("n_neighbors = {k}"),
-            needed: k + usize::from(within),
+            needed: k.saturating_add(usize::from(within)),
             found: points,
             remedy: if within {
                 "A point is not its own neighbour: n_neighbors can be at most the number of points less one."

@@ -248,31 +248,20 @@ impl Data {
         }
     }
 
-    /// Refuses NaN and infinities, naming the first.
+    /// Refuses NaN and infinities, naming the first and how many there are.
     pub fn check_finite(&self) -> Result<()> {
-        let bad = self.not_finite();
-        match bad.first() {
-            None => Ok(()),
-            Some(&(row, column, value)) => Err(Error::NotFinite { row, column, value, count: bad.len() }),
-        }
-    }
-
-    /// Every cell that is NaN or infinite: row, column, value.
-    pub fn not_finite(&self) -> Vec<(usize, usize, f32)> {
-        match self {
-            Data::Dense(x) => {
-                let cells = x.values().iter().enumerate().filter(|(_, v)| !v.is_finite());
-                cells.map(|(at, &v)| (at / x.dim(), at % x.dim(), v)).collect()
-            }
-            Data::Sparse(x) => (0..x.rows())
-                .flat_map(|i| {
-                    let (columns, values) = x.row(i);
-                    let bad = columns.iter().zip(values).filter(|(_, v)| !v.is_finite());
-                    bad.map(move |(&j, &v)| (i, j as usize, v))
-                })
-                .collect(),
-            Data::Text(_) => Vec::new(),
-        }
+        let values = match self {
+            Data::Dense(x) => x.values(),
+            Data::Sparse(x) => x.values(),
+            Data::Text(_) => &[],
+        };
+        let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
+        let (row, column) = match self {
+            Data::Sparse(x) => (x.indptr().partition_point(|&start| start <= at) - 1, x.indices()[at] as usize),
+            _ => (at / self.dim(), at % self.dim()),
+        };
+        let count = values[at..].iter().filter(|v| !v.is_finite()).count();
+        Err(Error::NotFinite { row, column, value: values[at], count })
     }
 
     /// A 64-bit hash of the content of row `i`; `-0.0` hashes as `0.0`, and sparse rows by their non-zero entries only.
@@ -304,6 +293,11 @@ impl Data {
     pub fn first_equal_rows(&self) -> Vec<u32> {
         let mut seen = std::collections::HashMap::with_capacity(self.rows());
         self.row_hashes().into_iter().enumerate().map(|(i, hash)| *seen.entry(hash).or_insert(i as u32)).collect()
+    }
+
+    /// How many rows repeat an earlier one.
+    pub fn repeated_rows(&self) -> usize {
+        self.first_equal_rows().iter().enumerate().filter(|&(i, &first)| i != first as usize).count()
     }
 
     fn row_hashes(&self) -> Vec<u64> {

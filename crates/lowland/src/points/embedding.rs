@@ -1,6 +1,7 @@
 //! Points of a map: `f64`, row-major.
 
 use super::{Error, Result};
+use crate::archive::Archive;
 
 /// A view of `n` points in `dim` dimensions, row-major.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,6 +77,24 @@ impl Embedding {
     /// Coordinates a point.
     pub fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// Writes it under `name/`.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        archive.put(format!("{name}/shape"), vec![self.rows() as u64, self.dim as u64]);
+        archive.put(format!("{name}/values"), self.values());
+    }
+
+    /// Reads it back.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        let map = match archive.sizes(&format!("{name}/shape"))?[..] {
+            [rows, dim] => (rows, Self::new(archive.finite(&format!("{name}/values"))?.to_vec(), dim)?),
+            _ => return Err(archive.bad(format!("'{name}/shape' should hold rows and dimensions"))),
+        };
+        match map {
+            (rows, map) if map.rows() == rows => Ok(map),
+            (rows, map) => Err(archive.bad(format!("'{name}' has {} points instead of {rows}", map.rows()))),
+        }
     }
 
     /// The coordinates, given up.

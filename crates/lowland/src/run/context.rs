@@ -13,6 +13,8 @@ use super::{Event, Observer, Progress, Stage, Step, Stepper};
 pub struct Limits {
     /// Bytes the run may take; `None` for no limit.
     pub max_memory: Option<u64>,
+    /// Bytes the caller will need besides, to save the model for instance; counted against the limit.
+    pub reserve: u64,
     /// A checkpoint to go on from.
     pub resume: Option<Archive>,
 }

@@ -42,7 +42,7 @@ pub struct StopRule {
 pub enum Ended {
     /// The tolerance was reached.
     Converged,
-    /// All iterations were made.
+    /// All iterations were made, or more of them would not help.
     Exhausted,
     /// The observer asked to stop; the map is what there was then.
     Stopped,
@@ -61,6 +61,14 @@ impl Outcome {
     /// Of a method that needs no iterations.
     pub fn direct() -> Self {
         Self { trace: Vec::new(), ended: Ended::Converged }
+    }
+
+    /// Corrected for a stepper that ended by giving up instead of reaching its goal.
+    pub fn unless(mut self, gave_up: bool) -> Self {
+        if gave_up && self.ended == Ended::Converged {
+            self.ended = Ended::Exhausted;
+        }
+        self
     }
 }
 

@@ -31,6 +31,9 @@ impl EigenSolver {
         let (width, directions) = (width as usize, directions as usize);
         let block = self.rows.checked_mul(width).ok_or_else(|| bad("its block is too wide"))?;
         let span = self.rows.checked_mul(directions).ok_or_else(|| bad("its block is too wide"))?;
+        if iterations > u64::from(u32::MAX) || since_best > u64::from(u32::MAX) {
+            return Err(bad("its counters are out of range"));
+        }
         if width < self.options.wanted
             || width > self.rows
             || state.vectors.len() != block
