@@ -16,7 +16,8 @@ Examples:
   lowland quality cells.csv map.csv --label-column type       how far the map can be believed
 
 Exit codes: 0 done; 1 failed (disk, threads, numerics); 2 wrong flag or value; 3 the input cannot be used;
-4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that was there has been written).";
+4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that was there has been written);
+141 the reader of stdout went away.";
 
 /// Maps of high-dimensional data: neighbours, embeddings, scores.
 #[derive(Parser)]
@@ -65,10 +66,6 @@ written beside it as .csv unless another --out holds it). Without --out the map 
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
 pub struct EmbedArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub prepare: PrepareArgs,
     /// The method (see `lowland methods`)
     #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method_names())]
     pub method: String,
@@ -97,6 +94,10 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub prepare: PrepareArgs,
+    #[command(flatten)]
     pub memory: MemoryArgs,
     #[command(flatten)]
     pub run: RunArgs,
@@ -107,11 +108,11 @@ pub struct EmbedArgs {
 pub struct TransformArgs {
     /// A model saved by `lowland embed --save`
     pub model: PathBuf,
-    #[command(flatten)]
-    pub input: InputArgs,
     /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png); repeats. Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -122,18 +123,19 @@ pub struct QualityArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// The map: .csv .tsv .parquet .npy as `embed` writes it
+    #[arg(help_heading = "Map and scores")]
     pub map: PathBuf,
     /// A second map, to measure the Procrustes distance between the two
-    #[arg(long, value_name = "MAP")]
+    #[arg(long, value_name = "MAP", help_heading = "Map and scores")]
     pub against: Option<PathBuf>,
-    #[command(flatten)]
-    pub prepare: PrepareArgs,
     /// Neighbours a point in the scores
-    #[arg(long, value_name = "K", default_value_t = 15)]
+    #[arg(long, value_name = "K", default_value_t = 15, help_heading = "Map and scores")]
     pub n_neighbors: usize,
     /// The metric of the data
-    #[arg(long, default_value_t = Metric::Euclidean)]
+    #[arg(long, default_value_t = Metric::Euclidean, help_heading = "Map and scores")]
     pub metric: Metric,
+    #[command(flatten)]
+    pub prepare: PrepareArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -143,10 +145,6 @@ pub struct QualityArgs {
     after_help = "Example:\n  lowland neighbors digits --n-neighbors 30 --out digits-30.npz\n  lowland embed digits --neighbors digits-30.npz --out map.csv"
 )]
 pub struct NeighborArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub prepare: PrepareArgs,
     /// Neighbours a point, the point itself not counted
     #[arg(long, value_name = "K", default_value_t = 15)]
     pub n_neighbors: usize,
@@ -162,6 +160,10 @@ pub struct NeighborArgs {
     /// Where to write the graph (arrays indices, distances)
     #[arg(long, short, value_name = "FILE.npz")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub prepare: PrepareArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
     #[command(flatten)]
@@ -188,11 +190,11 @@ pub enum DataAction {
     /// Write a built-in data set to a file
     #[command(after_help = "Example:\n  lowland data generate swiss-roll --n-points 5000 --out roll.csv")]
     Generate {
-        #[command(flatten)]
-        input: InputArgs,
         /// Where to write (.csv .tsv .parquet .npy)
         #[arg(long, short, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        input: InputArgs,
         #[command(flatten)]
         run: RunArgs,
     },
@@ -204,19 +206,19 @@ pub struct InputArgs {
     /// A file (.npy .npz .csv .tsv .parquet .arrow .h5ad .bin .vec .txt, MNIST IDX; also .gz), or a built-in name (see `lowland data`)
     pub input: String,
     /// Points to generate (built-in generators)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub n_points: Option<usize>,
     /// Standard deviation of the noise (built-in generators)
-    #[arg(long, value_name = "SIGMA")]
+    #[arg(long, value_name = "SIGMA", allow_negative_numbers = true)]
     pub noise: Option<f64>,
     /// Read only the first N rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_rows: Option<usize>,
-    /// The column that holds the class (a name, or a number from 0)
-    #[arg(long, value_name = "COLUMN")]
+    /// The column that holds the class (a name, or a number from 0; -1 is the last)
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub label_column: Option<String>,
     /// The column that names the rows
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub id_column: Option<String>,
     /// Classes from another file, one a row
     #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
@@ -263,7 +265,7 @@ pub struct PrepareArgs {
     #[arg(long)]
     pub normalize: bool,
     /// Reduce to N principal components
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true)]
     pub pca: usize,
 }
 
@@ -271,10 +273,10 @@ pub struct PrepareArgs {
 #[command(next_help_heading = "Run")]
 pub struct RunArgs {
     /// Seed of everything random
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub seed: u64,
     /// Threads (default: all cores); the result is the same for any number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024), allow_negative_numbers = true)]
     pub threads: Option<u64>,
     /// Say nothing but errors
     #[arg(long, short)]

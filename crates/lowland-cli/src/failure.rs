@@ -12,6 +12,8 @@ pub const STOPPED: u8 = 130;
 pub enum Failure {
     /// A wrong flag or value, shown as clap shows its own.
     Usage(clap::Error),
+    /// Whoever read our output has had enough (`| head`): nothing to say, and the exit code a shell expects.
+    ClosedPipe,
     /// Anything else, with its exit code.
     Other { code: u8, error: anyhow::Error },
 }
@@ -47,6 +49,7 @@ impl Failure {
                 let _ = error.print();
                 ExitCode::from(2)
             }
+            Failure::ClosedPipe => ExitCode::from(141),
             Failure::Other { code, error } => {
                 crate::observer::say(&format!("error: {}", in_flags(&format!("{error:#}"))));
                 ExitCode::from(code)
@@ -82,6 +85,9 @@ impl From<FileError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Failure::ClosedPipe;
+        }
         Failure::Other { code: 1, error: error.into() }
     }
 }

@@ -14,7 +14,11 @@ use crate::usage::available_memory;
 
 /// Reads the file or makes the built-in data set, and says what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    let table = read(input, run)?;
+    let mut table = read(input, run)?;
+    // A string is its own name.
+    if let (Data::Text(lines), None) = (&table.data, &table.ids) {
+        table.ids = Some(lines.to_vec());
+    }
     for note in &table.notes {
         console.note(note);
     }

@@ -17,7 +17,6 @@ use args::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    reset_sigpipe();
     let matches = args::command().get_matches();
     let outcome = Cli::from_arg_matches(&matches).map_err(Failure::usage).and_then(|cli| match cli.command {
         Command::Embed(embed) => {
@@ -34,14 +33,5 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => failure.report(),
-    }
-}
-
-/// A reader that closes the pipe early (`| head`) ends us quietly, as it does other commands.
-fn reset_sigpipe() {
-    #[cfg(unix)]
-    // SAFETY: setting a signal's disposition to its default, before any thread is started.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }

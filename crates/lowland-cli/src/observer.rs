@@ -250,6 +250,9 @@ impl Observer for Console {
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Plan(stages) => {
+                if let Show::Bar(bar) = &self.show {
+                    bar.reset();
+                }
                 self.stages = stages.to_vec();
                 self.done_before = 0.0;
                 self.started = Instant::now();

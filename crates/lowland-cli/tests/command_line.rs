@@ -164,23 +164,44 @@ fn a_checkpoint_is_taken_up_only_with_what_it_was_made_of() {
     assert!(words.contains("--n-neighbors 15"), "{words}");
     let words = bad(folder.path(), 3, &["embed", "s-curve", "--resume", "run.ckpt"]);
     assert!(words.contains("other data"), "{words}");
-    good(
-        folder.path(),
-        &[
-            "neighbors",
-            "swiss-roll",
-            "--n-points",
-            "2500",
-            "--n-neighbors",
-            "20",
-            "--metric",
-            "cosine",
-            "--out",
-            "g.npz",
-        ],
-    );
-    let words = bad(folder.path(), 2, &[&whole[..], &["--neighbors", "g.npz"]].concat());
+}
+
+#[test]
+fn a_neighbour_graph_brings_its_metric_and_refuses_another() {
+    let folder = folder();
+    let at = folder.path();
+    let roll = ["swiss-roll", "--n-points", "800"];
+    let graph = ["neighbors", "--n-neighbors", "20", "--metric", "cosine", "--out", "g.npz", "--quiet"];
+    good(at, &[&graph[..], &roll].concat());
+    let embed = [&["embed", "--no-quality", "--quiet"][..], &roll].concat();
+    let with_graph = [&embed[..], &["--neighbors", "g.npz"]].concat();
+    let direct = good(at, &[&embed[..], &["--metric", "cosine"]].concat());
+    assert_eq!(good(at, &with_graph), direct);
+    let words = bad(at, 2, &[&with_graph[..], &["--metric", "euclidean"]].concat());
     assert!(words.contains("made with cosine"), "{words}");
+}
+
+#[test]
+fn columns_and_ids_are_matched_by_name() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "t.csv", &small_table());
+    let named = ["--label-column", "kind", "--id-column", "name"];
+    let fit = ["embed", "t.csv", "--method", "pca", "--save", "m.lowland", "--out", "map.csv", "--quiet"];
+    good(at, &[&fit[..], &named].concat());
+    write(at, "swapped.csv", &small_table().replacen("name,a,b,c,kind", "name,b,a,c,kind", 1));
+    let words = bad(at, 3, &[&["transform", "m.lowland", "swapped.csv"][..], &named].concat());
+    assert!(words.contains("column 0 is \"b\" where the model was fitted on \"a\""), "{words}");
+
+    let scores = |map: &str| good(at, &[&["quality", "t.csv", map, "--quiet"][..], &named].concat());
+    let map = std::fs::read_to_string(at.join("map.csv")).unwrap();
+    let (header, rows) = map.split_once('\n').unwrap();
+    let reversed: Vec<&str> = rows.lines().rev().collect();
+    write(at, "reversed.csv", &format!("{header}\n{}\n", reversed.join("\n")));
+    assert_eq!(scores("reversed.csv"), scores("map.csv"));
+    write(at, "other.csv", &map.replace("r7,", "x,"));
+    let words = bad(at, 3, &[&["quality", "t.csv", "other.csv"][..], &named].concat());
+    assert!(words.contains("id r7"), "{words}");
 }
 
 #[test]

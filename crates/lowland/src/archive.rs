@@ -233,9 +233,13 @@ impl Archive {
         if XxHash3_64::oneshot(&bytes[..bytes.len() - 8]) != u64::from_le_bytes(*checksum) {
             return Err(archive.bad("its checksum does not match: it was damaged or cut short".into()));
         }
-        archive.entries = reader
-            .entries(kind)
-            .ok_or_else(|| archive.bad("it is of another kind or its entries are garbled".into()))?;
+        let garbled = || Error::Format { what: kind.name(), reason: "its entries are garbled".into() };
+        let found = reader.u32().ok_or_else(garbled)?;
+        if found != kind as u32 {
+            let other = [Kind::Model, Kind::Checkpoint].into_iter().find(|other| *other as u32 == found);
+            return Err(other.map_or_else(garbled, |other| archive.bad(format!("it is a {}", other.name()))));
+        }
+        archive.entries = reader.entries().ok_or_else(garbled)?;
         Ok(archive)
     }
 }
@@ -275,10 +279,7 @@ impl<'a> Reader<'a> {
         Some(bytes.as_chunks::<N>().0.iter().map(|&chunk| read(chunk)).collect())
     }
 
-    fn entries(&mut self, kind: Kind) -> Option<BTreeMap<String, Array>> {
-        if self.u32()? != kind as u32 {
-            return None;
-        }
+    fn entries(&mut self) -> Option<BTreeMap<String, Array>> {
         let count = self.length()?;
         let mut entries = BTreeMap::new();
         for _ in 0..count {

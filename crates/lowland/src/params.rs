@@ -55,7 +55,7 @@ param_value! {
     usize: "a whole number",
     f64: "a number",
     bool: "true or false",
-    Metric: "a metric: euclidean, cosine, manhattan, chebyshev, minkowski(p), correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein, precomputed",
+    Metric: "a metric: euclidean, cosine, manhattan, chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein, precomputed",
     Search: "auto, exact or approximate",
 }
 

@@ -31,31 +31,40 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let also_written: Vec<&PathBuf> = args.save.iter().chain(&args.report).collect();
     check_paths(args, &outputs, &also_written)?;
     let resume = read_checkpoint(args)?;
+    if args.neighbors.is_some() && resume.is_none() && !uses_neighbors(MethodInfo::find(&args.method)?) {
+        return Err(Failure::flag(format!("--neighbors: {} uses no neighbours", args.method)));
+    }
+    let graph = args.neighbors.as_deref().map(lowland_io::read_graph).transpose()?;
     let job = match &resume {
         Some(checkpoint) => resumed_job(checkpoint, args, matches)?,
         None => {
             let info = MethodInfo::find(&args.method)?;
-            let values = method_values(matches, info)?;
+            let mut values = method_values(matches, info)?;
+            // A graph that knows its metric need not be told.
+            if let Some(graph) = graph.as_ref().filter(|graph| graph.metric() != Metric::Precomputed)
+                && !values.iter().any(|(name, _)| *name == "metric")
+            {
+                values.push(("metric", graph.metric().to_string()));
+            }
             let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
             Job { prepare: args.prepare.steps(), method: info.build(&values)?, seed: args.run.seed() }
         }
     };
-    if args.neighbors.is_some() && !job.method.values().iter().any(|(name, _)| *name == "n_neighbors") {
-        return Err(Failure::flag(format!("--neighbors: {} uses no neighbours", job.method.name())));
-    }
     let run = RunArgs { seed: job.seed.0, ..args.run.clone() };
     let mut console = Console::new(&run)?;
     if let Some(path) = &args.checkpoint {
         console.keep_checkpoints(path.clone(), args.checkpoint_every)?;
     }
     let table = input::load(&args.input, &run, &mut console)?;
-    let graph = args.neighbors.as_deref().map(lowland_io::read_graph).transpose()?;
     // A model is put together and laid out in memory before it is written; many hold the prepared rows.
     let reserve = if args.save.is_some() { 2 * job.prepare.output(table.data.shape()).bytes } else { 0 };
     let limits = Limits { max_memory: args.memory.limit(), reserve, resume };
 
-    let fitted = lowland::with_threads(run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;
+    let mut fitted =
+        lowland::with_threads(run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;
+    fitted.feature_names = table.columns.clone().unwrap_or_default();
     console.keep_the_map();
+    console.finish();
     console.account_for_checkpoints();
     let early = fitted.outcome.ended == Ended::Stopped;
     if early {
@@ -90,6 +99,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     written?;
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+fn uses_neighbors(info: &MethodInfo) -> bool {
+    info.params().iter().any(|spec| spec.name == "n_neighbors")
 }
 
 /// Nothing that is written may fall on anything that is read. A checkpoint may replace the one the run goes on from.

@@ -33,6 +33,8 @@ pub fn methods(name: Option<&str>) -> Result<ExitCode, Failure> {
 }
 
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
-    clap_complete::generate(shell, &mut command(), "lowland", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "lowland", &mut script);
+    std::io::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! `--out`: the ending says what is written.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lowland::Points;
@@ -64,15 +65,18 @@ impl Outputs {
             lowland_io::write_map(path, map, ids, labels, None).map_err(Failure::write)?;
         }
         if self.to_stdout {
-            let mut stdout = std::io::stdout().lock();
-            lowland_io::write_map_csv(&mut stdout, map, ids, labels, None).map_err(Failure::write)?;
+            let mut text = Vec::new();
+            lowland_io::write_map_csv(&mut text, map, ids, labels, None).map_err(Failure::write)?;
+            std::io::stdout().write_all(&text)?;
         }
         Ok(())
     }
 
     /// Draws the map.
     pub fn write_pictures(&self, map: Points, table: &Table, title: &str, caption: &str) -> Result<(), Failure> {
-        let options = PictureOptions { title: title.into(), caption: caption.into(), ..PictureOptions::default() };
+        // Of a path, the name is enough.
+        let title = Path::new(title).file_name().map_or(title.into(), |name| name.to_string_lossy().into_owned());
+        let options = PictureOptions { title, caption: caption.into(), ..PictureOptions::default() };
         let labels = table.labels.as_ref();
         let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
         for path in &self.pictures {

@@ -1,9 +1,11 @@
 //! `lowland quality`: how far a map can be believed.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
 
 use lowland::quality::{self, QualityParams};
+use lowland_io::MapTable;
 use serde_json::json;
 
 use crate::args::QualityArgs;
@@ -13,10 +15,16 @@ use crate::observer::{Console, emit};
 use crate::report;
 
 pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
-    let map = lowland_io::read_map(&args.map)?;
+    let mut map = lowland_io::read_map(&args.map)?;
     let other = args.against.as_deref().map(lowland_io::read_map).transpose()?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
+    if let (Some(rows), Some(points)) = (&table.ids, &map.ids)
+        && rows != points
+    {
+        map = in_order(&map, rows, points)?;
+        console.note("the map's rows were put into the order of the data by their ids");
+    }
     // Labels of the data come first; a map that carries its own serves where the data have none.
     let labels = table.labels.as_ref().or(map.labels.as_ref());
     let params = QualityParams {
@@ -39,7 +47,7 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
     console.finish();
     let names = labels.map_or(&[][..], |labels| &labels.names);
     if args.run.json {
-        let mut value = json!({ "scores": report::scores_json(&scores, names) });
+        let mut value = json!({ "event": "scores", "scores": report::scores_json(&scores, names) });
         if let Some(distance) = distance {
             value["procrustes"] = json!(distance);
         }
@@ -52,4 +60,23 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
         std::io::stdout().write_all(text.as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The map with its points in the order of `rows`, the ids of the data.
+fn in_order(map: &MapTable, rows: &[String], points: &[String]) -> Result<MapTable, Failure> {
+    let place: HashMap<&String, usize> = points.iter().zip(0..).collect();
+    let refuse = |message: String| Failure::Other { code: 3, error: anyhow::anyhow!(message) };
+    if place.len() != points.len() {
+        return Err(refuse("the map's ids are not unique, and not in the order of the data's".into()));
+    }
+    let find =
+        |id: &String| place.get(id).copied().ok_or_else(|| refuse(format!("the map has no point with the id {id}")));
+    let order = rows.iter().map(find).collect::<Result<Vec<usize>, Failure>>()?;
+    let values = order.iter().flat_map(|&i| map.map.row(i).iter().copied()).collect();
+    Ok(MapTable {
+        map: lowland::Embedding::new(values, map.map.dim())?,
+        ids: Some(rows.to_vec()),
+        labels: map.labels.as_ref().map(|labels| labels.select(&order)),
+        std: map.std.as_ref().map(|std| order.iter().map(|&i| std[i]).collect()),
+    })
 }

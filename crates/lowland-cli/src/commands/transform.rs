@@ -22,6 +22,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let model = model.map_err(|error| Failure::from(error).within(&args.model.display().to_string()))?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
+    check_names(&model.feature_names, table.columns.as_deref().unwrap_or_default())?;
     let map = lowland::with_threads(args.run.threads(), || {
         console.progress("transform", |progress| model.transform(&table.data, progress))
     })??;
@@ -31,4 +32,22 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     console.finish();
     console.note(outputs.written(std::iter::empty()).trim_end());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where both sides know the names of their columns, they must be the same in the same order.
+fn check_names(model: &[String], new: &[String]) -> Result<(), Failure> {
+    if model.is_empty() || new.is_empty() || model.len() != new.len() {
+        return Ok(());
+    }
+    match model.iter().zip(new).position(|(ours, theirs)| ours != theirs) {
+        None => Ok(()),
+        Some(at) => Err(Failure::Other {
+            code: 3,
+            error: anyhow::anyhow!(
+                "column {at} is \"{}\" where the model was fitted on \"{}\"; give the columns the model knows, in its order",
+                new[at],
+                model[at]
+            ),
+        }),
+    }
 }

@@ -35,8 +35,10 @@ impl PcaRoute {
         // In floating point: a cast saturates where a product of counts would wrap.
         let [n, dim, count] = [shape.rows, shape.dim, components].map(|count| count as f64);
         let work = match self {
-            PcaRoute::Covariance => dim * dim * 8.0 * 3.0,
-            PcaRoute::Iterative => (n + 8.0 * dim) * (count + 10.0) * 8.0,
+            // The matrix, its copies and the scratch of the decomposition.
+            PcaRoute::Covariance => dim * dim * 8.0 * 5.5,
+            // Fifteen blocks of the solver, and a partial product for each of sixteen chunks of rows.
+            PcaRoute::Iterative => (n + 31.0 * dim) * (count + 10.0) * 8.0,
         };
         // Sparse rows are needed by column as well.
         let by_column = if shape.sparse { shape.bytes as f64 * 1.5 } else { 0.0 };

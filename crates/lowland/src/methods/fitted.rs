@@ -3,7 +3,7 @@
 use crate::archive::{Archive, Kind};
 use crate::neighbors::NeighborGraph;
 use crate::params::Params;
-use crate::points::{Data, Embedding, Error, Result, Seed, Shape, bytes};
+use crate::points::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
 use crate::prepare::{Prepare, Prepared};
 use crate::run::{Context, Limits, Observer, Outcome, Progress, Stage};
 
@@ -29,6 +29,8 @@ pub struct Fitted {
     pub outcome: Outcome,
     /// What is worth knowing about the run.
     pub notes: Vec<String>,
+    /// Names of the data's columns, where someone knows them; kept with the model.
+    pub feature_names: Vec<String>,
     /// The neighbour graph of the prepared data, where the method made one.
     pub graph: Option<NeighborGraph>,
     prepared: Prepared,
@@ -77,6 +79,15 @@ impl Job {
         if data.dim() == 0 && !matches!(data, Data::Text(_)) {
             return Err(Error::Shape { what: "columns of numbers", expected: 1, found: 0 });
         }
+        let is_distances = self.method.values().contains(&("metric", Metric::Precomputed.to_string()));
+        if is_distances && !self.prepare.is_empty() {
+            return Err(Error::Parameter {
+                name: "metric",
+                value: Metric::Precomputed.to_string(),
+                allowed: "the data are distances, which must not be prepared (log1p, standardize, normalize, pca)"
+                    .into(),
+            });
+        }
         data.check_finite()?;
         let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
         let needed = self.memory(data.shape()).saturating_add(limits.reserve);
@@ -100,7 +111,8 @@ impl Job {
         let Fit { embedding, model, outcome, graph } = self.method.fit(Input { data: &ready, graph }, &mut context)?;
         let notes = context.take_notes();
         let (columns, kind) = (data.dim(), data.kind().to_string());
-        Ok(Fitted { job: self, embedding, outcome, notes, graph, prepared, model, columns, kind })
+        let feature_names = Vec::new();
+        Ok(Fitted { job: self, embedding, outcome, notes, feature_names, graph, prepared, model, columns, kind })
     }
 
     /// Puts into every checkpoint what it is a checkpoint of, and refuses to go on from one of something else.
@@ -192,6 +204,7 @@ impl Fitted {
         self.job.save(&mut archive);
         archive.put("data/columns", self.columns as u64);
         archive.put("data/kind", self.kind.as_str());
+        archive.put("data/names", self.feature_names.as_slice());
         self.embedding.save("embedding", &mut archive);
         self.prepared.save(&mut archive);
         self.model.save(&mut archive);
@@ -207,6 +220,11 @@ impl Fitted {
         let model = job.method.load(archive, prepared.output_dim(columns))?;
         let kind = archive.text("data/kind")?.to_string();
         let outcome = Outcome::direct();
-        Ok(Self { job, embedding, outcome, notes: Vec::new(), graph: None, prepared, model, columns, kind })
+        let feature_names = archive.texts("data/names")?.to_vec();
+        if !feature_names.is_empty() && feature_names.len() != columns {
+            return Err(archive.bad(format!("it names {} of {columns} columns", feature_names.len())));
+        }
+        let notes = Vec::new();
+        Ok(Self { job, embedding, outcome, notes, feature_names, graph: None, prepared, model, columns, kind })
     }
 }

@@ -6,7 +6,7 @@ use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Error, Result, Shape};
 use crate::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
-use super::{Fit, Input, Model, Recipe};
+use super::{Fit, Input, Model, Recipe, available_components};
 
 choice! {
     /// How the components are found.
@@ -107,10 +107,7 @@ fn fit(
         let remedy = "Use a method that takes a metric, with metric levenshtein";
         return Err(Error::Kind { what: "a linear map", kind: "text", remedy });
     }
-    let wanted = components.min(data.dim());
-    if wanted < components {
-        context.note(format!("the data have {wanted} columns; the other {} coordinates are zero", components - wanted));
-    }
+    let wanted = available_components(components, data.dim(), "the number of columns", context)?;
     let (map, outcome) = context.stage(COMPONENTS, |context| match route(wanted, solver, data.shape()) {
         PcaRoute::Covariance => {
             let svd = context.with_progress(|progress| exact_svd(data, wanted, centred, progress))?;

@@ -10,7 +10,7 @@ mod spectral;
 
 use crate::archive::Archive;
 use crate::neighbors::NeighborGraph;
-use crate::params::{ParamSpec, Params};
+use crate::params::{ParamSpec, Params, refuse};
 use crate::points::{Data, Embedding, Error, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage};
 
@@ -111,6 +111,21 @@ impl<R: Recipe> Method for R {
     fn load(&self, archive: &Archive, dim: usize) -> Result<Box<dyn Model>> {
         Ok(Box::new(Recipe::load(self, archive, dim)?))
     }
+}
+
+/// Coordinates that do not exist are filled with zeros so that small data can still be drawn; more than a picture needs
+/// is a mistake.
+const FILLED: usize = 3;
+
+/// How many of the `asked` coordinates there are. `what` says what limits them, as in `the number of columns`.
+fn available_components(asked: usize, available: usize, what: &str, context: &mut Context) -> Result<usize> {
+    if asked > available.max(FILLED) {
+        return refuse("n_components", &asked, format!("at most {available}, {what}"));
+    }
+    if asked > available {
+        context.note(format!("{} of {asked} coordinates are zero: {what} is {available}", asked - available));
+    }
+    Ok(asked.min(available))
 }
 
 /// A method in the list.

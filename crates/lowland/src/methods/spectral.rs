@@ -11,7 +11,7 @@ use crate::points::{Data, Embedding, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
 use super::neighbor_stage::{self, neighbors};
-use super::{Fit, Input, Model, Recipe};
+use super::{Fit, Input, Model, Recipe, available_components};
 
 choice! {
     /// Weight of an edge.
@@ -88,14 +88,14 @@ impl Recipe for Spectral {
             scales: last_distances(&graph),
         };
         let n = input.data.rows();
-        // n points span n - 1 coordinates besides the constant one.
-        let wanted = self.n_components.min(n - 1);
-        if wanted < self.n_components {
-            context.note(format!(
-                "{n} points have {wanted} spectral coordinates; the other {} are zero",
-                self.n_components - wanted
-            ));
-        }
+        // n points span n - 1 coordinates besides the constant one; equal points span none.
+        let all_equal = n > 1 && graph.distances().iter().all(|&d| d == 0.0);
+        let wanted = if all_equal {
+            context.note("all rows are equal: they share one place");
+            0
+        } else {
+            available_components(self.n_components, n - 1, "the number of points less one", context)?
+        };
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
             let model = model(&embedding, vec![0.0; self.n_components]);
