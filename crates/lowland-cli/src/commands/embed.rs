@@ -8,7 +8,6 @@ use clap::parser::ValueSource;
 use lowland::Metric;
 use lowland::archive::{Archive, Kind};
 use lowland::methods::{Fitted, Job, MethodInfo};
-use lowland::neighbors::NeighborGraph;
 use lowland::quality::{self, KnownGraphs, QualityParams};
 use lowland::run::{Ended, Limits};
 use lowland_io::Table;
@@ -79,8 +78,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         let bytes = fitted.to_archive().to_bytes();
         written = written.and(lowland_io::write_bytes(path, &bytes).map_err(Failure::write));
     }
-    let scores =
-        if args.no_quality || early { None } else { score(&run, &fitted, &table, graph.as_ref(), &mut console)? };
+    let scores = if args.no_quality || early { None } else { score(&run, &fitted, &table, &mut console)? };
     let caption = caption(&fitted, scores.as_ref());
     written = written.and(outputs.write_pictures(fitted.embedding.points(), &table, &args.input.input, &caption));
     console.finish();
@@ -153,12 +151,11 @@ fn resumed_job(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches) -> 
     Ok(job)
 }
 
-/// Scores against the data as the method saw them. A stop while scoring keeps everything but the scores.
+/// Scores against the data as the method saw them. A stop or an error while scoring keeps everything but the scores.
 fn score(
     run: &RunArgs,
     fitted: &Fitted,
     table: &Table,
-    graph: Option<&NeighborGraph>,
     console: &mut Console,
 ) -> Result<Option<quality::Report>, Failure> {
     let values = fitted.job.method.values();
@@ -166,7 +163,8 @@ fn score(
         values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?;
     let params = QualityParams { metric, seed: run.seed(), ..QualityParams::default() };
     let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
-    let known = KnownGraphs { data: fitted.graph.as_ref().or(graph), map: None };
+    // A graph that may miss neighbours would flatter the map that was made from it.
+    let known = KnownGraphs { data: fitted.graph.as_ref(), map: None };
     let result = lowland::with_threads(run.threads(), || {
         let data = fitted.prepare(&table.data)?;
         console.progress("scores", |progress| {
@@ -179,7 +177,10 @@ fn score(
             console.note("stopped while scoring; the map is written, the scores are left out");
             Ok(None)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            console.note(&format!("warning: the scores are left out: {error}"));
+            Ok(None)
+        }
     }
 }
 

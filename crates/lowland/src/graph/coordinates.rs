@@ -1,4 +1,4 @@
-//! SpectralCoordinates coordinates of a graph: the bottom non-trivial eigenvectors of its Laplacian.
+//! Coordinates of a graph: the bottom non-trivial eigenvectors of its Laplacian.
 
 use super::Components;
 use crate::linalg::{

@@ -12,4 +12,4 @@ pub use coordinates::SpectralCoordinates;
 pub use join::{join_by, join_components};
 pub use reach::mutual_reach;
 pub use tree::{Edge, edges_of, minimum_spanning_forest, with_edges};
-pub use weights::{Symmetrize, heat_kernel, lengths, symmetrize};
+pub use weights::{Symmetrize, lengths, symmetrize};

@@ -52,22 +52,6 @@ pub fn symmetrize(matrix: &Csr, how: Symmetrize) -> Result<Csr> {
     })
 }
 
-/// Weights `exp(-length^2 / (2 width^2))`; without a width, the median length. Never below 1e-12, so that a far edge
-/// keeps the graph connected. Where every length is zero the weights are one.
-pub fn heat_kernel(lengths: &Csr, width: Option<f64>) -> Result<Csr> {
-    if let Some(width) = width.filter(|w| !(*w > 0.0 && w.is_finite())) {
-        return Err(Error::Parameter { name: "width", value: width.to_string(), allowed: "a positive number".into() });
-    }
-    let width = width.unwrap_or_else(|| median(lengths.values().iter().copied().filter(|v| *v > 0.0).collect()));
-    Ok(lengths.map(|_, _, length| (-0.5 * (length / width).powi(2)).exp().max(1e-12)))
-}
-
-/// The middle value; 1 for none.
-fn median(mut values: Vec<f64>) -> f64 {
-    let middle = values.len() / 2;
-    if values.is_empty() { 1.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,16 +74,5 @@ mod tests {
         assert_eq!(matrix.iter().collect::<Vec<_>>(), [(0, 1, 2.0), (1, 0, 1.0)]);
         let other = NeighborGraph::uniform(1, vec![4], vec![1.0], 5, Metric::Euclidean).unwrap();
         assert!(lengths(&other).is_err());
-    }
-
-    #[test]
-    fn heat_falls_from_one_and_survives_duplicates_and_far_edges() {
-        let a = Csr::from_triplets(1, 4, [(0, 0, 0.0), (0, 1, 2.0), (0, 2, 2.0), (0, 3, 1e30)]).unwrap();
-        let heat = heat_kernel(&a, None).unwrap();
-        assert_eq!(heat.values(), [1.0, (-0.5f64).exp(), (-0.5f64).exp(), 1e-12]);
-        let zero = Csr::from_triplets(1, 1, [(0, 0, 0.0)]).unwrap();
-        assert_eq!(heat_kernel(&zero, None).unwrap().values(), [1.0]);
-        assert!(heat_kernel(&a, Some(0.0)).is_err());
-        assert!(heat_kernel(&a, Some(f64::NAN)).is_err());
     }
 }

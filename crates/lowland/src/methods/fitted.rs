@@ -31,7 +31,7 @@ pub struct Fitted {
     pub notes: Vec<String>,
     /// Names of the data's columns, where someone knows them; kept with the model.
     pub feature_names: Vec<String>,
-    /// The neighbour graph of the prepared data, where the method made one.
+    /// The neighbour graph of the prepared data, where the method found it exactly: scores may rely on it.
     pub graph: Option<NeighborGraph>,
     prepared: Prepared,
     model: Box<dyn Model>,

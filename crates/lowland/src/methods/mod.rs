@@ -35,7 +35,7 @@ pub struct Fit<M> {
     pub model: M,
     /// How the iterations went.
     pub outcome: Outcome,
-    /// The neighbour graph that was used, for whoever can use it again.
+    /// The neighbour graph that was used, where it was found exactly, for whoever can use it again.
     pub graph: Option<NeighborGraph>,
 }
 

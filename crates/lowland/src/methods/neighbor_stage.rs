@@ -9,6 +9,12 @@ use super::Input;
 /// What people see while neighbours are searched.
 pub(super) const STAGE: &str = "neighbours";
 
+/// A graph, and whether it is known to hold every true neighbour.
+pub(super) struct Neighbors {
+    pub graph: NeighborGraph,
+    pub exact: bool,
+}
+
 /// The `n_neighbors` nearest of every row. More than there are points is not an error but reduced, and said.
 pub(super) fn neighbors(
     input: Input,
@@ -16,16 +22,17 @@ pub(super) fn neighbors(
     metric: Metric,
     search: Search,
     context: &mut Context,
-) -> Result<NeighborGraph> {
+) -> Result<Neighbors> {
     let n = input.data.rows();
     let k = n_neighbors.min(n.saturating_sub(1));
     if k < n_neighbors {
         context.note(format!("n_neighbors reduced from {n_neighbors} to {k}: there are only {n} points"));
     }
     if k == 0 {
-        return NeighborGraph::new(vec![0; n + 1], Vec::new(), Vec::new(), n, metric);
+        let graph = NeighborGraph::new(vec![0; n + 1], Vec::new(), Vec::new(), n, metric)?;
+        return Ok(Neighbors { graph, exact: true });
     }
-    let graph = context.stage(STAGE, |context| {
+    let found = context.stage(STAGE, |context| {
         let stored = context.resumed().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
         let given = input.graph.map(|graph| given(graph, n, k, metric)).transpose()?;
         match (stored, given) {
@@ -33,7 +40,7 @@ pub(super) fn neighbors(
                 let reason = "it was made with another neighbour graph; leave the graph out to go on with its own";
                 return Err(Error::Format { what: "checkpoint", reason: reason.into() });
             }
-            (Some(graph), _) | (None, Some(graph)) => return Ok(graph),
+            (Some(graph), _) | (None, Some(graph)) => return Ok(Neighbors { graph, exact: false }),
             (None, None) => {}
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
@@ -44,19 +51,15 @@ pub(super) fn neighbors(
                 found.algorithm, recall.value, recall.sampled_rows
             ));
         }
-        Ok(found.graph)
+        Ok(Neighbors { exact: found.recall.is_none(), graph: found.graph })
     })?;
-    if graph.rows() != n || graph.targets() != n {
-        return Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() });
-    }
-    context.keep(|archive| graph.save("graph", archive));
-    Ok(graph)
+    check_rows(&found.graph, n)?;
+    context.keep(|archive| found.graph.save("graph", archive));
+    Ok(found)
 }
 
 fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {
-    if graph.rows() != n || graph.targets() != n {
-        return Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() });
-    }
+    check_rows(graph, n)?;
     // A graph of distances that someone else computed does not know its metric.
     if graph.metric() != metric && graph.metric() != Metric::Precomputed {
         return Err(Error::Parameter {
@@ -73,4 +76,11 @@ fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<Ne
         });
     }
     Ok(graph.truncate(k))
+}
+
+fn check_rows(graph: &NeighborGraph, n: usize) -> Result<()> {
+    if graph.rows() == n && graph.targets() == n {
+        return Ok(());
+    }
+    Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() })
 }

@@ -10,7 +10,7 @@ use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
-use super::neighbor_stage::{self, neighbors};
+use super::neighbor_stage::{self, Neighbors, neighbors};
 use super::{Fit, Input, Model, Recipe, available_components};
 
 choice! {
@@ -79,7 +79,7 @@ impl Recipe for Spectral {
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<SpectralModel>> {
         self.metric.check(input.data)?;
-        let graph = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let model = |embedding: &Embedding, values: Vec<f64>| SpectralModel {
             params: self.clone(),
             data: input.data.clone(),
@@ -99,7 +99,7 @@ impl Recipe for Spectral {
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
             let model = model(&embedding, vec![0.0; self.n_components]);
-            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: Some(graph) });
+            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
         }
         let (stepper, outcome) = context.stage(EIGENVECTORS, |context| {
             let weights = self.weights(input.data, &graph, context)?;
@@ -126,7 +126,7 @@ impl Recipe for Spectral {
         let mut values = stepper.solver.values();
         values.resize(self.n_components, 0.0);
         let model = model(&embedding, values);
-        Ok(Fit { embedding, model, outcome, graph: Some(graph) })
+        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<SpectralModel> {
