@@ -202,7 +202,8 @@ pub fn a_model_with_parts_missing_or_not_finite_is_an_error(method: &str, values
     let data = clouds(2, 20, 4, 2.0, 13);
     let mut job = job(method, values);
     job.prepare = Prepare { standardize: true, normalize: true, pca: 3, ..Prepare::default() };
-    let fitted = job.fit(&data, None, &Limits::default(), &mut Silent).expect("a fit");
+    let mut fitted = job.fit(&data, None, &Limits::default(), &mut Silent).expect("a fit");
+    fitted.feature_names = ["a", "b", "c", "d"].map(String::from).to_vec();
     let whole = fitted.to_archive();
     for name in whole.names() {
         for keep_half in [false, true] {
