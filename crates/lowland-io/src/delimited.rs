@@ -3,9 +3,10 @@
 use csv::ByteRecord;
 use lowland::Data;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Place, Problem};
 use crate::options::{Header, Missing, ReadOptions};
-use crate::table::{Labels, Table};
+use crate::table::{Classes, Table};
 
 const FORMAT: &str = "delimited text";
 
@@ -15,7 +16,7 @@ const REMEDY_FIRST_LINE: &str = "If this line holds the column names, say header
                                  holds classes or names, say so with label_column or id_column (--label-column, --id-column)";
 
 /// Reads delimited text that has been unpacked.
-pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     let mut records = Records::new(bytes, delimiter);
     let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
     let second = records.next()?;
@@ -37,7 +38,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         Some(names) => format!("{:?}", names[j]),
         None => j.to_string(),
     };
-    let (mut values, mut labels, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut values, mut labels, mut ids) = (Vec::new(), Classes::default(), Vec::new());
     let mut rows = 0;
     let mut pending = [if has_header { None } else { Some(first) }, second].into_iter().flatten();
     while rows < options.max_rows.unwrap_or(usize::MAX) {
@@ -46,6 +47,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         if record.len() != width {
             return Err(Problem::Ragged { line, expected: width, found: record.len() });
         }
+        budget.take("the table", features.len(), size_of::<f32>())?;
         for &j in &features {
             match number(&record[j]) {
                 Cell::Number(value) => values.push(value),
@@ -66,10 +68,10 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         }
         let text = text_of(&record);
         if let Some(j) = roles.label {
-            labels.push(text(&record[j])?);
+            labels.add(&text(&record[j])?, budget)?;
         }
         if let Some(j) = roles.id {
-            ids.push(text(&record[j])?);
+            ids.push(budget.text(text(&record[j])?)?);
         }
         rows += 1;
     }
@@ -80,7 +82,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         return Err(Problem::Empty("every column is taken for labels or ids, none is left for the data"));
     }
     let mut table = Table::new(Data::dense(values, features.len())?);
-    table.labels = roles.label.map(|_| Labels::new(labels));
+    table.labels = roles.label.map(|_| labels.finish());
     table.ids = roles.id.map(|_| ids);
     table.columns = names.map(|names| features.iter().map(|&j| names[j].clone()).collect());
     table.notes = notes;
@@ -226,7 +228,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str, options: ReadOptions) -> Outcome<Table> {
-        read(text.as_bytes(), options.delimiter.unwrap_or(guess_delimiter(text.as_bytes())), &options)
+        let delimiter = options.delimiter.unwrap_or(guess_delimiter(text.as_bytes()));
+        read(text.as_bytes(), delimiter, &options, &Budget::unlimited())
     }
 
     fn values(table: &Table) -> &[f32] {
@@ -294,7 +297,12 @@ mod tests {
         assert!(message("a,b\n", ReadOptions::default()).contains("no rows"));
         assert!(message("a\nx\n", options("a")).contains("none is left"));
         let bytes = b"a,b\n1,\xff\n";
-        assert!(read(bytes, b',', &options("b")).unwrap_err().to_string().contains("line 2 is not UTF-8"));
+        assert!(
+            read(bytes, b',', &options("b"), &Budget::unlimited())
+                .unwrap_err()
+                .to_string()
+                .contains("line 2 is not UTF-8")
+        );
     }
 
     #[test]
@@ -320,8 +328,9 @@ mod tests {
 
         #[test]
         fn any_bytes_give_a_table_or_an_error(bytes in prop::collection::vec(prop::sample::select(b"01.,;\"\n\r\t e-aN?\xff".to_vec()), 0..60)) {
-            let _ = read(&bytes, guess_delimiter(&bytes), &ReadOptions::default());
-            let _ = read(&bytes, b',', &ReadOptions { missing: Missing::Drop, ..options("0") });
+            let budget = Budget::unlimited();
+            let _ = read(&bytes, guess_delimiter(&bytes), &ReadOptions::default(), &budget);
+            let _ = read(&bytes, b',', &ReadOptions { missing: Missing::Drop, ..options("0") }, &budget);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! in a file are checked against the file before anything is allocated: a damaged or hostile file gives an error.
 //! Everything is written under a temporary name and renamed, so that no reader sees half a file.
 
+mod budget;
 mod builtin;
 mod check;
 mod columns;

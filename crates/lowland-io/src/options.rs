@@ -25,7 +25,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Read at most so many rows, from the start.
     pub max_rows: Option<usize>,
-    /// The most bytes that compressed input may unpack to. Default: 100 times the file, and at least 1 GiB.
+    /// The most memory that reading may take: what is unpacked and the table made of it, together. Default: 300 times
+    /// the file, and at least 1 GiB.
     pub max_bytes: Option<u64>,
 }
 

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use crate::budget::Budget;
 use crate::error::{FileError, Outcome, Problem};
 
 /// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the new one.
@@ -18,7 +19,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         if size > limit {
             return Err(Problem::TooLarge { what: "the file".into(), limit });
         }
-        crate::source::read_limited(File::open(path)?, limit, "the file")
+        crate::source::read_within(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
     };
     read().map_err(|problem: Problem| problem.at(path))
 }
