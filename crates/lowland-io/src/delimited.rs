@@ -24,7 +24,9 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
     let has_header = match options.header {
         Header::Yes => true,
         Header::No => false,
-        Header::Auto => looks_like_header(&first, second.as_ref()),
+        Header::Auto => {
+            (is_count(&first) && !counts_again(bytes, delimiter)?) || looks_like_header(&first, second.as_ref())
+        }
     };
     let names = if has_header { Some(first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?) } else { None };
     let width = first.len();
@@ -162,15 +164,43 @@ pub(crate) fn is_missing(field: &[u8]) -> bool {
         .any(|word| field.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+/// Whether a line is 0, 1, 2, ... as pandas writes above an array, with an empty cell above the index or without. Below
+/// three numbers without that cell it is as likely data.
+fn is_count(record: &ByteRecord) -> bool {
+    let start = usize::from(record.get(0).is_some_and(<[u8]>::is_empty));
+    let counted = record.iter().skip(start).enumerate();
+    record.len() >= if start == 1 { 2 } else { 3 } && counted.into_iter().all(|(j, field)| is_whole(field, j))
+}
+
+fn is_whole(field: &[u8], value: usize) -> bool {
+    field == value.to_string().as_bytes()
+}
+
+/// Whether a line after the first has the same numbers 0, 1, 2, ... in any order: then all lines are permutations or
+/// ranks, and the first one is data as well.
+fn counts_again(bytes: &[u8], delimiter: u8) -> Outcome<bool> {
+    let mut records = Records::new(bytes, delimiter);
+    records.next()?;
+    let mut seen = Vec::new();
+    while let Some(record) = records.next()? {
+        seen.clear();
+        seen.resize(record.len(), false);
+        let all = record.iter().all(|field| {
+            let value = std::str::from_utf8(field).ok().and_then(|text| text.parse::<usize>().ok());
+            value.and_then(|value| seen.get_mut(value)).is_some_and(|seen| !std::mem::replace(seen, true))
+        });
+        if all {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A first line holds names if a column is not a number in it but is one in the second line, or if nothing in it is a
-/// number. A line 0, 1, 2, ... is the header pandas writes for an array.
+/// number.
 fn looks_like_header(first: &ByteRecord, second: Option<&ByteRecord>) -> bool {
     let is_text = |field: &[u8]| matches!(number(field), Cell::Text);
     let is_number = |field: &[u8]| matches!(number(field), Cell::Number(_));
-    let counted = first.iter().skip_while(|field| field.is_empty()).enumerate();
-    if counted.clone().count() > 1 && counted.clone().all(|(j, field)| field == j.to_string().as_bytes()) {
-        return true;
-    }
     let Some(second) = second else { return first.iter().any(is_text) && !first.iter().any(is_number) };
     let turns_number = first.iter().zip(second).any(|(above, below)| is_text(above) && is_number(below));
     turns_number || (first.iter().any(is_text) && !first.iter().any(is_number) && first.iter().ne(second.iter()))
@@ -262,6 +292,11 @@ mod tests {
             ("1,2\n3,4\n", false),
             ("0,1,2\n5,6,7\n", true),
             (",0,1\n0,5,6\n", true),
+            (",0\n0,5\n", true),
+            ("0,1\n1,0\n1,1\n0,0\n", false),
+            ("0,1,2\n5,6,7\n2,0,1\n", false),
+            ("0,1,2\n0,1,1\n2,2,0\n", true),
+            ("1,0,2\n5,6,7\n", false),
             ("5.1,3.5,setosa\n4.9,3.0,setosa\n", false),
             ("a,b,species\n5.1,3.5,setosa\n", true),
             ("1;2\r\n3;4\r\n", false),
@@ -286,7 +321,10 @@ mod tests {
         let text = message("a,b\n1,2\n3,cat\n", ReadOptions::default());
         assert!(text.contains("line 3, column \"b\": \"cat\"") && text.contains("--label-column"), "{text}");
         let text = message("1,2\n3,4,5\n", ReadOptions::default());
-        assert!(text.contains("line 2 has 3 fields, the lines before it have 2"), "{text}");
+        assert!(
+            text.contains("line 2 has 3 fields, the lines before it have 2") && text.contains("delimiter"),
+            "{text}"
+        );
         for hole in ["", "NA", "NaN", "null", "?"] {
             let text = message(&format!("a,b\n1,2\n3,{hole}\n"), ReadOptions::default());
             assert!(text.contains("line 3, column \"b\" is") && text.contains("drop"), "{text}");
