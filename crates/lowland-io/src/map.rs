@@ -65,7 +65,7 @@ fn write_any(
     labels: Option<&Labels>,
     std: Option<&[f64]>,
 ) -> Outcome<()> {
-    if Format::guess(path) == Some(Format::Npy) {
+    if Format::to_write(path) == Some(Format::Npy) {
         let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
         return write_whole(path, |file| Ok(file.write_all(&bytes)?));
     }

@@ -139,6 +139,12 @@ impl Format {
         })
     }
 
+    /// The format to write under this name. Nothing is packed here, so a name that ends in `.gz` has none.
+    pub(crate) fn to_write(path: &Path) -> Option<Self> {
+        let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+        if packed { None } else { Self::guess(path) }
+    }
+
     /// All names, for messages.
     pub(crate) fn names() -> String {
         Self::ALL.map(Format::name).join(", ")
