@@ -33,7 +33,7 @@ mod write;
 
 pub use builtin::{Builtin, builtin, builtins};
 pub use check::check;
-pub use error::{FileError, Place, Problem, ReadError, WriteError};
+pub use error::{FileError, Place, Problem};
 pub use export::write_table;
 pub use graph::{read_graph, write_graph};
 pub use map::{MapTable, read_map, write_map, write_map_csv};

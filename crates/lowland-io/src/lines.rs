@@ -56,7 +56,8 @@ fn labels(path: &Path, rows: usize, budget: &Budget) -> Outcome<Labels> {
         let named = |count: usize| usize::from(count == rows + 1);
         match Format::guess(path) {
             Some(Format::Csv | Format::Tsv) => {
-                Labels::within(column(&bytes).skip(named(column(&bytes).count())), &budget)?
+                let count = column(&bytes).try_fold(0, |count, cell| cell.map(|_| count + 1))?;
+                Labels::within(column(&bytes).skip(named(count)), &budget)?
             }
             _ => {
                 let lines = split(&bytes)?;
@@ -77,7 +78,7 @@ fn column(bytes: &[u8]) -> impl Iterator<Item = Outcome<String>> {
         let record = record?;
         match record.len() {
             1 => text_of(&record)(&record[0]),
-            found => Err(Problem::Ragged { line: line_of(&record), expected: 1, found }),
+            found => Err(Problem::NotLabels { line: line_of(&record), found }),
         }
     })
 }
@@ -96,6 +97,16 @@ mod tests {
         assert_eq!(lines(b"one\n\ntwo\n"), (vec!["one".into(), String::new(), "two".into()], 1));
         let error = read(b"one\nt\xffwo", &ReadOptions::default(), &Budget::unlimited()).unwrap_err();
         assert!(error.to_string().contains("line 2 is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_labels_file_of_two_columns_is_told_what_it_may_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("l.csv");
+        std::fs::write(&path, "id,label\n1,a\n2,b\n").unwrap();
+        let error = read_labels(&path, 2, &Budget::unlimited()).unwrap_err().to_string();
+        assert!(error.contains("line 1 has 2 fields, but a file of labels holds one label a line"), "{error}");
+        assert!(error.contains("--label-column") && !error.contains("the lines before it"), "{error}");
     }
 
     #[test]

@@ -132,6 +132,21 @@ mod tests {
     }
 
     #[test]
+    fn a_file_beyond_the_limit_is_told_what_helps_on_the_command_line_and_in_rust() {
+        let read = |max_bytes, max_rows| {
+            let options = ReadOptions { max_bytes: Some(max_bytes), max_rows, ..Default::default() };
+            read_memory("a.csv".as_ref(), "1,2\n".repeat(100).into_bytes(), &options)
+        };
+        let error = read(1000, None).unwrap_err().to_string();
+        assert!(
+            error.contains("free memory") && error.contains("--max-rows") && error.contains("max_bytes"),
+            "{error}"
+        );
+        assert_eq!(read(1000, Some(10)).unwrap().rows(), 10, "the first remedy helps");
+        assert_eq!(read(100_000, None).unwrap().rows(), 100, "so does the second");
+    }
+
+    #[test]
     fn labels_of_their_own_number_all_rows_and_are_left_out_with_them() {
         let folder = tempfile::tempdir().unwrap();
         let (data, labels) = (folder.path().join("x.csv"), folder.path().join("y.txt"));
