@@ -56,7 +56,9 @@ fn open(bytes: Bytes, format: Format, budget: &Budget) -> Outcome<(SchemaRef, Ba
 /// The type as which a column is read.
 fn coded(field: &Field) -> DataType {
     match field.data_type() {
-        DataType::Utf8 => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        text @ (DataType::Utf8 | DataType::LargeUtf8) => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(text.clone()))
+        }
         other => other.clone(),
     }
 }

@@ -193,3 +193,49 @@ fn small_files_that_become_large_tables_are_refused_before_they_do() {
         assert!(most <= MOST_ALLOWED, "{name}: {most} bytes held");
     }
 }
+
+#[cfg(feature = "tables")]
+#[test]
+fn parquet_lists_and_shared_strings_are_counted_by_what_they_become() {
+    use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, LargeStringArray, RecordBatch, StringArray};
+    use arrow::datatypes::{DataType, Field};
+    use std::sync::Arc;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    const ROWS: usize = 1000;
+    let parquet = |column: ArrayRef| {
+        let numbers: ArrayRef = Arc::new(Float32Array::from_iter_values((0..ROWS).map(|i| i as f32)));
+        let batch = RecordBatch::try_from_iter([("x", numbers), ("other", column)]).unwrap();
+        let mut out = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+        out.write(&batch).unwrap();
+        out.into_inner().unwrap()
+    };
+    let with = |label: Option<&str>, id: Option<&str>| ReadOptions {
+        label_column: label.map(str::to_string),
+        id_column: id.map(str::to_string),
+        max_bytes: Some(LIMIT),
+        ..Default::default()
+    };
+    let read = |bytes: &[u8], options: &ReadOptions| {
+        let (most, read) = most_held(|| read_memory("t.parquet".as_ref(), bytes.to_vec(), options));
+        assert!(most <= MOST_ALLOWED, "{most} bytes held");
+        read.map_err(|error| error.problem)
+    };
+    let long = "a".repeat(100_000);
+    let shared = std::iter::repeat_n(long.as_str(), ROWS);
+    let columns: [ArrayRef; 2] =
+        [Arc::new(StringArray::from_iter_values(shared.clone())), Arc::new(LargeStringArray::from_iter_values(shared))];
+    for column in columns {
+        let bytes = parquet(column);
+        assert!(bytes.len() < 500_000, "{}", bytes.len());
+        let labels = read(&bytes, &with(Some("other"), None)).unwrap().labels.unwrap();
+        assert_eq!((labels.names, labels.codes), (vec![long.clone()], vec![0; ROWS]));
+        let refused = read(&bytes, &with(None, Some("other")));
+        assert!(matches!(refused, Err(Problem::TooLarge { limit: LIMIT, .. })), "{:?}", refused.err());
+    }
+    let zeros: ArrayRef = Arc::new(Float32Array::from(vec![0.0; ROWS * 2000]));
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let bytes = parquet(Arc::new(FixedSizeListArray::new(item, 2000, zeros, None)));
+    assert!(bytes.len() < 500_000, "{}", bytes.len());
+    let refused = read(&bytes, &with(None, None));
+    assert!(matches!(refused, Err(Problem::TooLarge { limit: LIMIT, .. })), "{:?}", refused.err());
+}
