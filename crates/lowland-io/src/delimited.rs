@@ -24,9 +24,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
     let has_header = match options.header {
         Header::Yes => true,
         Header::No => false,
-        Header::Auto => {
-            (is_count(&first) && !counts_again(bytes, delimiter)?) || looks_like_header(&first, second.as_ref())
-        }
+        Header::Auto => is_count(&first, bytes, delimiter)? || looks_like_header(&first, second.as_ref()),
     };
     let names = if has_header { Some(first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?) } else { None };
     let width = first.len();
@@ -164,16 +162,15 @@ pub(crate) fn is_missing(field: &[u8]) -> bool {
         .any(|word| field.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Whether a line is 0, 1, 2, ... as pandas writes above an array, with an empty cell above the index or without. Below
-/// three numbers without that cell it is as likely data.
-fn is_count(record: &ByteRecord) -> bool {
-    let start = usize::from(record.get(0).is_some_and(<[u8]>::is_empty));
-    let counted = record.iter().skip(start).enumerate();
-    record.len() >= if start == 1 { 2 } else { 3 } && counted.into_iter().all(|(j, field)| is_whole(field, j))
-}
-
-fn is_whole(field: &[u8], value: usize) -> bool {
-    field == value.to_string().as_bytes()
+/// Whether the first line is 0, 1, 2, ... as pandas writes above an array. Empty cells above the index tell it from data;
+/// without them there must be three numbers, and no later line with the same ones.
+fn is_count(first: &ByteRecord, bytes: &[u8], delimiter: u8) -> Outcome<bool> {
+    let index = first.iter().take_while(|field| field.is_empty()).count();
+    let mut counted = first.iter().skip(index).enumerate();
+    let least = if index > 0 { 1 } else { 3 };
+    Ok(first.len() - index >= least
+        && counted.all(|(j, field)| field == j.to_string().as_bytes())
+        && (index > 0 || !counts_again(bytes, delimiter)?))
 }
 
 /// Whether a line after the first has the same numbers 0, 1, 2, ... in any order: then all lines are permutations or
@@ -293,6 +290,7 @@ mod tests {
             ("0,1,2\n5,6,7\n", true),
             (",0,1\n0,5,6\n", true),
             (",0\n0,5\n", true),
+            (",0,1\n0,1,2\n1,2,0\n", true),
             ("0,1\n1,0\n1,1\n0,0\n", false),
             ("0,1,2\n5,6,7\n2,0,1\n", false),
             ("0,1,2\n0,1,1\n2,2,0\n", true),
