@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use memmap2::Mmap;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Problem};
+use crate::error::Outcome;
 
 /// All bytes of a file.
 pub(crate) enum Bytes {
@@ -87,13 +87,15 @@ pub(crate) fn read_within(reader: impl Read, budget: &Budget, what: &str) -> Out
 /// that is a damaged file like any other.
 #[cfg(any(feature = "tables", feature = "hdf5"))]
 pub(crate) fn guarded<T>(format: &'static str, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(Problem::format(format, "the content contradicts itself; the file is damaged")))
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(crate::error::Problem::format(format, "the content contradicts itself; the file is damaged"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Problem;
     use std::io::Write;
 
     fn packed(bytes: &[u8]) -> Vec<u8> {
