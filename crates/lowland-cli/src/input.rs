@@ -64,6 +64,8 @@ fn read(input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
             MissingArg::Drop => Missing::Drop,
         },
         max_rows: input.max_rows,
+        // What a person's own file needs is theirs to decide, as far as the machine can hold it.
+        max_bytes: available_memory(),
         ..ReadOptions::default()
     };
     Ok(lowland_io::read(path, &options)?)

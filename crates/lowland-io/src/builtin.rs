@@ -198,8 +198,9 @@ fn digits(n: usize, noise: Option<f64>) -> Result<Table> {
     };
     let packed = include_bytes!("../assets/digits.csv.gz");
     let broken = |problem: crate::Problem| Error::Format { what: "built-in dataset", reason: problem.to_string() };
-    let text = crate::source::unpacked(&packed[..], None).map_err(broken)?;
-    crate::delimited::read(&text, b',', &options).map_err(broken)
+    let budget = crate::budget::Budget::unlimited();
+    let text = crate::source::unpacked(&packed[..], &budget).map_err(broken)?;
+    crate::delimited::read(&text, b',', &options, &budget).map_err(broken)
 }
 
 #[cfg(test)]

@@ -6,6 +6,10 @@ use crate::error::{FileError, Outcome, Place, Problem};
 use crate::options::{Missing, ReadOptions};
 use crate::table::Table;
 
+/// Bytes a row takes while its copies are looked for: its number, its hash, and its place in a hash table (17 bytes, and
+/// room for up to 16/7 times as many).
+pub(crate) const ROW: usize = 8 + 8 + 17 * 16 / 7;
+
 /// Refuses (or, with [`Missing::Drop`], leaves out) rows with NaN or infinite cells, and notes constant columns and
 /// duplicate rows. [`read`](crate::read) has done this already; it is for tables made by hand.
 pub fn check(table: Table, options: &ReadOptions) -> Result<Table, FileError> {

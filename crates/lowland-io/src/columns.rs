@@ -60,7 +60,7 @@ pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, colu
     if let Some(other) = columns.iter().find(|column| column.values.len() != rows) {
         return Err(Problem::Count { what: "values of a column", expected: rows, found: other.values.len() });
     }
-    match Format::guess(path) {
+    match Format::to_write(path) {
         Some(Format::Csv) => write_whole(path, |file| write_delimited(file, b',', rows, columns)),
         Some(Format::Tsv) => write_whole(path, |file| write_delimited(file, b'\t', rows, columns)),
         #[cfg(feature = "tables")]

@@ -3,9 +3,10 @@
 use csv::ByteRecord;
 use lowland::Data;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Place, Problem};
 use crate::options::{Header, Missing, ReadOptions};
-use crate::table::{Labels, Table};
+use crate::table::{Classes, Table};
 
 const FORMAT: &str = "delimited text";
 
@@ -15,7 +16,7 @@ const REMEDY_FIRST_LINE: &str = "If this line holds the column names, say header
                                  holds classes or names, say so with label_column or id_column (--label-column, --id-column)";
 
 /// Reads delimited text that has been unpacked.
-pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     let mut records = Records::new(bytes, delimiter);
     let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
     let second = records.next()?;
@@ -23,7 +24,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
     let has_header = match options.header {
         Header::Yes => true,
         Header::No => false,
-        Header::Auto => looks_like_header(&first, second.as_ref()),
+        Header::Auto => is_count(&first, bytes, delimiter)? || looks_like_header(&first, second.as_ref()),
     };
     let names = if has_header { Some(first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?) } else { None };
     let width = first.len();
@@ -37,7 +38,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         Some(names) => format!("{:?}", names[j]),
         None => j.to_string(),
     };
-    let (mut values, mut labels, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut values, mut labels, mut ids) = (Vec::new(), Classes::default(), Vec::new());
     let mut rows = 0;
     let mut pending = [if has_header { None } else { Some(first) }, second].into_iter().flatten();
     while rows < options.max_rows.unwrap_or(usize::MAX) {
@@ -46,6 +47,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         if record.len() != width {
             return Err(Problem::Ragged { line, expected: width, found: record.len() });
         }
+        budget.take("the table", features.len(), size_of::<f32>())?;
         for &j in &features {
             match number(&record[j]) {
                 Cell::Number(value) => values.push(value),
@@ -66,10 +68,10 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         }
         let text = text_of(&record);
         if let Some(j) = roles.label {
-            labels.push(text(&record[j])?);
+            labels.add(&text(&record[j])?, budget)?;
         }
         if let Some(j) = roles.id {
-            ids.push(text(&record[j])?);
+            ids.push(budget.text(text(&record[j])?)?);
         }
         rows += 1;
     }
@@ -80,7 +82,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions) -> Outcom
         return Err(Problem::Empty("every column is taken for labels or ids, none is left for the data"));
     }
     let mut table = Table::new(Data::dense(values, features.len())?);
-    table.labels = roles.label.map(|_| Labels::new(labels));
+    table.labels = roles.label.map(|_| labels.finish());
     table.ids = roles.id.map(|_| ids);
     table.columns = names.map(|names| features.iter().map(|&j| names[j].clone()).collect());
     table.notes = notes;
@@ -160,15 +162,42 @@ pub(crate) fn is_missing(field: &[u8]) -> bool {
         .any(|word| field.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+/// Whether the first line is 0, 1, 2, ... as pandas writes above an array. Empty cells above the index tell it from data;
+/// without them there must be three numbers, and no later line with the same ones.
+fn is_count(first: &ByteRecord, bytes: &[u8], delimiter: u8) -> Outcome<bool> {
+    let index = first.iter().take_while(|field| field.is_empty()).count();
+    let mut counted = first.iter().skip(index).enumerate();
+    let least = if index > 0 { 1 } else { 3 };
+    Ok(first.len() - index >= least
+        && counted.all(|(j, field)| field == j.to_string().as_bytes())
+        && (index > 0 || !counts_again(bytes, delimiter)?))
+}
+
+/// Whether a line after the first has the same numbers 0, 1, 2, ... in any order: then all lines are permutations or
+/// ranks, and the first one is data as well.
+fn counts_again(bytes: &[u8], delimiter: u8) -> Outcome<bool> {
+    let mut records = Records::new(bytes, delimiter);
+    records.next()?;
+    let mut seen = Vec::new();
+    while let Some(record) = records.next()? {
+        seen.clear();
+        seen.resize(record.len(), false);
+        let all = record.iter().all(|field| {
+            let value = std::str::from_utf8(field).ok().and_then(|text| text.parse::<usize>().ok());
+            value.and_then(|value| seen.get_mut(value)).is_some_and(|seen| !std::mem::replace(seen, true))
+        });
+        if all {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A first line holds names if a column is not a number in it but is one in the second line, or if nothing in it is a
-/// number. A line 0, 1, 2, ... is the header pandas writes for an array.
+/// number.
 fn looks_like_header(first: &ByteRecord, second: Option<&ByteRecord>) -> bool {
     let is_text = |field: &[u8]| matches!(number(field), Cell::Text);
     let is_number = |field: &[u8]| matches!(number(field), Cell::Number(_));
-    let counted = first.iter().skip_while(|field| field.is_empty()).enumerate();
-    if counted.clone().count() > 1 && counted.clone().all(|(j, field)| field == j.to_string().as_bytes()) {
-        return true;
-    }
     let Some(second) = second else { return first.iter().any(is_text) && !first.iter().any(is_number) };
     let turns_number = first.iter().zip(second).any(|(above, below)| is_text(above) && is_number(below));
     turns_number || (first.iter().any(is_text) && !first.iter().any(is_number) && first.iter().ne(second.iter()))
@@ -226,7 +255,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str, options: ReadOptions) -> Outcome<Table> {
-        read(text.as_bytes(), options.delimiter.unwrap_or(guess_delimiter(text.as_bytes())), &options)
+        let delimiter = options.delimiter.unwrap_or(guess_delimiter(text.as_bytes()));
+        read(text.as_bytes(), delimiter, &options, &Budget::unlimited())
     }
 
     fn values(table: &Table) -> &[f32] {
@@ -259,6 +289,12 @@ mod tests {
             ("1,2\n3,4\n", false),
             ("0,1,2\n5,6,7\n", true),
             (",0,1\n0,5,6\n", true),
+            (",0\n0,5\n", true),
+            (",0,1\n0,1,2\n1,2,0\n", true),
+            ("0,1\n1,0\n1,1\n0,0\n", false),
+            ("0,1,2\n5,6,7\n2,0,1\n", false),
+            ("0,1,2\n0,1,1\n2,2,0\n", true),
+            ("1,0,2\n5,6,7\n", false),
             ("5.1,3.5,setosa\n4.9,3.0,setosa\n", false),
             ("a,b,species\n5.1,3.5,setosa\n", true),
             ("1;2\r\n3;4\r\n", false),
@@ -283,7 +319,10 @@ mod tests {
         let text = message("a,b\n1,2\n3,cat\n", ReadOptions::default());
         assert!(text.contains("line 3, column \"b\": \"cat\"") && text.contains("--label-column"), "{text}");
         let text = message("1,2\n3,4,5\n", ReadOptions::default());
-        assert!(text.contains("line 2 has 3 fields, the lines before it have 2"), "{text}");
+        assert!(
+            text.contains("line 2 has 3 fields, the lines before it have 2") && text.contains("delimiter"),
+            "{text}"
+        );
         for hole in ["", "NA", "NaN", "null", "?"] {
             let text = message(&format!("a,b\n1,2\n3,{hole}\n"), ReadOptions::default());
             assert!(text.contains("line 3, column \"b\" is") && text.contains("drop"), "{text}");
@@ -294,7 +333,12 @@ mod tests {
         assert!(message("a,b\n", ReadOptions::default()).contains("no rows"));
         assert!(message("a\nx\n", options("a")).contains("none is left"));
         let bytes = b"a,b\n1,\xff\n";
-        assert!(read(bytes, b',', &options("b")).unwrap_err().to_string().contains("line 2 is not UTF-8"));
+        assert!(
+            read(bytes, b',', &options("b"), &Budget::unlimited())
+                .unwrap_err()
+                .to_string()
+                .contains("line 2 is not UTF-8")
+        );
     }
 
     #[test]
@@ -320,8 +364,9 @@ mod tests {
 
         #[test]
         fn any_bytes_give_a_table_or_an_error(bytes in prop::collection::vec(prop::sample::select(b"01.,;\"\n\r\t e-aN?\xff".to_vec()), 0..60)) {
-            let _ = read(&bytes, guess_delimiter(&bytes), &ReadOptions::default());
-            let _ = read(&bytes, b',', &ReadOptions { missing: Missing::Drop, ..options("0") });
+            let budget = Budget::unlimited();
+            let _ = read(&bytes, guess_delimiter(&bytes), &ReadOptions::default(), &budget);
+            let _ = read(&bytes, b',', &ReadOptions { missing: Missing::Drop, ..options("0") }, &budget);
         }
     }
 }

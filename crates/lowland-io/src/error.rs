@@ -15,12 +15,6 @@ pub struct FileError {
     pub problem: Problem,
 }
 
-/// An error of reading.
-pub type ReadError = FileError;
-
-/// An error of writing.
-pub type WriteError = FileError;
-
 /// What is wrong with a file.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
@@ -80,17 +74,24 @@ pub enum Problem {
         available: u64,
     },
 
-    /// Unpacking grows beyond the limit.
-    #[error("{what} unpacks to more than {}; if that is meant, raise max_bytes or unpack it first", lowland::points::bytes(*limit))]
+    /// Reading would take more memory than allowed.
+    #[error(
+        "{what} would take the memory for this file beyond {}: free memory, read fewer rows (max_rows, --max-rows), or, \
+         from Rust, raise max_bytes",
+        lowland::points::bytes(*limit)
+    )]
     TooLarge {
-        /// What is being unpacked.
+        /// What does not fit.
         what: String,
         /// The limit in bytes.
         limit: u64,
     },
 
     /// A row has a different number of fields.
-    #[error("line {line} has {found} fields, the lines before it have {expected}")]
+    #[error(
+        "line {line} has {found} fields, the lines before it have {expected}: quote fields that contain the \
+         delimiter, or name the right one (delimiter; --format tsv for tabs)"
+    )]
     Ragged {
         /// Line, from 1.
         line: u64,
@@ -160,6 +161,19 @@ pub enum Problem {
         /// Rows of the data.
         expected: usize,
         /// How many there are.
+        found: usize,
+    },
+
+    /// A file of labels holds more than labels.
+    #[error(
+        "line {line} has {found} fields, but a file of labels holds one label a line (a name above them is allowed), an \
+         .npy or an IDX array: keep only the column with the labels, or, if it is a column of the data file, name it \
+         with label_column (--label-column)"
+    )]
+    NotLabels {
+        /// Line, from 1.
+        line: u64,
+        /// Fields found.
         found: usize,
     },
 

@@ -21,7 +21,7 @@ pub fn write_table(path: &Path, table: &Table) -> Result<(), FileError> {
 fn write_any(path: &Path, table: &Table) -> Outcome<()> {
     table.check_counts()?;
     let put = |bytes: &[u8]| write_whole(path, |file| Ok(file.write_all(bytes)?));
-    match (Format::guess(path), &table.data) {
+    match (Format::to_write(path), &table.data) {
         (Some(Format::Npy), Data::Dense(x)) => put(&encode(x)),
         (Some(Format::Npz), Data::Dense(x)) => put(&npz::encode(&companions(table, vec![("X", encode(x))]))?),
         (Some(Format::Npz), Data::Sparse(x)) => put(&npz::encode(&companions(table, npz::sparse_arrays(x)))?),
@@ -105,6 +105,17 @@ mod tests {
         assert_eq!(round_trip("t.npy", &table, &ReadOptions::default()).data.fingerprint(), table.data.fingerprint());
         let back = round_trip("t.npz", &table, &ReadOptions::default());
         assert_eq!((back.labels, back.ids), (table.labels, table.ids));
+    }
+
+    #[test]
+    fn names_that_promise_packed_files_are_refused_and_nothing_is_written() {
+        let table = crate::builtin("blobs", Some(10), None, Seed(1)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["t.csv.gz", "t.tsv.GZ", "t.npy.gz", "t.npz.gz", "t.parquet.gz"] {
+            let error = write_table(&folder.path().join(name), &table).unwrap_err().to_string();
+            assert!(error.to_lowercase().contains("a table cannot be written as .gz; use .csv"), "{error}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

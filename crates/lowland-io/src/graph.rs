@@ -5,6 +5,7 @@ use std::path::Path;
 use lowland::Metric;
 use lowland::neighbors::NeighborGraph;
 
+use crate::budget::Budget;
 use crate::error::{FileError, Outcome, Problem};
 use crate::npy::{self, Array};
 use crate::npz::{self, Archive};
@@ -48,7 +49,8 @@ pub fn read_graph(path: &Path) -> Result<NeighborGraph, FileError> {
 }
 
 fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
-    let mut archive = Archive::open(bytes, None)?;
+    let budget = Budget::new(bytes.len(), None);
+    let mut archive = Archive::open(bytes, &budget)?;
     let metric =
         if archive.has("metric") { archive.texts("metric")?.concat().parse::<Metric>()? } else { Metric::Precomputed };
     if archive.is_sparse() {
@@ -75,7 +77,7 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     let indices_name = find(&archive, &["indices", "knn_indices", "arr_0"])?;
     let distances_name = find(&archive, &["distances", "dists", "knn_dists", "arr_1"])?;
     let (indices_bytes, distances_bytes) = (archive.load(indices_name)?, archive.load(distances_name)?);
-    let (indices, distances) = (Array::parse(&indices_bytes)?, Array::parse(&distances_bytes)?);
+    let (indices, distances) = (Array::parse(&indices_bytes, &budget)?, Array::parse(&distances_bytes, &budget)?);
     if indices.header.shape != distances.header.shape {
         return Err(Problem::format(
             FORMAT,
@@ -90,14 +92,14 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     let lengths = distances.to_f32()?;
     if archive.has("targets") {
         let targets = archive.indices("targets")?;
-        let whole = indices.to_indices().map(|indices| indices.into_iter().map(u32::try_from).collect());
+        let whole = indices.to_indices()?.map(|indices| indices.into_iter().map(u32::try_from).collect());
         let (Some(Ok(indices)), [targets]) = (whole, &targets[..]) else {
             return Err(Problem::format(FORMAT, "indices and targets are whole numbers, 0 or more"));
         };
         return Ok(NeighborGraph::new(indptr, indices, lengths, *targets, metric)?);
     }
     let rows = indptr.len().saturating_sub(1);
-    let Some(points) = indices.to_whole().filter(|points| indptr.last() == Some(&points.len())) else {
+    let Some(points) = indices.to_whole()?.filter(|points| indptr.last() == Some(&points.len())) else {
         return Err(Problem::format(FORMAT, "indices are whole numbers, as many as indptr says"));
     };
     if !indptr.is_sorted() {

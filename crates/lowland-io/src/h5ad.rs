@@ -6,21 +6,21 @@ use std::sync::Arc;
 use hdf5_pure::{AttrValue, DType, Dataset, File, Group, ReadSeekSource, VlenStringReadOptions};
 use lowland::{Data, Dense};
 
+use crate::budget::{Budget, TEXT};
 use crate::error::{Outcome, Place, Problem};
 use crate::options::ReadOptions;
-use crate::source::{Bytes, guarded, unpack_limit};
+use crate::source::{Bytes, guarded};
 use crate::sparse::{self, Compressed, Shape};
 use crate::table::{Labels, Table};
 
 const FORMAT: &str = "h5ad";
 
 /// Reads the rows and what `obs` and `var` know about them.
-pub(crate) fn read(bytes: Bytes, options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn read(bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     guarded(FORMAT, || {
-        let limit = unpack_limit(bytes.len(), options.max_bytes);
         let source = ReadSeekSource::new(Cursor::new(bytes)).map_err(failed)?;
         let root = File::from_source(source).map_err(failed)?.root();
-        Reader { limit }.table(&root, options)
+        Reader { budget }.table(&root, options)
     })
 }
 
@@ -75,12 +75,37 @@ fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
     }
 }
 
-struct Reader {
-    /// The most bytes a dataset may unpack to.
-    limit: u64,
+struct Reader<'a> {
+    budget: &'a Budget,
 }
 
-impl Reader {
+/// A column of `obs` or `var` as text.
+enum Column {
+    Texts(Vec<String>),
+    /// Code -1 stands for a missing value.
+    Coded {
+        codes: Vec<i64>,
+        categories: Vec<String>,
+    },
+}
+
+impl Column {
+    fn texts(&self) -> Box<dyn Iterator<Item = Outcome<&str>> + '_> {
+        match self {
+            Column::Texts(texts) => Box::new(texts.iter().map(|text| Ok(text.as_str()))),
+            Column::Coded { codes, categories } => {
+                Box::new(codes.iter().map(|&code| match usize::try_from(code) {
+                    Err(_) => Ok("NA"),
+                    Ok(code) => categories.get(code).map(String::as_str).ok_or_else(|| {
+                        failed(format!("a column names category {code}, there are {}", categories.len()))
+                    }),
+                }))
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
     fn table(&self, root: &Group, options: &ReadOptions) -> Outcome<Table> {
         let mut table = match &options.key {
             None => Table::new(self.matrix(root, "X")?),
@@ -102,7 +127,7 @@ impl Reader {
                 table.ids = Some(self.texts(&obs, id)?);
             }
             if let Some(name) = &options.label_column {
-                table.labels = Some(Labels::new(self.texts(&obs, name)?));
+                table.labels = Some(Labels::within(self.column(&obs, name)?.texts(), self.budget)?);
             }
         } else if options.label_column.is_some() || options.id_column.is_some() {
             return Err(failed("its obs is not a group; write it again with a current anndata"));
@@ -135,9 +160,10 @@ impl Reader {
             let reason = format!("{name} is stored as {layout:?}; only dense, CSR and CSC matrices can be read");
             return Err(failed(reason));
         };
-        let shape = Shape::within(rows, dim, self.limit)?;
+        let shape = Shape::within(rows, dim, self.budget)?;
         let dataset = |part: &str| group.dataset(part).map_err(failed);
         let values = self.floats(&dataset("data")?, |at| (Place::Row(at), format!("{name}/data")))?;
+        sparse::take_scratch(values.len(), self.budget)?;
         let (indptr, indices) = (self.indices(&dataset("indptr")?)?, self.indices(&dataset("indices")?)?);
         let stored = Compressed { indptr, indices, values };
         let x = if is_csr { sparse::from_csr(stored, shape) } else { sparse::from_csc(stored, shape) };
@@ -154,20 +180,19 @@ impl Reader {
         Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?))
     }
 
-    /// The number of values, if they are few enough to be read.
-    fn count(&self, dataset: &Dataset) -> Outcome<u64> {
+    /// The number of values; there is room for them, each taking what it takes in the file or 8 bytes if that is less,
+    /// and `more` beside it.
+    fn count(&self, dataset: &Dataset, more: usize) -> Outcome<usize> {
         let shape = dataset.shape().map_err(failed)?;
-        let count = shape.iter().try_fold(1u64, |product, &size| product.checked_mul(size));
-        let width = dataset.element_size().map_err(failed)?.max(8);
-        match count.and_then(|count| count.checked_mul(width)) {
-            Some(size) if size <= self.limit => Ok(size / width),
-            _ => Err(Problem::TooLarge { what: "a dataset".into(), limit: self.limit }),
-        }
+        let count = shape.iter().fold(1u64, |product, &size| product.saturating_mul(size)) as usize;
+        let width = dataset.element_size().map_err(failed)?.max(8) as usize;
+        self.budget.take("a dataset", count, width.saturating_add(more))?;
+        Ok(count)
     }
 
     /// Numbers as `f32`; `place` names the cell of one that does not fit.
     fn floats(&self, dataset: &Dataset, place: impl Fn(usize) -> (Place, String)) -> Outcome<Vec<f32>> {
-        self.count(dataset)?;
+        self.count(dataset, 0)?;
         if dataset.dtype().map_err(failed)? != DType::F64 {
             return dataset.read_f32().map_err(failed);
         }
@@ -183,22 +208,29 @@ impl Reader {
     }
 
     fn indices(&self, dataset: &Dataset) -> Outcome<Vec<usize>> {
-        self.count(dataset)?;
+        self.count(dataset, 0)?;
         let whole = dataset.read_i64().map_err(failed)?;
         let indices = whole.into_iter().map(|index| usize::try_from(index).ok()).collect::<Option<Vec<_>>>();
         indices.ok_or_else(|| failed("an index of a sparse matrix is negative"))
     }
 
-    /// A column of `obs` or `var` as text: strings, numbers, categories in either layout, or values with a mask.
     fn texts(&self, frame: &Group, name: &str) -> Outcome<Vec<String>> {
+        match self.column(frame, name)? {
+            Column::Texts(texts) => Ok(texts),
+            coded => coded.texts().map(|text| self.budget.text(text?)).collect(),
+        }
+    }
+
+    /// A column of `obs` or `var`: strings, numbers, categories in either layout, or values with a mask.
+    fn column(&self, frame: &Group, name: &str) -> Outcome<Column> {
         if has_group(frame, name)? {
             let column = frame.group(name).map_err(failed)?;
             if has_dataset(&column, "categories")? {
                 let categories = self.dataset_texts(&column.dataset("categories").map_err(failed)?)?;
-                return self.categorical(&column.dataset("codes").map_err(failed)?, &categories);
+                return self.categorical(&column.dataset("codes").map_err(failed)?, categories);
             }
             if has_dataset(&column, "values")? {
-                return self.dataset_texts(&column.dataset("values").map_err(failed)?);
+                return self.dataset_texts(&column.dataset("values").map_err(failed)?).map(Column::Texts);
             }
             return Err(failed(format!("column {name:?} is stored in a way that cannot be read")));
         }
@@ -212,35 +244,26 @@ impl Reader {
             let old = frame.group("__categories").map_err(failed)?;
             if has_dataset(&old, name)? {
                 let categories = self.dataset_texts(&old.dataset(name).map_err(failed)?)?;
-                return self.categorical(&column, &categories);
+                return self.categorical(&column, categories);
             }
         }
-        self.dataset_texts(&column)
+        self.dataset_texts(&column).map(Column::Texts)
     }
 
-    /// Code -1 stands for a missing value.
-    fn categorical(&self, codes: &Dataset, categories: &[String]) -> Outcome<Vec<String>> {
-        self.count(codes)?;
-        let name = |code: i64| match usize::try_from(code) {
-            Err(_) => Ok("NA".to_string()),
-            Ok(code) => categories
-                .get(code)
-                .cloned()
-                .ok_or_else(|| failed(format!("a column names category {code}, there are {}", categories.len()))),
-        };
-        codes.read_i64().map_err(failed)?.into_iter().map(name).collect()
+    fn categorical(&self, codes: &Dataset, categories: Vec<String>) -> Outcome<Column> {
+        self.count(codes, 0)?;
+        Ok(Column::Coded { codes: codes.read_i64().map_err(failed)?, categories })
     }
 
     fn dataset_texts(&self, dataset: &Dataset) -> Outcome<Vec<String>> {
-        let count = self.count(dataset)?;
+        let count = self.count(dataset, TEXT)?;
         let number = |value: f64| value.to_string();
         Ok(match dataset.dtype().map_err(failed)? {
             DType::F32 | DType::F64 => dataset.read_f64().map_err(failed)?.into_iter().map(number).collect(),
             DType::String => dataset.read_string().map_err(failed)?,
             DType::VariableLengthString => {
-                let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
-                let options =
-                    VlenStringReadOptions::new().with_max_elements(count as usize).with_max_payload_bytes(most);
+                let most = usize::try_from(self.budget.left()).unwrap_or(usize::MAX);
+                let options = VlenStringReadOptions::new().with_max_elements(count).with_max_payload_bytes(most);
                 dataset.read_vlen_strings(options).map_err(failed)?
             }
             // numpy's booleans are an enumeration of FALSE and TRUE.

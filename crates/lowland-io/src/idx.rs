@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lowland::Data;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Place, Problem};
 
 const FORMAT: &str = "IDX";
@@ -69,7 +70,7 @@ fn u32_of(four: &[u8]) -> u32 {
 }
 
 /// The rows of an IDX file: the first dimension counts them, the others are laid side by side.
-pub(crate) fn read(bytes: &[u8]) -> Outcome<Data> {
+pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Outcome<Data> {
     let idx = parse(bytes)?;
     let [rows, rest @ ..] = &idx.shape[..] else { return Err(Problem::Empty("the IDX file has no dimensions")) };
     if rest.is_empty() {
@@ -77,6 +78,7 @@ pub(crate) fn read(bytes: &[u8]) -> Outcome<Data> {
     }
     // With no rows the other sizes mean nothing and may be anything.
     let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
+    budget.take("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
     let values: Vec<f32> = idx.values().map(|value| value as f32).collect();
     let too_large = |(narrow, wide): (&f32, f64)| narrow.is_infinite() && wide.is_finite();
     if let Some(at) = values.iter().zip(idx.values()).position(too_large) {
@@ -127,6 +129,11 @@ mod tests {
         let bytes = [0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 2];
         assert!(matches!(parse(&bytes).unwrap_err(), Problem::Truncated { available: 2, .. }));
         assert!(parse(&bytes[..7]).is_err());
-        assert!(read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2]).unwrap_err().to_string().contains("labels, not rows"));
+        assert!(
+            read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2], &Budget::unlimited())
+                .unwrap_err()
+                .to_string()
+                .contains("labels, not rows")
+        );
     }
 }

@@ -8,6 +8,7 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::{MessageHeader, RecordBatch as Layout, root_as_message};
 use bytes::Bytes;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Problem};
 use crate::tables::Batches;
 
@@ -16,9 +17,9 @@ const MAGIC: &[u8] = b"ARROW1";
 const CONTINUATION: u32 = u32::MAX;
 
 /// The schema and the batches.
-pub(crate) fn batches(bytes: Bytes, limit: u64) -> Outcome<(SchemaRef, Batches)> {
+pub(crate) fn batches(bytes: Bytes, budget: &Budget) -> Outcome<(SchemaRef, Batches)> {
     let stream = stream_of(bytes)?;
-    check_messages(&stream, limit)?;
+    check_messages(&stream, budget)?;
     let mut rest = Buffer::from(stream);
     let mut decoder = StreamDecoder::new();
     let mut next = move || -> Outcome<(Option<RecordBatch>, Option<SchemaRef>)> {
@@ -66,7 +67,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Every message lies within the stream, its packed buffers declare no more than the limit, and its rows are no more
 /// than its bytes can hold (at the least a bit each).
-fn check_messages(stream: &[u8], limit: u64) -> Outcome<()> {
+fn check_messages(stream: &[u8], budget: &Budget) -> Outcome<()> {
     let cut = || Problem::format(FORMAT, "a message runs beyond the end; the file is cut off or damaged");
     let (mut at, mut unpacked, mut rows) = (0usize, 0u64, 0u64);
     while at < stream.len() {
@@ -94,8 +95,8 @@ fn check_messages(stream: &[u8], limit: u64) -> Outcome<()> {
             unpacked = unpacked.saturating_add(unpacked_size(layout, body));
             rows = rows.saturating_add(u64::try_from(layout.length()).unwrap_or(u64::MAX));
         }
-        if unpacked > limit {
-            return Err(Problem::TooLarge { what: "the table".into(), limit });
+        if unpacked > budget.left() {
+            return Err(budget.exceeded("the table"));
         }
     }
     if rows > unpacked.saturating_add(stream.len() as u64).saturating_mul(8) {

@@ -4,6 +4,7 @@
 //! in a file are checked against the file before anything is allocated: a damaged or hostile file gives an error.
 //! Everything is written under a temporary name and renamed, so that no reader sees half a file.
 
+mod budget;
 mod builtin;
 mod check;
 mod columns;
@@ -32,7 +33,7 @@ mod write;
 
 pub use builtin::{Builtin, builtin, builtins};
 pub use check::check;
-pub use error::{FileError, Place, Problem, ReadError, WriteError};
+pub use error::{FileError, Place, Problem};
 pub use export::write_table;
 pub use graph::{read_graph, write_graph};
 pub use map::{MapTable, read_map, write_map, write_map_csv};

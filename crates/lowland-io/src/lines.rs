@@ -4,6 +4,7 @@ use std::path::Path;
 
 use lowland::Data;
 
+use crate::budget::Budget;
 use crate::check::plural;
 use crate::delimited::{Records, guess_delimiter, line_of, text_of};
 use crate::error::{FileError, Outcome, Problem};
@@ -16,8 +17,9 @@ use crate::table::{Labels, Table};
 const FORMAT: &str = "text";
 
 /// One string a line. Empty lines are rows, too; they are counted in the notes.
-pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
-    let lines: Vec<String> = split(bytes)?.take(options.max_rows.unwrap_or(usize::MAX)).map(str::to_string).collect();
+pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+    let lines = split(bytes)?.take(options.max_rows.unwrap_or(usize::MAX));
+    let lines = lines.map(|line| budget.text(line)).collect::<Outcome<Vec<String>>>()?;
     let empty = lines.iter().filter(|line| line.is_empty()).count();
     let mut table = Table::new(Data::text(lines));
     if empty > 0 {
@@ -39,23 +41,29 @@ fn split(bytes: &[u8]) -> Outcome<std::str::Lines<'_>> {
 }
 
 /// Labels from a file of their own: IDX, `.npy`, delimited text of one column, or lines. There must be `rows` of them.
-pub(crate) fn read_labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels, FileError> {
-    labels(path, rows, max_bytes).map_err(|problem| problem.at(path))
+pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<Labels, FileError> {
+    labels(path, rows, budget).map_err(|problem| problem.at(path))
 }
 
-fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Outcome<Labels> {
-    let bytes = Bytes::open_unpacked(path, max_bytes)?;
+fn labels(path: &Path, rows: usize, budget: &Budget) -> Outcome<Labels> {
+    let (bytes, budget) = Bytes::open_unpacked(path, Some(budget.left()))?;
     let labels = if idx::is_idx(&bytes) {
-        Labels::from_numbers(idx::parse(&bytes)?.values())
+        Labels::within(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
     } else if bytes.starts_with(b"\x93NUMPY") {
-        Array::parse(&bytes)?.to_labels()
+        Array::parse(&bytes, &budget)?.to_labels()?
     } else {
-        let texts = match Format::guess(path) {
-            Some(Format::Csv | Format::Tsv) => column(&bytes)?,
-            _ => split(&bytes)?.map(|line| line.trim().to_string()).collect(),
-        };
         // One more than needed: the first is the name of the column.
-        Labels::new(&texts[usize::from(texts.len() == rows + 1)..])
+        let named = |count: usize| usize::from(count == rows + 1);
+        match Format::guess(path) {
+            Some(Format::Csv | Format::Tsv) => {
+                let count = column(&bytes).try_fold(0, |count, cell| cell.map(|_| count + 1))?;
+                Labels::within(column(&bytes).skip(named(count)), &budget)?
+            }
+            _ => {
+                let lines = split(&bytes)?;
+                Labels::within(lines.clone().skip(named(lines.count())).map(|line| Ok(line.trim())), &budget)?
+            }
+        }
     };
     if labels.codes.len() != rows {
         return Err(Problem::Count { what: "the labels", expected: rows, found: labels.codes.len() });
@@ -63,16 +71,16 @@ fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Outcome<Labels> {
     Ok(labels)
 }
 
-fn column(bytes: &[u8]) -> Outcome<Vec<String>> {
+/// The cells of a file of one column.
+fn column(bytes: &[u8]) -> impl Iterator<Item = Outcome<String>> {
     let mut records = Records::new(bytes, guess_delimiter(bytes));
-    let mut texts = Vec::new();
-    while let Some(record) = records.next()? {
-        if record.len() != 1 {
-            return Err(Problem::Ragged { line: line_of(&record), expected: 1, found: record.len() });
+    std::iter::from_fn(move || records.next().transpose()).map(|record| {
+        let record = record?;
+        match record.len() {
+            1 => text_of(&record)(&record[0]),
+            found => Err(Problem::NotLabels { line: line_of(&record), found }),
         }
-        texts.push(text_of(&record)(&record[0])?);
-    }
-    Ok(texts)
+    })
 }
 
 #[cfg(test)]
@@ -81,14 +89,24 @@ mod tests {
 
     #[test]
     fn every_line_is_a_row_and_the_last_newline_is_not_another() {
-        let lines = |text: &[u8]| match read(text, &ReadOptions::default()).unwrap() {
+        let lines = |text: &[u8]| match read(text, &ReadOptions::default(), &Budget::unlimited()).unwrap() {
             Table { data: Data::Text(lines), notes, .. } => (lines.to_vec(), notes.len()),
             _ => panic!("text"),
         };
         assert_eq!(lines(b"one\r\ntwo"), (vec!["one".into(), "two".into()], 0));
         assert_eq!(lines(b"one\n\ntwo\n"), (vec!["one".into(), String::new(), "two".into()], 1));
-        let error = read(b"one\nt\xffwo", &ReadOptions::default()).unwrap_err();
+        let error = read(b"one\nt\xffwo", &ReadOptions::default(), &Budget::unlimited()).unwrap_err();
         assert!(error.to_string().contains("line 2 is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_labels_file_of_two_columns_is_told_what_it_may_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("l.csv");
+        std::fs::write(&path, "id,label\n1,a\n2,b\n").unwrap();
+        let error = read_labels(&path, 2, &Budget::unlimited()).unwrap_err().to_string();
+        assert!(error.contains("line 1 has 2 fields, but a file of labels holds one label a line"), "{error}");
+        assert!(error.contains("--label-column") && !error.contains("the lines before it"), "{error}");
     }
 
     #[test]
@@ -103,9 +121,9 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
-            let labels = read_labels(&path, 3, None).unwrap();
+            let labels = read_labels(&path, 3, &Budget::unlimited()).unwrap();
             assert_eq!((labels.names, labels.codes), (vec!["9".to_string(), "10".into()], vec![1, 0, 1]), "{name}");
-            assert!(read_labels(&path, 5, None).unwrap_err().to_string().contains("the rows number 5"));
+            assert!(read_labels(&path, 5, &Budget::unlimited()).unwrap_err().to_string().contains("the rows number 5"));
         }
     }
 }

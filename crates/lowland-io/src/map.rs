@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lowland::{Embedding, Points};
 
+use crate::budget::Budget;
 use crate::columns::{Column, Values, write, write_delimited};
 use crate::delimited::{Records, guess_delimiter, line_of, text_of};
 use crate::error::{FileError, Outcome, Place, Problem};
@@ -64,7 +65,7 @@ fn write_any(
     labels: Option<&Labels>,
     std: Option<&[f64]>,
 ) -> Outcome<()> {
-    if Format::guess(path) == Some(Format::Npy) {
+    if Format::to_write(path) == Some(Format::Npy) {
         let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
         return write_whole(path, |file| Ok(file.write_all(&bytes)?));
     }
@@ -101,27 +102,29 @@ pub fn read_map(path: &Path) -> Result<MapTable, FileError> {
 }
 
 fn read_any(path: &Path) -> Outcome<MapTable> {
-    let bytes = Bytes::open_unpacked(path, None)?;
+    let (bytes, budget) = Bytes::open_unpacked(path, None)?;
     match Format::guess(path) {
         Some(Format::Npy) => {
-            let array = Array::parse(&bytes)?;
+            let array = Array::parse(&bytes, &budget)?;
             let (rows, dim) = array.rows_and_columns()?;
             if rows == 0 || !array.header.is_numeric() {
                 return Err(Problem::Empty("a map needs points of numbers"));
             }
-            Ok(MapTable { map: Embedding::new(array.to_f64(), dim)?, ids: None, labels: None, std: None })
+            Ok(MapTable { map: Embedding::new(array.to_f64()?, dim)?, ids: None, labels: None, std: None })
         }
-        Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes))?),
-        Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t')?),
+        Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
+        Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
         #[cfg(feature = "tables")]
-        Some(format @ (Format::Parquet | Format::Arrow)) => from_columns(crate::tables::text_columns(bytes, format)?),
+        Some(format @ (Format::Parquet | Format::Arrow)) => {
+            from_columns(crate::tables::text_columns(bytes, format, &budget)?)
+        }
         #[cfg(not(feature = "tables"))]
         Some(Format::Parquet | Format::Arrow) => Err(Problem::NotBuilt { format: "parquet", feature: "tables" }),
         _ => Err(Problem::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
     }
 }
 
-fn delimited_columns(bytes: &[u8], delimiter: u8) -> Outcome<TextColumns> {
+fn delimited_columns(bytes: &[u8], delimiter: u8, budget: &Budget) -> Outcome<TextColumns> {
     let mut records = Records::new(bytes, delimiter);
     let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
     let names = first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?;
@@ -132,7 +135,7 @@ fn delimited_columns(bytes: &[u8], delimiter: u8) -> Outcome<TextColumns> {
         }
         let text = text_of(&record);
         for (column, field) in cells.iter_mut().zip(&record) {
-            column.push(text(field)?);
+            column.push(budget.text(text(field)?)?);
         }
     }
     Ok(TextColumns { names, cells })

@@ -6,10 +6,11 @@ use lowland::{Data, Embedding, Sparse};
 use zip::ZipArchive;
 use zip::write::SimpleFileOptions;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Problem};
 use crate::npy::{self, Array, Header};
 use crate::options::ReadOptions;
-use crate::source::{read_limited, unpack_limit};
+use crate::source::read_within;
 use crate::sparse::{self, Compressed, Shape};
 use crate::table::Table;
 
@@ -24,15 +25,15 @@ const ID_NAMES: [&str; 2] = ["ids", "names"];
 pub(crate) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     names: Vec<String>,
-    limit: u64,
+    budget: &'a Budget,
 }
 
 impl<'a> Archive<'a> {
-    pub fn open(bytes: &'a [u8], max_bytes: Option<u64>) -> Outcome<Self> {
+    pub fn open(bytes: &'a [u8], budget: &'a Budget) -> Outcome<Self> {
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(unreadable)?;
         let names = zip.file_names().filter_map(Result::ok);
         let names = names.filter_map(|name| name.strip_suffix(".npy").map(str::to_string)).collect();
-        Ok(Self { zip, names, limit: unpack_limit(bytes.len(), max_bytes) })
+        Ok(Self { zip, names, budget })
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -48,14 +49,21 @@ impl<'a> Archive<'a> {
         &self.names
     }
 
+    /// What `convert` makes of an array; its bytes are held only meanwhile.
+    fn array<T>(&mut self, name: &str, convert: impl FnOnce(&Array) -> Outcome<T>) -> Outcome<T> {
+        let bytes = self.load(name)?;
+        let made = convert(&Array::parse(&bytes, self.budget)?)?;
+        self.budget.give_back(bytes.len());
+        Ok(made)
+    }
+
     /// The bytes of an array, unpacked.
     pub fn load(&mut self, name: &str) -> Outcome<Vec<u8>> {
         if !self.has(name) {
             return Err(Problem::NoSuch { what: "array", name: name.into(), available: self.names.clone() });
         }
-        let limit = self.limit;
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
-        read_limited(entry, limit, &format!("array {name:?}"))
+        read_within(entry, self.budget, &format!("array {name:?}"))
     }
 
     /// The header of an array; the values stay packed.
@@ -75,17 +83,17 @@ impl<'a> Archive<'a> {
     }
 
     fn floats(&mut self, name: &str) -> Outcome<Vec<f32>> {
-        Array::parse(&self.load(name)?)?.to_f32()
+        self.array(name, |array| array.to_f32())
     }
 
     /// Counts or positions.
     pub fn indices(&mut self, name: &str) -> Outcome<Vec<usize>> {
-        let indices = Array::parse(&self.load(name)?)?.to_indices();
+        let indices = self.array(name, |array| array.to_indices())?;
         indices.ok_or_else(|| Problem::format(FORMAT, format!("array {name:?} must hold whole numbers, 0 or more")))
     }
 
     pub fn texts(&mut self, name: &str) -> Outcome<Vec<String>> {
-        Ok(Array::parse(&self.load(name)?)?.to_texts())
+        self.array(name, |array| array.to_texts())
     }
 
     /// Whether this is what `scipy.sparse.save_npz` writes.
@@ -100,8 +108,9 @@ impl<'a> Archive<'a> {
         let [rows, dim] = shape[..] else {
             return Err(Problem::format(FORMAT, format!("a sparse matrix has two dimensions, not {}", shape.len())));
         };
-        let shape = Shape::within(rows, dim, self.limit)?;
+        let shape = Shape::within(rows, dim, self.budget)?;
         let values = self.floats("data")?;
+        sparse::take_scratch(values.len(), self.budget)?;
         match layout.as_str() {
             "csr" | "csc" => {
                 let stored = Compressed { indptr: self.indices("indptr")?, indices: self.indices("indices")?, values };
@@ -133,13 +142,13 @@ fn unreadable(error: zip::result::ZipError) -> Problem {
 }
 
 /// Reads the rows and, where there are any, classes and ids.
-pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
-    let mut archive = Archive::open(bytes, options.max_bytes)?;
+pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+    let mut archive = Archive::open(bytes, budget)?;
     let mut table = if archive.is_sparse() && options.key.is_none() {
         Table::new(Data::Sparse(archive.sparse()?))
     } else {
         let name = data_array(&mut archive, options)?;
-        let mut table = Table::new(Array::parse(&archive.load(&name)?)?.to_data()?);
+        let mut table = Table::new(archive.array(&name, |array| array.to_data())?);
         if archive.names().len() > 1 {
             table.notes.push(format!("array {name:?} was taken as the data"));
         }
@@ -153,7 +162,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
     };
     let label = options.label_column.clone().or_else(|| guess(&mut archive, &LABEL_NAMES));
     if let Some(name) = label {
-        table.labels = Some(Array::parse(&archive.load(&name)?)?.to_labels());
+        table.labels = Some(archive.array(&name, |array| array.to_labels())?);
         table.notes.push(format!("array {name:?} was taken as labels"));
     }
     let id = options.id_column.clone().or_else(|| guess(&mut archive, &ID_NAMES));
@@ -161,11 +170,10 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
         table.ids = Some(archive.texts(&name)?);
     }
     if archive.has("truth") && archive.header("truth").is_ok_and(|header| header.shape.first() == Some(&rows)) {
-        let bytes = archive.load("truth")?;
-        let truth = Array::parse(&bytes)?;
-        if let Ok((_, columns @ 1..)) = truth.rows_and_columns() {
-            table.truth = Some(Embedding::new(truth.to_f64(), columns)?);
-        }
+        table.truth = archive.array("truth", |truth| match truth.rows_and_columns() {
+            Ok((_, columns @ 1..)) => Ok(Some(Embedding::new(truth.to_f64()?, columns)?)),
+            _ => Ok(None),
+        })?;
     }
     Ok(table)
 }
@@ -233,7 +241,7 @@ mod tests {
         let labels = || ("labels", npy::encode_texts(&["b", "a"]));
         let read_with = |arrays: &[(&str, Vec<u8>)], key: Option<&str>| {
             let options = ReadOptions { key: key.map(str::to_string), ..Default::default() };
-            read(&encode(arrays).unwrap(), &options)
+            read(&encode(arrays).unwrap(), &options, &Budget::unlimited())
         };
         let one = read_with(&[("points", matrix(&[1.0, 2.0], 1)), labels()], None).unwrap();
         assert_eq!(one.labels.unwrap().codes, [1, 0]);
@@ -251,7 +259,7 @@ mod tests {
     fn sparse_matrices_come_back() {
         let x = Sparse::new(vec![0, 2, 2, 3], vec![0, 4, 2], vec![1.0, -2.5, 3.0], 5).unwrap();
         let bytes = encode(&sparse_arrays(&x)).unwrap();
-        match read(&bytes, &ReadOptions::default()).unwrap().data {
+        match read(&bytes, &ReadOptions::default(), &Budget::unlimited()).unwrap().data {
             Data::Sparse(y) => assert_eq!(x, y),
             other => panic!("{}", other.kind()),
         }
@@ -264,8 +272,12 @@ mod tests {
         zip.write_all(&npy::encode("|u1", &[1000, 1000], &vec![0; 1_000_000])).unwrap();
         let bytes = zip.finish().unwrap().into_inner();
         assert!(bytes.len() < 10_000);
-        assert_eq!(read(&bytes, &ReadOptions::default()).unwrap().rows(), 1000);
-        let error = read(&bytes, &ReadOptions { max_bytes: Some(100_000), ..Default::default() }).unwrap_err();
-        assert!(matches!(error, Problem::TooLarge { limit: 100_000, .. }), "{error}");
+        assert_eq!(read(&bytes, &ReadOptions::default(), &Budget::unlimited()).unwrap().rows(), 1000);
+        // The array itself fits into two million bytes, the four million of its values do not.
+        for limit in [100_000, 2_000_000, 4_999_999] {
+            let error = read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(limit))).unwrap_err();
+            assert!(matches!(error, Problem::TooLarge { .. }), "{error}");
+        }
+        assert!(read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(5_001_000))).is_ok());
     }
 }

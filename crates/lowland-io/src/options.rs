@@ -25,7 +25,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Read at most so many rows, from the start.
     pub max_rows: Option<usize>,
-    /// The most bytes that compressed input may unpack to. Default: 100 times the file, and at least 1 GiB.
+    /// The most memory that reading may take: what is unpacked and the table made of it, together. Default: 300 times
+    /// the file, and at least 1 GiB.
     pub max_bytes: Option<u64>,
 }
 
@@ -136,6 +137,12 @@ impl Format {
             "txt" => Format::Text,
             _ => return None,
         })
+    }
+
+    /// The format to write under this name. Nothing is packed here, so a name that ends in `.gz` has none.
+    pub(crate) fn to_write(path: &Path) -> Option<Self> {
+        let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+        if packed { None } else { Self::guess(path) }
     }
 
     /// All names, for messages.

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::check::checked;
+use crate::budget::Budget;
+use crate::check::{self, checked};
 use crate::error::{FileError, Outcome, Problem};
 #[cfg(feature = "hdf5")]
 use crate::h5ad;
 use crate::options::{Format, ReadOptions};
-use crate::source::{Bytes, is_gzip, unpacked};
+use crate::source::Bytes;
 use crate::table::Table;
 #[cfg(feature = "tables")]
 use crate::tables;
@@ -16,10 +17,10 @@ use crate::{delimited, idx, lines, npy, npz, words};
 /// Reads a file of any [`Format`], checks it, and notes what was guessed, mapped or dropped.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
     let read = || {
-        let bytes = Bytes::open_unpacked(path, options.max_bytes)?;
+        let unpacked = Bytes::open_unpacked(path, options.max_bytes)?;
         // MNIST's images and labels are two files; the names tell that they belong together.
         let beside = || idx::labels_beside(path).filter(|_| format_of(path, options).is_ok_and(|f| f == Format::Idx));
-        read_checked(path, bytes, options.labels.clone().or_else(beside), options)
+        read_checked(path, unpacked, options.labels.clone().or_else(beside), options)
     };
     read().map_err(|problem| problem.at(path))
 }
@@ -27,8 +28,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
 /// Reads the content of a file that is in memory already; its name tells the format unless the options do.
 pub fn read_memory(name: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table, FileError> {
     let read = || {
-        let bytes = if is_gzip(&bytes) { unpacked(&bytes, options.max_bytes)? } else { bytes };
-        read_checked(name, Bytes::Owned(bytes), options.labels.clone(), options)
+        let unpacked = Bytes::Owned(bytes).unpacked(options.max_bytes)?;
+        read_checked(name, unpacked, options.labels.clone(), options)
     };
     read().map_err(|problem: Problem| problem.at(name))
 }
@@ -38,7 +39,12 @@ fn format_of(path: &Path, options: &ReadOptions) -> Outcome<Format> {
     format.ok_or_else(|| Problem::UnknownFormat { known: Format::names() })
 }
 
-fn read_checked(name: &Path, bytes: Bytes, labels: Option<PathBuf>, options: &ReadOptions) -> Outcome<Table> {
+fn read_checked(
+    name: &Path,
+    (bytes, budget): (Bytes, Budget),
+    labels: Option<PathBuf>,
+    options: &ReadOptions,
+) -> Outcome<Table> {
     if bytes.is_empty() {
         return Err(Problem::Empty("the file is empty"));
     }
@@ -48,15 +54,16 @@ fn read_checked(name: &Path, bytes: Bytes, labels: Option<PathBuf>, options: &Re
     }
     // Labels in a file of their own number the rows of the whole file: rows are left out only after they are read.
     let all_rows = ReadOptions { max_rows: if labels.is_some() { None } else { options.max_rows }, ..options.clone() };
-    let mut table = read_as(format_of(name, options)?, bytes, &all_rows)?;
+    let mut table = read_as(format_of(name, options)?, bytes, &all_rows, &budget)?;
     if let Some(labels) = labels {
-        let read = lines::read_labels(&labels, table.rows(), options.max_bytes);
+        let read = lines::read_labels(&labels, table.rows(), &budget);
         table.labels = Some(read.map_err(|error| Problem::Labels(error.into()))?);
         table.notes.push(format!("labels come from {}", labels.display()));
     }
     if let Some(most) = options.max_rows.filter(|&most| most < table.rows()) {
         table = table.select(&(0..most).collect::<Vec<_>>());
     }
+    budget.take("the check for repeated rows", table.rows(), check::ROW)?;
     checked(table, options)
 }
 
@@ -80,26 +87,26 @@ fn check_options(format: Format, options: &ReadOptions) -> Outcome<()> {
     }
 }
 
-fn read_as(format: Format, bytes: Bytes, options: &ReadOptions) -> Outcome<Table> {
+fn read_as(format: Format, bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     check_options(format, options)?;
     match format {
         Format::Csv => {
             let delimiter = options.delimiter.unwrap_or_else(|| delimited::guess_delimiter(&bytes));
-            delimited::read(&bytes, delimiter, options)
+            delimited::read(&bytes, delimiter, options, budget)
         }
-        Format::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options),
-        Format::Npy => npy::read(bytes).map(Table::new),
-        Format::Npz => npz::read(&bytes, options),
-        Format::Idx => idx::read(&bytes).map(Table::new),
-        Format::Word2vec => words::read_binary(&bytes, options),
-        Format::Vectors => words::read_text(&bytes, options),
-        Format::Text => lines::read(&bytes, options),
+        Format::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options, budget),
+        Format::Npy => npy::read(bytes, budget).map(Table::new),
+        Format::Npz => npz::read(&bytes, options, budget),
+        Format::Idx => idx::read(&bytes, budget).map(Table::new),
+        Format::Word2vec => words::read_binary(&bytes, options, budget),
+        Format::Vectors => words::read_text(&bytes, options, budget),
+        Format::Text => lines::read(&bytes, options, budget),
         #[cfg(feature = "tables")]
-        Format::Parquet | Format::Arrow => tables::read(bytes, format, options),
+        Format::Parquet | Format::Arrow => tables::read(bytes, format, options, budget),
         #[cfg(not(feature = "tables"))]
         Format::Parquet | Format::Arrow => Err(Problem::NotBuilt { format: format.name(), feature: "tables" }),
         #[cfg(feature = "hdf5")]
-        Format::H5ad => h5ad::read(bytes, options),
+        Format::H5ad => h5ad::read(bytes, options, budget),
         #[cfg(not(feature = "hdf5"))]
         Format::H5ad => Err(Problem::NotBuilt { format: format.name(), feature: "hdf5" }),
     }
@@ -122,6 +129,21 @@ mod tests {
         );
         assert!(refused("a.csv", ReadOptions { key: Some("X".into()), ..Default::default() }).contains("key = X"));
         assert!(refused("a.csv", ReadOptions { max_rows: Some(0), ..Default::default() }).contains("at least one row"));
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_is_told_what_helps_on_the_command_line_and_in_rust() {
+        let read = |max_bytes, max_rows| {
+            let options = ReadOptions { max_bytes: Some(max_bytes), max_rows, ..Default::default() };
+            read_memory("a.csv".as_ref(), "1,2\n".repeat(100).into_bytes(), &options)
+        };
+        let error = read(1000, None).unwrap_err().to_string();
+        assert!(
+            error.contains("free memory") && error.contains("--max-rows") && error.contains("max_bytes"),
+            "{error}"
+        );
+        assert_eq!(read(1000, Some(10)).unwrap().rows(), 10, "the first remedy helps");
+        assert_eq!(read(100_000, None).unwrap().rows(), 100, "so does the second");
     }
 
     #[test]

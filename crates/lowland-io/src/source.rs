@@ -8,7 +8,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use memmap2::Mmap;
 
-use crate::error::{Outcome, Problem};
+use crate::budget::Budget;
+use crate::error::Outcome;
 
 /// All bytes of a file.
 pub(crate) enum Bytes {
@@ -53,38 +54,32 @@ impl Bytes {
     }
 
     /// The bytes, unpacked if they are gzip (known by their first two bytes, whatever the name).
-    pub fn open_unpacked(path: &Path, max_bytes: Option<u64>) -> Outcome<Self> {
-        let bytes = Self::open(path)?;
-        if !is_gzip(&bytes) {
-            return Ok(bytes);
-        }
-        Ok(Bytes::Owned(unpacked(&bytes, max_bytes)?))
+    pub fn open_unpacked(path: &Path, max_bytes: Option<u64>) -> Outcome<(Self, Budget)> {
+        Self::open(path)?.unpacked(max_bytes)
+    }
+
+    /// The bytes, unpacked if they are gzip, and what is left for the table made of them.
+    pub fn unpacked(self, max_bytes: Option<u64>) -> Outcome<(Self, Budget)> {
+        let budget = Budget::new(self.len(), max_bytes);
+        let bytes = if is_gzip(&self) { Bytes::Owned(unpacked(&self, &budget)?) } else { self };
+        Ok((bytes, budget))
     }
 }
 
-pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
+fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
 /// The content of a gzip file.
-pub(crate) fn unpacked(packed: &[u8], max_bytes: Option<u64>) -> Outcome<Vec<u8>> {
-    let limit = unpack_limit(packed.len(), max_bytes);
-    read_limited(MultiGzDecoder::new(packed), limit, "the gzip file")
+pub(crate) fn unpacked(packed: &[u8], budget: &Budget) -> Outcome<Vec<u8>> {
+    read_within(MultiGzDecoder::new(packed), budget, "the gzip file")
 }
 
-/// How many bytes compressed input of this size may unpack to. Real data rarely pack better than 100 to 1; a gigabyte
-/// is allowed in any case, so that small files of zeros are read.
-pub(crate) fn unpack_limit(packed: usize, max_bytes: Option<u64>) -> u64 {
-    max_bytes.unwrap_or_else(|| (packed as u64).saturating_mul(100).max(1 << 30))
-}
-
-/// Reads to the end, growing as the bytes come, and stops at the limit.
-pub(crate) fn read_limited(reader: impl Read, limit: u64, what: &str) -> Outcome<Vec<u8>> {
+/// Reads to the end, growing as the bytes come, and stops where the budget ends; the bytes are taken from it.
+pub(crate) fn read_within(reader: impl Read, budget: &Budget, what: &str) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(Problem::TooLarge { what: what.into(), limit });
-    }
+    reader.take(budget.left().saturating_add(1)).read_to_end(&mut bytes)?;
+    budget.take(what, bytes.len(), 1)?;
     Ok(bytes)
 }
 
@@ -92,13 +87,15 @@ pub(crate) fn read_limited(reader: impl Read, limit: u64, what: &str) -> Outcome
 /// that is a damaged file like any other.
 #[cfg(any(feature = "tables", feature = "hdf5"))]
 pub(crate) fn guarded<T>(format: &'static str, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(Problem::format(format, "the content contradicts itself; the file is damaged")))
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(crate::error::Problem::format(format, "the content contradicts itself; the file is damaged"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Problem;
     use std::io::Write;
 
     fn packed(bytes: &[u8]) -> Vec<u8> {
@@ -110,6 +107,7 @@ mod tests {
     #[test]
     fn gzip_is_unpacked_in_all_its_parts_and_stops_at_the_limit() {
         let two = [packed(b"1,2\n"), packed(b"3,4\n")].concat();
+        let unpacked = |bytes: &[u8], max_bytes| unpacked(bytes, &Budget::new(bytes.len(), max_bytes));
         assert_eq!(unpacked(&two, None).unwrap(), b"1,2\n3,4\n");
         let bomb = packed(&vec![b'0'; 1 << 20]);
         assert!(bomb.len() < 1 << 12);

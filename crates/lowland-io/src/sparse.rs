@@ -2,6 +2,7 @@
 
 use lowland::Sparse;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Problem};
 
 const FORMAT: &str = "sparse matrix";
@@ -25,13 +26,19 @@ pub(crate) struct Shape {
 impl Shape {
     /// Empty rows and columns take no room in a file, so that a tiny one may declare any number of them: what they take
     /// here must stay within the limit of unpacking.
-    pub fn within(rows: usize, dim: usize, limit: u64) -> Outcome<Self> {
-        let size = (rows as u64).saturating_add(dim as u64).saturating_mul(8);
-        if size > limit || rows > u32::MAX as usize || dim > u32::MAX as usize {
-            return Err(Problem::TooLarge { what: format!("a sparse matrix of {rows} x {dim}"), limit });
+    pub fn within(rows: usize, dim: usize, budget: &Budget) -> Outcome<Self> {
+        let what = format!("a sparse matrix of {rows} x {dim}");
+        if rows > u32::MAX as usize || dim > u32::MAX as usize {
+            return Err(budget.exceeded(&what));
         }
+        budget.take(&what, rows.saturating_add(dim), size_of::<usize>())?;
         Ok(Self { rows, dim })
     }
+}
+
+/// Sets room aside for bringing entries into our order: at most, each is held a second time with both of its indices.
+pub(crate) fn take_scratch(entries: usize, budget: &Budget) -> Outcome<()> {
+    budget.take("a sparse matrix", entries, 2 * size_of::<usize>() + size_of::<f32>())
 }
 
 /// CSR to ours: rows sorted, duplicates added up as scipy means them.
@@ -192,9 +199,10 @@ mod tests {
 
     #[test]
     fn empty_rows_and_columns_are_limited() {
-        assert!(Shape::within(1000, 1000, 16_000).is_ok());
+        assert!(Shape::within(1000, 1000, &Budget::new(0, Some(16_000))).is_ok());
         for (rows, dim) in [(1001, 1000), (usize::MAX, usize::MAX), (0, 1 << 40)] {
-            assert!(matches!(Shape::within(rows, dim, 16_000), Err(Problem::TooLarge { limit: 16_000, .. })));
+            let budget = Budget::new(0, Some(16_000));
+            assert!(matches!(Shape::within(rows, dim, &budget), Err(Problem::TooLarge { limit: 16_000, .. })));
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use lowland::{Data, Embedding};
 
+use crate::budget::{Budget, TEXT};
 use crate::error::{Outcome, Problem};
 
 /// Rows of data and what is known about each.
@@ -87,33 +88,15 @@ impl Table {
 impl Labels {
     /// The classes of these texts.
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
-        let mut seen: HashMap<String, u32> = HashMap::new();
-        let mut names: Vec<String> = Vec::new();
-        let mut codes = Vec::new();
-        for text in texts {
-            let text = text.as_ref();
-            let code = seen.get(text).copied().unwrap_or_else(|| {
-                let code = names.len() as u32;
-                names.push(text.to_owned());
-                seen.insert(text.to_owned(), code);
-                code
-            });
-            codes.push(code);
-        }
-        let numbers: Option<Vec<f64>> = names.iter().map(|name| name.trim().parse().ok()).collect();
-        let mut order: Vec<usize> = (0..names.len()).collect();
-        match numbers {
-            Some(numbers) => {
-                order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]).then_with(|| names[a].cmp(&names[b])))
-            }
-            None => order.sort_by(|&a, &b| names[a].cmp(&names[b])),
-        }
-        let mut rank = vec![0; names.len()];
-        order.iter().enumerate().for_each(|(new, &old)| rank[old] = new as u32);
-        Self {
-            codes: codes.into_iter().map(|code: u32| rank[code as usize]).collect(),
-            names: order.iter().map(|&old| names[old].clone()).collect(),
-        }
+        let budget = Budget::unlimited();
+        Self::within(texts.into_iter().map(Ok), &budget).expect("nothing is beyond no limit")
+    }
+
+    /// The classes of these texts, which are not kept: a code a row and each name once.
+    pub(crate) fn within<T: AsRef<str>>(texts: impl IntoIterator<Item = Outcome<T>>, budget: &Budget) -> Outcome<Self> {
+        let mut classes = Classes::default();
+        texts.into_iter().try_for_each(|text| classes.add(text?.as_ref(), budget))?;
+        Ok(classes.finish())
     }
 
     /// The classes of these numbers; whole numbers are named without a decimal point.
@@ -129,6 +112,53 @@ impl Labels {
     /// The labels of the rows named; the classes stay.
     pub fn select(&self, rows: &[usize]) -> Self {
         Self { codes: rows.iter().map(|&i| self.codes[i]).collect(), names: self.names.clone() }
+    }
+}
+
+/// Labels in the making, row by row.
+#[derive(Default)]
+pub(crate) struct Classes {
+    /// Class of each name, by the order of first sight.
+    seen: HashMap<String, u32>,
+    codes: Vec<u32>,
+}
+
+impl Classes {
+    /// The class of the next row.
+    pub fn add(&mut self, text: &str, budget: &Budget) -> Outcome<()> {
+        budget.take("the labels", 1, size_of::<u32>())?;
+        let code = match self.seen.get(text) {
+            Some(&code) => code,
+            None => {
+                // The name, its place in the hash table while that grows, and in the lists it is sorted by.
+                budget.take("the labels", 1, TEXT + text.len() + 4 * size_of::<(String, u32)>())?;
+                let code = self.seen.len() as u32;
+                self.seen.insert(text.to_owned(), code);
+                code
+            }
+        };
+        self.codes.push(code);
+        Ok(())
+    }
+
+    /// The classes in their order: by value if all are numbers, else by the alphabet.
+    pub fn finish(self) -> Labels {
+        let mut names = vec![String::new(); self.seen.len()];
+        self.seen.into_iter().for_each(|(name, code)| names[code as usize] = name);
+        let numbers: Option<Vec<f64>> = names.iter().map(|name| name.trim().parse().ok()).collect();
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        match numbers {
+            Some(numbers) => {
+                order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]).then_with(|| names[a].cmp(&names[b])))
+            }
+            None => order.sort_by(|&a, &b| names[a].cmp(&names[b])),
+        }
+        let mut rank = vec![0; names.len()];
+        order.iter().enumerate().for_each(|(new, &old)| rank[old] = new as u32);
+        Labels {
+            codes: self.codes.into_iter().map(|code| rank[code as usize]).collect(),
+            names: order.iter().map(|&old| std::mem::take(&mut names[old])).collect(),
+        }
     }
 }
 

@@ -8,18 +8,20 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
 use lowland::Data;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Compression;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 
+use crate::budget::Budget;
 use crate::columns::{Column, Values};
 use crate::delimited::find_column;
 use crate::error::{Outcome, Place, Problem};
 use crate::ipc;
 use crate::map::TextColumns;
 use crate::options::{Format, Missing, ReadOptions};
-use crate::source::{Bytes, guarded, unpack_limit};
-use crate::table::{Labels, Table};
+use crate::source::{Bytes, guarded};
+use crate::table::{Classes, Table};
 
 const REMEDY: &str = "If the column holds classes or names, say so with label_column or id_column \
                       (--label-column, --id-column)";
@@ -32,31 +34,58 @@ const BATCH: usize = 8192;
 /// Record batches one after another.
 pub(crate) type Batches = Box<dyn Iterator<Item = Outcome<RecordBatch>>>;
 
-fn open(bytes: Bytes, format: Format, max_bytes: Option<u64>) -> Outcome<(SchemaRef, Batches)> {
-    let limit = unpack_limit(bytes.len(), max_bytes);
+fn open(bytes: Bytes, format: Format, budget: &Budget) -> Outcome<(SchemaRef, Batches)> {
     let bytes = bytes::Bytes::from_owner(bytes);
     if format == Format::Arrow {
-        return ipc::batches(bytes, limit);
+        return ipc::batches(bytes, budget);
     }
     let failed = |error: parquet::errors::ParquetError| Problem::format("parquet", error.to_string());
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(failed)?;
-    let about = builder.metadata().file_metadata();
-    // A column of one value takes no room: only the number of rows says how large the table becomes.
-    let cells =
-        u64::try_from(about.num_rows()).ok().map(|rows| rows.saturating_mul(about.schema_descr().num_columns() as u64));
-    if cells.is_none_or(|cells| cells.saturating_mul(4) > limit) {
-        return Err(Problem::TooLarge { what: "the table".into(), limit });
-    }
-    let schema = builder.schema().clone();
+    let plain = ArrowReaderMetadata::load(&bytes, Default::default()).map_err(failed)?;
+    check_chunks(plain.metadata(), budget)?;
+    let schema = plain.schema().clone();
+    // Strings stay indices into a dictionary: written out, a few rows that share a long one would fill the memory.
+    let coded = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(
+        schema.fields().iter().map(|field| field.as_ref().clone().with_data_type(coded(field))).collect::<Vec<_>>(),
+    )));
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, coded).map_err(failed)?;
     let batches = builder.with_batch_size(BATCH).build().map_err(failed)?;
     let failed = |error: arrow::error::ArrowError| Problem::format("parquet", error.to_string());
     Ok((schema, Box::new(batches.map(move |batch| batch.map_err(failed)))))
 }
 
+/// The type as which a column is read.
+fn coded(field: &Field) -> DataType {
+    match field.data_type() {
+        text @ (DataType::Utf8 | DataType::LargeUtf8) => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(text.clone()))
+        }
+        other => other.clone(),
+    }
+}
+
+/// What the parts of the columns declare fits: packed pages of one row group at a time, and one number for each value.
+/// A column of one value takes no room in the file: only the counts say how large the table becomes.
+fn check_chunks(about: &ParquetMetaData, budget: &Budget) -> Outcome<()> {
+    let columns = about.file_metadata().schema_descr().num_columns() as u64;
+    let rows = u64::try_from(about.file_metadata().num_rows()).unwrap_or(u64::MAX);
+    let (mut values, mut largest) = (rows.saturating_mul(columns), 0);
+    let (mut declared, size) = (0u64, |size: i64| u64::try_from(size).unwrap_or(u64::MAX));
+    for group in about.row_groups() {
+        let unpacked = group.columns().iter().map(|chunk| size(chunk.uncompressed_size()));
+        largest = largest.max(unpacked.fold(0, u64::saturating_add));
+        declared = group.columns().iter().map(|chunk| size(chunk.num_values())).fold(declared, u64::saturating_add);
+    }
+    values = values.max(declared);
+    if values.saturating_mul(size_of::<f32>() as u64).saturating_add(largest) > budget.left() {
+        return Err(budget.exceeded("the table"));
+    }
+    Ok(())
+}
+
 /// Reads a table; `format` is Parquet or Arrow.
-pub(crate) fn read(bytes: Bytes, format: Format, options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn read(bytes: Bytes, format: Format, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     guarded(format.name(), || {
-        let (schema, batches) = open(bytes, format, options.max_bytes)?;
+        let (schema, batches) = open(bytes, format, budget)?;
         let mut notes = Vec::new();
         let plan = Plan::new(&schema, format, options, &mut notes)?;
         let mut filled = Filled::default();
@@ -65,14 +94,14 @@ pub(crate) fn read(bytes: Bytes, format: Format, options: &ReadOptions) -> Outco
             if options.max_rows.is_some_and(|most| filled.rows >= most) {
                 break;
             }
-            filled.add(&batch, &plan, format, options)?;
+            filled.add(&batch, &plan, format, options, budget)?;
         }
         if filled.rows == 0 {
             return Err(Problem::Empty("the table has no rows"));
         }
         let dim = if plan.vector { filled.dim.unwrap_or(0) } else { plan.features.len() };
         let mut table = Table::new(Data::dense(filled.values, dim)?);
-        table.labels = plan.label.map(|_| Labels::new(filled.labels));
+        table.labels = plan.label.map(|_| filled.labels.finish());
         table.ids = plan.id.map(|_| filled.ids);
         table.columns = (!plan.vector).then(|| plan.features.iter().map(|&j| plan.names[j].clone()).collect());
         table.notes = notes;
@@ -155,17 +184,25 @@ struct Filled {
     values: Vec<f32>,
     /// Length of the vectors, once one was seen.
     dim: Option<usize>,
-    labels: Vec<String>,
+    labels: Classes,
     ids: Vec<String>,
 }
 
 impl Filled {
-    fn add(&mut self, batch: &RecordBatch, plan: &Plan, format: Format, options: &ReadOptions) -> Outcome<()> {
+    fn add(
+        &mut self,
+        batch: &RecordBatch,
+        plan: &Plan,
+        format: Format,
+        options: &ReadOptions,
+        budget: &Budget,
+    ) -> Outcome<()> {
         let drop = options.missing == Missing::Drop;
         if plan.vector {
-            self.add_vectors(batch.column(plan.features[0]), plan, format, drop)?;
+            self.add_vectors(batch.column(plan.features[0]), plan, format, drop, budget)?;
         } else {
             let (start, width) = (self.values.len(), plan.features.len());
+            budget.take("the table", batch.num_rows(), width * size_of::<f32>())?;
             self.values.resize(start + batch.num_rows() * width, 0.0);
             for (at, &j) in plan.features.iter().enumerate() {
                 let column = numbers(batch.column(j), format)?;
@@ -176,16 +213,23 @@ impl Filled {
             }
         }
         if let Some(j) = plan.label {
-            self.labels.extend(texts(batch.column(j), format)?);
+            each_text(batch.column(j), format, |text| self.labels.add(text, budget))?;
         }
         if let Some(j) = plan.id {
-            self.ids.extend(texts(batch.column(j), format)?);
+            each_text(batch.column(j), format, |text| budget.text(text).map(|text| self.ids.push(text)))?;
         }
         self.rows += batch.num_rows();
         Ok(())
     }
 
-    fn add_vectors(&mut self, column: &ArrayRef, plan: &Plan, format: Format, drop: bool) -> Outcome<()> {
+    fn add_vectors(
+        &mut self,
+        column: &ArrayRef,
+        plan: &Plan,
+        format: Format,
+        drop: bool,
+        budget: &Budget,
+    ) -> Outcome<()> {
         let name = &plan.names[plan.features[0]];
         for i in 0..column.len() {
             let row = self.rows + i;
@@ -200,14 +244,16 @@ impl Filled {
                     let (place, column) = (Place::Row(row), format!("{name:?}"));
                     return Err(Problem::Missing { place, column, found: "null".into(), count: 1 });
                 }
+                budget.take("the table", self.dim.unwrap_or(0), size_of::<f32>())?;
                 self.values.resize(self.values.len() + self.dim.unwrap_or(0), f32::NAN);
                 continue;
             };
             // Nulls before the first vector had no length to be filled up to.
-            let dim = *self.dim.get_or_insert_with(|| {
+            if self.dim.is_none() {
+                budget.take("the table", row, vector.len().saturating_mul(size_of::<f32>()))?;
                 self.values.resize(row * vector.len(), f32::NAN);
-                vector.len()
-            });
+            }
+            let dim = *self.dim.get_or_insert(vector.len());
             if vector.len() != dim {
                 let reason = format!(
                     "row {row} (from 0) of column {name:?} has {} numbers, the rows before it {dim}",
@@ -215,6 +261,7 @@ impl Filled {
                 );
                 return Err(Problem::format(format.name(), reason));
             }
+            budget.take("the table", dim, size_of::<f32>())?;
             let vector = numbers(&vector, format)?;
             for at in 0..dim {
                 self.values.push(narrow(&vector, at, drop, row, || format!("{name:?}[{at}]"))?);
@@ -248,26 +295,36 @@ fn narrow(column: &Float64Array, i: usize, drop: bool, row: usize, name: impl Fn
     }
 }
 
-/// The cells as text: numbers in the fewest digits that read back, nulls empty.
-fn texts(column: &ArrayRef, format: Format) -> Outcome<Vec<String>> {
+/// Visits the cells as text: numbers in the fewest digits that read back, nulls empty.
+fn each_text(column: &ArrayRef, format: Format, mut visit: impl FnMut(&str) -> Outcome<()>) -> Outcome<()> {
     if column.data_type().is_floating() {
         let wide = numbers(column, format)?;
-        return Ok(wide.iter().map(|value| value.map_or_else(String::new, |value| value.to_string())).collect());
+        return wide.iter().try_for_each(|value| visit(&value.map_or_else(String::new, |value| value.to_string())));
     }
+    // A dictionary is not written out row by row: its strings may be long and shared by all rows.
+    if let Some(coded) = column.as_any_dictionary_opt().filter(|coded| !coded.values().data_type().is_floating()) {
+        let (names, codes) = (strings(coded.values(), format)?, coded.normalized_keys());
+        let at = |i: usize| codes.get(i).filter(|&&code| !coded.is_null(i) && !names.is_null(code));
+        return (0..column.len()).try_for_each(|i| visit(at(i).map_or("", |&code| names.value(code))));
+    }
+    strings(column, format)?.iter().try_for_each(|text| visit(text.unwrap_or_default()))
+}
+
+fn strings(column: &ArrayRef, format: Format) -> Outcome<StringArray> {
     let text = cast(column, &DataType::Utf8).map_err(|error| Problem::format(format.name(), error.to_string()))?;
-    Ok(text.as_string::<i32>().iter().map(|text| text.unwrap_or_default().to_string()).collect())
+    Ok(text.as_string::<i32>().clone())
 }
 
 /// All columns as text, for maps.
-pub(crate) fn text_columns(bytes: Bytes, format: Format) -> Outcome<TextColumns> {
+pub(crate) fn text_columns(bytes: Bytes, format: Format, budget: &Budget) -> Outcome<TextColumns> {
     guarded(format.name(), || {
-        let (schema, batches) = open(bytes, format, None)?;
+        let (schema, batches) = open(bytes, format, budget)?;
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let mut cells = vec![Vec::new(); names.len()];
         for batch in batches {
             let batch = batch?;
             for (column, cells) in batch.columns().iter().zip(&mut cells) {
-                cells.extend(texts(column, format)?);
+                each_text(column, format, |text| budget.text(text).map(|text| cells.push(text)))?;
             }
         }
         Ok(TextColumns { names, cells })

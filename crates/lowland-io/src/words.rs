@@ -2,6 +2,7 @@
 
 use lowland::Data;
 
+use crate::budget::Budget;
 use crate::error::{Outcome, Place, Problem};
 use crate::options::ReadOptions;
 use crate::table::Table;
@@ -10,7 +11,7 @@ const BINARY: &str = "word2vec binary";
 const TEXT: &str = "word vector text";
 
 /// `n dim\n`, then for each word: the word, a space, `dim` little-endian floats, perhaps a newline.
-pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     let end = bytes.iter().take(64).position(|&byte| byte == b'\n');
     let header = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok()).and_then(counts);
     let Some((words, dim)) = header.filter(|&(_, dim)| dim > 0) else {
@@ -27,7 +28,8 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions) -> Outcome<Table>
         });
     }
     let keep = words.min(options.max_rows.unwrap_or(usize::MAX));
-    let (mut values, mut ids) = (Vec::with_capacity(keep * dim), Vec::with_capacity(keep));
+    budget.take("the vectors", keep * dim, size_of::<f32>())?;
+    let (mut values, mut ids) = (Vec::with_capacity(keep * dim), Vec::new());
     let mut repaired = 0;
     for word in 0..keep {
         rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -38,7 +40,7 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions) -> Outcome<Table>
         };
         let name = String::from_utf8_lossy(name);
         repaired += usize::from(matches!(name, std::borrow::Cow::Owned(_)));
-        ids.push(name.into_owned());
+        ids.push(budget.text(name)?);
         values.extend(numbers.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])));
         rest = after;
     }
@@ -51,7 +53,7 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions) -> Outcome<Table>
 }
 
 /// One word a line and its numbers, separated by spaces; a first line of two counts or none.
-pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().map(|(at, line)| (at as u64 + 1, line));
     let mut lines = std::iter::from_fn(move || lines.find(|(_, line)| !line.trim_ascii().is_empty())).peekable();
     let Some(&(_, first)) = lines.peek() else { return Err(Problem::Empty("the file is empty")) };
@@ -76,6 +78,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
         }
         // The numbers are the last `dim` fields: GloVe has words with spaces in them.
         let (word, numbers) = all.split_at(all.len() - dim);
+        budget.take("the vectors", dim, size_of::<f32>())?;
         for (column, field) in numbers.iter().enumerate() {
             let found = || String::from_utf8_lossy(field).into_owned();
             match std::str::from_utf8(field).ok().and_then(|field| field.parse::<f32>().ok()) {
@@ -89,7 +92,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions) -> Outcome<Table> {
                 }
             }
         }
-        ids.push(word.iter().map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(" "));
+        ids.push(budget.text(word.iter().map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(" "))?);
     }
     if let Some((words, _)) = declared.filter(|&(words, _)| words.min(keep) != ids.len()) {
         return Err(Problem::format(TEXT, format!("its first line counts {words} words, {} follow", ids.len())));
@@ -139,10 +142,12 @@ mod tests {
     fn binary_vectors_are_read_with_and_without_newlines() {
         for newline in [true, false] {
             let bytes = binary(&[("in", [1.0, -2.5]), ("größer", [0.0, 7.0])], newline);
-            let table = read_binary(&bytes, &ReadOptions::default()).unwrap();
+            let table = read_binary(&bytes, &ReadOptions::default(), &Budget::unlimited()).unwrap();
             assert_eq!(table.ids.as_deref().unwrap(), ["in", "größer"]);
             assert_eq!(values(&table), [1.0, -2.5, 0.0, 7.0]);
-            let one = read_binary(&bytes, &ReadOptions { max_rows: Some(1), ..Default::default() }).unwrap();
+            let one =
+                read_binary(&bytes, &ReadOptions { max_rows: Some(1), ..Default::default() }, &Budget::unlimited())
+                    .unwrap();
             assert_eq!(one.rows(), 1);
         }
     }
@@ -151,7 +156,7 @@ mod tests {
     fn text_vectors_are_read_with_and_without_counts_and_with_spaces_in_words() {
         for header in ["", "3 2\n"] {
             let text = format!("{header}in 1 -2.5 \n. . 0 7\nof 1e-3 2\r\n");
-            let table = read_text(text.as_bytes(), &ReadOptions::default());
+            let table = read_text(text.as_bytes(), &ReadOptions::default(), &Budget::unlimited());
             let table = table.unwrap();
             assert_eq!(table.ids.as_deref().unwrap(), ["in", ". .", "of"]);
             assert_eq!(values(&table), [1.0, -2.5, 0.0, 7.0, 1e-3, 2.0]);
@@ -160,7 +165,9 @@ mod tests {
 
     #[test]
     fn text_vectors_name_the_line_that_is_wrong() {
-        let message = |text: &str| read_text(text.as_bytes(), &ReadOptions::default()).unwrap_err().to_string();
+        let message = |text: &str| {
+            read_text(text.as_bytes(), &ReadOptions::default(), &Budget::unlimited()).unwrap_err().to_string()
+        };
         assert!(message("a 1 2\nb 3\n").contains("line 2 has 2 fields"));
         assert!(message("a 1 2\nb x 3\n").contains("line 2, column 0: \"x\""));
         assert!(message("a 1 2\nb 1e60 3\n").contains("1e60"));
@@ -172,7 +179,7 @@ mod tests {
     fn counts_that_the_file_cannot_hold_are_refused_before_anything_is_allocated() {
         for header in ["1000000000000 300\n", "18446744073709551615 18446744073709551615\n", "3 0\n", "x\n"] {
             let bytes = [header.as_bytes(), b"word 1234"].concat();
-            assert!(read_binary(&bytes, &ReadOptions::default()).is_err());
+            assert!(read_binary(&bytes, &ReadOptions::default(), &Budget::unlimited()).is_err());
         }
     }
 
@@ -182,11 +189,11 @@ mod tests {
             let mut bytes = binary(&[("in", [1.0, -2.5]), ("of", [0.0, 7.0])], true);
             bytes[at] = byte;
             bytes.truncate(cut);
-            let _ = read_binary(&bytes, &ReadOptions::default());
+            let _ = read_binary(&bytes, &ReadOptions::default(), &Budget::unlimited());
             let mut text = b"2 3\nword 1 2 3\nother 4 5 6\n....\n".to_vec();
             text[at] = byte;
             text.truncate(cut);
-            let _ = read_text(&text, &ReadOptions::default());
+            let _ = read_text(&text, &ReadOptions::default(), &Budget::unlimited());
         }
     }
 }

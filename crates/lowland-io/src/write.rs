@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use crate::budget::Budget;
 use crate::error::{FileError, Outcome, Problem};
 
 /// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the new one.
@@ -18,7 +19,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         if size > limit {
             return Err(Problem::TooLarge { what: "the file".into(), limit });
         }
-        crate::source::read_limited(File::open(path)?, limit, "the file")
+        crate::source::read_within(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
     };
     read().map_err(|problem: Problem| problem.at(path))
 }
@@ -30,6 +31,9 @@ pub(crate) fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Outc
         let mut device = OpenOptions::new().write(true).open(path)?;
         return fill(&mut device);
     }
+    // A link stays a link: what it points to is replaced.
+    let target = fs::canonicalize(path);
+    let path = target.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".lowland-").suffix(".tmp");
@@ -81,6 +85,19 @@ mod tests {
     fn a_folder_that_is_not_there_is_an_error_with_the_path() {
         let error = write_bytes(Path::new("no/such/folder/x"), b"").unwrap_err();
         assert!(error.to_string().starts_with("no/such/folder/x: "), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_its_target_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("elsewhere")).unwrap();
+        let (target, link) = (folder.path().join("elsewhere/model"), folder.path().join("link"));
+        fs::write(&target, b"old").unwrap();
+        std::os::unix::fs::symlink("elsewhere/model", &link).unwrap();
+        write_bytes(&link, b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
     }
 
     #[cfg(unix)]

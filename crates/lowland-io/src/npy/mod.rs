@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use lowland::{Data, Dense};
 
+use crate::budget::{Budget, TEXT};
 use crate::error::{Outcome, Place, Problem};
 use crate::source::Bytes;
-use crate::table::Labels;
+use crate::table::{Classes, Labels};
 
 pub(crate) use header::{Header, Kind};
 
@@ -18,16 +19,17 @@ const FORMAT: &str = "numpy";
 pub(crate) struct Array<'a> {
     pub header: Header,
     values: &'a [u8],
+    budget: &'a Budget,
 }
 
 impl<'a> Array<'a> {
-    /// Parses a whole `.npy` file; what it declares must be there.
-    pub fn parse(bytes: &'a [u8]) -> Outcome<Self> {
+    /// Parses a whole `.npy` file; what it declares must be there. What its values become is taken from the budget.
+    pub fn parse(bytes: &'a [u8], budget: &'a Budget) -> Outcome<Self> {
         let header = Header::parse(bytes)?;
         let available = &bytes[header.offset..];
         let declared = header.count().and_then(|count| count.checked_mul(header.width));
         match declared.and_then(|declared| available.get(..declared)) {
-            Some(values) => Ok(Self { header, values }),
+            Some(values) => Ok(Self { header, values, budget }),
             None => Err(Problem::Truncated {
                 what: "values",
                 declared: declared.map_or(u64::MAX, |declared| declared as u64),
@@ -55,7 +57,7 @@ impl<'a> Array<'a> {
 
     /// The values as `f32`, row after row; what does not fit is refused, naming the cell.
     pub fn to_f32(&self) -> Outcome<Vec<f32>> {
-        let mut out = Vec::with_capacity(self.len());
+        let mut out = self.room::<f32>(0)?;
         self.in_row_order(|raw| out.push(self.number(raw) as f32));
         if self.header.kind == Kind::Float && self.header.width == 8 {
             self.check_range(&out)?;
@@ -64,41 +66,52 @@ impl<'a> Array<'a> {
     }
 
     /// The values as `f64`, row after row.
-    pub fn to_f64(&self) -> Vec<f64> {
-        let mut out = Vec::with_capacity(self.len());
+    pub fn to_f64(&self) -> Outcome<Vec<f64>> {
+        let mut out = self.room::<f64>(0)?;
         self.in_row_order(|raw| out.push(self.number(raw)));
-        out
+        Ok(out)
     }
 
     /// The values as whole numbers; `None` if they are not of a whole type or beyond its range.
-    pub fn to_whole(&self) -> Option<Vec<i64>> {
-        let mut out = Vec::with_capacity(self.len());
-        let mut fits = true;
-        if !matches!(self.header.kind, Kind::Int | Kind::Unsigned) {
-            return None;
-        }
-        self.in_row_order(|raw| match i64::try_from(self.whole(raw)) {
-            Ok(whole) => out.push(whole),
-            Err(_) => fits = false,
-        });
-        fits.then_some(out)
+    pub fn to_whole(&self) -> Outcome<Option<Vec<i64>>> {
+        self.to_integers()
     }
 
     /// The values as counts or positions; `None` if one is negative or not whole.
-    pub fn to_indices(&self) -> Option<Vec<usize>> {
-        self.to_whole()?.into_iter().map(|whole| usize::try_from(whole).ok()).collect()
+    pub fn to_indices(&self) -> Outcome<Option<Vec<usize>>> {
+        self.to_integers()
+    }
+
+    fn to_integers<T: TryFrom<i128>>(&self) -> Outcome<Option<Vec<T>>> {
+        if !matches!(self.header.kind, Kind::Int | Kind::Unsigned) {
+            return Ok(None);
+        }
+        let mut out = self.room::<T>(0)?;
+        let mut fits = true;
+        self.in_row_order(|raw| match T::try_from(self.whole(raw)) {
+            Ok(whole) => out.push(whole),
+            Err(_) => fits = false,
+        });
+        Ok(fits.then_some(out))
     }
 
     /// The values as text: strings as they are, numbers as people write them.
-    pub fn to_texts(&self) -> Vec<String> {
-        let mut out = Vec::with_capacity(self.len());
+    pub fn to_texts(&self) -> Outcome<Vec<String>> {
+        let mut out = self.room::<String>(TEXT - size_of::<String>() + self.header.width)?;
         self.in_row_order(|raw| out.push(self.text(raw)));
-        out
+        Ok(out)
     }
 
     /// One class a value.
-    pub fn to_labels(&self) -> Labels {
-        Labels::new(self.to_texts())
+    pub fn to_labels(&self) -> Outcome<Labels> {
+        let mut classes = Classes::default();
+        let mut outcome = Ok(());
+        self.in_row_order(|raw| {
+            if outcome.is_ok() {
+                outcome = classes.add(&self.text(raw), self.budget);
+            }
+        });
+        outcome.map(|()| classes.finish())
     }
 
     /// The values laid out as a dense matrix.
@@ -108,6 +121,12 @@ impl<'a> Array<'a> {
         }
         let (rows, columns) = self.rows_and_columns()?;
         Ok(Data::Dense(Dense::shared(Arc::new(self.to_f32()?), rows, columns)?))
+    }
+
+    /// An empty vector with room for all values, each with `more` bytes of its own elsewhere.
+    fn room<T>(&self, more: usize) -> Outcome<Vec<T>> {
+        self.budget.take("the array", self.len(), size_of::<T>() + more)?;
+        Ok(Vec::with_capacity(self.len()))
     }
 
     fn len(&self) -> usize {
@@ -188,15 +207,22 @@ impl<'a> Array<'a> {
         if !narrowed.iter().any(|value| value.is_infinite()) {
             return Ok(());
         }
-        let wide = self.to_f64();
-        match wide.iter().zip(narrowed).position(|(wide, narrow)| wide.is_finite() && narrow.is_infinite()) {
+        let (mut at, mut first) = (0, None);
+        self.in_row_order(|raw| {
+            let wide = self.number(raw);
+            if first.is_none() && wide.is_finite() && narrowed[at].is_infinite() {
+                first = Some((at, wide));
+            }
+            at += 1;
+        });
+        match first {
             None => Ok(()),
-            Some(at) => {
+            Some((at, wide)) => {
                 let columns = self.header.shape.get(1..).map_or(1, |rest| rest.iter().product::<usize>()).max(1);
                 Err(Problem::Overflow {
                     place: Place::Row(at / columns),
                     column: (at % columns).to_string(),
-                    found: format!("{:e}", wide[at]),
+                    found: format!("{wide:e}"),
                 })
             }
         }
@@ -229,8 +255,8 @@ impl AsRef<[f32]> for MappedValues {
 }
 
 /// Reads a `.npy` file. Little-endian `f4` in C order is not copied.
-pub(crate) fn read(bytes: Bytes) -> Outcome<Data> {
-    let array = Array::parse(&bytes)?;
+pub(crate) fn read(bytes: Bytes, budget: &Budget) -> Outcome<Data> {
+    let array = Array::parse(&bytes, budget)?;
     let header = &array.header;
     let in_place = cfg!(target_endian = "little")
         && (header.kind, header.width, header.big_endian, header.fortran) == (Kind::Float, 4, false, false)
@@ -285,7 +311,7 @@ mod tests {
     }
 
     fn values(bytes: Vec<u8>) -> Vec<f32> {
-        match read(Bytes::Owned(bytes)).unwrap() {
+        match read(Bytes::Owned(bytes), &Budget::unlimited()).unwrap() {
             Data::Dense(x) => x.values().to_vec(),
             _ => panic!("dense"),
         }
@@ -306,7 +332,7 @@ mod tests {
         let bytes = encode("<f4", &[2, 2], bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]));
         let start = bytes.as_ptr() as usize;
         let range = start..start + bytes.len();
-        let Data::Dense(x) = read(Bytes::Owned(bytes)).unwrap() else { panic!("dense") };
+        let Data::Dense(x) = read(Bytes::Owned(bytes), &Budget::unlimited()).unwrap() else { panic!("dense") };
         assert_eq!(x.values(), [1.0, 2.0, 3.0, 4.0]);
         assert!(range.contains(&(x.values().as_ptr() as usize)), "the values were copied");
     }
@@ -315,7 +341,7 @@ mod tests {
     fn a_header_that_claims_more_than_there_is_gives_an_error_and_no_allocation() {
         for shape in ["1000000000000000, 3", "18446744073709551615, 18446744073709551615", "5, 1"] {
             let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}\n");
-            let error = Array::parse(&npy(&text, &[0; 8])).err().unwrap();
+            let error = Array::parse(&npy(&text, &[0; 8]), &Budget::unlimited()).err().unwrap();
             assert!(matches!(error, Problem::Truncated { available: 8, .. }), "{error}");
         }
     }
@@ -324,7 +350,7 @@ mod tests {
     fn what_cannot_be_a_matrix_is_explained() {
         let message = |descr: &str, shape: &str| {
             let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
-            read(Bytes::Owned(npy(&text, &[0; 64]))).unwrap_err().to_string()
+            read(Bytes::Owned(npy(&text, &[0; 64])), &Budget::unlimited()).unwrap_err().to_string()
         };
         assert!(message("'<f4'", "(4,)").contains("reshape it to (4, 1)"));
         assert!(message("'<f4'", "()").contains("single number"));
@@ -337,7 +363,7 @@ mod tests {
     #[test]
     fn doubles_beyond_f32_are_refused_by_cell_and_infinities_left_for_the_check() {
         let raw: Vec<u8> = [0.0, f64::INFINITY, 1.0, -1e300].iter().flat_map(|v: &f64| v.to_le_bytes()).collect();
-        let error = read(Bytes::Owned(encode("<f8", &[2, 2], &raw))).unwrap_err();
+        let error = read(Bytes::Owned(encode("<f8", &[2, 2], &raw)), &Budget::unlimited()).unwrap_err();
         assert!(error.to_string().contains("row 1 (from 0), column 1: -1e300"), "{error}");
         assert_eq!(values(encode("<f8", &[1, 2], &raw[..16])), [0.0, f32::INFINITY]);
     }
@@ -345,7 +371,7 @@ mod tests {
     #[test]
     fn strings_come_back() {
         let texts = ["a", "", "größer", "日本"];
-        assert_eq!(Array::parse(&encode_texts(&texts)).unwrap().to_texts(), texts);
+        assert_eq!(Array::parse(&encode_texts(&texts), &Budget::unlimited()).unwrap().to_texts().unwrap(), texts);
     }
 
     proptest! {
@@ -373,7 +399,7 @@ mod tests {
             let mut bytes = encode("<f8", &[3, 2], &[7; 48]);
             bytes[at] = byte;
             bytes.truncate(cut);
-            let _ = read(Bytes::Owned(bytes));
+            let _ = read(Bytes::Owned(bytes), &Budget::unlimited());
         }
     }
 }
