@@ -291,8 +291,13 @@ impl Data {
 
     /// For each row, the first row equal to it (itself when it is new).
     pub fn first_equal_rows(&self) -> Vec<u32> {
-        let mut seen = std::collections::HashMap::with_capacity(self.rows());
-        self.row_hashes().into_iter().enumerate().map(|(i, hash)| *seen.entry(hash).or_insert(i as u32)).collect()
+        let mut order: Vec<(u64, u32)> = self.row_hashes().into_iter().zip(0..).collect();
+        order.par_sort_unstable();
+        let mut first = vec![0; self.rows()];
+        for equal in order.chunk_by(|a, b| a.0 == b.0) {
+            equal.iter().for_each(|&(_, i)| first[i as usize] = equal[0].1);
+        }
+        first
     }
 
     /// How many rows repeat an earlier one.
