@@ -56,7 +56,7 @@ struct Block {
 
 /// A row's buffer: large enough that tidying it up is rare.
 pub(super) fn capacity(k: usize) -> usize {
-    2 * k + 48
+    k.saturating_mul(2).saturating_add(48)
 }
 
 impl Block {

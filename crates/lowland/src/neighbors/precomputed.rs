@@ -38,6 +38,8 @@ fn nearest_of_row(distances: &Data, i: usize, k: usize, within: bool) -> Result<
     if row.len() > k {
         row.select_nth_unstable_by(k, order);
         row.truncate(k);
+        // All rows are kept until the last is read: with room for every distance they would be a second matrix.
+        row.shrink_to_fit();
     }
     row.sort_unstable_by(order);
     Ok(row)

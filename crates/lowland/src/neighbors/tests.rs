@@ -5,7 +5,7 @@ mod approximate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::points::{Dense, Points, Sparse};
+use crate::points::{Dense, Points, Shape, Sparse};
 use crate::with_threads;
 
 fn quiet(_: f64) -> Result<()> {
