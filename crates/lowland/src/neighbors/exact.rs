@@ -33,6 +33,11 @@ pub(super) trait Pairs: Sync {
     }
     /// The distance of a pair.
     fn key(&self, i: usize, j: usize) -> f32;
+    /// The distance of a pair where its lower bound alone tells it.
+    #[inline]
+    fn known_key(&self, _lower: f32) -> Option<f32> {
+        None
+    }
     /// Roughly what a pair costs, in nanoseconds.
     fn cost(&self) -> f64;
 }
@@ -52,7 +57,14 @@ struct Block {
     entries: Vec<(f32, u32)>,
     counts: Vec<usize>,
     reach: Vec<f32>,
+    /// For rows whose first `k` entries are the nearest so far by the distance itself: the last of them.
+    worst: Vec<(f32, u32)>,
+    /// The distances of those entries; empty until there are any.
+    keys: Vec<f32>,
 }
+
+/// The worst of a row whose candidates are known by their bounds only.
+const UNSETTLED: (f32, u32) = (f32::INFINITY, u32::MAX);
 
 /// A row's buffer: large enough that tidying it up is rare.
 pub(super) fn capacity(k: usize) -> usize {
@@ -69,6 +81,8 @@ impl Block {
             entries: vec![(0.0, 0); rows * capacity],
             counts: vec![0; rows],
             reach: vec![f32::INFINITY; rows],
+            worst: vec![UNSETTLED; rows],
+            keys: Vec::new(),
         }
     }
 
@@ -78,6 +92,10 @@ impl Block {
 
     #[inline]
     fn offer<P: Pairs>(&mut self, pairs: &P, row: usize, lower: f32, j: usize) {
+        // Ties go to the lower index: many equal rows, or rows that share nothing, are refused without being measured.
+        if !P::EXACT && (pairs.known_key(lower).unwrap_or(0.0), j as u32) > self.worst[row] {
+            return;
+        }
         let count = self.counts[row];
         self.entries[row * self.capacity + count] = (lower, j as u32);
         self.counts[row] = count + 1;
@@ -98,31 +116,60 @@ impl Block {
             return;
         }
         let mut upper: Vec<f32> = entries.iter().map(|&(lower, j)| lower + pairs.slack(i, j as usize)).collect();
-        let (_, &mut reach, _) = upper.select_nth_unstable_by(self.k - 1, f32::total_cmp);
+        let (_, &mut bound, _) = upper.select_nth_unstable_by(self.k - 1, f32::total_cmp);
+        let reach = bound.min(self.reach[row]);
         self.reach[row] = reach;
-        let mut kept = 0;
-        for at in 0..entries.len() {
+        let settled = self.settled(row);
+        let entries = &mut self.entries[row * self.capacity..][..self.counts[row]];
+        let mut kept = settled;
+        for at in settled..entries.len() {
             if entries[at].0 <= reach {
                 entries[kept] = entries[at];
                 kept += 1;
             }
         }
-        // Many equal or indistinguishable distances: only the distances themselves can make room.
-        if kept > (self.k + self.capacity) / 2 {
-            let mut exact: Vec<(f32, u32, f32)> =
-                entries[..kept].iter().map(|&(lower, j)| (pairs.key(i, j as usize), j, lower)).collect();
-            exact.select_nth_unstable_by(self.k - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            kept = self.k;
-            entries.iter_mut().zip(&exact[..kept]).for_each(|(entry, &(_, j, lower))| *entry = (lower, j));
-        }
         self.counts[row] = kept;
+        // Many equal or indistinguishable distances: only the distances themselves can make room.
+        if settled > 0 || kept > (self.k + self.capacity) / 2 {
+            self.settle(pairs, row);
+        }
+    }
+
+    /// Keeps the `k` nearest of a row by the distance itself, and remembers their distances.
+    fn settle<P: Pairs>(&mut self, pairs: &P, row: usize) {
+        let k = self.k;
+        let mut exact: Vec<(f32, u32, f32)> = (0..self.counts[row])
+            .map(|at| (self.key(pairs, row, at), self.entries[row * self.capacity + at]))
+            .map(|(key, (lower, j))| (key, j, lower))
+            .collect();
+        let (_, worst, _) = exact.select_nth_unstable_by(k - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        self.worst[row] = (worst.0, worst.1);
+        self.counts[row] = k;
+        self.keys.resize(self.reach.len() * k, 0.0);
+        let entries = &mut self.entries[row * self.capacity..][..k];
+        let kept = entries.iter_mut().zip(&mut self.keys[row * k..][..k]);
+        kept.zip(&exact).for_each(|((entry, known), &(key, j, lower))| (*entry, *known) = ((lower, j), key));
+    }
+
+    /// How many of a row's entries have known distances.
+    fn settled(&self, row: usize) -> usize {
+        if self.worst[row] == UNSETTLED { 0 } else { self.k }
+    }
+
+    /// The distance of a candidate.
+    fn key<P: Pairs>(&self, pairs: &P, row: usize, at: usize) -> f32 {
+        if at < self.settled(row) {
+            return self.keys[row * self.k + at];
+        }
+        let (lower, j) = self.entries[row * self.capacity + at];
+        pairs.known_key(lower).unwrap_or_else(|| pairs.key(self.start + row, j as usize))
     }
 
     /// The `k` nearest of a row, in order.
     fn nearest<P: Pairs>(&self, pairs: &P, row: usize) -> Vec<(f32, u32)> {
-        let entries = &self.entries[row * self.capacity..][..self.counts[row]];
-        let i = self.start + row;
-        let mut exact: Vec<(f32, u32)> = entries.iter().map(|&(_, j)| (pairs.key(i, j as usize), j)).collect();
+        let first = row * self.capacity;
+        let mut exact: Vec<(f32, u32)> =
+            (0..self.counts[row]).map(|at| (self.key(pairs, row, at), self.entries[first + at].1)).collect();
         exact.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         exact.truncate(self.k);
         exact

@@ -2,6 +2,8 @@
 
 mod approximate;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -156,6 +158,61 @@ fn many_ties_are_broken_by_index() {
         assert_matches_sorting(&Data::dense(coarse.clone(), 4).unwrap(), 20, metric);
     }
     assert_matches_sorting(&Data::dense(vec![2.5; 3 * 1300], 3).unwrap(), 12, Metric::Euclidean);
+}
+
+/// How often the exact search computes a distance, where `pairs` are those of `rows` rows.
+fn keys_computed(count: &AtomicUsize, rows: usize, k: usize, pairs: &impl Pairs) -> usize {
+    exact::search_within(pairs, rows, k, &mut quiet).unwrap();
+    count.load(Ordering::Relaxed)
+}
+
+#[test]
+fn ties_are_settled_without_computing_their_distances() {
+    const ROWS: usize = 1500;
+    let count = AtomicUsize::new(0);
+    let counted = |data: &Data, metric| {
+        count.store(0, Ordering::Relaxed);
+        let key = |i: usize, j: usize| {
+            count.fetch_add(1, Ordering::Relaxed);
+            distance(data, i, data, j, metric) as f32
+        };
+        match data {
+            Data::Sparse(x) => {
+                let flat = inner::SparseFlat::new(x, metric, 1.0);
+                keys_computed(&count, ROWS, 5, &inner::SparseInner::new(&flat, &flat, exact::TILE, &key))
+            }
+            Data::Dense(x) => {
+                let flat = inner::Flat::new(x, metric, &inner::Frame::new(x, x), false);
+                keys_computed(&count, ROWS, 5, &inner::DenseInner { queries: &flat, points: &flat, key: &key })
+            }
+            Data::Text(_) => unreachable!(),
+        }
+    };
+    // Rows that mostly share no column (all at distance one), and rows that are all equal (all at distance zero).
+    let columns: Vec<u32> = (0..ROWS).flat_map(|i| [(i % 700) as u32, 700 + i as u32]).collect();
+    let sparse = Sparse::new((0..=ROWS).map(|i| 2 * i).collect(), columns, normal_rows(ROWS, 2, 4), 2200).unwrap();
+    let absolute = Sparse::new(
+        sparse.indptr().to_vec(),
+        (0..ROWS).flat_map(|i| sparse.row(i).0.to_vec()).collect(),
+        sparse.values().iter().map(|x| x.abs()).collect(),
+        2200,
+    );
+    let (sparse, absolute) = (Data::Sparse(sparse), Data::Sparse(absolute.unwrap()));
+    let equal = Data::dense(vec![0.7; ROWS * 3], 3).unwrap();
+    for (data, metric) in [(&sparse, Metric::Cosine), (&absolute, Metric::Hellinger), (&equal, Metric::Euclidean)] {
+        let computed = counted(data, metric);
+        assert!(computed < 150 * ROWS, "{metric}: {computed} distances for {ROWS} rows");
+        assert_matches_sorting(data, 5, metric);
+    }
+}
+
+#[test]
+fn sparse_rows_at_nearly_a_right_angle_are_told_apart() {
+    // Cosines from far below to far above what rounds to a distance of one.
+    let indices: Vec<u32> = (0..300).flat_map(|i| [0, 1 + i]).collect();
+    let values = (0..300).flat_map(|i| [2f32.powf(-18.0 + (i * 7 % 300) as f32 / 30.0), 1.0]).collect();
+    let rows = Sparse::new((0..=300).map(|i| 2 * i).collect(), indices, values, 301).unwrap();
+    assert_matches_sorting(&Data::Sparse(rows), 7, Metric::Cosine);
 }
 
 #[test]
