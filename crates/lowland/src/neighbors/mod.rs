@@ -3,6 +3,7 @@
 //! The distance of a pair is [`distance`], computed in `f64` and rounded to `f32`; neighbours are ordered by it, then by
 //! index. The exact search returns precisely that order; the approximate one returns it among the neighbours it finds.
 
+mod all_pairs;
 mod approximate;
 mod choose;
 mod descent;
