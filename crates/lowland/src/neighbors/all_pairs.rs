@@ -23,7 +23,7 @@ pub(super) fn nearest(values: &[f64], dim: usize, k: usize, progress: &mut Progr
         let panel = &mut panels[j / LANES * dim..][..dim];
         panel.iter_mut().zip(point).for_each(|(column, &x)| column[j % LANES] = x);
     }
-    let found = in_batches(rows.div_ceil(QUERIES), 16, progress, |task| {
+    let found = in_batches(rows.div_ceil(QUERIES), progress, |task| {
         let queries = task * QUERIES..rows.min((task + 1) * QUERIES);
         let mut nearest: Vec<Nearest> = queries.clone().map(|_| Nearest::new(k)).collect();
         for (at, panel) in panels.chunks_exact(dim).enumerate() {

@@ -59,7 +59,7 @@ fn pair_cost(data: &Data, metric: Metric) -> f64 {
         Data::Dense(x) => direct::dense_cost(metric, x.dim()),
         Data::Sparse(x) if inner::applies(metric) => inner::sparse_cost(x.values().len(), x.rows(), x.dim()),
         Data::Sparse(x) => direct::sparse_cost(x.values().len(), x.rows()),
-        Data::Text(_) => direct::TEXT_COST,
+        Data::Text(x) => direct::text_cost(x.iter().map(String::len).sum(), x.len()),
     }
 }
 

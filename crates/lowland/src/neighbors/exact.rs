@@ -12,6 +12,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::in_batches;
+use super::pace::Pace;
 use crate::points::Result;
 use crate::run::Progress;
 
@@ -264,35 +265,39 @@ pub(super) fn search_within<P: Pairs>(
     k: usize,
     progress: &mut Progress,
 ) -> Result<Vec<(f32, u32)>> {
+    let side = side(pairs.cost());
     let blocks: Vec<Mutex<Block>> =
-        (0..rows).step_by(TILE).map(|start| Mutex::new(Block::new(start, TILE.min(rows - start), k))).collect();
+        (0..rows).step_by(side).map(|start| Mutex::new(Block::new(start, side.min(rows - start), k))).collect();
     let pool = Pool::default();
     let count = blocks.len();
-    let batch = tiles_per_batch(pairs);
+    let mut pace = Pace::default();
     // In round r block a meets block r - a (modulo the number of blocks): no block is wanted twice in a round, and each
     // meets every block, itself included, exactly once.
     for round in 0..count {
         let meetings: Vec<(usize, usize)> =
             (0..count).map(|a| (a, (round + count - a) % count)).filter(|(a, b)| a <= b).collect();
-        for (at, batch_of_meetings) in meetings.chunks(batch).enumerate() {
-            let done = round as f64 + (at * batch) as f64 / meetings.len() as f64;
-            progress(0.95 * done / count as f64)?;
-            batch_of_meetings.par_iter().for_each(|&(a, b)| {
-                pool.with(|scratch| {
-                    let mut rows = lock(&blocks[a]);
-                    if a == b {
-                        let range = rows.range();
-                        meet(pairs, &mut rows, Columns::Itself(range), scratch);
-                    } else {
-                        meet(pairs, &mut rows, Columns::Block(&mut lock(&blocks[b])), scratch);
-                    }
-                });
-            });
+        let mut met = 0;
+        while met < meetings.len() {
+            progress(0.95 * (round as f64 + met as f64 / meetings.len() as f64) / count as f64)?;
+            let batch = &meetings[met..meetings.len().min(met.saturating_add(pace.batch()))];
+            met += batch.len();
+            pace.time(|| batch.par_iter().for_each(|&(a, b)| pool.with(|scratch| join(pairs, &blocks, a, b, scratch))));
         }
     }
     let blocks: Vec<Block> =
         blocks.into_iter().map(|block| block.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     collect(pairs, &blocks, &mut |part| progress(0.95 + 0.05 * part))
+}
+
+/// Lets block `a` meet block `b`.
+fn join<P: Pairs>(pairs: &P, blocks: &[Mutex<Block>], a: usize, b: usize, scratch: &mut Scratch) {
+    let mut rows = lock(&blocks[a]);
+    if a == b {
+        let range = rows.range();
+        meet(pairs, &mut rows, Columns::Itself(range), scratch);
+    } else {
+        meet(pairs, &mut rows, Columns::Block(&mut lock(&blocks[b])), scratch);
+    }
 }
 
 /// The `k` nearest of `points` points for each of `queries` queries.
@@ -305,26 +310,29 @@ pub(super) fn search_among<P: Pairs>(
 ) -> Result<Vec<(f32, u32)>> {
     let mut found = Vec::with_capacity(queries * k);
     let pool = Pool::default();
-    let batch = tiles_per_batch(pairs);
+    let side = side(pairs.cost());
+    let mut pace = Pace::default();
     // A bounded number of queries at a time keeps the buffers small.
     const BLOCKS_AT_A_TIME: usize = 64;
-    for first in (0..queries).step_by(TILE * BLOCKS_AT_A_TIME) {
-        let end = queries.min(first + TILE * BLOCKS_AT_A_TIME);
+    for first in (0..queries).step_by(side * BLOCKS_AT_A_TIME) {
+        let end = queries.min(first + side * BLOCKS_AT_A_TIME);
         // Few queries are spread over the threads in smaller blocks.
-        let height = (end - first).div_ceil(8).clamp(1, TILE);
+        let height = (end - first).div_ceil(8).clamp(1, side);
         let mut blocks: Vec<Block> =
             (first..end).step_by(height).map(|start| Block::new(start, height.min(end - start), k)).collect();
-        let span = TILE * (batch / blocks.len()).max(1);
-        for from in (0..points).step_by(span) {
+        let mut from = 0;
+        while from < points {
             let done = first as f64 + (end - first) as f64 * from as f64 / points as f64;
             progress(done / queries as f64)?;
-            blocks.par_iter_mut().for_each(|block| {
-                pool.with(|scratch| {
-                    for start in (from..points.min(from + span)).step_by(TILE) {
-                        meet(pairs, block, Columns::Points(start..points.min(start + TILE)), scratch);
-                    }
-                });
-            });
+            let span = side.saturating_mul((pace.batch() / blocks.len()).max(1));
+            let until = points.min(from.saturating_add(span));
+            let meet_all = |block: &mut Block, scratch: &mut Scratch| {
+                for start in (from..until).step_by(side) {
+                    meet(pairs, block, Columns::Points(start..points.min(start + side)), scratch);
+                }
+            };
+            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|scratch| meet_all(block, scratch))));
+            from = until;
         }
         found.extend(collect(pairs, &blocks, &mut |_| progress(end as f64 / queries as f64))?);
     }
@@ -333,16 +341,22 @@ pub(super) fn search_among<P: Pairs>(
 
 /// The neighbours of all rows of the blocks, in order.
 fn collect<P: Pairs>(pairs: &P, blocks: &[Block], progress: &mut Progress) -> Result<Vec<(f32, u32)>> {
-    let nearest = in_batches(blocks.len(), 32, progress, |at| {
+    let nearest = in_batches(blocks.len(), progress, |at| {
         let block = &blocks[at];
         (0..block.counts.len()).flat_map(|row| block.nearest(pairs, row)).collect::<Vec<_>>()
     })?;
     Ok(nearest.concat())
 }
 
-/// Tiles between two calls of `progress`: about a tenth of a second's work for each of the usual few threads.
-fn tiles_per_batch<P: Pairs>(pairs: &P) -> usize {
-    ((2e8 / (pairs.cost() * (TILE * TILE) as f64)) as usize).clamp(4, 4096)
+/// Rows and columns of a tile of pairs that take `cost` nanoseconds each: [`TILE`], or fewer where a tile would take so
+/// long that nobody could stop it.
+pub(super) fn side(cost: f64) -> usize {
+    const LONGEST: f64 = 1e8;
+    let mut side = TILE;
+    while side > GROUP && (side * side) as f64 * cost > LONGEST {
+        side /= 2;
+    }
+    side
 }
 
 /// Scratch memory handed from task to task.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::exact::{Pairs, Reach};
+use super::exact::{self, Pairs, Reach};
 use crate::linalg::dense::{power_of_two_near, product_nt};
 use crate::points::{Dense, Metric, Sparse};
 
@@ -277,6 +277,10 @@ impl SparseFlat {
         Self { indptr, columns, values, shift, dim, unit: metric != Metric::Euclidean, bounds: bounds(&size, &margin) }
     }
 
+    fn cost(&self) -> f64 {
+        sparse_cost(self.values.len(), self.shift.len(), self.dim)
+    }
+
     fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.indptr[i]..self.indptr[i + 1];
         (&self.columns[range.clone()], &self.values[range])
@@ -312,14 +316,14 @@ pub(super) struct SparseInner<'a> {
 }
 
 impl<'a> SparseInner<'a> {
-    /// `block_rows` is the width of the tiles that will be asked for.
     pub(super) fn new(
         queries: &'a SparseFlat,
         points: &'a SparseFlat,
-        block_rows: usize,
         key: &'a (dyn Fn(usize, usize) -> f32 + Sync),
     ) -> Self {
         let rows = points.indptr.len() - 1;
+        // The width of the tiles that will be asked for.
+        let block_rows = exact::side(queries.cost());
         let starts: Vec<usize> = (0..rows).step_by(block_rows).collect();
         let blocks = starts.par_iter().map(|&start| points.by_column(&(start..rows.min(start + block_rows)))).collect();
         Self { queries, points, key, blocks, block_rows }
@@ -370,6 +374,6 @@ impl Pairs for SparseInner<'_> {
     }
 
     fn cost(&self) -> f64 {
-        sparse_cost(self.queries.values.len(), self.queries.shift.len(), self.queries.dim)
+        self.queries.cost()
     }
 }

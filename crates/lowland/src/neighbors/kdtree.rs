@@ -79,7 +79,7 @@ fn by_tree<const D: usize>(values: &[f64], k: usize, progress: &mut Progress) ->
     let (points, _) = values.as_chunks::<D>();
     let tree = Tree::new(points);
     // Neighbouring queries of a task are neighbours in the tree: what one has read, the next finds in the cache.
-    let tasks = in_batches(points.len().div_ceil(CHUNK), 16, progress, |task| {
+    let tasks = in_batches(points.len().div_ceil(CHUNK), progress, |task| {
         let queries = &tree.order[task * CHUNK..points.len().min((task + 1) * CHUNK)];
         let mut nearest = Nearest::new(k);
         let mut found = Vec::with_capacity(queries.len() * k);

@@ -179,7 +179,7 @@ fn ties_are_settled_without_computing_their_distances() {
         match data {
             Data::Sparse(x) => {
                 let flat = inner::SparseFlat::new(x, metric, 1.0);
-                keys_computed(&count, ROWS, 5, &inner::SparseInner::new(&flat, &flat, exact::TILE, &key))
+                keys_computed(&count, ROWS, 5, &inner::SparseInner::new(&flat, &flat, &key))
             }
             Data::Dense(x) => {
                 let flat = inner::Flat::new(x, metric, &inner::Frame::new(x, x), false);
@@ -354,6 +354,24 @@ fn a_search_stops_when_it_is_told_to() {
     };
     let stopped = nearest(&data, &exact(5, Metric::Euclidean), &mut stop);
     assert_eq!(stopped.unwrap_err(), Error::Stopped { stage: "neighbours" });
+}
+
+#[test]
+fn slow_distances_are_searched_in_small_tiles_with_the_same_result() {
+    // Either would be a single tile of 512 rows, and could be stopped only when all is done.
+    let wide = Data::dense(normal_rows(200, 400, 2), 400).unwrap();
+    let letter = |i: usize, at: usize| char::from(b'a' + (Seed(7).item(i).item(at).0 % 4) as u8);
+    let long = Data::text((0..150).map(|i| (0..90 + i).map(|at| letter(i, at)).collect()).collect());
+    for (data, metric) in [(&wide, Metric::Minkowski(2.5)), (&long, Metric::Levenshtein)] {
+        let mut calls = 0;
+        let mut count = |_| {
+            calls += 1;
+            Ok(())
+        };
+        with_threads(Some(1), || nearest(data, &exact(4, metric), &mut count).unwrap()).unwrap();
+        assert!(calls > 3, "{metric}: {calls} looks");
+        assert_matches_sorting(data, 4, metric);
+    }
 }
 
 #[test]
