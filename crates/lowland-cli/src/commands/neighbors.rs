@@ -34,8 +34,8 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let steps = args.prepare.steps();
     let shape = table.data.shape();
     let searched = steps.output(shape);
-    let needed =
-        shape.bytes + steps.memory(shape) + neighbors::memory(searched.rows, searched.dim, args.n_neighbors, search);
+    let parts = [shape.bytes, steps.memory(shape), neighbors::memory(searched, args.metric, args.n_neighbors, search)];
+    let needed = parts.into_iter().fold(0, u64::saturating_add);
     console.note(&format!("memory: about {}", lowland::points::bytes(needed)));
     if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
         let remedy = "Raise --max-memory, or use fewer rows or neighbours";

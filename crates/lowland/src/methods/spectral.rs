@@ -74,7 +74,7 @@ impl Recipe for Spectral {
         let graphs = n * edges * (8.0 + 4.0 * 24.0);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
         // The sum is in floating point: a cast saturates where a product of counts would wrap.
-        neighbors::memory(rows, shape.dim, k, self.search).saturating_add((graphs + blocks) as u64)
+        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<SpectralModel>> {

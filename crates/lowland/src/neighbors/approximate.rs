@@ -79,7 +79,7 @@ fn order(
         row.truncate(k);
         row
     };
-    in_batches(found.len(), 16_384, &mut |part| progress(0.9 + 0.05 * part), row)
+    in_batches(found.len(), &mut |part| progress(0.9 + 0.05 * part), row)
 }
 
 /// Searches exactly for rows that did not find `k` others (a graph of small islands).

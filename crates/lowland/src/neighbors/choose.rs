@@ -2,7 +2,7 @@
 
 use super::exact::{TILE, capacity};
 use super::{NeighborParams, Search, direct, inner, space};
-use crate::points::{Data, Metric};
+use crate::points::{Data, Metric, Shape};
 
 /// Up to here the exact search takes a moment whatever the metric.
 const ALWAYS_EXACT: usize = 5_000;
@@ -59,26 +59,55 @@ fn pair_cost(data: &Data, metric: Metric) -> f64 {
         Data::Dense(x) => direct::dense_cost(metric, x.dim()),
         Data::Sparse(x) if inner::applies(metric) => inner::sparse_cost(x.values().len(), x.rows(), x.dim()),
         Data::Sparse(x) => direct::sparse_cost(x.values().len(), x.rows()),
-        Data::Text(_) => direct::TEXT_COST,
+        Data::Text(x) => direct::text_cost(x.iter().map(String::len).sum(), x.len()),
     }
 }
 
 /// Bytes a search needs beyond the data and what it returns; for [`Search::Auto`] the larger of the two it may use.
-pub fn memory(rows: usize, dim: usize, n_neighbors: usize, search: Search) -> u64 {
-    let k = n_neighbors.min(rows);
-    let capacity = capacity(k) as u64;
-    let [rows, dim, k] = [rows, dim, k].map(|x| x as u64);
-    let transformed = rows * (dim + 1) * 4 + rows * 8;
-    let graph = rows * k * 8;
-    let exact = transformed + rows * (capacity * 8 + 16) + graph + 8 * (TILE * TILE) as u64;
-    // The rows, padded to whole vectors, twice while they are put in order; then lists with both directions of their
-    // edges, the samples and proposals of a round, and the neighbours found before and after they are put in order.
-    let listed = if k + 3 <= 24 { k.max(12) + 3 } else { (k / 3).clamp(30, 100) };
-    let padded = rows * dim.next_multiple_of(16) * 4;
-    let approximate = (transformed + padded).max(2 * padded) + rows * (listed * 44 + 64) + 4 * graph + (64 << 20);
+pub fn memory(shape: Shape, metric: Metric, n_neighbors: usize, search: Search) -> u64 {
+    let text = metric == Metric::Levenshtein;
+    let k = n_neighbors.min(shape.rows);
+    let capacity = capacity(k) as f64;
+    // In floating point: a cast saturates where a product of counts would wrap.
+    let [rows, dim, k] = [shape.rows, shape.dim, k].map(|count| count as f64);
+    let bytes = shape.bytes as f64;
+    let found = rows * k * 8.0;
+    if metric == Metric::Precomputed {
+        // Rows are read off; a list for each until they are joined, and a row's distances for each thread.
+        return (found + rows * 40.0 + THREADS * dim * 8.0) as u64;
+    }
+    // What the rows are turned into before they are compared.
+    let flat = rows * (dim + 1.0) * 4.0 + rows * 8.0;
+    let words = 1.5 * 4.0 * (bytes - 24.0 * rows).max(0.0) + rows * 8.0;
+    let prepared = match (text, shape.sparse, inner::applies(metric)) {
+        (true, ..) => words,
+        // Transformed entries (12 bytes in vectors that grow), the same by column (16), and the columns' own lists (8).
+        (_, true, true) => {
+            let entries = (bytes / 8.0 - rows).max(0.0);
+            50.0 * entries + rows * 40.0 + THREADS * dim * 4.0
+        }
+        (_, false, true) => flat,
+        (_, _, false) => 0.0,
+    };
+    let exact = prepared + rows * (capacity * 8.0 + 16.0) + 2.0 * found + THREADS * 4.0 * (TILE * TILE) as f64;
+
+    // Padded to whole vectors, and twice while they are put in order; others are put in order by their numbers.
+    let padded = rows * (dim / 16.0).ceil() * 16.0 * 4.0;
+    let arranged = match (text, shape.sparse, inner::applies(metric)) {
+        (true, ..) => words + rows * 4.0,
+        (_, false, true) => (flat + padded).max(2.0 * padded),
+        _ => rows * 4.0,
+    };
+    // Lists with both directions of their edges, the samples and proposals of a round, and the neighbours found before
+    // and after they are put in order.
+    let listed = if k + 3.0 <= 24.0 { k.max(12.0) + 3.0 } else { (k / 3.0).clamp(30.0, 100.0) };
+    let approximate = arranged + rows * (listed * 44.0 + 64.0) + 4.0 * found + f64::from(64 << 20);
     match search {
-        Search::Exact => exact,
-        Search::Approximate => approximate,
-        Search::Auto => exact.max(approximate),
+        Search::Exact => exact as u64,
+        Search::Approximate => approximate as u64,
+        Search::Auto => exact.max(approximate) as u64,
     }
 }
+
+/// Threads whose scratch memory is counted: the usual few.
+const THREADS: f64 = 8.0;

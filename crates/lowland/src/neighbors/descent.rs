@@ -7,8 +7,8 @@
 
 use rayon::prelude::*;
 
-use super::forest;
 use super::space::Space;
+use super::{forest, in_batches};
 use crate::points::{Result, Seed};
 use crate::run::Progress;
 
@@ -97,7 +97,7 @@ const ENOUGH: f64 = 0.001;
 /// Rows whose local joins are gathered before the lists change.
 const BLOCK: usize = 8192;
 /// Rows a task.
-const TASK: usize = 256;
+const TASK: usize = 32;
 /// Parts the lists are divided into for changing them in parallel.
 const PARTS: usize = 32;
 
@@ -133,9 +133,9 @@ pub(super) fn build<S: Space>(space: &S, effort: Effort, seed: Seed, progress: &
         for start in (0..rows).step_by(BLOCK) {
             // Later rounds are shorter; the last ones hardly count.
             let part = 1.0 - 0.5f64.powf(round as f64 + start as f64 / rows as f64);
-            progress(0.3 + 0.7 * part)?;
+            let mut listen = |_| progress(0.3 + 0.7 * part);
             let block = start..rows.min(start + BLOCK);
-            let proposed = proposals(space, &lists, &fresh, &old, block);
+            let proposed = proposals(space, &lists, &fresh, &old, block, &mut listen)?;
             changed += apply(&mut lists, &proposed);
         }
         if (changed as f64) < ENOUGH * (rows * k) as f64 {
@@ -226,39 +226,37 @@ fn proposals<S: Space>(
     fresh: &Sample,
     old: &Sample,
     block: std::ops::Range<usize>,
-) -> Vec<Vec<Vec<Proposal>>> {
+    progress: &mut Progress,
+) -> Result<Vec<Vec<Vec<Proposal>>>> {
     let part_rows = lists.rows().div_ceil(PARTS);
-    let tasks: Vec<usize> = block.clone().step_by(TASK).collect();
-    tasks
-        .par_iter()
-        .map(|&start| {
-            let mut out = vec![Vec::new(); PARTS];
-            let (mut others, mut near) = (Vec::new(), Vec::new());
-            let worst = |i: u32| lists.entries[(i as usize + 1) * lists.k - 1].near;
-            for i in start..block.end.min(start + TASK) {
-                // Fresh rows meet each other and the old ones; old rows have met.
-                others.clear();
-                others.extend_from_slice(fresh.of(i));
-                others.extend_from_slice(old.of(i));
-                for (at, &a) in fresh.of(i).iter().enumerate() {
-                    let others = &others[at + 1..];
-                    let worst_a = worst(a);
-                    space.measure(a as usize, others, &mut near);
-                    for (&b, &d) in others.iter().zip(&near) {
-                        if a != b {
-                            if d <= worst_a {
-                                out[a as usize / part_rows].push((a, b, d));
-                            }
-                            if d <= worst(b) {
-                                out[b as usize / part_rows].push((b, a, d));
-                            }
+    in_batches(block.len().div_ceil(TASK), progress, |task| {
+        let start = block.start + task * TASK;
+        let mut out = vec![Vec::new(); PARTS];
+        let (mut others, mut near) = (Vec::new(), Vec::new());
+        let worst = |i: u32| lists.entries[(i as usize + 1) * lists.k - 1].near;
+        for i in start..block.end.min(start + TASK) {
+            // Fresh rows meet each other and the old ones; old rows have met.
+            others.clear();
+            others.extend_from_slice(fresh.of(i));
+            others.extend_from_slice(old.of(i));
+            for (at, &a) in fresh.of(i).iter().enumerate() {
+                let others = &others[at + 1..];
+                let worst_a = worst(a);
+                space.measure(a as usize, others, &mut near);
+                for (&b, &d) in others.iter().zip(&near) {
+                    if a != b {
+                        if d <= worst_a {
+                            out[a as usize / part_rows].push((a, b, d));
+                        }
+                        if d <= worst(b) {
+                            out[b as usize / part_rows].push((b, a, d));
                         }
                     }
                 }
             }
-            out
-        })
-        .collect()
+        }
+        out
+    })
 }
 
 /// Offers the proposals to the lists; returns how many were taken.

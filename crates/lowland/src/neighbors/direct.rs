@@ -77,8 +77,11 @@ pub(super) fn sparse_cost(entries: usize, rows: usize) -> f64 {
     10.0 + 5.0 * entries as f64 / rows.max(1) as f64
 }
 
-/// Nanoseconds of the distance of two strings of a few dozen letters.
-pub(super) const TEXT_COST: f64 = 150.0;
+/// Nanoseconds of the distance of two strings of some mean length: bit vectors up to 64 letters, the table above.
+pub(super) fn text_cost(letters: usize, rows: usize) -> f64 {
+    let mean = letters as f64 / rows.max(1) as f64;
+    30.0 + if mean <= 64.0 { 4.0 * mean } else { mean * mean }
+}
 
 /// Strings.
 pub(super) struct TextPairs<'a> {
@@ -109,6 +112,6 @@ impl Pairs for TextPairs<'_> {
     }
 
     fn cost(&self) -> f64 {
-        TEXT_COST
+        text_cost(self.points.letters(), self.points.rows())
     }
 }

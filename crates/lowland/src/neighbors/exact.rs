@@ -12,6 +12,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::in_batches;
+use super::pace::Pace;
 use crate::points::Result;
 use crate::run::Progress;
 
@@ -33,6 +34,11 @@ pub(super) trait Pairs: Sync {
     }
     /// The distance of a pair.
     fn key(&self, i: usize, j: usize) -> f32;
+    /// The distance of a pair where its lower bound alone tells it.
+    #[inline]
+    fn known_key(&self, _lower: f32) -> Option<f32> {
+        None
+    }
     /// Roughly what a pair costs, in nanoseconds.
     fn cost(&self) -> f64;
 }
@@ -52,11 +58,18 @@ struct Block {
     entries: Vec<(f32, u32)>,
     counts: Vec<usize>,
     reach: Vec<f32>,
+    /// For rows whose first `k` entries are the nearest so far by the distance itself: the last of them.
+    worst: Vec<(f32, u32)>,
+    /// The distances of those entries; empty until there are any.
+    keys: Vec<f32>,
 }
+
+/// The worst of a row whose candidates are known by their bounds only.
+const UNSETTLED: (f32, u32) = (f32::INFINITY, u32::MAX);
 
 /// A row's buffer: large enough that tidying it up is rare.
 pub(super) fn capacity(k: usize) -> usize {
-    2 * k + 48
+    k.saturating_mul(2).saturating_add(48)
 }
 
 impl Block {
@@ -69,6 +82,8 @@ impl Block {
             entries: vec![(0.0, 0); rows * capacity],
             counts: vec![0; rows],
             reach: vec![f32::INFINITY; rows],
+            worst: vec![UNSETTLED; rows],
+            keys: Vec::new(),
         }
     }
 
@@ -78,6 +93,10 @@ impl Block {
 
     #[inline]
     fn offer<P: Pairs>(&mut self, pairs: &P, row: usize, lower: f32, j: usize) {
+        // Ties go to the lower index: many equal rows, or rows that share nothing, are refused without being measured.
+        if !P::EXACT && (pairs.known_key(lower).unwrap_or(0.0), j as u32) > self.worst[row] {
+            return;
+        }
         let count = self.counts[row];
         self.entries[row * self.capacity + count] = (lower, j as u32);
         self.counts[row] = count + 1;
@@ -98,31 +117,60 @@ impl Block {
             return;
         }
         let mut upper: Vec<f32> = entries.iter().map(|&(lower, j)| lower + pairs.slack(i, j as usize)).collect();
-        let (_, &mut reach, _) = upper.select_nth_unstable_by(self.k - 1, f32::total_cmp);
+        let (_, &mut bound, _) = upper.select_nth_unstable_by(self.k - 1, f32::total_cmp);
+        let reach = bound.min(self.reach[row]);
         self.reach[row] = reach;
-        let mut kept = 0;
-        for at in 0..entries.len() {
+        let settled = self.settled(row);
+        let entries = &mut self.entries[row * self.capacity..][..self.counts[row]];
+        let mut kept = settled;
+        for at in settled..entries.len() {
             if entries[at].0 <= reach {
                 entries[kept] = entries[at];
                 kept += 1;
             }
         }
-        // Many equal or indistinguishable distances: only the distances themselves can make room.
-        if kept > (self.k + self.capacity) / 2 {
-            let mut exact: Vec<(f32, u32, f32)> =
-                entries[..kept].iter().map(|&(lower, j)| (pairs.key(i, j as usize), j, lower)).collect();
-            exact.select_nth_unstable_by(self.k - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            kept = self.k;
-            entries.iter_mut().zip(&exact[..kept]).for_each(|(entry, &(_, j, lower))| *entry = (lower, j));
-        }
         self.counts[row] = kept;
+        // Many equal or indistinguishable distances: only the distances themselves can make room.
+        if settled > 0 || kept > (self.k + self.capacity) / 2 {
+            self.settle(pairs, row);
+        }
+    }
+
+    /// Keeps the `k` nearest of a row by the distance itself, and remembers their distances.
+    fn settle<P: Pairs>(&mut self, pairs: &P, row: usize) {
+        let k = self.k;
+        let mut exact: Vec<(f32, u32, f32)> = (0..self.counts[row])
+            .map(|at| (self.key(pairs, row, at), self.entries[row * self.capacity + at]))
+            .map(|(key, (lower, j))| (key, j, lower))
+            .collect();
+        let (_, worst, _) = exact.select_nth_unstable_by(k - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        self.worst[row] = (worst.0, worst.1);
+        self.counts[row] = k;
+        self.keys.resize(self.reach.len() * k, 0.0);
+        let entries = &mut self.entries[row * self.capacity..][..k];
+        let kept = entries.iter_mut().zip(&mut self.keys[row * k..][..k]);
+        kept.zip(&exact).for_each(|((entry, known), &(key, j, lower))| (*entry, *known) = ((lower, j), key));
+    }
+
+    /// How many of a row's entries have known distances.
+    fn settled(&self, row: usize) -> usize {
+        if self.worst[row] == UNSETTLED { 0 } else { self.k }
+    }
+
+    /// The distance of a candidate.
+    fn key<P: Pairs>(&self, pairs: &P, row: usize, at: usize) -> f32 {
+        if at < self.settled(row) {
+            return self.keys[row * self.k + at];
+        }
+        let (lower, j) = self.entries[row * self.capacity + at];
+        pairs.known_key(lower).unwrap_or_else(|| pairs.key(self.start + row, j as usize))
     }
 
     /// The `k` nearest of a row, in order.
     fn nearest<P: Pairs>(&self, pairs: &P, row: usize) -> Vec<(f32, u32)> {
-        let entries = &self.entries[row * self.capacity..][..self.counts[row]];
-        let i = self.start + row;
-        let mut exact: Vec<(f32, u32)> = entries.iter().map(|&(_, j)| (pairs.key(i, j as usize), j)).collect();
+        let first = row * self.capacity;
+        let mut exact: Vec<(f32, u32)> =
+            (0..self.counts[row]).map(|at| (self.key(pairs, row, at), self.entries[first + at].1)).collect();
         exact.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         exact.truncate(self.k);
         exact
@@ -217,35 +265,39 @@ pub(super) fn search_within<P: Pairs>(
     k: usize,
     progress: &mut Progress,
 ) -> Result<Vec<(f32, u32)>> {
+    let side = side(pairs.cost());
     let blocks: Vec<Mutex<Block>> =
-        (0..rows).step_by(TILE).map(|start| Mutex::new(Block::new(start, TILE.min(rows - start), k))).collect();
+        (0..rows).step_by(side).map(|start| Mutex::new(Block::new(start, side.min(rows - start), k))).collect();
     let pool = Pool::default();
     let count = blocks.len();
-    let batch = tiles_per_batch(pairs);
+    let mut pace = Pace::default();
     // In round r block a meets block r - a (modulo the number of blocks): no block is wanted twice in a round, and each
     // meets every block, itself included, exactly once.
     for round in 0..count {
         let meetings: Vec<(usize, usize)> =
             (0..count).map(|a| (a, (round + count - a) % count)).filter(|(a, b)| a <= b).collect();
-        for (at, batch_of_meetings) in meetings.chunks(batch).enumerate() {
-            let done = round as f64 + (at * batch) as f64 / meetings.len() as f64;
-            progress(0.95 * done / count as f64)?;
-            batch_of_meetings.par_iter().for_each(|&(a, b)| {
-                pool.with(|scratch| {
-                    let mut rows = lock(&blocks[a]);
-                    if a == b {
-                        let range = rows.range();
-                        meet(pairs, &mut rows, Columns::Itself(range), scratch);
-                    } else {
-                        meet(pairs, &mut rows, Columns::Block(&mut lock(&blocks[b])), scratch);
-                    }
-                });
-            });
+        let mut met = 0;
+        while met < meetings.len() {
+            progress(0.95 * (round as f64 + met as f64 / meetings.len() as f64) / count as f64)?;
+            let batch = &meetings[met..meetings.len().min(met.saturating_add(pace.batch()))];
+            met += batch.len();
+            pace.time(|| batch.par_iter().for_each(|&(a, b)| pool.with(|scratch| join(pairs, &blocks, a, b, scratch))));
         }
     }
     let blocks: Vec<Block> =
         blocks.into_iter().map(|block| block.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     collect(pairs, &blocks, &mut |part| progress(0.95 + 0.05 * part))
+}
+
+/// Lets block `a` meet block `b`.
+fn join<P: Pairs>(pairs: &P, blocks: &[Mutex<Block>], a: usize, b: usize, scratch: &mut Scratch) {
+    let mut rows = lock(&blocks[a]);
+    if a == b {
+        let range = rows.range();
+        meet(pairs, &mut rows, Columns::Itself(range), scratch);
+    } else {
+        meet(pairs, &mut rows, Columns::Block(&mut lock(&blocks[b])), scratch);
+    }
 }
 
 /// The `k` nearest of `points` points for each of `queries` queries.
@@ -258,26 +310,29 @@ pub(super) fn search_among<P: Pairs>(
 ) -> Result<Vec<(f32, u32)>> {
     let mut found = Vec::with_capacity(queries * k);
     let pool = Pool::default();
-    let batch = tiles_per_batch(pairs);
+    let side = side(pairs.cost());
+    let mut pace = Pace::default();
     // A bounded number of queries at a time keeps the buffers small.
     const BLOCKS_AT_A_TIME: usize = 64;
-    for first in (0..queries).step_by(TILE * BLOCKS_AT_A_TIME) {
-        let end = queries.min(first + TILE * BLOCKS_AT_A_TIME);
+    for first in (0..queries).step_by(side * BLOCKS_AT_A_TIME) {
+        let end = queries.min(first + side * BLOCKS_AT_A_TIME);
         // Few queries are spread over the threads in smaller blocks.
-        let height = (end - first).div_ceil(8).clamp(1, TILE);
+        let height = (end - first).div_ceil(8).clamp(1, side);
         let mut blocks: Vec<Block> =
             (first..end).step_by(height).map(|start| Block::new(start, height.min(end - start), k)).collect();
-        let span = TILE * (batch / blocks.len()).max(1);
-        for from in (0..points).step_by(span) {
+        let mut from = 0;
+        while from < points {
             let done = first as f64 + (end - first) as f64 * from as f64 / points as f64;
             progress(done / queries as f64)?;
-            blocks.par_iter_mut().for_each(|block| {
-                pool.with(|scratch| {
-                    for start in (from..points.min(from + span)).step_by(TILE) {
-                        meet(pairs, block, Columns::Points(start..points.min(start + TILE)), scratch);
-                    }
-                });
-            });
+            let span = side.saturating_mul((pace.batch() / blocks.len()).max(1));
+            let until = points.min(from.saturating_add(span));
+            let meet_all = |block: &mut Block, scratch: &mut Scratch| {
+                for start in (from..until).step_by(side) {
+                    meet(pairs, block, Columns::Points(start..points.min(start + side)), scratch);
+                }
+            };
+            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|scratch| meet_all(block, scratch))));
+            from = until;
         }
         found.extend(collect(pairs, &blocks, &mut |_| progress(end as f64 / queries as f64))?);
     }
@@ -286,16 +341,22 @@ pub(super) fn search_among<P: Pairs>(
 
 /// The neighbours of all rows of the blocks, in order.
 fn collect<P: Pairs>(pairs: &P, blocks: &[Block], progress: &mut Progress) -> Result<Vec<(f32, u32)>> {
-    let nearest = in_batches(blocks.len(), 32, progress, |at| {
+    let nearest = in_batches(blocks.len(), progress, |at| {
         let block = &blocks[at];
         (0..block.counts.len()).flat_map(|row| block.nearest(pairs, row)).collect::<Vec<_>>()
     })?;
     Ok(nearest.concat())
 }
 
-/// Tiles between two calls of `progress`: about a tenth of a second's work for each of the usual few threads.
-fn tiles_per_batch<P: Pairs>(pairs: &P) -> usize {
-    ((2e8 / (pairs.cost() * (TILE * TILE) as f64)) as usize).clamp(4, 4096)
+/// Rows and columns of a tile of pairs that take `cost` nanoseconds each: [`TILE`], or fewer where a tile would take so
+/// long that nobody could stop it.
+pub(super) fn side(cost: f64) -> usize {
+    const LONGEST: f64 = 1e8;
+    let mut side = TILE;
+    while side > GROUP && (side * side) as f64 * cost > LONGEST {
+        side /= 2;
+    }
+    side
 }
 
 /// Scratch memory handed from task to task.

@@ -32,7 +32,7 @@ pub(super) fn plant<S: Space>(
         });
         let mut place = vec![0u32; rows];
         order.iter().enumerate().for_each(|(at, &i)| place[i as usize] = at as u32);
-        let near = in_batches(leaves.len(), 512, &mut |part| progress((tree as f64 + part) / trees as f64), |leaf| {
+        let near = in_batches(leaves.len(), &mut |part| progress((tree as f64 + part) / trees as f64), |leaf| {
             all_distances(space, &order[leaves[leaf].clone()])
         })?;
         let leaf_of: Vec<u32> =

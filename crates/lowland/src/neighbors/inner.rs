@@ -9,7 +9,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::exact::{Pairs, Reach};
+use super::exact::{self, Pairs, Reach};
 use crate::linalg::dense::{power_of_two_near, product_nt};
 use crate::points::{Dense, Metric, Sparse};
 
@@ -225,8 +225,15 @@ pub(super) struct SparseFlat {
     /// Correlation is `<a, b> - d mean_a mean_b`, and the rows stay sparse: `sqrt(d) mean`, scaled as the row is.
     shift: Vec<f64>,
     dim: usize,
+    /// Whether rows are unit vectors, so that a product of zero is a distance of one.
+    unit: bool,
     bounds: Bounds,
 }
+
+/// The lower bound that stands for a right angle between unit vectors, and for nothing else: `2` less the margins.
+const RIGHT_ANGLE: f32 = 2.0 - 1.0 / (1 << 19) as f32;
+/// Products up to here (far above the rounding of `f64` sums) leave a distance that rounds to one in `f32`.
+const NO_PRODUCT: f64 = 1.0 / (1u32 << 27) as f64;
 
 impl SparseFlat {
     /// Rows transformed for `metric`; Euclidean rows are multiplied by `scale`.
@@ -267,7 +274,11 @@ impl SparseFlat {
             margin.push(1e-12 * (squared + 1e-3 * size[i]) + size[i] * 2f64.powi(-20));
             indptr.push(values.len());
         }
-        Self { indptr, columns, values, shift, dim, bounds: bounds(&size, &margin) }
+        Self { indptr, columns, values, shift, dim, unit: metric != Metric::Euclidean, bounds: bounds(&size, &margin) }
+    }
+
+    fn cost(&self) -> f64 {
+        sparse_cost(self.values.len(), self.shift.len(), self.dim)
     }
 
     fn row(&self, i: usize) -> (&[u32], &[f64]) {
@@ -305,14 +316,14 @@ pub(super) struct SparseInner<'a> {
 }
 
 impl<'a> SparseInner<'a> {
-    /// `block_rows` is the width of the tiles that will be asked for.
     pub(super) fn new(
         queries: &'a SparseFlat,
         points: &'a SparseFlat,
-        block_rows: usize,
         key: &'a (dyn Fn(usize, usize) -> f32 + Sync),
     ) -> Self {
         let rows = points.indptr.len() - 1;
+        // The width of the tiles that will be asked for.
+        let block_rows = exact::side(queries.cost());
         let starts: Vec<usize> = (0..rows).step_by(block_rows).collect();
         let blocks = starts.par_iter().map(|&start| points.by_column(&(start..rows.min(start + block_rows)))).collect();
         Self { queries, points, key, blocks, block_rows }
@@ -338,7 +349,12 @@ impl Pairs for SparseInner<'_> {
             let (floor, shift) = (f64::from(self.queries.bounds.floor[i]), self.queries.shift[i]);
             for ((out, j), &product) in line.iter_mut().zip(columns.clone()).zip(&sums) {
                 let product = product - shift * self.points.shift[j];
-                *out = (floor + f64::from(self.points.bounds.floor[j]) - 2.0 * product) as f32;
+                let lower = (floor + f64::from(self.points.bounds.floor[j]) - 2.0 * product) as f32;
+                *out = match (self.points.unit && product.abs() <= NO_PRODUCT, lower == RIGHT_ANGLE) {
+                    (true, _) => RIGHT_ANGLE,
+                    (false, true) => lower.next_down(),
+                    (false, false) => lower,
+                };
             }
         }
     }
@@ -351,7 +367,13 @@ impl Pairs for SparseInner<'_> {
         (self.key)(i, j)
     }
 
+    /// Most pairs of sparse rows share no column, and tie: their distance need not be computed.
+    #[inline]
+    fn known_key(&self, lower: f32) -> Option<f32> {
+        (self.points.unit && lower == RIGHT_ANGLE).then_some(1.0)
+    }
+
     fn cost(&self) -> f64 {
-        sparse_cost(self.queries.values.len(), self.queries.shift.len(), self.queries.dim)
+        self.queries.cost()
     }
 }

@@ -1,20 +1,19 @@
 //! Neighbours within a map: few dimensions, `f64` coordinates.
 
-use rayon::prelude::*;
-
-use super::{NeighborGraph, check_count, to_graph};
+use super::{NeighborGraph, all_pairs, check_count, in_batches, to_graph};
 use crate::points::{Error, Metric, Points, Result};
+use crate::run::Progress;
 
 /// Most points of a leaf.
 const LEAF: usize = 12;
 /// Queries a task.
-const CHUNK: usize = 512;
+const CHUNK: usize = 256;
 
 /// The nearest other points of every point of a map, exactly.
 ///
 /// Squared distances are compared in `f64`, ties by index; the graph then holds the distances as `f32`, in whose order
 /// (ties by index) a row's neighbours are listed. A k-d tree up to eight dimensions, all pairs above.
-pub fn nearest_points(points: Points, n_neighbors: usize) -> Result<NeighborGraph> {
+pub fn nearest_points(points: Points, n_neighbors: usize, progress: &mut Progress) -> Result<NeighborGraph> {
     let (rows, dim) = (points.rows(), points.dim());
     if let Some(at) = points.values().iter().position(|x| !x.is_finite()) {
         let count = points.values().iter().filter(|x| !x.is_finite()).count();
@@ -32,29 +31,33 @@ pub fn nearest_points(points: Points, n_neighbors: usize) -> Result<NeighborGrap
         &scaled
     };
     let found = match dim {
-        1 => by_tree::<1>(values, n_neighbors),
-        2 => by_tree::<2>(values, n_neighbors),
-        3 => by_tree::<3>(values, n_neighbors),
-        4 => by_tree::<4>(values, n_neighbors),
-        5 => by_tree::<5>(values, n_neighbors),
-        6 => by_tree::<6>(values, n_neighbors),
-        7 => by_tree::<7>(values, n_neighbors),
-        8 => by_tree::<8>(values, n_neighbors),
-        _ => by_all_pairs(values, dim, n_neighbors),
+        1 => by_tree::<1>(values, n_neighbors, progress)?,
+        2 => by_tree::<2>(values, n_neighbors, progress)?,
+        3 => by_tree::<3>(values, n_neighbors, progress)?,
+        4 => by_tree::<4>(values, n_neighbors, progress)?,
+        5 => by_tree::<5>(values, n_neighbors, progress)?,
+        6 => by_tree::<6>(values, n_neighbors, progress)?,
+        7 => by_tree::<7>(values, n_neighbors, progress)?,
+        8 => by_tree::<8>(values, n_neighbors, progress)?,
+        _ => all_pairs::nearest(values, dim, n_neighbors, progress)?,
     };
     let rounded = found.into_iter().map(|(squared, j)| ((squared.sqrt() / scale) as f32, j)).collect();
     to_graph(rounded, n_neighbors, rows, Metric::Euclidean)
 }
 
 /// The `k` best (squared distance, index) seen, in order.
-struct Nearest {
-    best: Vec<(f64, u32)>,
+pub(super) struct Nearest {
+    pub best: Vec<(f64, u32)>,
     k: usize,
 }
 
 impl Nearest {
+    pub(super) fn new(k: usize) -> Self {
+        Self { best: Vec::with_capacity(k + 1), k }
+    }
+
     #[inline]
-    fn offer(&mut self, squared: f64, j: u32) {
+    pub(super) fn offer(&mut self, squared: f64, j: u32) {
         if self.best.len() == self.k {
             let last = self.best[self.k - 1];
             if squared > last.0 || (squared == last.0 && j > last.1) {
@@ -66,48 +69,32 @@ impl Nearest {
         self.best.insert(at, (squared, j));
     }
 
-    /// Whether a point at `squared` could still enter.
-    fn takes(&self, squared: f64) -> bool {
-        self.best.len() < self.k || squared <= self.best[self.k - 1].0
+    /// The worst that is listed; anything is better while there is room.
+    pub(super) fn worst(&self) -> (f64, u32) {
+        if self.best.len() < self.k { (f64::INFINITY, u32::MAX) } else { self.best[self.k - 1] }
     }
 }
 
-fn by_all_pairs(values: &[f64], dim: usize, k: usize) -> Vec<(f64, u32)> {
-    let rows = values.len() / dim;
-    let nearest = |i: usize| {
-        let a = &values[i * dim..(i + 1) * dim];
-        let mut nearest = Nearest { best: Vec::with_capacity(k + 1), k };
-        for (j, b) in values.chunks_exact(dim).enumerate().filter(|&(j, _)| j != i) {
-            nearest.offer(a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum(), j as u32);
-        }
-        nearest.best
-    };
-    (0..rows).into_par_iter().map(nearest).collect::<Vec<_>>().concat()
-}
-
-fn by_tree<const D: usize>(values: &[f64], k: usize) -> Vec<(f64, u32)> {
+fn by_tree<const D: usize>(values: &[f64], k: usize, progress: &mut Progress) -> Result<Vec<(f64, u32)>> {
     let (points, _) = values.as_chunks::<D>();
     let tree = Tree::new(points);
     // Neighbouring queries of a task are neighbours in the tree: what one has read, the next finds in the cache.
-    let tasks: Vec<Vec<(f64, u32)>> = tree
-        .order
-        .par_chunks(CHUNK)
-        .map(|queries| {
-            let mut nearest = Nearest { best: Vec::with_capacity(k + 1), k };
-            let mut found = Vec::with_capacity(queries.len() * k);
-            for &i in queries {
-                nearest.best.clear();
-                tree.search(0, &points[i as usize], i, &mut nearest);
-                found.extend_from_slice(&nearest.best);
-            }
-            found
-        })
-        .collect();
+    let tasks = in_batches(points.len().div_ceil(CHUNK), progress, |task| {
+        let queries = &tree.order[task * CHUNK..points.len().min((task + 1) * CHUNK)];
+        let mut nearest = Nearest::new(k);
+        let mut found = Vec::with_capacity(queries.len() * k);
+        for &i in queries {
+            nearest.best.clear();
+            tree.search(0, &points[i as usize], i, &mut nearest);
+            found.extend_from_slice(&nearest.best);
+        }
+        found
+    })?;
     let mut found = vec![(0.0, 0); points.len() * k];
     for (&i, row) in tree.order.iter().zip(tasks.iter().flat_map(|task| task.chunks_exact(k))) {
         found[i as usize * k..][..k].copy_from_slice(row);
     }
-    found
+    Ok(found)
 }
 
 /// Points in the order of a balanced binary tree over their bounding boxes.
@@ -121,6 +108,8 @@ struct Tree<const D: usize> {
 struct Node<const D: usize> {
     low: [f64; D],
     high: [f64; D],
+    /// The lowest index of its points.
+    lowest: u32,
     start: usize,
     end: usize,
     /// The first of two children; the other follows its subtree.
@@ -146,7 +135,8 @@ impl<const D: usize> Tree<D> {
             }
         }
         let at = self.nodes.len();
-        self.nodes.push(Node { low, high, start, end: start + order.len(), children: None });
+        let lowest = order.iter().copied().min().unwrap_or(u32::MAX);
+        self.nodes.push(Node { low, high, lowest, start, end: start + order.len(), children: None });
         if order.len() > LEAF {
             let widest = (0..D).max_by(|&a, &b| (high[a] - low[a]).total_cmp(&(high[b] - low[b]))).unwrap_or(0);
             let middle = order.len() / 2;
@@ -161,7 +151,8 @@ impl<const D: usize> Tree<D> {
         at
     }
 
-    fn search(&self, node: usize, query: &[f64; D], itself: u32, nearest: &mut Nearest) {
+    /// Offers what is in the node and may be near; returns how many points that were.
+    fn search(&self, node: usize, query: &[f64; D], itself: u32, nearest: &mut Nearest) -> usize {
         let Node { start, end, children, .. } = self.nodes[node];
         match children {
             None => {
@@ -171,6 +162,7 @@ impl<const D: usize> Tree<D> {
                         nearest.offer(squared, self.order[at]);
                     }
                 }
+                end - start
             }
             Some((left, right)) => {
                 let (to_left, to_right) = (self.to_box(left, query), self.to_box(right, query));
@@ -179,11 +171,15 @@ impl<const D: usize> Tree<D> {
                 } else {
                     [(right, to_right), (left, to_left)]
                 };
+                let mut compared = 0;
                 for (child, squared) in ordered {
-                    if nearest.takes(squared) {
-                        self.search(child, query, itself, nearest);
+                    // Among points at the same distance the lowest indices are nearest: the rest need not be visited,
+                    // or points that coincide would all be compared with each other.
+                    if (squared, self.nodes[child].lowest) < nearest.worst() {
+                        compared += self.search(child, query, itself, nearest);
                     }
                 }
+                compared
             }
         }
     }
@@ -193,5 +189,20 @@ impl<const D: usize> Tree<D> {
     fn to_box(&self, node: usize, query: &[f64; D]) -> f64 {
         let node = &self.nodes[node];
         (0..D).map(|c| (node.low[c] - query[c]).max(query[c] - node.high[c]).max(0.0)).map(|x| x * x).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_of_coinciding_points_is_left_when_its_indices_are_too_high() {
+        let points = vec![[0.5, 0.5]; 4000];
+        let tree = Tree::new(&points);
+        let mut nearest = Nearest::new(15);
+        let visited = tree.search(0, &points[3000], 3000, &mut nearest);
+        assert!(visited < 100, "{visited} points compared");
+        assert!(nearest.best.iter().map(|&(_, j)| j).eq(0..15));
     }
 }

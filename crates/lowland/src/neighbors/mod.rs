@@ -3,6 +3,7 @@
 //! The distance of a pair is [`distance`], computed in `f64` and rounded to `f32`; neighbours are ordered by it, then by
 //! index. The exact search returns precisely that order; the approximate one returns it among the neighbours it finds.
 
+mod all_pairs;
 mod approximate;
 mod choose;
 mod descent;
@@ -13,6 +14,7 @@ mod forest;
 mod graph;
 mod inner;
 mod kdtree;
+mod pace;
 mod precomputed;
 mod space;
 mod text;
@@ -31,6 +33,7 @@ use crate::points::{Data, Error, Metric, Result, Seed};
 use crate::run::Progress;
 use choose::approximate_pays;
 use exact::Pairs;
+use pace::Pace;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -251,18 +254,14 @@ fn to_graph(found: Vec<(f32, u32)>, k: usize, targets: usize, metric: Metric) ->
     NeighborGraph::uniform(k, indices, distances, targets, metric)
 }
 
-/// `work` for each of `count` items, in parallel and in order, with `progress` told after every `batch` of them.
-fn in_batches<T: Send>(
-    count: usize,
-    batch: usize,
-    progress: &mut Progress,
-    work: impl Fn(usize) -> T + Sync,
-) -> Result<Vec<T>> {
+/// `work` for each of `count` items, in parallel and in order, with `progress` told several times a second.
+fn in_batches<T: Send>(count: usize, progress: &mut Progress, work: impl Fn(usize) -> T + Sync) -> Result<Vec<T>> {
     let mut done = Vec::with_capacity(count);
+    let mut pace = Pace::default();
     while done.len() < count {
         progress(done.len() as f64 / count as f64)?;
-        let next: Vec<T> = (done.len()..count.min(done.len() + batch)).into_par_iter().map(&work).collect();
-        done.extend(next);
+        let next = done.len()..count.min(done.len().saturating_add(pace.batch()));
+        pace.time(|| done.par_extend(next.into_par_iter().map(&work)));
     }
     Ok(done)
 }
@@ -318,7 +317,7 @@ fn exact_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl P
             let points = inner::SparseFlat::new(b, metric, scale);
             let others = if same { None } else { Some(inner::SparseFlat::new(a, metric, scale)) };
             let queries = others.as_ref().unwrap_or(&points);
-            search.run(&inner::SparseInner::new(queries, &points, exact::TILE, &key))
+            search.run(&inner::SparseInner::new(queries, &points, &key))
         }
         (Data::Sparse(a), Data::Sparse(b)) => search.run(&direct::SparseDirect { queries: a, points: b, metric }),
         (Data::Text(a), Data::Text(b)) => {

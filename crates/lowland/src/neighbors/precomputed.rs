@@ -6,7 +6,7 @@ use crate::run::Progress;
 
 /// The `k` nearest of every row of a matrix of distances; `within` leaves out the diagonal.
 pub(super) fn nearest(distances: &Data, k: usize, within: bool, progress: &mut Progress) -> Result<Vec<(f32, u32)>> {
-    let rows = in_batches(distances.rows(), 1024, progress, |i| nearest_of_row(distances, i, k, within))?;
+    let rows = in_batches(distances.rows(), progress, |i| nearest_of_row(distances, i, k, within))?;
     let mut found = Vec::with_capacity(rows.len() * k);
     for row in rows {
         found.extend(row?);
@@ -38,6 +38,8 @@ fn nearest_of_row(distances: &Data, i: usize, k: usize, within: bool) -> Result<
     if row.len() > k {
         row.select_nth_unstable_by(k, order);
         row.truncate(k);
+        // All rows are kept until the last is read: with room for every distance they would be a second matrix.
+        row.shrink_to_fit();
     }
     row.sort_unstable_by(order);
     Ok(row)

@@ -56,7 +56,7 @@ pub(super) fn cost(data: &Data, metric: Metric) -> f64 {
         Data::Dense(x) if inner::applies(metric) => 5.0 + 0.2 * x.dim() as f64,
         Data::Dense(x) => direct::dense_cost(metric, x.dim()) + 5.0,
         Data::Sparse(x) => direct::sparse_cost(x.values().len(), x.rows()) + 10.0,
-        Data::Text(_) => direct::TEXT_COST + 50.0,
+        Data::Text(x) => direct::text_cost(x.iter().map(String::len).sum(), x.len()) + 50.0,
     }
 }
 

@@ -2,10 +2,12 @@
 
 mod approximate;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::points::{Dense, Points, Sparse};
+use crate::points::{Dense, Points, Shape, Sparse};
 use crate::with_threads;
 
 fn quiet(_: f64) -> Result<()> {
@@ -158,6 +160,61 @@ fn many_ties_are_broken_by_index() {
     assert_matches_sorting(&Data::dense(vec![2.5; 3 * 1300], 3).unwrap(), 12, Metric::Euclidean);
 }
 
+/// How often the exact search computes a distance, where `pairs` are those of `rows` rows.
+fn keys_computed(count: &AtomicUsize, rows: usize, k: usize, pairs: &impl Pairs) -> usize {
+    exact::search_within(pairs, rows, k, &mut quiet).unwrap();
+    count.load(Ordering::Relaxed)
+}
+
+#[test]
+fn ties_are_settled_without_computing_their_distances() {
+    const ROWS: usize = 1500;
+    let count = AtomicUsize::new(0);
+    let counted = |data: &Data, metric| {
+        count.store(0, Ordering::Relaxed);
+        let key = |i: usize, j: usize| {
+            count.fetch_add(1, Ordering::Relaxed);
+            distance(data, i, data, j, metric) as f32
+        };
+        match data {
+            Data::Sparse(x) => {
+                let flat = inner::SparseFlat::new(x, metric, 1.0);
+                keys_computed(&count, ROWS, 5, &inner::SparseInner::new(&flat, &flat, &key))
+            }
+            Data::Dense(x) => {
+                let flat = inner::Flat::new(x, metric, &inner::Frame::new(x, x), false);
+                keys_computed(&count, ROWS, 5, &inner::DenseInner { queries: &flat, points: &flat, key: &key })
+            }
+            Data::Text(_) => unreachable!(),
+        }
+    };
+    // Rows that mostly share no column (all at distance one), and rows that are all equal (all at distance zero).
+    let columns: Vec<u32> = (0..ROWS).flat_map(|i| [(i % 700) as u32, 700 + i as u32]).collect();
+    let sparse = Sparse::new((0..=ROWS).map(|i| 2 * i).collect(), columns, normal_rows(ROWS, 2, 4), 2200).unwrap();
+    let absolute = Sparse::new(
+        sparse.indptr().to_vec(),
+        (0..ROWS).flat_map(|i| sparse.row(i).0.to_vec()).collect(),
+        sparse.values().iter().map(|x| x.abs()).collect(),
+        2200,
+    );
+    let (sparse, absolute) = (Data::Sparse(sparse), Data::Sparse(absolute.unwrap()));
+    let equal = Data::dense(vec![0.7; ROWS * 3], 3).unwrap();
+    for (data, metric) in [(&sparse, Metric::Cosine), (&absolute, Metric::Hellinger), (&equal, Metric::Euclidean)] {
+        let computed = counted(data, metric);
+        assert!(computed < 150 * ROWS, "{metric}: {computed} distances for {ROWS} rows");
+        assert_matches_sorting(data, 5, metric);
+    }
+}
+
+#[test]
+fn sparse_rows_at_nearly_a_right_angle_are_told_apart() {
+    // Cosines from far below to far above what rounds to a distance of one.
+    let indices: Vec<u32> = (0..300).flat_map(|i| [0, 1 + i]).collect();
+    let values = (0..300).flat_map(|i| [2f32.powf(-18.0 + (i * 7 % 300) as f32 / 30.0), 1.0]).collect();
+    let rows = Sparse::new((0..=300).map(|i| 2 * i).collect(), indices, values, 301).unwrap();
+    assert_matches_sorting(&Data::Sparse(rows), 7, Metric::Cosine);
+}
+
 #[test]
 fn sparse_rows_have_the_neighbours_sorting_finds() {
     for metric in NUMERIC {
@@ -300,6 +357,24 @@ fn a_search_stops_when_it_is_told_to() {
 }
 
 #[test]
+fn slow_distances_are_searched_in_small_tiles_with_the_same_result() {
+    // Either would be a single tile of 512 rows, and could be stopped only when all is done.
+    let wide = Data::dense(normal_rows(200, 400, 2), 400).unwrap();
+    let letter = |i: usize, at: usize| char::from(b'a' + (Seed(7).item(i).item(at).0 % 4) as u8);
+    let long = Data::text((0..150).map(|i| (0..90 + i).map(|at| letter(i, at)).collect()).collect());
+    for (data, metric) in [(&wide, Metric::Minkowski(2.5)), (&long, Metric::Levenshtein)] {
+        let mut calls = 0;
+        let mut count = |_| {
+            calls += 1;
+            Ok(())
+        };
+        with_threads(Some(1), || nearest(data, &exact(4, metric), &mut count).unwrap()).unwrap();
+        assert!(calls > 3, "{metric}: {calls} looks");
+        assert_matches_sorting(data, 4, metric);
+    }
+}
+
+#[test]
 fn names_of_searches_read_back() {
     for search in [Search::Auto, Search::Exact, Search::Approximate] {
         assert_eq!(search.to_string().parse::<Search>().unwrap(), search);
@@ -328,7 +403,7 @@ fn neighbours_in_a_map_are_those_of_sorting_in_any_dimension() {
                 values.iter_mut().for_each(|x| *x = (*x * 2.0).round());
             }
             let points = Points::new(&values, dim).unwrap();
-            let graph = nearest_points(points, 6).unwrap();
+            let graph = nearest_points(points, 6, &mut quiet).unwrap();
             for i in 0..500 {
                 let mut found = graph.row(i).0.to_vec();
                 found.sort_unstable();
@@ -339,17 +414,36 @@ fn neighbours_in_a_map_are_those_of_sorting_in_any_dimension() {
 }
 
 #[test]
+fn neighbours_of_a_map_stop_when_told_to_and_coinciding_points_have_the_lowest_indices() {
+    for dim in [2, 9] {
+        let mut values = Seed(4).normals(3000 * dim);
+        values[1000 * dim..].fill(0.5);
+        let points = Points::new(&values, dim).unwrap();
+        let graph = nearest_points(points, 20, &mut quiet).unwrap();
+        assert_eq!(graph.row(2999).0, (1000..1020).collect::<Vec<u32>>());
+        assert_eq!(graph.row(1001).0, [1000].into_iter().chain(1002..1021).collect::<Vec<u32>>());
+        let stopped = nearest_points(points, 20, &mut |_| Err(Error::Stopped { stage: "neighbours" }));
+        assert_eq!(stopped.unwrap_err(), Error::Stopped { stage: "neighbours" });
+        let threads = |t| with_threads(Some(t), || nearest_points(points, 20, &mut quiet).unwrap()).unwrap();
+        assert!(threads(1) == graph && threads(2) == graph && threads(3) == graph);
+    }
+}
+
+#[test]
 fn maps_with_extreme_or_missing_coordinates_give_neighbours_or_an_error() {
     let tiny: Vec<f64> = Seed(1).normals(40).into_iter().map(|x| x * 1e-30).collect();
     let plain: Vec<f64> = tiny.iter().map(|x| x * 1e30).collect();
     let (tiny, plain) = (Points::new(&tiny, 2).unwrap(), Points::new(&plain, 2).unwrap());
-    assert_eq!(nearest_points(tiny, 3).unwrap().indices(), nearest_points(plain, 3).unwrap().indices());
+    assert_eq!(
+        nearest_points(tiny, 3, &mut quiet).unwrap().indices(),
+        nearest_points(plain, 3, &mut quiet).unwrap().indices()
+    );
     let huge = [0.0, 1e300, -1e300];
-    assert!(nearest_points(Points::new(&huge, 1).unwrap(), 1).is_err());
+    assert!(nearest_points(Points::new(&huge, 1).unwrap(), 1, &mut quiet).is_err());
     let bad = [0.0, 1.0, f64::NAN, 2.0];
-    let error = nearest_points(Points::new(&bad, 2).unwrap(), 1).unwrap_err();
+    let error = nearest_points(Points::new(&bad, 2).unwrap(), 1, &mut quiet).unwrap_err();
     assert!(matches!(error, Error::NotFinite { row: 1, column: 0, count: 1, .. }));
-    assert!(nearest_points(Points::new(&[], 2).unwrap(), 1).is_err());
+    assert!(nearest_points(Points::new(&[], 2).unwrap(), 1, &mut quiet).is_err());
 }
 
 proptest! {

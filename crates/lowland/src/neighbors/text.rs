@@ -74,6 +74,15 @@ impl Alphabet {
 }
 
 impl Words {
+    pub(super) fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Letters of all words.
+    pub(super) fn letters(&self) -> usize {
+        self.letters.len()
+    }
+
     pub(super) fn word(&self, i: usize) -> &[u32] {
         &self.letters[self.starts[i]..self.starts[i + 1]]
     }

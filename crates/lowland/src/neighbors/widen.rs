@@ -7,7 +7,7 @@ use crate::points::Result;
 use crate::run::Progress;
 
 /// Rows a task.
-const TASK: usize = 256;
+const TASK: usize = 32;
 /// Rows that are compared with one set of candidates.
 const GROUP: usize = 128;
 
@@ -23,7 +23,7 @@ pub(super) fn nearest<S: Space>(space: &S, lists: &Lists, k: usize, progress: &m
 /// product measures them all, at a tenth of what they cost one by one.
 fn by_groups<S: Space>(space: &S, edges: &Sample, k: usize, progress: &mut Progress) -> Result<Vec<Vec<u32>>> {
     let rows = space.rows();
-    let joined = in_batches(rows.div_ceil(GROUP), 16, progress, |at| {
+    let joined = in_batches(rows.div_ceil(GROUP), progress, |at| {
         let group: Vec<u32> = ((at * GROUP) as u32..rows.min((at + 1) * GROUP) as u32).collect();
         let candidates = two_steps(edges, &group, rows);
         let mut near = vec![0.0; group.len() * candidates.len()];
@@ -92,7 +92,7 @@ fn smallest(values: &[f32], candidates: &[u32], itself: u32, k: usize) -> Vec<u3
 /// The `k` nearest of each row by walking the graph: from the rows at hand, always on from the nearest not yet left.
 fn by_walks<S: Space>(space: &S, edges: &Sample, k: usize, progress: &mut Progress) -> Result<Vec<Vec<u32>>> {
     let rows = space.rows();
-    let walked = in_batches(rows.div_ceil(TASK), 8, progress, |at| {
+    let walked = in_batches(rows.div_ceil(TASK), progress, |at| {
         let mut walk = Walk { seen: vec![NEVER; rows], ..Walk::default() };
         (at * TASK..rows.min((at + 1) * TASK)).map(|i| walk.nearest(space, edges, i, k)).collect::<Vec<_>>()
     })?;

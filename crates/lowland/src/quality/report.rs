@@ -157,9 +157,8 @@ pub fn report_with(
     let in_map = match known.map.filter(|graph| fits(graph, n, wanted)) {
         _ if wanted == 0 => None,
         Some(graph) => Some(Cow::Borrowed(graph)),
-        None => Some(Cow::Owned(nearest_points(map, wanted)?)),
+        None => Some(Cow::Owned(stage.run(0.03, |progress| nearest_points(map, wanted, progress))?)),
     };
-    stage.run(0.03, |_| Ok(()))?;
     if k < n {
         let in_map = in_map.as_deref().expect("k < n, so there are neighbours");
         neighborhoods(&mut report, &space, &plane, in_map, known.data, params, &mut stage)?;

@@ -105,11 +105,37 @@ fn a_few_rows_are_always_searched_exactly_and_many_by_the_cheaper_way() {
     assert!(!approximate_pays(&small, &approximate(5, Metric::Euclidean)));
 }
 
+fn dense_shape(rows: usize, dim: usize) -> Shape {
+    Shape { rows, dim, sparse: false, bytes: (rows as u64).saturating_mul(dim as u64).saturating_mul(4) }
+}
+
 #[test]
 fn the_memory_named_grows_with_rows_and_neighbours() {
+    let named = |rows, k, search| memory(dense_shape(rows, 50), Metric::Euclidean, k, search);
     for search in [Search::Auto, Search::Exact, Search::Approximate] {
-        let bytes = memory(70_000, 50, 15, search);
+        let bytes = named(70_000, 15, search);
         assert!((20 << 20..400 << 20).contains(&bytes), "{search}: {bytes}");
-        assert!(memory(70_000, 50, 90, search) > bytes && memory(140_000, 50, 15, search) > bytes);
+        assert!(named(70_000, 90, search) > bytes && named(140_000, 15, search) > bytes);
+    }
+}
+
+#[test]
+fn the_memory_named_follows_what_is_stored_and_not_the_columns() {
+    // 20,000 rows of 100 entries among 200,000 columns: some 120 MB, and not the 15 GiB of a dense matrix.
+    let sparse = Shape { rows: 20_000, dim: 200_000, sparse: true, bytes: 20_000 * (100 * 8 + 8) };
+    let exact = |shape, metric| memory(shape, metric, 15, Search::Exact);
+    assert!((60 << 20..240 << 20).contains(&exact(sparse, Metric::Cosine)), "{}", exact(sparse, Metric::Cosine));
+    assert!(exact(sparse, Metric::Manhattan) < exact(sparse, Metric::Cosine));
+    // Metrics that compare the rows as they are make no copy of them, and precomputed distances are only read.
+    let wide = dense_shape(20_000, 20_000);
+    assert!(exact(wide, Metric::Euclidean) > wide.bytes);
+    assert!(exact(wide, Metric::Manhattan) < wide.bytes / 10);
+    assert!(memory(wide, Metric::Precomputed, 15, Search::Auto) < wide.bytes / 100);
+    // Letters become numbers of four bytes each.
+    let text = Shape { rows: 1000, dim: 0, sparse: false, bytes: 1000 * (24 + 100_000) };
+    assert!((2 * text.bytes..10 * text.bytes).contains(&exact(text, Metric::Levenshtein)));
+    for metric in Metric::ALL {
+        let endless = Shape { rows: usize::MAX, dim: usize::MAX, sparse: false, bytes: u64::MAX };
+        assert_eq!(memory(endless, metric, usize::MAX, Search::Auto), u64::MAX, "{metric}");
     }
 }
