@@ -80,7 +80,7 @@ impl Lists {
     }
 
     /// The rows with an edge from row `i`, then those with an edge to it: without these, a row that nobody lists is never
-    /// found. A row that very many list keeps the nearest of them, as many as it lists itself.
+    /// found. A row that very many list keeps the nearest of them, twice as many as it lists.
     pub(super) fn both_ways(&self) -> Sample {
         let reverse = transpose(self, |_| true);
         let mut both = Sample { starts: vec![0], rows: Vec::with_capacity(2 * self.entries.len()) };
@@ -94,7 +94,7 @@ impl Lists {
             nearest.clear();
             nearest.extend(reverse.of(i).iter().map(length));
             nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            both.rows.extend(nearest.iter().take(self.k).map(|edge| edge.1));
+            both.rows.extend(nearest.iter().take(2 * self.k).map(|edge| edge.1));
             both.starts.push(both.rows.len());
         }
         both
