@@ -1,7 +1,7 @@
 //! Which search to use, and what it needs.
 
 use super::exact::{TILE, capacity};
-use super::{NeighborParams, Search, direct, inner, space};
+use super::{NeighborParams, Search, direct, inner, space, widen};
 use crate::points::{Data, Metric, Shape};
 
 /// Up to here the exact search takes a moment whatever the metric.
@@ -101,7 +101,11 @@ pub fn memory(shape: Shape, metric: Metric, n_neighbors: usize, search: Search) 
     // Lists with both directions of their edges, the samples and proposals of a round, and the neighbours found before
     // and after they are put in order.
     let listed = if k + 3.0 <= 24.0 { k.max(12.0) + 3.0 } else { (k / 3.0).clamp(30.0, 100.0) };
-    let approximate = arranged + rows * (listed * 44.0 + 64.0) + 4.0 * found + f64::from(64 << 20);
+    // The candidates of a group with their values, for each thread.
+    let group = widen::most_candidates(n_neighbors) as f64 * (widen::GROUP as f64 + dim + 16.0) * 4.0;
+    let groups = if k > 21.0 && !text && !shape.sparse && inner::applies(metric) { THREADS * group } else { 0.0 };
+    let scratch = groups.min(rows * (widen::GROUP as f64 + dim) * THREADS * 4.0) + f64::from(16 << 20);
+    let approximate = arranged + rows * (listed * 44.0 + 64.0) + 4.0 * found + scratch;
     match search {
         Search::Exact => exact as u64,
         Search::Approximate => approximate as u64,

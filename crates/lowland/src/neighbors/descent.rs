@@ -79,13 +79,22 @@ impl Lists {
         self.row(i).iter().map(|entry| entry.index).filter(|&j| j != NOBODY)
     }
 
-    /// The rows with an edge to row `i` or from it. Without the edges to it, a row that nobody lists is never found.
+    /// The rows with an edge from row `i`, then those with an edge to it: without these, a row that nobody lists is never
+    /// found. A row that very many list keeps the nearest of them, twice as many as it lists.
     pub(super) fn both_ways(&self) -> Sample {
         let reverse = transpose(self, |_| true);
         let mut both = Sample { starts: vec![0], rows: Vec::with_capacity(2 * self.entries.len()) };
+        let mut nearest = Vec::new();
         for i in 0..self.rows() {
             both.rows.extend(self.neighbors(i));
-            both.rows.extend_from_slice(reverse.of(i));
+            let length = |&j: &u32| {
+                let edge = self.row(j as usize).iter().find(|entry| entry.index as usize == i);
+                (edge.map_or(f32::INFINITY, |entry| entry.near), j)
+            };
+            nearest.clear();
+            nearest.extend(reverse.of(i).iter().map(length));
+            nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            both.rows.extend(nearest.iter().take(2 * self.k).map(|edge| edge.1));
             both.starts.push(both.rows.len());
         }
         both
@@ -152,6 +161,16 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    #[cfg(test)]
+    pub(super) fn new(lists: impl Iterator<Item = Vec<u32>>) -> Self {
+        let mut sample = Self { starts: vec![0], rows: Vec::new() };
+        for list in lists {
+            sample.rows.extend(list);
+            sample.starts.push(sample.rows.len());
+        }
+        sample
+    }
+
     pub(super) fn of(&self, i: usize) -> &[u32] {
         &self.rows[self.starts[i]..self.starts[i + 1]]
     }

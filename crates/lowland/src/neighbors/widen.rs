@@ -9,7 +9,13 @@ use crate::run::Progress;
 /// Rows a task.
 const TASK: usize = 32;
 /// Rows that are compared with one set of candidates.
-const GROUP: usize = 128;
+pub(super) const GROUP: usize = 128;
+
+/// Most rows that a group is compared with. Groups of data with structure stay far below; without structure two steps
+/// lead everywhere, and the search would cost more than the exact one.
+pub(super) fn most_candidates(k: usize) -> usize {
+    k.saturating_mul(64).max(16_384)
+}
 
 /// The nearest `k` of each row, or all that were found.
 pub(super) fn nearest<S: Space>(space: &S, lists: &Lists, k: usize, progress: &mut Progress) -> Result<Vec<Vec<u32>>> {
@@ -25,7 +31,7 @@ fn by_groups<S: Space>(space: &S, edges: &Sample, k: usize, progress: &mut Progr
     let rows = space.rows();
     let joined = in_batches(rows.div_ceil(GROUP), progress, |at| {
         let group: Vec<u32> = ((at * GROUP) as u32..rows.min((at + 1) * GROUP) as u32).collect();
-        let candidates = two_steps(edges, &group, rows);
+        let candidates = two_steps(edges, &group, rows, most_candidates(k));
         let mut near = vec![0.0; group.len() * candidates.len()];
         space.measure_block(&group, &candidates, &mut near);
         let lines = near.chunks_exact(candidates.len());
@@ -34,16 +40,24 @@ fn by_groups<S: Space>(space: &S, edges: &Sample, k: usize, progress: &mut Progr
     Ok(joined.into_iter().flatten().collect())
 }
 
-/// The rows of the group, and those one or two edges away; ascending.
-fn two_steps(edges: &Sample, group: &[u32], rows: usize) -> Vec<u32> {
+/// The rows of the group, and those one or two edges away, up to about `most`; ascending.
+///
+/// The first edges of all rows are followed before the second ones, and so on: edges stand near to far, so that the
+/// farthest are left out.
+fn two_steps(edges: &Sample, group: &[u32], rows: usize, most: usize) -> Vec<u32> {
     let mut seen = vec![0u64; rows.div_ceil(64)];
     let mut all = group.to_vec();
     all.iter().for_each(|&i| seen[i as usize / 64] |= 1 << (i % 64));
     let mut from = 0;
     for _ in 0..2 {
         let end = all.len();
-        for at in from..end {
-            for &j in edges.of(all[at] as usize) {
+        let longest = all[from..end].iter().map(|&i| edges.of(i as usize).len()).max().unwrap_or(0);
+        for rank in 0..longest {
+            if all.len() >= most {
+                break;
+            }
+            for at in from..end {
+                let Some(&j) = edges.of(all[at] as usize).get(rank) else { continue };
                 let (word, bit) = (j as usize / 64, 1u64 << (j % 64));
                 if seen[word] & bit == 0 {
                     seen[word] |= bit;
@@ -52,6 +66,10 @@ fn two_steps(edges: &Sample, group: &[u32], rows: usize) -> Vec<u32> {
             }
         }
         from = end;
+    }
+    // A rank may have brought a few too many.
+    for &j in all.iter().skip(most) {
+        seen[j as usize / 64] &= !(1 << (j % 64));
     }
     all.clear();
     for (at, &word) in seen.iter().enumerate() {
@@ -154,5 +172,20 @@ impl Walk {
             changed = changed.min(at);
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_bounded_and_the_nearest_edges_are_followed_first() {
+        // Row i lists i + 1, i + 2, ... i + 20 of a ring of 1000.
+        let edges = Sample::new((0..1000u32).map(|i| (1..=20).map(|step| (i + step) % 1000).collect()));
+        let all = two_steps(&edges, &[0, 100], 1000, usize::MAX);
+        assert!(all.iter().copied().eq((0..=40).chain(100..=140)));
+        let some = two_steps(&edges, &[0, 100], 1000, 30);
+        assert!(some.iter().copied().eq((0..15).chain(100..115)), "{some:?}");
     }
 }
