@@ -4,6 +4,19 @@
 //! low-dimensional map with one of the [`methods`]. It performs no I/O, prints nothing and keeps no global state: progress,
 //! checkpoints and cancelling go through an [`Observer`](run::Observer).
 //!
+//! ```
+//! use lowland::methods::Job;
+//! use lowland::run::{Limits, Silent};
+//! use lowland::{Data, Seed};
+//!
+//! let data = Data::dense(vec![0.0, 0.0, 1.0, 2.0, 2.0, 4.0, 3.0, 6.0], 2)?;
+//! let job = Job::new("pca", &[("n_components", "1")], Seed(0))?;
+//! let fitted = job.fit(&data, None, &Limits::default(), &mut Silent)?;
+//! let again = fitted.transform(&data, &mut |_| Ok(()))?;
+//! assert_eq!(again, fitted.embedding);
+//! # Ok::<(), lowland::Error>(())
+//! ```
+//!
 //! Results are the same bytes for any number of threads. Work runs on the rayon pool it is called from;
 //! [`with_threads`] gives a call a pool of its own.
 

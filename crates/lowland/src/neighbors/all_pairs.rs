@@ -2,10 +2,9 @@
 
 use multiversion::multiversion;
 
-use super::in_batches;
 use super::kdtree::Nearest;
 use crate::points::Result;
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// Points compared with a query at once.
 const LANES: usize = 16;

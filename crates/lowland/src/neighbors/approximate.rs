@@ -2,9 +2,9 @@
 
 use super::descent::Effort;
 use super::space::{self, Space, SpaceWork};
-use super::{Recall, descent, distance, forest, in_batches, nearest_to, widen};
+use super::{Recall, descent, distance, forest, nearest_to, widen};
 use crate::points::{Data, Metric, Result, Seed};
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// Lists longer than this cost the descent more (it compares all pairs of a list) than widening them costs.
 const LONGEST_LIST: usize = 24;

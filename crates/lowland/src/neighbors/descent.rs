@@ -7,10 +7,10 @@
 
 use rayon::prelude::*;
 
+use super::forest;
 use super::space::Space;
-use super::{forest, in_batches};
 use crate::points::{Result, Seed};
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// The nearest rows found so far of every row.
 pub(super) struct Lists {

@@ -11,10 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::in_batches;
-use super::pace::Pace;
 use crate::points::Result;
-use crate::run::Progress;
+use crate::run::{Pace, Progress, in_batches};
 
 /// Rows and columns of a tile: its `f32` values fill the second-level cache and no more.
 pub(super) const TILE: usize = 512;

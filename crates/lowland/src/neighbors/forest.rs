@@ -1,10 +1,9 @@
 //! A first guess at the neighbours: rows that random trees put into one leaf.
 
 use super::descent::Lists;
-use super::in_batches;
 use super::space::Space;
 use crate::points::{Result, Seed};
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 use rand::Rng;
 
 /// Most rows of a leaf.

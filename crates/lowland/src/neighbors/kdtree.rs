@@ -1,8 +1,8 @@
 //! Neighbours within a map: few dimensions, `f64` coordinates.
 
-use super::{NeighborGraph, all_pairs, check_count, in_batches, to_graph};
+use super::{NeighborGraph, all_pairs, check_count, to_graph};
 use crate::points::{Error, Metric, Points, Result};
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// Most points of a leaf.
 const LEAF: usize = 12;

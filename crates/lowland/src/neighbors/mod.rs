@@ -14,7 +14,6 @@ mod forest;
 mod graph;
 mod inner;
 mod kdtree;
-mod pace;
 mod precomputed;
 mod space;
 mod text;
@@ -27,13 +26,11 @@ pub use choose::memory;
 pub use distance::distance;
 pub use graph::NeighborGraph;
 pub use kdtree::nearest_points;
-use rayon::prelude::*;
 
 use crate::points::{Data, Error, Metric, Result, Seed};
 use crate::run::Progress;
 use choose::approximate_pays;
 use exact::Pairs;
-use pace::Pace;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +129,9 @@ pub struct Found {
     pub recall: Option<Recall>,
 }
 
+/// The measured recall below which [`Search::Auto`] searches exactly after all.
+const ACCEPTABLE_RECALL: f64 = 0.9;
+
 /// The nearest other rows of every row. Equal rows are each other's neighbours, at distance zero.
 pub fn nearest(data: &Data, params: &NeighborParams, progress: &mut Progress) -> Result<Found> {
     let NeighborParams { n_neighbors: k, metric, .. } = *params;
@@ -144,8 +144,11 @@ pub fn nearest(data: &Data, params: &NeighborParams, progress: &mut Progress) ->
     }
     if approximate_pays(data, params) {
         let (found, recall) = approximate::search(data, k, metric, params.seed, progress)?;
-        let graph = to_graph(found, k, data.rows(), metric)?;
-        return Ok(Found { graph, algorithm: Algorithm::Descent, recall: Some(recall) });
+        // Data without any structure defeat the approximate search. Who did not ask for it gets the exact one then.
+        if params.search == Search::Approximate || recall.value >= ACCEPTABLE_RECALL {
+            let graph = to_graph(found, k, data.rows(), metric)?;
+            return Ok(Found { graph, algorithm: Algorithm::Descent, recall: Some(recall) });
+        }
     }
     let found = exact_search(data, data, metric, &mut Within { rows: data.rows(), k, progress })?;
     Ok(Found { graph: to_graph(found, k, data.rows(), metric)?, algorithm: Algorithm::Exact, recall: None })
@@ -252,18 +255,6 @@ fn to_graph(found: Vec<(f32, u32)>, k: usize, targets: usize, metric: Metric) ->
     }
     let (distances, indices) = found.into_iter().unzip();
     NeighborGraph::uniform(k, indices, distances, targets, metric)
-}
-
-/// `work` for each of `count` items, in parallel and in order, with `progress` told several times a second.
-fn in_batches<T: Send>(count: usize, progress: &mut Progress, work: impl Fn(usize) -> T + Sync) -> Result<Vec<T>> {
-    let mut done = Vec::with_capacity(count);
-    let mut pace = Pace::default();
-    while done.len() < count {
-        progress(done.len() as f64 / count as f64)?;
-        let next = done.len()..count.min(done.len().saturating_add(pace.batch()));
-        pace.time(|| done.par_extend(next.into_par_iter().map(&work)));
-    }
-    Ok(done)
 }
 
 /// A search over pairs whose kind is only known to [`exact_search`].

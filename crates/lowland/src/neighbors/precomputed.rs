@@ -1,8 +1,7 @@
 //! The data are the distances: the nearest of each row are read off.
 
-use super::in_batches;
 use crate::points::{Data, Error, Result};
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// The `k` nearest of every row of a matrix of distances; `within` leaves out the diagonal.
 pub(super) fn nearest(distances: &Data, k: usize, within: bool, progress: &mut Progress) -> Result<Vec<(f32, u32)>> {

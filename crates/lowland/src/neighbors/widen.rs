@@ -1,10 +1,9 @@
 //! From a graph of few neighbours to many: near rows are a few steps away.
 
 use super::descent::{Lists, Sample};
-use super::in_batches;
 use super::space::Space;
 use crate::points::Result;
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// Rows a task.
 const TASK: usize = 32;

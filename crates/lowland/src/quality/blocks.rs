@@ -1,37 +1,18 @@
 //! Parallel work over blocks of rows, with progress between batches.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
-
-use rayon::prelude::*;
 
 use crate::points::Result;
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
-/// Runs `work` on blocks of `0..rows` and returns the results in order. Blocks are fixed; only the number of blocks
-/// between two calls of `progress` follows the clock, which no result can see.
+/// Runs `work` on fixed blocks of `0..rows` and returns the results in order.
 pub(super) fn in_blocks<T: Send>(
     rows: usize,
     block: usize,
     progress: &mut Progress,
     work: impl Fn(Range<usize>) -> T + Sync,
 ) -> Result<Vec<T>> {
-    let blocks = rows.div_ceil(block);
-    let threads = rayon::current_num_threads();
-    let (mut done, mut batch) = (Vec::with_capacity(blocks), threads);
-    while done.len() < blocks {
-        let started = Instant::now();
-        let next = done.len()..(done.len() + batch).min(blocks);
-        done.par_extend(next.into_par_iter().map(|b| work(b * block..((b + 1) * block).min(rows))));
-        progress(done.len() as f64 / blocks as f64)?;
-        let taken = started.elapsed();
-        if taken < Duration::from_millis(60) {
-            batch *= 2;
-        } else if taken > Duration::from_millis(150) {
-            batch = (batch / 2).max(threads);
-        }
-    }
-    Ok(done)
+    in_batches(rows.div_ceil(block), progress, |b| work(b * block..((b + 1) * block).min(rows)))
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 mod context;
 mod observer;
+mod pace;
 mod stepper;
 
 pub use context::{Context, Limits};
 pub use observer::{Event, Observer, Silent, Stage};
+pub(crate) use pace::{Pace, in_batches};
 pub use stepper::{Ended, Outcome, Step, Stepper, StopRule, run};
 
 use crate::points::Result;

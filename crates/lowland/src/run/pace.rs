@@ -2,13 +2,18 @@
 
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
+
+use super::Progress;
+use crate::points::Result;
+
 /// Less time than this in a batch: take more.
 const SHORT: Duration = Duration::from_millis(60);
 /// More than this: take less.
 const LONG: Duration = Duration::from_millis(150);
 
 /// The number of items to do at once, following the clock; no result may depend on it.
-pub(super) struct Pace(usize);
+pub(crate) struct Pace(usize);
 
 impl Default for Pace {
     /// One item for each thread: nothing is known yet of what it takes.
@@ -18,12 +23,12 @@ impl Default for Pace {
 }
 
 impl Pace {
-    pub(super) fn batch(&self) -> usize {
+    pub(crate) fn batch(&self) -> usize {
         self.0
     }
 
     /// Does a batch, and learns from how long it takes.
-    pub(super) fn time(&mut self, work: impl FnOnce()) {
+    pub(crate) fn time(&mut self, work: impl FnOnce()) {
         let started = Instant::now();
         work();
         self.learn(started.elapsed());
@@ -38,6 +43,22 @@ impl Pace {
             self.0 = (self.0 / 2).max(rayon::current_num_threads());
         }
     }
+}
+
+/// `work` for each of `count` items, in parallel and in order, with `progress` told several times a second.
+pub(crate) fn in_batches<T: Send>(
+    count: usize,
+    progress: &mut Progress,
+    work: impl Fn(usize) -> T + Sync,
+) -> Result<Vec<T>> {
+    let mut done = Vec::with_capacity(count);
+    let mut pace = Pace::default();
+    while done.len() < count {
+        progress(done.len() as f64 / count as f64)?;
+        let next = done.len()..count.min(done.len().saturating_add(pace.batch()));
+        pace.time(|| done.par_extend(next.into_par_iter().map(&work)));
+    }
+    Ok(done)
 }
 
 #[cfg(test)]
