@@ -49,6 +49,9 @@ fn columns(count: usize) -> String {
     plural(count, "column is", "columns are")
 }
 
+/// Dropped rows that are named in the note.
+const NAMED: usize = 10;
+
 fn finite_rows(table: Table, missing: Missing) -> Outcome<Table> {
     let row_values = |i: usize| match &table.data {
         Data::Dense(x) => x.row(i),
@@ -78,8 +81,19 @@ fn finite_rows(table: Table, missing: Missing) -> Outcome<Table> {
     if kept.is_empty() {
         return Err(Problem::Empty("every row has a missing or non-finite cell"));
     }
+    let mut gone: Vec<String> =
+        (0..table.rows()).filter(|i| kept.binary_search(i).is_err()).take(NAMED).map(|i| i.to_string()).collect();
+    if dropped > NAMED {
+        gone.push("...".into());
+    }
     let mut table = table.select(&kept);
-    table.notes.push(format!("dropped {} with missing or non-finite cells", plural(dropped, "row", "rows")));
+    let count = plural(dropped, "row", "rows");
+    table.notes.push(format!("dropped {count} with missing or non-finite cells: {} (from 0)", gone.join(", ")));
+    if table.ids.is_none() {
+        // The map no longer lines up with the file by counting.
+        table.ids = Some(kept.iter().map(|i| i.to_string()).collect());
+        table.notes.push("the rows left have their numbers in the file, from 0, as ids".into());
+    }
     Ok(table)
 }
 
@@ -128,6 +142,13 @@ mod tests {
     }
 
     #[test]
+    fn rows_left_without_ids_are_named_by_their_numbers() {
+        let options = ReadOptions { missing: Missing::Drop, ..Default::default() };
+        let table = check(Table { ids: None, ..holey() }, &options).unwrap();
+        assert_eq!(table.ids.unwrap(), ["0", "2", "3"]);
+    }
+
+    #[test]
     fn a_bad_cell_is_named_or_its_row_dropped_with_all_that_belongs_to_it() {
         let error = check(holey(), &ReadOptions::default()).unwrap_err();
         assert!(error.to_string().contains("row 1 (from 0), column 0 is NaN"), "{error}");
@@ -138,7 +159,7 @@ mod tests {
         assert_eq!(
             table.notes,
             [
-                "dropped 1 row with missing or non-finite cells",
+                "dropped 1 row with missing or non-finite cells: 1 (from 0)",
                 "1 column is constant",
                 "1 row is a copy of an earlier row"
             ]
