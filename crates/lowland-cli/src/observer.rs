@@ -230,8 +230,7 @@ impl Console {
         self.uses.push(StageUse { name: name.into(), used, peak_memory: peak_memory() });
     }
 
-    fn save_checkpoint(&mut self, checkpoint: &dyn Fn() -> lowland::archive::Archive) {
-        let stopped = self.stopped();
+    fn save_checkpoint(&mut self, stopped: bool, checkpoint: &dyn Fn() -> lowland::archive::Archive) {
         let Some(checkpoints) = &mut self.checkpoints else { return };
         if checkpoints.last.elapsed() < checkpoints.every && !stopped {
             return;
@@ -248,6 +247,8 @@ impl Console {
 
 impl Observer for Console {
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
+        // Looked at once: a run that stops here must have left its checkpoint here.
+        let stopped = self.stopped();
         match event {
             Event::Plan(stages) => {
                 if let Show::Bar(bar) = &self.show {
@@ -272,7 +273,7 @@ impl Observer for Console {
                 self.fraction = *done;
                 self.step = Some((step.iteration, step.objective));
                 self.keep_the_map();
-                self.save_checkpoint(checkpoint);
+                self.save_checkpoint(stopped, checkpoint);
                 if let Show::Json { .. } = self.show {
                     emit(&json!({ "event": "step", "iteration": step.iteration, "objective": step.objective }));
                 } else {
@@ -282,7 +283,7 @@ impl Observer for Console {
             Event::Note(text) => self.note(text),
             _ => {}
         }
-        if self.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
