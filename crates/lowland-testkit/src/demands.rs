@@ -251,7 +251,13 @@ pub fn extreme_scales_give_the_same_map(method: &str, values: Values) {
 
 pub fn sparse_rows_map_as_the_same_dense_rows(method: &str, values: Values) {
     let (dense, sparse) = sparse_pair(&clouds(4, 60, 10, 2.0, 19), 1.0);
-    let (a, b) = (fit(method, values, &dense).embedding, fit(method, values, &sparse).embedding);
+    let (on_dense, on_sparse) = (fit(method, values, &dense), fit(method, values, &sparse));
+    let (a, b) = (&on_dense.embedding, &on_sparse.embedding);
+    // Preparation may have centred dense rows, which sparse ones cannot follow: mixing the two is refused.
+    for (fitted, new) in [(&on_dense, &sparse), (&on_sparse, &dense)] {
+        let error = fitted.transform(new, &mut |_| Ok(())).expect_err("rows of another kind");
+        assert!(matches!(error, Error::Kind { .. }), "{error}");
+    }
     let distance = procrustes(a.points(), b.points()).expect("maps of one shape").disparity;
     assert!(distance < 1e-3, "Procrustes distance {distance}");
 }
