@@ -250,6 +250,10 @@ fn bad_input_is_named_with_its_place_and_the_way_out() {
     assert!(bad(at, 3, &["embed", "word.csv"]).contains("--label-column"));
     write(at, "one.csv", "1,2,3\n");
     assert_eq!(good(at, &["embed", "one.csv", "--quiet"]).lines().count(), 2);
+    write(at, "few.csv", "1,2\n3,5\n4,4\n9,1\n0,7\n2,2\n8,3\n");
+    let output = lowland(at, &["embed", "few.csv", "--out", "few.npy"]);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("trustworthiness (3)"), "few points are scored with a small k: {words}");
     assert!(bad(at, 4, &["embed", "digits", "--max-memory", "10kB"]).contains("the limit is"));
 }
 

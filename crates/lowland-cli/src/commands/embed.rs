@@ -161,7 +161,10 @@ fn score(
     let values = fitted.job.method.values();
     let metric =
         values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?;
-    let params = QualityParams { metric, seed: run.seed(), ..QualityParams::default() };
+    let usual = QualityParams::default();
+    // Few points have small neighbourhoods: most scores need k below half of the points.
+    let n_neighbors = usual.n_neighbors.min((table.rows().saturating_sub(1) / 2).max(1));
+    let params = QualityParams { n_neighbors, metric, seed: run.seed(), ..usual };
     let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
     // A graph that may miss neighbours would flatter the map that was made from it.
     let known = KnownGraphs { data: fitted.graph.as_ref(), map: None };
