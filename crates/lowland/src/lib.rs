@@ -24,6 +24,7 @@ pub mod archive;
 pub mod graph;
 pub mod linalg;
 pub mod methods;
+pub mod nbody;
 pub mod neighbors;
 pub mod params;
 pub mod points;

@@ -1,0 +1,36 @@
+"""Takes the arrays the tests use out of the authors' programs' outputs: python extract.py GOLDEN_FOLDER
+
+Each becomes a float64 .npy with two axes, so that the map reader reads it. The folder's own README says which program
+made what: ee, ssne and tsne are Vladymyrov and Carreira-Perpinan's (2012), fgt and lvm independent numpy programs."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+LVM = dict(X="x", K="neighbors", E="edges", S="similar", D="dissimilar", delta2="near_scale2", Delta2="far_scale2",
+           mu0="mu_start", sigma2_0="variance_start", loglik_alternating="loglik", mu_after30="mu_after30",
+           sigma2_after30="variance_after30", loglik_momentum="loglik_momentum", mu_mom100="mu_momentum100",
+           sigma2_mom100="variance_momentum100", mu1="mu_after1", s21="variance_after1")
+LANDMARKS = dict(landmarks="landmarks", assignment="assignment", Delta_landmarks="landmark_far_scale",
+                 D_landmarks="landmark_dissimilar", A="landmark_a", B="landmark_b")
+EE = dict(Y="y", X0="x0", W_rows="w_rows", bandwidth_s="bandwidth", Wp="w_plus", Wn="w_minus", X_l100="x_lambda100",
+          E_l100="e_lambda100", steps_l100="steps_lambda100", X_unif_l1em3="x_uniform", E_unif_l1em3="e_uniform",
+          steps_unif="steps_uniform")
+RUN = dict(X0="x0", X="x", E="e", steps="steps")
+
+source, here = Path(sys.argv[1]), Path(__file__).parent
+FILES = {
+    "ee": [("ee/ee_digits150.npz", EE)],
+    "ssne": [("ssne/ssne_digits150.npz", RUN)],
+    "tsne": [("tsne_sd/tsne_sd_digits150.npz", RUN)],
+    "fgt": [("fgt/fgt2d.npz", {name: name.lower() for name in np.load(source / "fgt/fgt2d.npz")})],
+    "lvm": [("lvm_saul/lvm_l0_digits150.npz", LVM), ("lvm_saul/lvm_l1_structure.npz", LANDMARKS)],
+}
+for folder, parts in FILES.items():
+    (here / folder).mkdir(exist_ok=True)
+    for file, names in parts:
+        arrays = np.load(source / file)
+        for theirs, ours in names.items():
+            values = np.asarray(arrays[theirs], dtype="<f8")
+            np.save(here / folder / f"{ours}.npy", values.reshape(len(values) if values.ndim else 1, -1))
