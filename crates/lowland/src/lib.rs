@@ -20,12 +20,15 @@
 //! Results are the same bytes for any number of threads. Work runs on the rayon pool it is called from;
 //! [`with_threads`] gives a call a pool of its own.
 
+pub mod affinity;
 pub mod archive;
 pub mod graph;
 pub mod linalg;
 pub mod methods;
 pub mod nbody;
 pub mod neighbors;
+pub mod objective;
+pub mod optim;
 pub mod params;
 pub mod points;
 pub mod prepare;

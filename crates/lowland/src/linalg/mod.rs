@@ -14,6 +14,7 @@ mod linear_map;
 mod lobpcg;
 mod operator;
 mod precondition;
+mod sparse_cholesky;
 mod sparse_product;
 mod svd;
 
@@ -25,4 +26,5 @@ pub use linear_map::LinearMap;
 pub use lobpcg::EigenSolver;
 pub use operator::SymOp;
 pub use precondition::{ApproxCholesky, Identity, Jacobi, Preconditioner, laplacian_preconditioner};
+pub use sparse_cholesky::SparseCholesky;
 pub use svd::{PcaRoute, RandomizedSvd, Svd, SvdOptions, exact_svd, linear_memory, pca_route, svd};

@@ -1,0 +1,52 @@
+//! What is minimised: directions, objectives, and the neighbour embeddings.
+
+mod accuracy;
+mod neighbor_embedding;
+mod pull;
+#[cfg(test)]
+mod tests;
+
+use crate::archive::Archive;
+use crate::linalg::Csr;
+use crate::points::{Points, Result};
+
+pub use accuracy::{Accuracy, AccuracyControl};
+pub use neighbor_embedding::{Energy, NeighborEmbedding, Schedule};
+
+/// A direction at every map; it need not be the gradient of anything.
+pub trait Field: Send {
+    /// Writes the field at `y`, which a descent moves against. With `value`, also returns the number that is shown to
+    /// people as the objective; without, it may be saved.
+    fn field(&mut self, y: Points, value: bool, out: &mut [f64]) -> Result<Option<f64>>;
+
+    /// Called before every iteration (the first is 1) with the map and the objective's last value. Returns whether what
+    /// is minimised has changed, so that values before and after cannot be compared.
+    fn prepare(&mut self, _iteration: usize, _y: Points, _value: Option<f64>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Whether [`Field::prepare`] has changes in store: the end of the iterations cannot be near.
+    fn changes_ahead(&self) -> bool {
+        false
+    }
+
+    /// How many times stronger attraction is than the objective says, at this iteration.
+    fn exaggeration(&self) -> f64 {
+        1.0
+    }
+
+    /// Puts what [`Field::prepare`] has changed into an archive.
+    fn save(&self, archive: &mut Archive);
+
+    /// Takes it up again.
+    fn restore(&mut self, archive: &Archive) -> Result<()>;
+}
+
+/// A field that is exactly the gradient of the value.
+pub trait Objective: Field {
+    /// The weights of the attraction, whose Laplacian is the constant part of the Hessian.
+    fn attraction(&self) -> &Csr;
+
+    /// The value may be off by this much: what a line search must tolerate.
+    fn noise(&self) -> f64;
+}
