@@ -59,6 +59,35 @@ param_value! {
     Search: "auto, exact or approximate",
 }
 
+/// A value, or `auto`: then the method chooses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Auto<T> {
+    /// The method chooses.
+    Auto,
+    /// As given.
+    Given(T),
+}
+
+impl<T: Copy> Auto<T> {
+    /// What was given, if anything.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Self::Auto => None,
+            Self::Given(value) => Some(value),
+        }
+    }
+}
+
+impl ParamValue for Auto<f64> {
+    const EXPECTS: &'static str = "a number or auto";
+    fn parse(text: &str) -> Option<Self> {
+        if text == "auto" { Some(Self::Auto) } else { f64::parse(text).map(Self::Given) }
+    }
+    fn show(&self) -> String {
+        self.given().map_or("auto".into(), |value| value.show())
+    }
+}
+
 /// The error for a value that is not allowed.
 pub fn refuse<T>(name: &'static str, value: &impl ParamValue, allowed: impl Into<String>) -> Result<T> {
     Err(Error::Parameter { name, value: value.show(), allowed: allowed.into() })

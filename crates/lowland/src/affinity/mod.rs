@@ -4,7 +4,6 @@ mod entropic;
 
 use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
-use crate::neighbors::NeighborGraph;
 use crate::params::{ParamValue, choice, refuse};
 use crate::points::{Error, Result};
 
@@ -69,9 +68,8 @@ pub fn uniform(lengths: &Csr) -> Csr {
     lengths.map(|i, _, _| 1.0 / lengths.row(i).0.len() as f64)
 }
 
-/// The values of a graph as weights of its edges; rows sum to one, and a row without weight keeps none.
-pub fn given(graph: &NeighborGraph) -> Result<Csr> {
-    let weights = crate::graph::lengths(graph)?;
+/// The values of a graph's edges as their weights; rows sum to one, and a row without weight keeps none.
+pub fn given(weights: &Csr) -> Result<Csr> {
     if let Some((i, j, w)) = weights.iter().find(|&(_, _, w)| !(w >= 0.0)) {
         let reason = format!("the affinity of row {i} to row {j} is {w}; affinities are not negative");
         return Err(Error::Format { what: "graph of affinities", reason });
@@ -95,7 +93,6 @@ pub fn joint(rows: &Csr) -> Result<Csr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Metric;
 
     #[test]
     fn joint_affinities_are_symmetric_and_sum_to_one() {
@@ -108,12 +105,11 @@ mod tests {
 
     #[test]
     fn affinities_that_are_negative_or_nothing_are_refused() {
-        let graph = |values: [f32; 2]| NeighborGraph::uniform(1, vec![1, 0], values.to_vec(), 2, Metric::Precomputed);
-        if let Ok(negative) = graph([1.0, -1.0]) {
-            assert!(given(&negative).is_err());
-        }
-        assert!(joint(&given(&graph([0.0, 0.0]).unwrap()).unwrap()).is_err());
-        assert_eq!(given(&graph([4.0, 0.5]).unwrap()).unwrap().values(), [1.0, 1.0]);
+        let graph = |a: f64, b: f64| Csr::from_triplets(2, 2, [(0, 1, a), (1, 0, b)]).unwrap();
+        assert!(given(&graph(1.0, -1.0)).is_err());
+        assert!(given(&graph(1.0, f64::NAN)).is_err());
+        assert!(joint(&given(&graph(0.0, 0.0)).unwrap()).is_err());
+        assert_eq!(given(&graph(4.0, 0.5)).unwrap().values(), [1.0, 1.0]);
     }
 
     #[test]

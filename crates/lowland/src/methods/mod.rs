@@ -5,8 +5,11 @@
 
 mod fitted;
 mod linear;
+mod neighbor_embedding;
 mod neighbor_stage;
+mod placed;
 mod spectral;
+mod start;
 
 use crate::archive::Archive;
 use crate::neighbors::NeighborGraph;
@@ -16,7 +19,9 @@ use crate::run::{Context, Outcome, Progress, Stage};
 
 pub use fitted::{Fitted, Job};
 pub use linear::{LinearSolver, Pca, Svd};
+pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
 pub use spectral::{Affinity, Spectral};
+pub use start::Init;
 
 /// What a method is given.
 #[derive(Clone, Copy)]
@@ -143,7 +148,8 @@ pub struct MethodInfo {
 type Build = fn(&[(&str, &str)]) -> Result<Box<dyn Method>>;
 
 /// Every method there is.
-pub const METHODS: &[MethodInfo] = &[info::<Spectral>(), info::<Pca>(), info::<Svd>()];
+pub const METHODS: &[MethodInfo] =
+    &[info::<Tsne>(), info::<Ssne>(), info::<Ee>(), info::<Spectral>(), info::<Pca>(), info::<Svd>()];
 
 /// The method used when none is named.
 pub const DEFAULT_METHOD: &str = Spectral::NAME;

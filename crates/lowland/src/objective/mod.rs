@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod neighbor_embedding;
+mod placement;
 mod pull;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use crate::points::{Points, Result};
 
 pub use accuracy::{Accuracy, AccuracyControl};
 pub use neighbor_embedding::{Energy, NeighborEmbedding, Schedule};
+pub use placement::Placement;
 
 /// A direction at every map; it need not be the gradient of anything.
 pub trait Field: Send {

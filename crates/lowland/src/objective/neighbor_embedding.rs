@@ -34,15 +34,20 @@ pub enum Energy {
 }
 
 impl Energy {
-    fn pull(self) -> Pull {
+    pub(super) fn pull(self) -> Pull {
         match self {
             Self::Elastic { .. } | Self::SymmetricSne => Pull::Spring,
             Self::StudentSne { dof } => Pull::Student { dof },
         }
     }
 
+    /// The kernel of the repulsion.
+    pub fn kernel(self) -> Kernel {
+        self.kernels().value
+    }
+
     /// The number squared distances are divided by before the kernel.
-    fn scale(self) -> f64 {
+    pub(super) fn scale(self) -> f64 {
         match self {
             Self::StudentSne { dof } => dof,
             _ => 1.0,
@@ -50,7 +55,7 @@ impl Energy {
     }
 
     /// The kernel in the value, and its derivatives `K' = -slope * second`, `K'' = bend * third`.
-    pub(crate) fn kernels(self) -> Kernels {
+    pub(super) fn kernels(self) -> Kernels {
         match self {
             Self::Elastic { .. } | Self::SymmetricSne => Kernels {
                 value: Kernel::Gaussian,
@@ -68,10 +73,21 @@ impl Energy {
             }
         }
     }
+
+    /// The value's kernel with the charge 1, and the force's with all charges; one term if they are the same kernel.
+    pub(super) fn terms(self, dim: usize, third: bool) -> Vec<Term> {
+        let kernels = self.kernels();
+        let force = Term { kernel: if third { kernels.third } else { kernels.second }, charges: 1 + dim };
+        if kernels.value == force.kernel {
+            vec![force]
+        } else {
+            vec![Term { kernel: kernels.value, charges: 1 }, force]
+        }
+    }
 }
 
 /// A kernel and its derivatives with respect to the squared distance.
-pub(crate) struct Kernels {
+pub(super) struct Kernels {
     pub value: Kernel,
     pub second: Kernel,
     pub third: Kernel,
@@ -261,19 +277,6 @@ impl NeighborEmbedding {
                 self.work.load(y, self.energy.scale());
                 self.work.sum(&mut **engine, &self.energy.terms(y.dim(), third), y.dim())
             }
-        }
-    }
-}
-
-impl Energy {
-    /// The value's kernel with the charge 1, and the force's with all charges; one term if they are the same kernel.
-    fn terms(self, dim: usize, third: bool) -> Vec<Term> {
-        let kernels = self.kernels();
-        let force = Term { kernel: if third { kernels.third } else { kernels.second }, charges: 1 + dim };
-        if kernels.value == force.kernel {
-            vec![force]
-        } else {
-            vec![Term { kernel: kernels.value, charges: 1 }, force]
         }
     }
 }

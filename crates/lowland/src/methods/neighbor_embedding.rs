@@ -1,0 +1,414 @@
+//! Elastic embedding, symmetric SNE and t-SNE: three recipes over one engine.
+
+use rayon::prelude::*;
+
+use crate::affinity::{AffinityKind, Perplexities, entropic, given, joint, uniform};
+use crate::archive::Archive;
+use crate::graph::lengths;
+use crate::linalg::Csr;
+use crate::nbody::{Engine, engine};
+use crate::neighbors::{self, Search, distance};
+use crate::objective::{Accuracy, AccuracyControl, Energy, NeighborEmbedding, Schedule};
+use crate::optim::{
+    Descent, FixedPoint, Gains, GainsParams, Lbfgs, LineSearch, Optimizer, OptimizerKind, SpectralDirection,
+};
+use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use crate::points::{Data, Embedding, Metric, Result, Shape};
+use crate::run::{Context, Outcome, Stage, Stepper, StopRule, run};
+
+use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::placed::Placed;
+use super::start::{Init, start};
+use super::{Fit, Input, Recipe};
+
+choice! {
+    /// How strongly a pair repels.
+    pub enum RepulsionWeights ("uniform or distances") {
+        /// All pairs alike.
+        Uniform = "uniform",
+        /// By the squared distance in the data; every pair is stored and summed.
+        Distances = "distances",
+    }
+}
+
+/// What the three methods share, once their parameters are read.
+struct Settings {
+    n_components: usize,
+    perplexity: Perplexities,
+    metric: Metric,
+    search: Search,
+    affinity: AffinityKind,
+    init: Init,
+    engine: Engine,
+    tolerance: f64,
+    accuracy: Accuracy,
+    optimizer: OptimizerKind,
+    learning_rate: Auto<f64>,
+    max_iter: usize,
+    tol: f64,
+    schedule: Schedule,
+    repulsion: RepulsionWeights,
+    /// The objective; a lambda is for affinities whose rows sum to one.
+    energy: Energy,
+}
+
+/// Declares one of the methods: its own parameters, then those all three have.
+macro_rules! neighbor_embedding {
+    (
+        $(#[$doc:meta])* $type:ident, $name:literal, $summary:literal, $advice:literal,
+        optimizer: $optimizer:ident, exaggeration: $exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
+        own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
+        energy: $energy:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
+    ) => {
+        params! {
+            $(#[$doc])*
+            pub struct $type {
+                /// Dimensions of the map.
+                n_components: usize = 2,
+                /// Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
+                perplexity: Perplexities = Perplexities::new(vec![30.0]).expect("one"),
+                $(#[doc = $help] $field: $kind = $default,)*
+                /// Distance between rows.
+                metric: Metric = Metric::Euclidean,
+                /// How neighbours are searched.
+                search: Search = Search::Auto,
+                /// How the weights of neighbours come from their distances.
+                affinity: AffinityKind = AffinityKind::Entropic,
+                /// The map the iterations begin with.
+                init: Init = Init::Auto,
+                /// Which engine sums the repulsion.
+                engine: Engine = Engine::Auto,
+                /// Relative error allowed in the repulsive force; it is measured, and reported.
+                tolerance: f64 = 0.01,
+                /// Whether the accuracy is the same throughout, or low at first and raised as progress slows.
+                accuracy: Accuracy = Accuracy::Schedule,
+                /// How the map is improved.
+                optimizer: OptimizerKind = OptimizerKind::$optimizer,
+                /// The step of gradient descent; auto: max(n / (4 exaggeration), 50), for the gradient with the factor 4.
+                learning_rate: Auto<f64> = Auto::Auto,
+                /// Attraction is this many times stronger at first.
+                early_exaggeration: f64 = $exaggeration,
+                /// For so many iterations.
+                exaggeration_iter: usize = $exaggeration_iter,
+                /// Iterations at the most, those of early exaggeration included.
+                max_iter: usize = $max_iter,
+                /// Stop when a step moves the map by less than this share of its size.
+                tol: f64 = 1e-5,
+            }
+        }
+
+        impl $type {
+            fn settings(&self) -> Settings {
+                let own = self;
+                let schedule = Schedule {
+                    exaggeration: self.early_exaggeration,
+                    exaggeration_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
+                    homotopy: $homotopy(own),
+                };
+                Settings {
+                    n_components: self.n_components,
+                    perplexity: self.perplexity.clone(),
+                    metric: self.metric,
+                    search: self.search,
+                    affinity: self.affinity,
+                    init: self.init,
+                    engine: self.engine,
+                    tolerance: self.tolerance,
+                    accuracy: self.accuracy,
+                    optimizer: self.optimizer,
+                    learning_rate: self.learning_rate,
+                    max_iter: self.max_iter,
+                    tol: self.tol,
+                    schedule,
+                    repulsion: $repulsion(own),
+                    energy: $energy(own),
+                }
+            }
+        }
+
+        impl Recipe for $type {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const ADVICE: &'static str = $advice;
+            type Model = Placed;
+
+            fn check(&self) -> Result<()> {
+                $check(self)?;
+                self.settings().check()
+            }
+
+            fn stages(&self, shape: Shape) -> Vec<Stage> {
+                self.settings().stages(shape)
+            }
+
+            fn memory(&self, shape: Shape) -> u64 {
+                self.settings().memory(shape)
+            }
+
+            fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
+                self.settings().fit(input, context)
+            }
+
+            fn load(&self, archive: &Archive, dim: usize) -> Result<Placed> {
+                let settings = self.settings();
+                Placed::load(archive, dim, settings.metric, settings.affinity, settings.perplexity, settings.energy)
+            }
+        }
+    };
+}
+
+fn positive(name: &'static str, value: f64) -> Result<()> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(name, &value, "above 0") }
+}
+
+neighbor_embedding!(
+    /// t-distributed stochastic neighbour embedding.
+    Tsne, "tsne",
+    "t-SNE: neighbours stay neighbours, clusters come apart",
+    "The usual picture of clusters. Distances between clusters and their sizes say little; use lvm or spectral for those.",
+    optimizer: Gd, exaggeration: 12.0, exaggeration_iter: 250, max_iter: 750,
+    own: {
+        /// Degrees of freedom of the t distribution in the map; below 1 splits clusters finer, above joins them.
+        dof: f64 = 1.0,
+    },
+    energy: |own: &Tsne| Energy::StudentSne { dof: own.dof },
+    homotopy: |_: &Tsne| 0,
+    repulsion: |_: &Tsne| RepulsionWeights::Uniform,
+    check: |own: &Tsne| if (0.05..=100.0).contains(&own.dof) { Ok(()) } else { refuse("dof", &own.dof, "from 0.05 to 100") }
+);
+
+neighbor_embedding!(
+    /// Symmetric stochastic neighbour embedding.
+    Ssne, "ssne",
+    "Symmetric SNE: as t-SNE with Gaussian tails; clusters touch, the large scale survives",
+    "For continuous structure (trajectories, gradients) where t-SNE would tear: the map is denser, and far points stay far.",
+    optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
+    own: {},
+    energy: |_: &Ssne| Energy::SymmetricSne,
+    homotopy: |_: &Ssne| 0,
+    repulsion: |_: &Ssne| RepulsionWeights::Uniform,
+    check: |_: &Ssne| Ok::<(), crate::Error>(())
+);
+
+neighbor_embedding!(
+    /// The elastic embedding.
+    Ee, "ee",
+    "Elastic embedding: springs between neighbours, a Gaussian push between all",
+    "Like ssne with a strength of repulsion you choose: a small lambda is nearly spectral, a large one spreads the points out.",
+    optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
+    own: {
+        /// Strength of the repulsion, for affinities whose rows sum to one.
+        lambda: f64 = 0.1,
+        /// Lambda grows to its value in so many stages of ten iterations.
+        homotopy: usize = 0,
+        /// How strongly a pair repels.
+        repulsion: RepulsionWeights = RepulsionWeights::Uniform,
+    },
+    energy: |own: &Ee| Energy::Elastic { lambda: own.lambda },
+    homotopy: |own: &Ee| own.homotopy,
+    repulsion: |own: &Ee| own.repulsion,
+    check: |own: &Ee| positive("lambda", own.lambda)
+);
+
+const AFFINITIES: &str = "affinities";
+const START: &str = "start";
+const DESCENT: &str = "descent";
+
+/// Neighbours for a perplexity: further ones weigh next to nothing.
+const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
+
+impl Settings {
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        self.perplexity.check()?;
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return refuse("tolerance", &self.tolerance, "above 0 and below 1");
+        }
+        if let Some(rate) = self.learning_rate.given() {
+            positive("learning_rate", rate)?;
+        }
+        if !(self.schedule.exaggeration >= 1.0 && self.schedule.exaggeration.is_finite()) {
+            return refuse("early_exaggeration", &self.schedule.exaggeration, "at least 1");
+        }
+        at_least_one("max_iter", self.max_iter)?;
+        if self.repulsion == RepulsionWeights::Distances && !matches!(self.engine, Engine::Auto | Engine::Exact) {
+            return refuse("engine", &self.engine, "repulsion by distances is summed pair by pair: engine exact");
+        }
+        tolerance("tol", self.tol)?;
+        engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
+    }
+
+    fn neighbors(&self) -> usize {
+        neighbors_for(self.affinity, &self.perplexity)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors() as f64);
+        // Seconds on two cores, roughly.
+        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let iteration = n * (k * 3e-9 + 2e-7) + 1e-4;
+        vec![
+            Stage { name: neighbor_stage::STAGE, weight: search },
+            Stage { name: AFFINITIES, weight: n * k * 5e-8 + 1e-3 },
+            Stage { name: START, weight: n * dim * 2e-8 + 1e-3 },
+            Stage { name: DESCENT, weight: iteration * self.max_iter as f64 },
+        ]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let k = self.neighbors().min(shape.rows);
+        let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
+        // The graph, the rows of affinities, their transpose and the joint ones, twice as many at the most.
+        let graphs = n * edges * (8.0 + 12.0 + 12.0 + 2.0 * 12.0);
+        let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 50.0 } else { 12.0 };
+        let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
+        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks + pairs) as u64)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
+        self.metric.check(input.data)?;
+        let n = input.data.rows();
+        let Neighbors { graph, exact } = self.graph(input, context)?;
+        let perplexity = self.perplexity.at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        if perplexity != self.perplexity && self.affinity == AffinityKind::Entropic {
+            let most = perplexity.largest();
+            context.note(format!("perplexity reduced to {most:.4}: each point has {} neighbours", graph.min_degree()));
+        }
+        let energy = match self.energy {
+            // All affinities together sum to one here.
+            Energy::Elastic { lambda } => Energy::Elastic { lambda: lambda / n as f64 },
+            energy => energy,
+        };
+        let placed = |map: &Embedding, repulsion: f64| Placed {
+            data: input.data.clone(),
+            map: map.clone(),
+            metric: self.metric,
+            affinity: self.affinity,
+            perplexity: self.perplexity.clone(),
+            energy: self.energy,
+            repulsion,
+        };
+        if n < 2 {
+            let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
+            let model = placed(&embedding, 0.0);
+            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
+        }
+        let weights =
+            context.stage(AFFINITIES, |_| joint(&affinities(&lengths(&graph)?, self.affinity, &perplexity)?))?;
+        let start = context.stage(START, |context| {
+            let init = match self.init {
+                Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
+                init => init,
+            };
+            start(input.data, &weights, init, self.n_components, self.start_size(), context)
+        })?;
+        let (descent, outcome) = context.stage(DESCENT, |context| {
+            let mut descent = Descent::new(self.objective(input.data, weights, energy)?, self.optimizer(), start);
+            let outcome = run(&mut descent, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
+            Ok((descent, outcome))
+        })?;
+        let mut descent = descent;
+        let embedding = descent.embedding();
+        let objective = descent.objective();
+        if let Some(error) = objective.control().measured() {
+            context.note(format!(
+                "repulsion by {}: relative error {error:.1e} of the force, measured",
+                objective.engine()
+            ));
+        }
+        let repulsion = match energy {
+            Energy::Elastic { lambda } => lambda * n as f64,
+            _ => n as f64 / objective.kernel_total(embedding.points())?,
+        };
+        let model = placed(&embedding, repulsion);
+        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+    }
+
+    /// The neighbours; a graph that was handed in may have fewer than would be searched.
+    fn graph(&self, input: Input, context: &mut Context) -> Result<Neighbors> {
+        let wanted = self.neighbors().min(input.data.rows().saturating_sub(1));
+        match (self.affinity, input.graph) {
+            (AffinityKind::Precomputed, None) if context.resumed().is_none() => {
+                refuse("affinity", &self.affinity, "needs a neighbour graph with the affinities as its values")
+            }
+            (AffinityKind::Precomputed, Some(graph)) => {
+                neighbors(input, graph.min_degree(), graph.metric(), self.search, context)
+            }
+            (_, Some(graph)) => neighbors(input, wanted.min(graph.min_degree()), self.metric, self.search, context),
+            _ => neighbors(input, wanted, self.metric, self.search, context),
+        }
+    }
+
+    fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbedding> {
+        let engine = engine(self.engine, self.n_components, energy.kernel())?;
+        let control = AccuracyControl::new(self.accuracy, self.tolerance);
+        let objective = NeighborEmbedding::new(energy, weights, engine, control)?.with_schedule(self.schedule);
+        match self.repulsion {
+            RepulsionWeights::Uniform => Ok(objective),
+            RepulsionWeights::Distances => objective.with_repulsion_weights(squared_distances(data, self.metric)),
+        }
+    }
+
+    fn optimizer(&self) -> Box<dyn Optimizer<NeighborEmbedding>> {
+        // Steps may grow again: the reference program's only shrink, and stay short ever after one bad iteration.
+        let search = LineSearch::new(1.5);
+        match self.optimizer {
+            OptimizerKind::Gd => Box::new(Gains::new(GainsParams {
+                learning_rate: self.learning_rate.given(),
+                momentum: 0.8,
+                longest: self.longest_step(),
+            })),
+            OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
+            OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
+            OptimizerKind::Lbfgs => Box::new(Lbfgs::default()),
+        }
+    }
+
+    /// Springs pull without limit, so that gradient descent needs one; the t distribution's pull fades by itself.
+    fn longest_step(&self) -> f64 {
+        if let Energy::StudentSne { .. } = self.energy { f64::INFINITY } else { 0.2 }
+    }
+
+    /// Small enough for the map to unfold from, and no smaller than line searches can use.
+    fn start_size(&self) -> f64 {
+        if self.optimizer == OptimizerKind::Gd { 1e-4 } else { 1e-2 }
+    }
+}
+
+/// Affinities from a matrix of distances (or of affinities, where those were handed in); rows sum to one.
+pub(super) fn affinities(lengths: &Csr, kind: AffinityKind, perplexity: &Perplexities) -> Result<Csr> {
+    match kind {
+        AffinityKind::Precomputed => given(lengths),
+        AffinityKind::Uniform => Ok(uniform(lengths)),
+        AffinityKind::Entropic => {
+            let mut rows = entropic(lengths, perplexity.values()[0]).rows;
+            for &more in &perplexity.values()[1..] {
+                let next = entropic(lengths, more).rows;
+                rows.values_mut().iter_mut().zip(next.values()).for_each(|(sum, p)| *sum += p);
+            }
+            rows.scale(1.0 / perplexity.values().len() as f64);
+            Ok(rows)
+        }
+    }
+}
+
+/// Neighbours wanted for each point.
+pub(super) fn neighbors_for(kind: AffinityKind, perplexity: &Perplexities) -> usize {
+    let factor = if kind == AffinityKind::Uniform { 1.0 } else { NEIGHBORS_PER_PERPLEXITY };
+    (factor * perplexity.largest()).ceil() as usize
+}
+
+/// Squared distances of all pairs, scaled to a mean of one.
+fn squared_distances(data: &Data, metric: Metric) -> Vec<f64> {
+    let n = data.rows();
+    let mut squares = vec![0.0; n * n];
+    squares.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+        (0..n).filter(|&j| j != i).for_each(|j| row[j] = distance(data, i, data, j, metric));
+    });
+    // Divided before they are squared: no scale overflows.
+    let largest = squares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    squares.iter_mut().for_each(|d| *d = (*d / largest).powi(2));
+    let mean = squares.iter().sum::<f64>() / (n * n.saturating_sub(1)).max(1) as f64;
+    squares.iter_mut().for_each(|d| *d /= mean.max(f64::MIN_POSITIVE));
+    squares
+}

@@ -1,0 +1,72 @@
+//! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
+
+use crate::affinity::{AffinityKind, Perplexities};
+use crate::archive::Archive;
+use crate::linalg::Csr;
+use crate::nbody::Exact;
+use crate::neighbors::nearest_to;
+use crate::objective::{Energy, Placement};
+use crate::points::{Data, Embedding, Metric, Result};
+use crate::run::Progress;
+
+use super::Model;
+use super::neighbor_embedding::{affinities, neighbors_for};
+
+/// A fixed map with the rows it is a map of.
+pub struct Placed {
+    pub(super) data: Data,
+    pub(super) map: Embedding,
+    pub(super) metric: Metric,
+    pub(super) affinity: AffinityKind,
+    pub(super) perplexity: Perplexities,
+    pub(super) energy: Energy,
+    /// Strength of each point's repulsion, for a row whose affinities sum to one.
+    pub(super) repulsion: f64,
+}
+
+/// The share of a transform that the neighbours take, for the progress.
+const SEARCH: f64 = 0.3;
+
+impl Placed {
+    pub(super) fn load(
+        archive: &Archive,
+        dim: usize,
+        metric: Metric,
+        affinity: AffinityKind,
+        perplexity: Perplexities,
+        energy: Energy,
+    ) -> Result<Self> {
+        let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
+        metric.check(&data)?;
+        let &[repulsion] = archive.finite("placement/repulsion")? else {
+            return Err(archive.bad("there is not one strength of repulsion".into()));
+        };
+        if data.dim() != dim || map.rows() != data.rows() {
+            return Err(archive.bad("its parts differ in size".into()));
+        }
+        Ok(Self { data, map, metric, affinity, perplexity, energy, repulsion })
+    }
+}
+
+impl Model for Placed {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        let n = self.data.rows();
+        // Affinities that were handed in say nothing of new rows: theirs come from distances.
+        let kind = if self.affinity == AffinityKind::Precomputed { AffinityKind::Entropic } else { self.affinity };
+        let k = neighbors_for(kind, &self.perplexity).min(n);
+        let graph = nearest_to(new, &self.data, k, self.metric, &mut |done| progress(SEARCH * done))?;
+        let edges = (0..new.rows()).flat_map(|i| {
+            let (columns, distances) = graph.row(i);
+            columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
+        });
+        let rows = affinities(&Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
+        let placement = Placement { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
+        let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
+        Embedding::new(places, self.map.dim())
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        archive.put("placement/repulsion", [self.repulsion].as_slice());
+    }
+}

@@ -1,0 +1,81 @@
+//! Where iterative methods begin.
+
+use crate::graph::SpectralCoordinates;
+use crate::linalg::block::column_dots;
+use crate::linalg::{Csr, LaplacianKind, SvdOptions, svd};
+use crate::params::choice;
+use crate::points::{Data, Embedding, Error, Result};
+use crate::run::Context;
+
+choice! {
+    /// The map the iterations begin with.
+    pub enum Init ("auto, pca, spectral or random") {
+        /// Principal components; spectral where rows are strings.
+        Auto = "auto",
+        /// Principal components.
+        Pca = "pca",
+        /// The smoothest coordinates on the affinity graph.
+        Spectral = "spectral",
+        /// Normal random numbers.
+        Random = "random",
+    }
+}
+
+/// Noise in the start, as a share of its size: equal rows part, and so do directions that the start lacks.
+const JITTER: f64 = 0.01;
+/// Random steps ahead of this many iterations of the eigensolver are as good a start.
+const SPECTRAL_ITERATIONS: usize = 100;
+
+/// A start whose first coordinate has standard deviation `size`.
+pub(super) fn start(
+    data: &Data,
+    weights: &Csr,
+    init: Init,
+    dim: usize,
+    size: f64,
+    context: &mut Context,
+) -> Result<Embedding> {
+    let n = data.rows();
+    let text = matches!(data, Data::Text(_));
+    let seed = context.seed.stream("start");
+    let mut values = match init {
+        Init::Pca if text => {
+            let remedy = "Strings have no principal components: use init spectral or random";
+            return Err(Error::Kind { what: "init pca", kind: "text", remedy });
+        }
+        Init::Random => vec![0.0; n * dim],
+        Init::Auto | Init::Pca if !text => {
+            let wanted = dim.min(data.dim()).max(1);
+            let options = SvdOptions { tolerance: 1e-7, ..SvdOptions::default() };
+            let svd = context.with_progress(|progress| svd(data, wanted, true, options, seed, progress))?;
+            svd.map().padded(dim).apply(data)?.into_values()
+        }
+        _ => {
+            let wanted = dim.min(n.saturating_sub(1));
+            let coordinates = SpectralCoordinates::new(weights, LaplacianKind::Normalized, wanted, 1e-4, seed)?;
+            let mut coordinates = coordinates.with_max_iterations(SPECTRAL_ITERATIONS);
+            context.with_progress(|progress| coordinates.run(progress))?;
+            let vectors = coordinates.random_walk_vectors();
+            let mut values = vec![0.0; n * dim];
+            for (to, from) in values.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted.max(1))) {
+                to[..wanted].copy_from_slice(from);
+            }
+            values
+        }
+    };
+    let mean = column_dots(&values, &vec![1.0 / n as f64; values.len()], dim);
+    values.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m));
+    // The largest coordinate by its size, so that squares neither vanish nor overflow.
+    let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let deviation = if largest > 0.0 {
+        let squares = values.iter().step_by(dim).map(|v| (v / largest).powi(2)).sum::<f64>();
+        largest * (squares / n as f64).sqrt()
+    } else {
+        0.0
+    };
+    let scale = if deviation > 0.0 { size / deviation } else { 0.0 };
+    let noise = if init == Init::Random || scale == 0.0 { size } else { JITTER * size };
+    let jitter = seed.normals(n * dim);
+    values.iter_mut().zip(&jitter).for_each(|(v, e)| *v = scale * *v + noise * e);
+    Embedding::new(values, dim)
+}

@@ -1,0 +1,215 @@
+//! New points on a fixed map, each by itself: what it would cost in the objective is minimised over its place alone.
+
+use rayon::prelude::*;
+
+use super::Energy;
+use super::pull::squared_distance;
+use crate::linalg::Csr;
+use crate::nbody::{Charges, KernelSum, columns};
+use crate::points::{Error, Points, Result};
+use crate::run::Progress;
+
+/// A fixed map that takes new points.
+pub struct Placement<'a> {
+    /// The map.
+    pub map: Points<'a>,
+    /// The objective it is a minimum of.
+    pub energy: Energy,
+    /// Strength of the repulsion by each point of the map, for a new point whose affinities sum to one.
+    pub repulsion: f64,
+}
+
+/// Points placed together. Each is placed as if it were alone; together they share the passes over the map.
+const BATCH: usize = 4096;
+/// Evaluations of each point's objective at the most.
+const EVALUATIONS: usize = 100;
+/// A step this small, relative to the distance from the nearest neighbours' mean, ends the search.
+const CLOSE: f64 = 1e-7;
+
+/// One point on its way: damped BFGS in as many dimensions as the map has.
+struct Walker {
+    place: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    /// The inverse Hessian as far as it is known, row-major.
+    inverse: Vec<f64>,
+    trial: Vec<f64>,
+    /// The share of the full step that the trial took.
+    share: f64,
+    /// Typical distance to the neighbours: the unit of length.
+    unit: f64,
+    done: bool,
+}
+
+impl Placement<'_> {
+    /// Places a point for each row of `affinities` (over the points of the map, summing to one in each row). `engine` must
+    /// give every target the sums it would give it alone.
+    pub fn place(&self, affinities: &Csr, engine: &mut dyn KernelSum, progress: &mut Progress) -> Result<Vec<f64>> {
+        let (n, d) = (self.map.rows(), self.map.dim());
+        if affinities.columns() != n {
+            return Err(Error::Shape { what: "points of the map", expected: n, found: affinities.columns() });
+        }
+        let unit = 1.0 / self.energy.scale().sqrt();
+        let sources: Vec<f64> = self.map.values().iter().map(|v| v * unit).collect();
+        let charges: Vec<f64> =
+            self.map.values().chunks_exact(d).flat_map(|row| std::iter::once(1.0).chain(row.iter().copied())).collect();
+        let charges = Charges { values: &charges, per_point: 1 + d };
+        let terms = self.energy.terms(d, false);
+        let width = columns(&terms);
+        let mut out = Vec::with_capacity(affinities.rows() * d);
+        for first in (0..affinities.rows()).step_by(BATCH) {
+            let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
+            let mut walkers: Vec<Walker> =
+                rows.par_iter().map(|&row| Walker::new(self.map, affinities.row(row))).collect();
+            for _ in 0..EVALUATIONS {
+                progress(first as f64 / affinities.rows() as f64)?;
+                let mut active: Vec<(usize, &mut Walker)> =
+                    rows.iter().copied().zip(&mut walkers).filter(|(_, walker)| !walker.done).collect();
+                if active.is_empty() {
+                    break;
+                }
+                let targets: Vec<f64> =
+                    active.iter().flat_map(|(_, walker)| walker.trial.iter().map(|v| v * unit)).collect();
+                let mut sums = vec![0.0; active.len() * width];
+                engine.sum(&terms, Points::new(&targets, d)?, Points::new(&sources, d)?, charges, &mut sums)?;
+                active.par_iter_mut().zip(sums.par_chunks(width)).for_each(|((row, walker), sums)| {
+                    let (value, gradient) = self.evaluate(&walker.trial, affinities.row(*row), sums);
+                    walker.advance(value, gradient);
+                });
+            }
+            walkers.iter().for_each(|walker| out.extend(&walker.place));
+        }
+        Ok(out)
+    }
+
+    /// Objective and gradient of a point at `place`, `sums` being the kernel sums there.
+    fn evaluate(&self, place: &[f64], (columns, weights): (&[u32], &[f64]), sums: &[f64]) -> (f64, Vec<f64>) {
+        let d = place.len();
+        let pull = self.energy.pull();
+        let force = &sums[sums.len() - 1 - d..];
+        let push = 2.0 * self.repulsion * self.energy.kernels().slope;
+        let mut value = self.repulsion * sums[0];
+        let mut gradient: Vec<f64> = (0..d).map(|c| -push * (place[c] * force[0] - force[1 + c])).collect();
+        for (&j, &w) in columns.iter().zip(weights) {
+            let there = self.map.row(j as usize);
+            let (f, slope, _) = pull.derivatives(squared_distance(place, there));
+            value += w * f;
+            for c in 0..d {
+                gradient[c] += 2.0 * w * slope * (place[c] - there[c]);
+            }
+        }
+        (value, gradient)
+    }
+}
+
+impl Walker {
+    /// At the mean of the neighbours, weighted by affinity.
+    fn new(map: Points, (columns, weights): (&[u32], &[f64])) -> Self {
+        let d = map.dim();
+        let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let mut start = vec![0.0; d];
+        for (&j, &w) in columns.iter().zip(weights) {
+            start.iter_mut().zip(map.row(j as usize)).for_each(|(s, y)| *s += w / total * y);
+        }
+        let square = |j: u32| squared_distance(&start, map.row(j as usize));
+        let unit = columns.iter().zip(weights).map(|(&j, &w)| w / total * square(j)).sum::<f64>().sqrt();
+        Self {
+            place: start.clone(),
+            value: f64::INFINITY,
+            gradient: vec![0.0; d],
+            // The attraction of springs, whose weights sum to one, has the Hessian 2.
+            inverse: (0..d * d).map(|at| if at / d == at % d { 0.5 } else { 0.0 }).collect(),
+            trial: start,
+            share: 1.0,
+            unit: unit.max(f64::MIN_POSITIVE),
+            done: columns.is_empty(),
+        }
+    }
+
+    /// Takes the trial if it pays, and chooses the next.
+    fn advance(&mut self, value: f64, gradient: Vec<f64>) {
+        let first = self.value == f64::INFINITY;
+        let step: Vec<f64> = self.trial.iter().zip(&self.place).map(|(t, p)| t - p).collect();
+        let slope: f64 = step.iter().zip(&self.gradient).map(|(s, g)| s * g).sum();
+        if first || value <= self.value + 1e-4 * slope {
+            if !first {
+                self.learn(&step, &gradient);
+            }
+            self.place.copy_from_slice(&self.trial);
+            (self.value, self.gradient, self.share) = (value, gradient, 1.0);
+        } else {
+            self.share *= 0.5;
+        }
+        let d = self.place.len();
+        let mut direction: Vec<f64> = (0..d)
+            .map(|c| -self.inverse[c * d..(c + 1) * d].iter().zip(&self.gradient).map(|(h, g)| h * g).sum::<f64>())
+            .collect();
+        // Far steps leap over the neighbourhood that the affinities speak of.
+        let length = direction.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let limit = (2.0 * self.unit / length).min(1.0) * self.share;
+        direction.iter_mut().for_each(|v| *v *= limit);
+        self.done = !(length * limit > CLOSE * self.unit);
+        self.trial.iter_mut().zip(self.place.iter().zip(&direction)).for_each(|(t, (p, v))| *t = p + v);
+    }
+
+    /// The BFGS update of the inverse Hessian.
+    fn learn(&mut self, step: &[f64], gradient: &[f64]) {
+        let d = step.len();
+        let change: Vec<f64> = gradient.iter().zip(&self.gradient).map(|(a, b)| a - b).collect();
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let curvature = product(step, &change);
+        if !(curvature > 1e-10 * (product(step, step) * product(&change, &change)).sqrt()) {
+            return;
+        }
+        let image: Vec<f64> = (0..d).map(|c| product(&self.inverse[c * d..(c + 1) * d], &change)).collect();
+        let along = (1.0 + product(&change, &image) / curvature) / curvature;
+        for a in 0..d {
+            for b in 0..d {
+                self.inverse[a * d + b] +=
+                    along * step[a] * step[b] - (image[a] * step[b] + step[a] * image[b]) / curvature;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+    use crate::nbody::Exact;
+
+    #[test]
+    fn a_placed_point_is_at_a_minimum_and_alone() {
+        let (n, d) = (200, 2);
+        let values = Seed(1).normals(n * d);
+        let map = Points::new(&values, d).unwrap();
+        let rows = 30;
+        let entries = (0..rows).flat_map(|i| (0..8u32).map(move |k| (i, (i * 6 + k * 11) % 200, 0.125)));
+        let affinities = Csr::from_triplets(rows as usize, n, entries).unwrap();
+        for energy in [Energy::Elastic { lambda: 0.1 }, Energy::SymmetricSne, Energy::StudentSne { dof: 1.5 }] {
+            let placement = Placement { map, energy, repulsion: 0.02 };
+            let placed = placement.place(&affinities, &mut Exact, &mut |_| Ok(())).unwrap();
+            let value = |place: &[f64], row: usize| {
+                let attraction: f64 = affinities
+                    .row(row)
+                    .0
+                    .iter()
+                    .map(|&j| 0.125 * energy.pull().derivatives(squared_distance(place, map.row(j as usize))).0)
+                    .sum();
+                let kernel = energy.kernels().value;
+                let squared = |j: usize| squared_distance(place, map.row(j)) / energy.scale();
+                attraction + 0.02 * (0..n).map(|j| kernel.value(squared(j))).sum::<f64>()
+            };
+            for row in 0..rows as usize {
+                let place = &placed[row * d..(row + 1) * d];
+                let here = value(place, row);
+                for (dx, dy) in [(1e-3, 0.0), (-1e-3, 0.0), (0.0, 1e-3), (0.0, -1e-3)] {
+                    assert!(value(&[place[0] + dx, place[1] + dy], row) > here, "{energy:?} row {row}");
+                }
+            }
+            let one = Csr::from_triplets(1, n, affinities.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2)));
+            let alone = placement.place(&one.unwrap(), &mut Exact, &mut |_| Ok(())).unwrap();
+            assert_eq!(alone, placed[7 * d..8 * d]);
+        }
+    }
+}
