@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ours and the peers, one after another on the same array; writes bench/results/DATE-NAME.{md,jsonl}.
-#   bench/run.sh NAME ARRAY.npy ["words about the machine"]        NAME: neighbors, spectral, pca or quality
+#   bench/run.sh NAME ARRAY.npy ["words about the machine"]        NAME: neighbors, spectral, pca, quality or tsne
 # PEERS_PYTHON: a Python that has the peers (else one is made under target/peers). RESULTS: another folder. THREADS: 2.
 set -euo pipefail
 name=${1:?usage: run.sh NAME ARRAY.npy [MACHINE]}
@@ -12,14 +12,14 @@ cd "$(dirname "$0")/.."
 python=${PEERS_PYTHON:-target/peers/bin/python}
 if [ -z "${PEERS_PYTHON:-}" ] && [ ! -e target/peers/ready ]; then
     python3 -m venv target/peers
-    target/peers/bin/pip install --quiet numpy scipy scikit-learn faiss-cpu hnswlib pynndescent umap-learn
+    target/peers/bin/pip install --quiet numpy scipy scikit-learn faiss-cpu hnswlib pynndescent umap-learn openTSNE
     touch target/peers/ready
 fi
 cargo build --release --quiet --package lowland-bench --bin "$name"
 
 scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
-export GRAPH=$scratch/graph.npz THREADS=${THREADS:-2} OMP_WAIT_POLICY=PASSIVE
+export GRAPH=$scratch/graph.npz MAP=$scratch/map.npy THREADS=${THREADS:-2} OMP_WAIT_POLICY=PASSIVE
 export OMP_NUM_THREADS=$THREADS OPENBLAS_NUM_THREADS=$THREADS MKL_NUM_THREADS=$THREADS NUMBA_NUM_THREADS=$THREADS
 
 # Every case of a program in a process of its own.

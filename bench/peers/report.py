@@ -4,7 +4,7 @@ import json
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-PEERS = ["numpy", "scipy", "scikit-learn", "faiss-cpu", "hnswlib", "pynndescent", "umap-learn"]
+PEERS = ["numpy", "scipy", "scikit-learn", "faiss-cpu", "hnswlib", "pynndescent", "umap-learn", "openTSNE"]
 
 
 def installed(name):

@@ -22,7 +22,7 @@ enum Task {
     Check,
     /// Ours and the peers on one array, see bench/README.md; results go to bench/results
     Bench {
-        /// neighbors, spectral, pca or quality
+        /// neighbors, spectral, pca, quality or tsne
         name: String,
         /// A .npy file
         array: PathBuf,

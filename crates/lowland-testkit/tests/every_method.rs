@@ -3,6 +3,9 @@
 use lowland::methods::METHODS;
 use lowland_testkit::method_suite;
 
+method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
+method_suite!(ssne, "ssne", [("max_iter", "30")], iterates);
+method_suite!(ee, "ee", [("max_iter", "30"), ("homotopy", "2"), ("optimizer", "sd")], iterates);
 method_suite!(pca, "pca", []);
 method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);
 method_suite!(svd, "svd", []);

@@ -214,6 +214,9 @@ const AFFINITIES: &str = "affinities";
 const START: &str = "start";
 const DESCENT: &str = "descent";
 
+/// Steps of gradient descent are no longer than this: points that shoot off would stretch the map for all.
+const LONGEST_STEP: f64 = 5.0;
+
 /// Neighbours for a perplexity: further ones weigh next to nothing.
 const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
 
@@ -356,7 +359,8 @@ impl Settings {
             OptimizerKind::Gd => Box::new(Gains::new(GainsParams {
                 learning_rate: self.learning_rate.given(),
                 momentum: 0.8,
-                longest: self.longest_step(),
+                longest: LONGEST_STEP,
+                longest_share: self.longest_share(),
             })),
             OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
             OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
@@ -365,7 +369,7 @@ impl Settings {
     }
 
     /// Springs pull without limit, so that gradient descent needs one; the t distribution's pull fades by itself.
-    fn longest_step(&self) -> f64 {
+    fn longest_share(&self) -> f64 {
         if let Energy::StudentSne { .. } = self.energy { f64::INFINITY } else { 0.2 }
     }
 

@@ -17,8 +17,10 @@ pub struct GainsParams {
     pub learning_rate: Option<f64>,
     /// The share of the last step that is made again.
     pub momentum: f64,
-    /// A point moves no further than this share of the map's width in one step; infinite for no limit.
+    /// A coordinate changes by no more than this in one step, the unit being the kernel's.
     pub longest: f64,
+    /// Nor by more than this share of the map's size; infinite for no such limit.
+    pub longest_share: f64,
 }
 
 /// Gradient descent.
@@ -56,7 +58,7 @@ impl<F: Field + ?Sized> Optimizer<F> for Gains {
         let rate = self.params.learning_rate.unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(50.0));
         let momentum = self.params.momentum;
         let size = column_dots(y, y, 1)[0].sqrt();
-        let longest = self.params.longest * (size / n.sqrt()).max(f64::MIN_POSITIVE);
+        let longest = (self.params.longest_share * size / n.sqrt()).clamp(f64::MIN_POSITIVE, self.params.longest);
         let parts: Vec<f64> = y
             .par_chunks_mut(CHUNK)
             .zip(self.update.par_chunks_mut(CHUNK))

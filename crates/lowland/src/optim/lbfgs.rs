@@ -116,14 +116,17 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
         archive.put("lbfgs/pairs", self.pairs.len() as u64);
         let all =
             |part: fn(&Pair) -> &[f64]| self.pairs.iter().flat_map(|pair| part(pair).to_vec()).collect::<Vec<_>>();
-        archive.put("lbfgs/steps", all(|pair| &pair.step));
-        archive.put("lbfgs/changes", all(|pair| &pair.change));
+        if !self.pairs.is_empty() {
+            archive.put("lbfgs/steps", all(|pair| &pair.step));
+            archive.put("lbfgs/changes", all(|pair| &pair.change));
+        }
     }
 
     fn restore(&mut self, archive: &Archive, len: usize) -> Result<()> {
         self.search.restore(archive, len)?;
         let count = archive.size("lbfgs/pairs")?;
-        let (steps, changes) = (archive.finite("lbfgs/steps")?, archive.finite("lbfgs/changes")?);
+        let remembered = |name| if count > 0 { archive.finite(name) } else { Ok(&[][..]) };
+        let (steps, changes) = (remembered("lbfgs/steps")?, remembered("lbfgs/changes")?);
         if count > MEMORY || steps.len() != count * len || changes.len() != count * len {
             return Err(archive.bad("the remembered steps do not fit the map".into()));
         }
