@@ -5,6 +5,7 @@
 
 mod exact;
 mod kernel;
+pub(crate) mod simd;
 
 use crate::params::choice;
 use crate::points::{Error, Points, Result};
