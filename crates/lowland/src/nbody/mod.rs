@@ -4,6 +4,7 @@
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
 mod exact;
+pub mod fast_gauss;
 mod kernel;
 pub(crate) mod simd;
 
@@ -11,6 +12,7 @@ use crate::params::choice;
 use crate::points::{Error, Points, Result};
 
 pub use exact::Exact;
+pub use fast_gauss::FastGauss;
 pub use kernel::Kernel;
 
 /// One kernel, summed with the first few charges.

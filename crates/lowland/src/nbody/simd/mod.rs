@@ -28,20 +28,51 @@ const EXP: [f64; 10] = [
     2.510_038_319_586_702e-8,
 ];
 
+/// `2/3 + 2/5 z + ...` in `2 artanh(s) = 2 s + s z (2/3 + 2/5 z + ...)`, `z = s^2 <= 0.0295`.
+const ARTANH: [f64; 10] = [
+    2.0 / 3.0,
+    2.0 / 5.0,
+    2.0 / 7.0,
+    2.0 / 9.0,
+    2.0 / 11.0,
+    2.0 / 13.0,
+    2.0 / 15.0,
+    2.0 / 17.0,
+    2.0 / 19.0,
+    2.0 / 21.0,
+];
+
 /// `e^x` to two units in the last place; zero below -745.2, infinite above 709.79.
 #[inline(always)]
 pub(crate) fn exp(x: f64) -> f64 {
     let n = (x * std::f64::consts::LOG2_E + ROUND) - ROUND;
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
-    let q = EXP.iter().rev().fold(0.0, |q, c| q * r + c);
+    let q = polynomial(&EXP, r);
     let e = 1.0 + (r + r * r * q);
     // 2^n in two steps: the first stays normal where the result is not.
     let half = n * 0.5 + ROUND;
     let rest = (n - (half - ROUND)) + ROUND;
-    let power = |rounded: f64| f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52);
-    let y = e * power(half) * power(rest);
+    let y = e * power_of_two(half) * power_of_two(rest);
     let y = if x < -745.2 { 0.0 } else { y };
     if x > 709.79 { f64::INFINITY } else { y }
+}
+
+/// `2^n`, given `n + ROUND`.
+#[inline(always)]
+fn power_of_two(rounded: f64) -> f64 {
+    f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
+}
+
+/// `sum_k c_k x^k`. A plain loop: closures here would be left out of line, and the loops around them scalar.
+#[inline(always)]
+fn polynomial<const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
+    let mut sum = coefficients[N - 1];
+    let mut k = N - 1;
+    while k > 0 {
+        k -= 1;
+        sum = sum * x + coefficients[k];
+    }
+    sum
 }
 
 /// The natural logarithm to a few units in the last place; as the standard one at zero, infinity and below zero.
@@ -61,13 +92,7 @@ pub(crate) fn ln(x: f64) -> f64 {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    let mut series = 0.0;
-    let mut k = 21.0;
-    while k > 1.5 {
-        series = series * z + 2.0 / k;
-        k -= 2.0;
-    }
-    let tail = s * (f - z * series);
+    let tail = s * (f - z * polynomial(&ARTANH, z));
     let y = exponent * LN_2_HIGH + (f - (tail - exponent * LN_2_LOW));
     let y = if x == f64::INFINITY { x } else { y };
     let y = if x == 0.0 { f64::NEG_INFINITY } else { y };

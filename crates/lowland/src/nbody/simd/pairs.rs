@@ -102,6 +102,18 @@ pub(crate) fn add_pairs<const D: usize>(
     }
 }
 
+/// Applies a formula to every number of the lanes. A macro, because a closure may be left out of line, and the loop scalar.
+macro_rules! map {
+    ($from:ident, $to:ident, |$x:ident| $formula:expr) => {
+        for (from, to) in $from.iter().zip($to.iter_mut()) {
+            for l in 0..LANES {
+                let $x = from[l];
+                to[l] = $formula;
+            }
+        }
+    };
+}
+
 #[inline(always)]
 fn add_tile<const D: usize>(
     terms: &[Term],
@@ -118,19 +130,19 @@ fn add_tile<const D: usize>(
     let kernel = &mut scratch.kernel[..count];
     squared_distances::<D>(target, sources, at, squared);
     if terms.iter().any(|term| matches!(term.kernel, Kernel::Cauchy { .. })) {
-        map(squared, inverse, |d| 1.0 / (1.0 + d));
+        map!(squared, inverse, |d| 1.0 / (1.0 + d));
     }
     let mut column = 0;
     for term in terms {
         match term.kernel {
-            Kernel::Gaussian => map(squared, kernel, |d| exp(-d)),
+            Kernel::Gaussian => map!(squared, kernel, |d| exp(-d)),
             Kernel::Cauchy { power: 1.0 } => kernel.copy_from_slice(inverse),
-            Kernel::Cauchy { power: 2.0 } => map(inverse, kernel, |v| v * v),
-            Kernel::Cauchy { power: 3.0 } => map(inverse, kernel, |v| v * v * v),
-            Kernel::Cauchy { power: 0.5 } => map(inverse, kernel, f64::sqrt),
-            Kernel::Cauchy { power: 1.5 } => map(inverse, kernel, |v| v * v.sqrt()),
-            Kernel::Cauchy { power: 2.5 } => map(inverse, kernel, |v| v * v * v.sqrt()),
-            Kernel::Cauchy { power } => map(squared, kernel, |d| exp(-power * ln(1.0 + d))),
+            Kernel::Cauchy { power: 2.0 } => map!(inverse, kernel, |v| v * v),
+            Kernel::Cauchy { power: 3.0 } => map!(inverse, kernel, |v| v * v * v),
+            Kernel::Cauchy { power: 0.5 } => map!(inverse, kernel, |v| v.sqrt()),
+            Kernel::Cauchy { power: 1.5 } => map!(inverse, kernel, |v| v * v.sqrt()),
+            Kernel::Cauchy { power: 2.5 } => map!(inverse, kernel, |v| v * v * v.sqrt()),
+            Kernel::Cauchy { power } => map!(squared, kernel, |d| exp(-power * ln(1.0 + d))),
         }
         // What was read past the end counts for nothing.
         if let (Some(last), used @ 1..) = (kernel.last_mut(), rows % LANES) {
@@ -174,15 +186,6 @@ fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usiz
             }
         }
         *out = sum;
-    }
-}
-
-#[inline(always)]
-fn map(from: &[Lane], to: &mut [Lane], f: impl Fn(f64) -> f64) {
-    for (from, to) in from.iter().zip(to) {
-        for l in 0..LANES {
-            to[l] = f(from[l]);
-        }
     }
 }
 
