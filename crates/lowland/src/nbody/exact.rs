@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::simd::pairs::{Columns, Scratch, TILE_ROWS, add_pairs};
+use super::simd::pairs::{Columns, Scratch, TILE, add_pairs};
 use super::{Charges, ErrorReport, KernelSum, Term, check, columns};
 use crate::points::{Points, Result};
 
@@ -52,8 +52,8 @@ fn block<const D: usize>(terms: &[Term], targets: &[f64], dim: usize, sources: &
     let width = columns(terms);
     let mut scratch = Scratch::new();
     out.fill(0.0);
-    for tile in (0..sources.rows()).step_by(TILE_ROWS) {
-        let range = tile..sources.rows().min(tile + TILE_ROWS);
+    for tile in (0..sources.rows()).step_by(TILE) {
+        let range = tile..sources.rows().min(tile + TILE);
         for (target, out) in targets.chunks_exact(dim).zip(out.chunks_exact_mut(width)) {
             add_pairs::<D>(terms, target, sources, range.clone(), &mut scratch, out);
         }

@@ -91,6 +91,12 @@ impl PairBounds {
         error
     }
 
+    /// The largest value of the kernel between boxes this many sides apart: the error of leaving one out.
+    #[inline]
+    pub fn left_out(&self, apart: impl Iterator<Item = usize>) -> f64 {
+        apart.map(|k| self.kernel[k]).product()
+    }
+
     /// The error of translations, relative to the sum itself where the density is even: the sum of the bounds over all
     /// offsets against the integral of the kernel, at least that of one pair.
     pub fn even_density(&self, side: f64, dim: usize) -> f64 {

@@ -128,6 +128,16 @@ impl<const W: usize> Product<W> {
     }
 }
 
+/// `sums + factor * row`. By value, which keeps the sums in registers; written out over several rows at once the loops are
+/// turned into gathers across the rows.
+#[inline(always)]
+fn plus<const W: usize>(mut sums: [f64; W], factor: f64, row: &[f64; W]) -> [f64; W] {
+    for l in 0..W {
+        sums[l] += factor * row[l];
+    }
+    sums
+}
+
 /// Runs a function with the width as a constant.
 macro_rules! with_width {
     ($shape:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
@@ -174,10 +184,7 @@ fn spread_width<const W: usize>(
         for (c, coefficients) in coefficients.chunks_exact_mut(shape.rows() * W).enumerate() {
             let q = sources.charge(c)[j];
             for (row, &prefix) in coefficients.as_chunks_mut::<W>().0.iter_mut().zip(&product.prefix) {
-                let weight = q * prefix;
-                for l in 0..W {
-                    row[l] += weight * product.last[l];
-                }
+                *row = plus(*row, q * prefix, &product.last);
             }
         }
     }
@@ -215,22 +222,19 @@ fn gather_width<const W: usize>(
         for (coefficients, out) in coefficients.chunks_exact(shape.rows() * W).zip(out) {
             let (blocks, rest) = coefficients.as_chunks::<W>().0.as_chunks::<ROWS>();
             let (prefixes, _) = product.prefix.as_chunks::<ROWS>();
-            let mut sums = [[0.0; W]; ROWS];
+            let [mut a, mut b, mut c, mut d] = [[0.0; W]; ROWS];
             for (rows, prefix) in blocks.iter().zip(prefixes) {
-                for r in 0..ROWS {
-                    for l in 0..W {
-                        sums[r][l] += prefix[r] * rows[r][l];
-                    }
-                }
+                a = plus(a, prefix[0], &rows[0]);
+                b = plus(b, prefix[1], &rows[1]);
+                c = plus(c, prefix[2], &rows[2]);
+                d = plus(d, prefix[3], &rows[3]);
             }
             for (row, prefix) in rest.iter().zip(&product.prefix[blocks.len() * ROWS..]) {
-                for l in 0..W {
-                    sums[0][l] += prefix * row[l];
-                }
+                a = plus(a, *prefix, row);
             }
             let mut total = 0.0;
             for l in 0..W {
-                total += ((sums[0][l] + sums[1][l]) + (sums[2][l] + sums[3][l])) * product.last[l];
+                total += ((a[l] + b[l]) + (c[l] + d[l])) * product.last[l];
             }
             *out += total;
         }
@@ -262,24 +266,20 @@ fn translate_last_width<const W: usize>(table: &[f64], from: &[f64], out: &mut [
     let (blocks, rest) = from.as_chunks::<W>().0.as_chunks::<ROWS>();
     let (out_blocks, out_rest) = out.as_chunks_mut::<W>().0.as_chunks_mut::<ROWS>();
     for (from, out) in blocks.iter().zip(out_blocks) {
-        contract(table, from, out);
+        let [mut s, mut t, mut u, mut v] = *out;
+        for (a, row) in table.iter().enumerate().take(W) {
+            s = plus(s, from[0][a], row);
+            t = plus(t, from[1][a], row);
+            u = plus(u, from[2][a], row);
+            v = plus(v, from[3][a], row);
+        }
+        *out = [s, t, u, v];
     }
     for (from, out) in rest.iter().zip(out_rest) {
-        contract(table, std::array::from_ref(from), std::array::from_mut(out));
-    }
-}
-
-#[inline(always)]
-fn contract<const W: usize, const R: usize>(table: &[[f64; W]], from: &[[f64; W]; R], out: &mut [[f64; W]; R]) {
-    let mut sums = *out;
-    for (a, row) in table.iter().enumerate().take(W) {
-        for r in 0..R {
-            for l in 0..W {
-                sums[r][l] += from[r][a] * row[l];
-            }
+        for (a, row) in table.iter().enumerate().take(W) {
+            *out = plus(*out, from[a], row);
         }
     }
-    *out = sums;
 }
 
 /// `out[.., b, ..] += sum_a table[a, b] from[.., a, ..]`: a translation along another axis.
@@ -298,20 +298,17 @@ fn translate_axis_width<const W: usize>(shape: Shape, axis: usize, table: &[f64]
         let (from, out) = (from.as_chunks::<W>().0, out.as_chunks_mut::<W>().0);
         for i in 0..inner {
             for first in (0..order).step_by(ROWS) {
-                let mut sums = [[0.0; W]; ROWS];
+                let [mut s, mut t, mut u, mut v] = [[0.0; W]; ROWS];
                 for (a, row) in table.iter().enumerate().take(order) {
                     let from = &from[a * inner + i];
-                    for r in 0..ROWS {
-                        for l in 0..W {
-                            sums[r][l] += row[first + r] * from[l];
-                        }
-                    }
+                    s = plus(s, row[first], from);
+                    t = plus(t, row[first + 1], from);
+                    u = plus(u, row[first + 2], from);
+                    v = plus(v, row[first + 3], from);
                 }
-                for (b, sum) in (first..order).zip(sums) {
+                for (b, sum) in (first..order).zip([s, t, u, v]) {
                     let out = &mut out[b * inner + i];
-                    for l in 0..W {
-                        out[l] += sum[l];
-                    }
+                    *out = plus(*out, 1.0, &sum);
                 }
             }
         }

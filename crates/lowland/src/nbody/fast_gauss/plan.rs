@@ -11,12 +11,15 @@ pub(super) const PROBE_SIDE: f64 = 0.5;
 const SIDES: [f64; 6] = [0.5, 0.703125, 1.0, 1.40625, 2.0, 2.8125];
 /// The part of the accuracy spent on what lies beyond the cut-off; the rest goes to the series.
 const CUT_SHARE: f64 = 0.25;
+/// Boxes left out are counted one by one up to this times the squared cut-off: beyond, the kernel is the square of what it
+/// is at the cut-off.
+const REACH: f64 = 2.0;
 
 // Costs in nanoseconds on one core, measured; only their ratios matter.
-const PAIR: f64 = 2.0;
-const PAIR_CHARGE: f64 = 0.25;
-const MULTIPLY_ADD: f64 = 0.11;
-const BASIS: f64 = 2.5;
+const PAIR: f64 = 1.2;
+const PAIR_CHARGE: f64 = 0.15;
+const MULTIPLY_ADD: f64 = 0.06;
+const BASIS: f64 = 2.0;
 const TARGET_CALL: f64 = 25.0;
 const BOX_CALL: f64 = 20.0;
 
@@ -38,10 +41,14 @@ pub(super) enum Method {
 pub(super) struct Plan {
     pub side: f64,
     pub shape: Shape,
-    /// How many sides away a box can be and still count.
+    /// How many sides away a box can be and still act.
     pub radius: usize,
     /// Boxes whose squared distance exceeds this are left out.
     pub cut: f64,
+    /// How many sides away a box can be and still count in the bound for itself.
+    pub reach_radius: usize,
+    /// Boxes whose squared distance exceeds this have one bound in common.
+    pub reach: f64,
     pub bounds: PairBounds,
     /// Boxes a box meets.
     list: f64,
@@ -76,8 +83,11 @@ impl Plan {
             PairBounds::new(side, order, radius).even_density(side, dim) <= (1.0 - CUT_SHARE) * accuracy
         })?;
         let ball = [2.0, std::f64::consts::PI, 4.19][dim - 1] * (cut.sqrt() / side + 0.8).powi(dim as i32);
+        let reach = REACH * cut;
+        let reach_radius = (reach.sqrt() / side) as usize + 1;
+        let bounds = PairBounds::new(side, order, reach_radius);
         let shape = Shape { dim, order, charges };
-        Some(Self { side, shape, radius, cut, bounds: PairBounds::new(side, order, radius), list: ball })
+        Some(Self { side, shape, radius, cut, reach_radius, reach, bounds, list: ball })
     }
 
     /// The cheapest way for these numbers of sources and targets; what both boxes share is spread over their lists.

@@ -123,7 +123,7 @@ impl<const D: usize> Transform<D> {
         if work.touched[0] {
             gather(Basis::Power, self.plan.shape, &work.stages[0], &target.center, target.points, target.sums);
         }
-        let far = (-self.plan.cut).exp();
+        let far = (-self.plan.reach).exp();
         let bounds = (0..self.total.len())
             .filter(|&c| self.total[c] > 0.0)
             .map(|c| (work.error[c] + (self.total[c] - work.met[c]).max(0.0) * far) / self.total[c]);
@@ -144,10 +144,10 @@ impl<const D: usize> Transform<D> {
         if level + 1 == D {
             return self.row(squared, *offset, series, target, work);
         }
-        let radius = self.plan.radius as i64;
+        let radius = self.plan.reach_radius as i64;
         for k in -radius..=radius {
             let squared = squared + self.squared_gap(k);
-            if squared > self.plan.cut {
+            if squared > self.plan.reach {
                 continue;
             }
             offset[level] = k;
@@ -164,25 +164,27 @@ impl<const D: usize> Transform<D> {
 
     /// The boxes of one row, which are neighbours in memory.
     fn row(&self, squared: f64, offset: [i64; D], series: &Series, target: &mut Target<D>, work: &mut Work) {
-        let (shape, radius, last) = (self.plan.shape, self.plan.radius as i64, D - 1);
+        let (shape, radius, last) = (self.plan.shape, self.plan.reach_radius as i64, D - 1);
         let mut key: [i64; D] = std::array::from_fn(|k| target.key[k] + offset[k]);
-        let apart = |k: usize, end: i64| if k == last { end } else { offset[k] }.unsigned_abs() as usize;
         key[last] = target.key[last] - radius;
         let first = self.boxes.keys.partition_point(|other| *other < key);
         key[last] = target.key[last] + radius;
         let mut direct = 0..0;
         for b in (first..self.boxes.len()).take_while(|&b| self.boxes.keys[b] <= key) {
             let end = self.boxes.keys[b][last] - target.key[last];
-            if squared + self.squared_gap(end) > self.plan.cut {
-                continue;
-            }
+            let apart = (0..D).map(|k| if k == last { end } else { offset[k] }.unsigned_abs() as usize);
             let (range, slot) = (self.boxes.range(b), series.slots[b]);
-            let method = self.plan.method(range.len(), target.points.len() / D, slot != NONE);
-            let error = self.plan.bounds.error(method, (0..D).map(|k| apart(k, end)));
+            let method = (squared + self.squared_gap(end) <= self.plan.cut)
+                .then(|| self.plan.method(range.len(), target.points.len() / D, slot != NONE));
+            let error = match method {
+                Some(method) => self.plan.bounds.error(method, apart),
+                None => self.plan.bounds.left_out(apart),
+            };
             for (c, weight) in self.weights[b * shape.charges..][..shape.charges].iter().enumerate() {
                 work.met[c] += weight;
                 work.error[c] += weight * error;
             }
+            let Some(method) = method else { continue };
             let coefficients = || &series.coefficients[slot as usize * shape.len()..][..shape.len()];
             match method {
                 Method::Direct if direct.end == range.start => direct.end = range.end,

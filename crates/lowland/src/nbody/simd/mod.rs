@@ -100,6 +100,7 @@ pub(crate) fn ln(x: f64) -> f64 {
 }
 
 /// `e^x` of every value, in place.
+#[allow(dead_code, reason = "for the objectives")]
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 pub(crate) fn exp_slice(values: &mut [f64]) {
     for value in values {
@@ -108,6 +109,7 @@ pub(crate) fn exp_slice(values: &mut [f64]) {
 }
 
 /// The natural logarithm of every value, in place.
+#[allow(dead_code, reason = "for the objectives")]
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 pub(crate) fn ln_slice(values: &mut [f64]) {
     for value in values {

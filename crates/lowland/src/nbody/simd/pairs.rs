@@ -13,10 +13,8 @@ use crate::points::Points;
 
 /// Numbers handled at once.
 const LANES: usize = 8;
-/// Lanes of a tile: the most sources handled before their sums are added to the output.
-const TILE: usize = 64;
-/// Sources of a tile.
-pub(crate) const TILE_ROWS: usize = TILE * LANES;
+/// The most sources handled before their sums are added to the output.
+pub(crate) const TILE: usize = 512;
 /// Rows copied by one task.
 const COPY_ROWS: usize = 8192;
 
@@ -64,23 +62,23 @@ impl Columns {
         self.coordinate(self.dim + c)
     }
 
-    /// Lanes of a column from row `at`; the last may reach past the end.
+    /// `count` values of a column from row `at`, which may reach past the end by less than a lane.
     #[inline(always)]
-    fn lanes(&self, column: usize, at: usize, count: usize) -> &[Lane] {
-        self.values[column * self.stride + at..][..count * LANES].as_chunks().0
+    fn part(&self, column: usize, at: usize, count: usize) -> &[f64] {
+        &self.values[column * self.stride + at..][..count]
     }
 }
 
 /// Room for the steps of a tile.
 pub(crate) struct Scratch {
-    squared: [Lane; TILE],
-    inverse: [Lane; TILE],
-    kernel: [Lane; TILE],
+    squared: [f64; TILE],
+    inverse: [f64; TILE],
+    kernel: [f64; TILE],
 }
 
 impl Scratch {
     pub fn new() -> Self {
-        Self { squared: [[0.0; LANES]; TILE], inverse: [[0.0; LANES]; TILE], kernel: [[0.0; LANES]; TILE] }
+        Self { squared: [0.0; TILE], inverse: [0.0; TILE], kernel: [0.0; TILE] }
     }
 }
 
@@ -96,20 +94,18 @@ pub(crate) fn add_pairs<const D: usize>(
 ) {
     let mut at = range.start;
     while at < range.end {
-        let rows = TILE_ROWS.min(range.end - at);
+        let rows = TILE.min(range.end - at);
         add_tile::<D>(terms, target, sources, at, rows, scratch, out);
         at += rows;
     }
 }
 
-/// Applies a formula to every number of the lanes. A macro, because a closure may be left out of line, and the loop scalar.
+/// Applies a formula to every number. A macro, because a closure may be left out of line, and the loop scalar.
 macro_rules! map {
     ($from:ident, $to:ident, |$x:ident| $formula:expr) => {
         for (from, to) in $from.iter().zip($to.iter_mut()) {
-            for l in 0..LANES {
-                let $x = from[l];
-                to[l] = $formula;
-            }
+            let $x = *from;
+            *to = $formula;
         }
     };
 }
@@ -124,7 +120,7 @@ fn add_tile<const D: usize>(
     scratch: &mut Scratch,
     out: &mut [f64],
 ) {
-    let count = rows.div_ceil(LANES);
+    let count = rows.next_multiple_of(LANES);
     let squared = &mut scratch.squared[..count];
     let inverse = &mut scratch.inverse[..count];
     let kernel = &mut scratch.kernel[..count];
@@ -145,9 +141,7 @@ fn add_tile<const D: usize>(
             Kernel::Cauchy { power } => map!(squared, kernel, |d| exp(-power * ln(1.0 + d))),
         }
         // What was read past the end counts for nothing.
-        if let (Some(last), used @ 1..) = (kernel.last_mut(), rows % LANES) {
-            last[used..].fill(0.0);
-        }
+        kernel[rows..].fill(0.0);
         for first in (0..term.charges).step_by(4) {
             let sums = &mut out[column + first..column + term.charges.min(first + 4)];
             match sums.len() {
@@ -162,39 +156,35 @@ fn add_tile<const D: usize>(
 }
 
 #[inline(always)]
-fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usize, out: &mut [Lane]) {
+fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usize, out: &mut [f64]) {
+    let count = out.len();
     if D == 0 {
-        out.fill([0.0; LANES]);
+        out.fill(0.0);
         for (k, &t) in target.iter().enumerate() {
-            let column = sources.lanes(k, at, out.len());
-            for (out, x) in out.iter_mut().zip(column) {
-                for l in 0..LANES {
-                    out[l] += (t - x[l]) * (t - x[l]);
-                }
+            for (out, x) in out.iter_mut().zip(sources.part(k, at, count)) {
+                *out += (t - x) * (t - x);
             }
         }
         return;
     }
-    let columns: [&[Lane]; D] = std::array::from_fn(|k| sources.lanes(k, at, out.len()));
+    let columns: [&[f64]; D] = std::array::from_fn(|k| sources.part(k, at, count));
     let target: [f64; D] = std::array::from_fn(|k| target[k]);
-    for (j, out) in out.iter_mut().enumerate() {
-        let mut sum = [0.0; LANES];
+    for j in 0..count {
+        let mut sum = 0.0;
         for k in 0..D {
-            let x = &columns[k][j];
-            for l in 0..LANES {
-                sum[l] += (target[k] - x[l]) * (target[k] - x[l]);
-            }
+            sum += (target[k] - columns[k][j]) * (target[k] - columns[k][j]);
         }
-        *out = sum;
+        out[j] = sum;
     }
 }
 
 /// Adds the products of the kernel's values with `C` charges from charge `first`.
 #[inline(always)]
-fn add_products<const C: usize>(kernel: &[Lane], sources: &Columns, first: usize, at: usize, sums: &mut [f64]) {
-    let charges: [&[Lane]; C] = std::array::from_fn(|c| sources.lanes(sources.dim + first + c, at, kernel.len()));
+fn add_products<const C: usize>(kernel: &[f64], sources: &Columns, first: usize, at: usize, sums: &mut [f64]) {
+    let charges: [&[Lane]; C] =
+        std::array::from_fn(|c| sources.part(sources.dim + first + c, at, kernel.len()).as_chunks().0);
     let mut lanes = [[0.0; LANES]; C];
-    for (j, value) in kernel.iter().enumerate() {
+    for (j, value) in kernel.as_chunks::<LANES>().0.iter().enumerate() {
         for c in 0..C {
             let charge = &charges[c][j];
             for l in 0..LANES {
