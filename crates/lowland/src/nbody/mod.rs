@@ -4,12 +4,15 @@
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
 mod exact;
+pub mod fast_gauss;
 mod kernel;
+pub(crate) mod simd;
 
 use crate::params::choice;
 use crate::points::{Error, Points, Result};
 
 pub use exact::Exact;
+pub use fast_gauss::FastGauss;
 pub use kernel::Kernel;
 
 /// One kernel, summed with the first few charges.

@@ -1,0 +1,72 @@
+//! The fast Gauss transform against an independent numpy program: coefficients and values of one pair of boxes (eqs 2-4),
+//! and whole sums.
+
+use lowland::nbody::fast_gauss::coefficients;
+use lowland::nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, Term};
+use lowland::{Embedding, Points};
+
+fn golden(name: &str) -> Embedding {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fgt").join(format!("{name}.npy"));
+    lowland_io::read_map(&path).expect("a golden array").map
+}
+
+/// In units of sigma.
+fn scaled(name: &str) -> Embedding {
+    let (map, sigma) = (golden(name), golden("sigma").values()[0]);
+    Embedding::new(map.values().iter().map(|x| x / sigma).collect(), map.dim()).expect("the same shape")
+}
+
+fn assert_close(what: &str, ours: &[f64], theirs: &[f64], tolerance: f64) {
+    assert_eq!(ours.len(), theirs.len(), "{what}");
+    let largest = theirs.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let worst = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(largest > 0.0 && worst <= tolerance * largest, "{what}: off by {worst:e}, largest value {largest}");
+}
+
+#[test]
+fn coefficients_and_values_of_a_pair_of_boxes_are_the_papers() {
+    let (sources, targets, q) = (scaled("pair_sources"), scaled("pair_targets"), golden("pair_q"));
+    let (from, to) = (scaled("pair_sb"), scaled("pair_tc"));
+    let (from, to) = (from.values(), to.values());
+    for p in [3, 5, 8] {
+        let a = coefficients::hermite(sources.points(), q.values(), from, p);
+        assert_close("A", &a, golden(&format!("a_p{p}")).values(), 1e-13);
+        let c = coefficients::taylor(sources.points(), q.values(), to, p);
+        assert_close("C", &c, golden(&format!("c_p{p}")).values(), 1e-13);
+        let translated = coefficients::translated(&a, from, to, p);
+        assert_close("C^", &translated, golden(&format!("chat_p{p}")).values(), 1e-12);
+
+        let targets = targets.points();
+        let values = coefficients::hermite_values(&a, from, targets, p);
+        assert_close("eq 2", &values, golden(&format!("valh_p{p}")).values(), 1e-13);
+        let values = coefficients::taylor_values(&c, to, targets, p);
+        assert_close("eq 3", &values, golden(&format!("valt_p{p}")).values(), 1e-13);
+        let values = coefficients::taylor_values(&translated, to, targets, p);
+        assert_close("eq 4", &values, golden(&format!("valth_p{p}")).values(), 1e-12);
+    }
+}
+
+#[test]
+fn whole_sums_are_numpys() {
+    let (points, charges, expected) = (scaled("points"), golden("charges"), golden("exact"));
+    let terms = [Term { kernel: Kernel::Gaussian, charges: charges.dim() }];
+    let sum = |engine: &mut dyn KernelSum| {
+        let mut out = vec![0.0; expected.values().len()];
+        let x: Points = points.points();
+        let charges = Charges { values: charges.values(), per_point: charges.dim() };
+        let report = engine.sum(&terms, x, x, charges, &mut out).expect("sums");
+        (out, report.bound.expect("a bound"))
+    };
+    assert_close("exact", &sum(&mut Exact).0, expected.values(), 1e-13);
+    for accuracy in [1e-2, 1e-5, 1e-10] {
+        let (out, bound) = sum(&mut FastGauss::new(accuracy));
+        assert!(bound <= accuracy);
+        for c in 0..charges.dim() {
+            let total: f64 = (0..charges.rows()).map(|i| charges.row(i)[c].abs()).sum();
+            for i in 0..points.rows() {
+                let error = (out[i * charges.dim() + c] - expected.row(i)[c]).abs();
+                assert!(error <= bound * total, "{accuracy}: {error:e} over {:e}", bound * total);
+            }
+        }
+    }
+}

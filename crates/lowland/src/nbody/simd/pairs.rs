@@ -1,0 +1,199 @@
+//! Sums over pairs: one target against a run of sources, several kernels and charges at once.
+//!
+//! Sources stand column by column, so that each step is a loop over neighbouring numbers: squared distances, then each
+//! kernel, then the products with its charges. The steps of a tile stay in the first cache.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{exp, ln};
+use crate::nbody::{Charges, Kernel, Term};
+use crate::points::Points;
+
+/// Numbers handled at once.
+const LANES: usize = 8;
+/// The most sources handled before their sums are added to the output.
+pub(crate) const TILE: usize = 512;
+/// Rows copied by one task.
+const COPY_ROWS: usize = 8192;
+
+type Lane = [f64; LANES];
+
+/// Coordinates and charges of the sources, one column after the other, each with room to read a whole lane past its end.
+pub(crate) struct Columns {
+    values: Vec<f64>,
+    stride: usize,
+    dim: usize,
+    rows: usize,
+}
+
+impl Columns {
+    /// The sources in the order given by `row_at`, with the first `count` charges.
+    pub fn new(sources: Points, charges: Charges, count: usize, row_at: impl Fn(usize) -> usize + Sync) -> Self {
+        let (rows, dim) = (sources.rows(), sources.dim());
+        let stride = rows + LANES;
+        let mut values = vec![0.0; stride * (dim + count)];
+        for (c, column) in values.chunks_exact_mut(stride).enumerate() {
+            let value = |row: usize| {
+                if c < dim { sources.row(row)[c] } else { charges.values[row * charges.per_point + c - dim] }
+            };
+            column[..rows].par_chunks_mut(COPY_ROWS).enumerate().for_each(|(chunk, out)| {
+                for (j, out) in out.iter_mut().enumerate() {
+                    *out = value(row_at(chunk * COPY_ROWS + j));
+                }
+            });
+        }
+        Self { values, stride, dim, rows }
+    }
+
+    /// How many sources there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// A coordinate of every source.
+    pub fn coordinate(&self, k: usize) -> &[f64] {
+        &self.values[k * self.stride..][..self.rows]
+    }
+
+    /// A charge of every source.
+    pub fn charge(&self, c: usize) -> &[f64] {
+        self.coordinate(self.dim + c)
+    }
+
+    /// `count` values of a column from row `at`, which may reach past the end by less than a lane.
+    #[inline(always)]
+    fn part(&self, column: usize, at: usize, count: usize) -> &[f64] {
+        &self.values[column * self.stride + at..][..count]
+    }
+}
+
+/// Room for the steps of a tile.
+pub(crate) struct Scratch {
+    squared: [f64; TILE],
+    inverse: [f64; TILE],
+    kernel: [f64; TILE],
+}
+
+impl Scratch {
+    pub fn new() -> Self {
+        Self { squared: [0.0; TILE], inverse: [0.0; TILE], kernel: [0.0; TILE] }
+    }
+}
+
+/// Adds to `out` the sums of `target` over the sources in `range`, tile after tile. `D` is the dimension, or zero for any.
+#[inline(always)]
+pub(crate) fn add_pairs<const D: usize>(
+    terms: &[Term],
+    target: &[f64],
+    sources: &Columns,
+    range: Range<usize>,
+    scratch: &mut Scratch,
+    out: &mut [f64],
+) {
+    let mut at = range.start;
+    while at < range.end {
+        let rows = TILE.min(range.end - at);
+        add_tile::<D>(terms, target, sources, at, rows, scratch, out);
+        at += rows;
+    }
+}
+
+/// Applies a formula to every number. A macro, because a closure may be left out of line, and the loop scalar.
+macro_rules! map {
+    ($from:ident, $to:ident, |$x:ident| $formula:expr) => {
+        for (from, to) in $from.iter().zip($to.iter_mut()) {
+            let $x = *from;
+            *to = $formula;
+        }
+    };
+}
+
+#[inline(always)]
+fn add_tile<const D: usize>(
+    terms: &[Term],
+    target: &[f64],
+    sources: &Columns,
+    at: usize,
+    rows: usize,
+    scratch: &mut Scratch,
+    out: &mut [f64],
+) {
+    let count = rows.next_multiple_of(LANES);
+    let squared = &mut scratch.squared[..count];
+    let inverse = &mut scratch.inverse[..count];
+    let kernel = &mut scratch.kernel[..count];
+    squared_distances::<D>(target, sources, at, squared);
+    if terms.iter().any(|term| matches!(term.kernel, Kernel::Cauchy { .. })) {
+        map!(squared, inverse, |d| 1.0 / (1.0 + d));
+    }
+    let mut column = 0;
+    for term in terms {
+        match term.kernel {
+            Kernel::Gaussian => map!(squared, kernel, |d| exp(-d)),
+            Kernel::Cauchy { power: 1.0 } => kernel.copy_from_slice(inverse),
+            Kernel::Cauchy { power: 2.0 } => map!(inverse, kernel, |v| v * v),
+            Kernel::Cauchy { power: 3.0 } => map!(inverse, kernel, |v| v * v * v),
+            Kernel::Cauchy { power: 0.5 } => map!(inverse, kernel, |v| v.sqrt()),
+            Kernel::Cauchy { power: 1.5 } => map!(inverse, kernel, |v| v * v.sqrt()),
+            Kernel::Cauchy { power: 2.5 } => map!(inverse, kernel, |v| v * v * v.sqrt()),
+            Kernel::Cauchy { power } => map!(squared, kernel, |d| exp(-power * ln(1.0 + d))),
+        }
+        // What was read past the end counts for nothing.
+        kernel[rows..].fill(0.0);
+        for first in (0..term.charges).step_by(4) {
+            let sums = &mut out[column + first..column + term.charges.min(first + 4)];
+            match sums.len() {
+                1 => add_products::<1>(kernel, sources, first, at, sums),
+                2 => add_products::<2>(kernel, sources, first, at, sums),
+                3 => add_products::<3>(kernel, sources, first, at, sums),
+                _ => add_products::<4>(kernel, sources, first, at, sums),
+            }
+        }
+        column += term.charges;
+    }
+}
+
+#[inline(always)]
+fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usize, out: &mut [f64]) {
+    let count = out.len();
+    if D == 0 {
+        out.fill(0.0);
+        for (k, &t) in target.iter().enumerate() {
+            for (out, x) in out.iter_mut().zip(sources.part(k, at, count)) {
+                *out += (t - x) * (t - x);
+            }
+        }
+        return;
+    }
+    let columns: [&[f64]; D] = std::array::from_fn(|k| sources.part(k, at, count));
+    let target: [f64; D] = std::array::from_fn(|k| target[k]);
+    for j in 0..count {
+        let mut sum = 0.0;
+        for k in 0..D {
+            sum += (target[k] - columns[k][j]) * (target[k] - columns[k][j]);
+        }
+        out[j] = sum;
+    }
+}
+
+/// Adds the products of the kernel's values with `C` charges from charge `first`.
+#[inline(always)]
+fn add_products<const C: usize>(kernel: &[f64], sources: &Columns, first: usize, at: usize, sums: &mut [f64]) {
+    let charges: [&[Lane]; C] =
+        std::array::from_fn(|c| sources.part(sources.dim + first + c, at, kernel.len()).as_chunks().0);
+    let mut lanes = [[0.0; LANES]; C];
+    for (j, value) in kernel.as_chunks::<LANES>().0.iter().enumerate() {
+        for c in 0..C {
+            let charge = &charges[c][j];
+            for l in 0..LANES {
+                lanes[c][l] += value[l] * charge[l];
+            }
+        }
+    }
+    for c in 0..C {
+        let [a, b, c_, d, e, f, g, h] = lanes[c];
+        sums[c] += ((a + b) + (c_ + d)) + ((e + f) + (g + h));
+    }
+}
