@@ -4,12 +4,14 @@
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
 mod exact;
+mod fft;
 mod kernel;
 
 use crate::params::choice;
 use crate::points::{Error, Points, Result};
 
 pub use exact::Exact;
+pub use fft::Fft;
 pub use kernel::Kernel;
 
 /// One kernel, summed with the first few charges.
