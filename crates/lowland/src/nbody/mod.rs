@@ -3,6 +3,7 @@
 //! The repulsion of every embedding here is made of such sums (Carreira-Perpiñán & Vladymyrov 2014). An [`engine`] takes
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
+mod barnes_hut;
 mod exact;
 mod fft;
 mod kernel;
@@ -10,6 +11,7 @@ mod kernel;
 use crate::params::choice;
 use crate::points::{Error, Points, Result};
 
+pub use barnes_hut::BarnesHut;
 pub use exact::Exact;
 pub use fft::Fft;
 pub use kernel::Kernel;

@@ -14,9 +14,9 @@ mod spread;
 
 use rayon::prelude::*;
 
-use self::convolve::{Convolution, Product, Shape};
-use self::places::{Frame, Places};
-use self::setting::{Setting, choose};
+use self::convolve::{Convolution, Product};
+use self::places::Places;
+use self::setting::{Demand, Setting, choose};
 use self::spline::Spline;
 use self::spread::{BAND, Window};
 use super::{Charges, ErrorReport, Kernel, KernelSum, Term, check};
@@ -91,9 +91,10 @@ impl Fft {
 
     /// Whether these points fit a grid of bearable size at this accuracy.
     pub fn fits(sources: Points, accuracy: f64) -> bool {
-        let kernels = [Kernel::Cauchy { power: 2.0 }];
-        let extents = |bounds: Bounds| choose(accuracy, &kernels, sources.dim(), sources.rows(), &bounds).is_ok();
-        (1..=2).contains(&sources.dim()) && bounds(sources).is_ok_and(extents)
+        let kernels = [Kernel::Cauchy { power: 1.0 }, Kernel::Cauchy { power: 2.0 }];
+        let demand = Demand { accuracy, kernels: &kernels, points: sources.rows(), grids: 7, slopes: true };
+        let fits = |bounds: Bounds| choose(demand, sources.dim(), &bounds).is_ok();
+        (1..=2).contains(&sources.dim()) && (sources.rows() == 0 || bounds(sources).is_ok_and(fits))
     }
 
     /// Spreads, convolves and reads off.
@@ -135,7 +136,11 @@ impl Fft {
         let points = if same { sources.rows() } else { sources.rows() + targets.rows() };
         let setting = match self.forced {
             Some(setting) => setting,
-            None => choose(self.accuracy, kernels, sources.dim(), points, &bounds_of_all)?,
+            None => {
+                let slopes = matches!(reading, Reading::Gradient { .. });
+                let grids = used + products.len();
+                choose(Demand { accuracy: self.accuracy, kernels, points, grids, slopes }, sources.dim(), &bounds_of_all)?
+            }
         };
         let task = Task { kernels, products, targets, sources, charges, used, same, setting, bounds: bounds_of_all };
         match (setting.order, sources.dim()) {
