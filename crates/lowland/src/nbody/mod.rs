@@ -3,16 +3,20 @@
 //! The repulsion of every embedding here is made of such sums (Carreira-Perpiñán & Vladymyrov 2014). An [`engine`] takes
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
+mod barnes_hut;
 mod exact;
 pub mod fast_gauss;
+mod fft;
 mod kernel;
 pub(crate) mod simd;
 
 use crate::params::choice;
 use crate::points::{Error, Points, Result};
 
+pub use barnes_hut::BarnesHut;
 pub use exact::Exact;
 pub use fast_gauss::FastGauss;
+pub use fft::Fft;
 pub use kernel::Kernel;
 
 /// One kernel, summed with the first few charges.

@@ -1,0 +1,126 @@
+//! Kernel sums by a tree of cells (Barnes & Hut 1986): a cell that is small for its distance acts as a whole.
+//!
+//! Differences from the usual program: a cell acts through its charge and its dipole, both about the mean of its points, so
+//! that forces from charges `{1, x}` keep their accuracy wherever the map lies; targets walk the tree a leaf at a time, for
+//! all lanes of a vector; and since kernels are smooth on the scale of one unit, a cell well below it is taken as a whole
+//! however near it is, which keeps dense maps cheap.
+
+mod block;
+mod tree;
+
+use rayon::prelude::*;
+
+use self::block::{Block, Source};
+use self::tree::Tree;
+use super::{Charges, ErrorReport, Kernel, KernelSum, Term, check, columns};
+use crate::points::{Error, Points, Result};
+
+/// Most dimensions: beyond, so few cells are small for their distance that summing every pair is faster.
+const MOST_DIMENSIONS: usize = 10;
+
+/// Sums by a tree, in up to ten dimensions.
+#[derive(Debug)]
+pub struct BarnesHut {
+    theta: f64,
+    accuracy: f64,
+}
+
+impl Default for BarnesHut {
+    fn default() -> Self {
+        let mut engine = Self { theta: 0.0, accuracy: 0.0 };
+        engine.set_accuracy(1e-3);
+        engine
+    }
+}
+
+impl BarnesHut {
+    #[doc(hidden)]
+    pub fn force(&mut self, theta: f64) {
+        self.theta = theta;
+    }
+
+    fn run<const D: usize>(&self, terms: &[Term], targets: Points, sources: Points, charges: Charges, out: &mut [f64]) {
+        let width = columns(terms);
+        let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
+        let mut tree = Tree::<D>::default();
+        tree.fill(sources);
+        let source = Source::new(&tree, charges, used);
+        let mut other = Tree::<D>::default();
+        let same = std::ptr::eq(targets.values(), sources.values());
+        if !same {
+            other.fill(targets);
+        }
+        let blocks = if same { &tree } else { &other };
+        let mut sums = vec![0.0; out.len()];
+        let leaves = blocks.by_leaf(&mut sums, width);
+        let theta = self.theta / narrowness(terms).sqrt();
+        leaves.into_par_iter().enumerate().for_each_init(Block::default, |block, (leaf, sums)| {
+            let cell = blocks.leaves() - 1 + leaf;
+            block.load(&blocks.cells[cell], &blocks.places[blocks.points(cell)], width);
+            block.walk(&source, terms, theta);
+            block.sum(&source, terms);
+            block.store(width, sums);
+        });
+        for (place, sums) in blocks.places.iter().zip(sums.chunks_exact(width)) {
+            out[place.row as usize * width..][..width].copy_from_slice(sums);
+        }
+    }
+}
+
+impl KernelSum for BarnesHut {
+    fn name(&self) -> &'static str {
+        "barnes-hut"
+    }
+
+    fn set_accuracy(&mut self, accuracy: f64) {
+        if accuracy > 0.0 {
+            self.accuracy = accuracy;
+            self.theta = (2.0 * accuracy.sqrt()).min(1.0);
+        }
+    }
+
+    fn sum(
+        &mut self,
+        terms: &[Term],
+        targets: Points,
+        sources: Points,
+        charges: Charges,
+        out: &mut [f64],
+    ) -> Result<ErrorReport> {
+        check(terms, targets, sources, charges, out)?;
+        out.fill(0.0);
+        if out.is_empty() || sources.rows() == 0 {
+            return Ok(ErrorReport { bound: Some(0.0) });
+        }
+        if !targets.values().iter().chain(sources.values()).all(|x| x.is_finite()) {
+            return Err(Error::Numerical {
+                what: "a kernel sum by a tree",
+                reason: "a coordinate is not finite".into(),
+            });
+        }
+        // Coordinates of zero change no distance: a few widths serve all dimensions.
+        match sources.dim() {
+            1 | 2 => self.run::<2>(terms, targets, sources, charges, out),
+            3 => self.run::<3>(terms, targets, sources, charges, out),
+            4..=6 => self.run::<6>(terms, targets, sources, charges, out),
+            7..=MOST_DIMENSIONS => self.run::<MOST_DIMENSIONS>(terms, targets, sources, charges, out),
+            dim => {
+                return Err(Error::Parameter {
+                    name: "engine",
+                    value: "barnes-hut".into(),
+                    allowed: format!("a tree is for up to {MOST_DIMENSIONS} dimensions, not {dim}: use exact"),
+                });
+            }
+        }
+        Ok(ErrorReport { bound: None })
+    }
+}
+
+/// `(1 + d^2)^-p` is narrower than the Cauchy kernel by about the root of this.
+fn narrowness(terms: &[Term]) -> f64 {
+    let of_term = |term: &Term| match term.kernel {
+        Kernel::Gaussian => 1.0,
+        Kernel::Cauchy { power } => power,
+    };
+    terms.iter().map(of_term).fold(1.0, f64::max)
+}
