@@ -52,6 +52,22 @@ pub fn column_dots(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
     ordered_sum(parts, columns)
 }
 
+/// The mean of each column.
+pub fn column_means(a: &[f64], columns: usize) -> Vec<f64> {
+    let parts: Vec<Vec<f64>> = a
+        .par_chunks(CHUNK * columns.max(1))
+        .map(|a| {
+            let mut part = vec![0.0; columns];
+            for row in a.chunks_exact(columns.max(1)) {
+                part.iter_mut().zip(row).for_each(|(p, a)| *p += a);
+            }
+            part
+        })
+        .collect();
+    let rows = (a.len() / columns.max(1)).max(1) as f64;
+    ordered_sum(parts, columns).into_iter().map(|sum| sum / rows).collect()
+}
+
 /// `a c` (n x mc) for a block `a` (n x ma) and a small matrix `c` (ma x mc).
 pub fn combine(a: &[f64], ma: usize, c: &[f64], mc: usize) -> Vec<f64> {
     if ma == 0 || mc == 0 {

@@ -1,7 +1,7 @@
 //! Where iterative methods begin.
 
 use crate::graph::SpectralCoordinates;
-use crate::linalg::block::column_dots;
+use crate::linalg::block::column_means;
 use crate::linalg::{Csr, LaplacianKind, SvdOptions, svd};
 use crate::params::choice;
 use crate::points::{Data, Embedding, Error, Result};
@@ -63,7 +63,7 @@ pub(super) fn start(
             values
         }
     };
-    let mean = column_dots(&values, &vec![1.0 / n as f64; values.len()], dim);
+    let mean = column_means(&values, dim);
     values.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m));
     // The largest coordinate by its size, so that squares neither vanish nor overflow.
     let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));

@@ -23,4 +23,12 @@ impl Kernel {
             Self::Cauchy { power } => (1.0 + squared).powf(-power),
         }
     }
+
+    /// `(slope, next)` with `dK/d(d^2) = -slope * next`.
+    pub fn derivative(self) -> (f64, Self) {
+        match self {
+            Self::Gaussian => (1.0, self),
+            Self::Cauchy { power } => (power, Self::Cauchy { power: power + 1.0 }),
+        }
+    }
 }

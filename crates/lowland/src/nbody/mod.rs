@@ -3,6 +3,7 @@
 //! The repulsion of every embedding here is made of such sums (Carreira-Perpiñán & Vladymyrov 2014). An [`engine`] takes
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
+mod auto;
 mod barnes_hut;
 mod exact;
 pub mod fast_gauss;
@@ -13,6 +14,7 @@ pub(crate) mod simd;
 use crate::params::choice;
 use crate::points::{Error, Points, Result};
 
+pub use auto::engine;
 pub use barnes_hut::BarnesHut;
 pub use exact::Exact;
 pub use fast_gauss::FastGauss;
@@ -64,6 +66,64 @@ pub trait KernelSum: Send {
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport>;
+
+    /// The potential `values[i] = sum_j K(|t_i - s_j|^2) q_j` and its gradients by the targets: all that the repulsion of
+    /// an embedding asks for.
+    fn potential(
+        &mut self,
+        kernel: Kernel,
+        targets: Points,
+        sources: Points,
+        charges: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) -> Result<ErrorReport> {
+        potential_by_sums(self, kernel, targets, sources, charges, values, gradients)
+    }
+}
+
+/// The potential by the sums of the kernel and of its derivative: the gradient is `-2 slope (t S0 - S1)`, with `S0` and
+/// `S1` the sums of the derivative with the charges `q` and `q s`.
+fn potential_by_sums<E: KernelSum + ?Sized>(
+    engine: &mut E,
+    kernel: Kernel,
+    targets: Points,
+    sources: Points,
+    charges: &[f64],
+    values: &mut [f64],
+    gradients: &mut [f64],
+) -> Result<ErrorReport> {
+    let d = sources.dim();
+    for (what, expected, found) in [
+        ("charges of a potential", sources.rows(), charges.len()),
+        ("values of a potential", targets.rows(), values.len()),
+        ("gradients of a potential", targets.values().len(), gradients.len()),
+    ] {
+        if expected != found {
+            return Err(Error::Shape { what, expected, found });
+        }
+    }
+    let (slope, next) = kernel.derivative();
+    let force = Term { kernel: next, charges: 1 + d };
+    let terms = [Term { kernel, charges: 1 }, force];
+    let terms = if kernel == next { &terms[1..] } else { &terms[..] };
+    let moments: Vec<f64> = charges
+        .iter()
+        .zip(sources.values().chunks_exact(d))
+        .flat_map(|(&q, s)| std::iter::once(q).chain(s.iter().map(move |s| q * s)))
+        .collect();
+    let width = columns(terms);
+    let mut sums = vec![0.0; targets.rows() * width];
+    let report = engine.sum(terms, targets, sources, Charges { values: &moments, per_point: 1 + d }, &mut sums)?;
+    let rows = values.iter_mut().zip(gradients.chunks_exact_mut(d)).zip(targets.values().chunks_exact(d));
+    for (((value, gradient), target), sums) in rows.zip(sums.chunks_exact(width)) {
+        *value = sums[0];
+        let force = &sums[width - 1 - d..];
+        for c in 0..d {
+            gradient[c] = -2.0 * slope * (target[c] * force[0] - force[1 + c]);
+        }
+    }
+    Ok(report)
 }
 
 choice! {
@@ -79,13 +139,6 @@ choice! {
         BarnesHut = "barnes-hut",
         /// Interpolation on a grid and fast convolution, for every smooth kernel, in 1 and 2 dimensions.
         Fft = "fft",
-    }
-}
-
-/// The engine of that name for a map of `dim` dimensions and kernels like `kernel`.
-pub fn engine(engine: Engine, _dim: usize, _kernel: Kernel) -> Result<Box<dyn KernelSum>> {
-    match engine {
-        _ => Ok(Box::new(Exact)),
     }
 }
 

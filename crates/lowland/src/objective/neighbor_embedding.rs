@@ -12,8 +12,8 @@ use super::pull::{Pull, squared_distance};
 use super::{AccuracyControl, Field, Objective};
 use crate::archive::Archive;
 use crate::linalg::Csr;
-use crate::linalg::block::column_dots;
-use crate::nbody::{Charges, Exact, Kernel, KernelSum, Term, columns};
+use crate::linalg::block::{column_dots, column_means};
+use crate::nbody::{Exact, Kernel, KernelSum};
 use crate::points::{Error, Points, Result, Seed};
 
 /// Which objective.
@@ -41,11 +41,6 @@ impl Energy {
         }
     }
 
-    /// The kernel of the repulsion.
-    pub fn kernel(self) -> Kernel {
-        self.kernels().value
-    }
-
     /// The number squared distances are divided by before the kernel.
     pub(super) fn scale(self) -> f64 {
         match self {
@@ -54,45 +49,13 @@ impl Energy {
         }
     }
 
-    /// The kernel in the value, and its derivatives `K' = -slope * second`, `K'' = bend * third`.
-    pub(super) fn kernels(self) -> Kernels {
+    /// The kernel of the repulsion.
+    pub fn kernel(self) -> Kernel {
         match self {
-            Self::Elastic { .. } | Self::SymmetricSne => Kernels {
-                value: Kernel::Gaussian,
-                second: Kernel::Gaussian,
-                third: Kernel::Gaussian,
-                slope: 1.0,
-                bend: 1.0,
-            },
-            Self::StudentSne { dof } => {
-                let power = (dof + 1.0) / 2.0;
-                let kernel = |more: f64| Kernel::Cauchy { power: power + more };
-                let slope = power / dof;
-                let bend = slope * (power + 1.0) / dof;
-                Kernels { value: kernel(0.0), second: kernel(1.0), third: kernel(2.0), slope, bend }
-            }
+            Self::Elastic { .. } | Self::SymmetricSne => Kernel::Gaussian,
+            Self::StudentSne { dof } => Kernel::Cauchy { power: (dof + 1.0) / 2.0 },
         }
     }
-
-    /// The value's kernel with the charge 1, and the force's with all charges; one term if they are the same kernel.
-    pub(super) fn terms(self, dim: usize, third: bool) -> Vec<Term> {
-        let kernels = self.kernels();
-        let force = Term { kernel: if third { kernels.third } else { kernels.second }, charges: 1 + dim };
-        if kernels.value == force.kernel {
-            vec![force]
-        } else {
-            vec![Term { kernel: kernels.value, charges: 1 }, force]
-        }
-    }
-}
-
-/// A kernel and its derivatives with respect to the squared distance.
-pub(super) struct Kernels {
-    pub value: Kernel,
-    pub second: Kernel,
-    pub third: Kernel,
-    pub slope: f64,
-    pub bend: f64,
 }
 
 /// What changes along the iterations.
@@ -157,29 +120,22 @@ pub struct NeighborEmbedding {
     changes_ahead: bool,
     /// Size of the repulsive part of the last value: what the engine's error is relative to.
     repulsion_value: f64,
+    /// What the engine said of its error at the last sum.
+    bound: Option<f64>,
     work: Work,
 }
 
 /// Buffers, kept between calls.
 #[derive(Default)]
 struct Work {
-    /// The map about its mean, scaled for the kernel.
+    /// The map about its mean, in units of the kernel.
     places: Vec<f64>,
-    /// `1, y_1 .. y_d` for each point, `y` about its mean.
+    /// All one.
     charges: Vec<f64>,
-    /// The engine's sums.
-    sums: Vec<f64>,
-    /// `sum_j K(s) (y_i - y_j)` with the second kernel.
-    push: Vec<f64>,
-}
-
-/// Sums of the repulsion over ordered pairs of different points.
-#[derive(Debug, Clone, Copy)]
-struct Totals {
-    /// `sum K`.
-    value: f64,
-    /// `sum` of the second kernel.
-    second: f64,
+    /// The potential of the repulsion at each point.
+    potential: Vec<f64>,
+    /// Its gradient, by the places.
+    slopes: Vec<f64>,
 }
 
 impl NeighborEmbedding {
@@ -211,6 +167,7 @@ impl NeighborEmbedding {
             sample,
             changes_ahead: false,
             repulsion_value: 0.0,
+            bound: None,
             work: Work::default(),
         })
     }
@@ -237,6 +194,11 @@ impl NeighborEmbedding {
         &self.control
     }
 
+    /// The error of the last sum that the engine certifies, if it does: relative to the number of points.
+    pub fn certified(&self) -> Option<f64> {
+        self.bound
+    }
+
     /// The name of the engine that sums the repulsion.
     pub fn engine(&self) -> &'static str {
         match &self.repulsion {
@@ -247,134 +209,101 @@ impl NeighborEmbedding {
 
     /// The kernel sum over ordered pairs of different points at `y`, as [`Field::field`] uses it.
     pub fn kernel_total(&mut self, y: Points) -> Result<f64> {
-        Ok(self.repel(y, false)?.value)
+        self.repel(y, self.energy.kernel())
     }
 
     /// The trace of the Hessian at `y`, in the time of two gradients. (The traces printed in section 2.1 omit a term.)
     pub fn curvature(&mut self, y: Points) -> Result<f64> {
-        let d = y.dim() as f64;
+        let (d, scale) = (y.dim() as f64, self.energy.scale());
         let pull = self.energy.pull().sums(&self.weights, y);
         let attraction = 4.0 * self.exaggeration * (d * pull.slope + 2.0 * pull.bend);
-        let Kernels { slope, bend, .. } = self.energy.kernels();
-        // sum s K'' over ordered pairs, by sum s K = 2 sum_i y_i . sum_j K (y_i - y_j).
-        self.repel(y, true)?;
-        let spread = 2.0 * bend * column_dots(y.values(), &self.work.push, 1)[0];
-        let totals = self.repel(y, false)?;
-        let forces = slope * slope * column_dots(&self.work.push, &self.work.push, 1)[0];
-        let repulsion = 4.0 * (2.0 * spread - d * slope * totals.second);
+        let kernel = self.energy.kernel();
+        let (slope, next) = kernel.derivative();
+        // sum (d K' + 2 s K'') over ordered pairs. K' is the next kernel's value; K'' is in its slopes, because
+        // sum s K = 2 sum_i y_i . sum_j K (y_i - y_j) for any symmetric K.
+        let second = self.repel(y, next)?;
+        let bend = column_dots(&self.work.places, &self.work.slopes, 1)[0];
+        let repulsion = -4.0 * slope / scale * (d * second + 2.0 * bend);
         Ok(attraction
             + match self.energy {
                 Energy::Elastic { lambda } => self.strength * lambda * repulsion,
-                _ => repulsion / totals.value - 16.0 * forces / totals.value.powi(2),
+                _ => {
+                    let total = self.repel(y, kernel)?;
+                    let forces = column_dots(&self.work.slopes, &self.work.slopes, 1)[0] / scale;
+                    repulsion / total - 4.0 * forces / total.powi(2)
+                }
             })
     }
 
-    /// Sums the repulsion: the totals, and the pushes into the buffer. With `third`, the pushes are by the third kernel.
-    fn repel(&mut self, y: Points, third: bool) -> Result<Totals> {
-        match &mut self.repulsion {
-            Repulsion::Weighted(weights) => Ok(weighted(weights, y, &mut self.work.push)),
-            Repulsion::Uniform(engine) => {
-                self.work.load(y, self.energy.scale());
-                self.work.sum(&mut **engine, &self.energy.terms(y.dim(), third), y.dim())
+    /// Fills in the potential of `kernel` and its slopes; returns the sum over ordered pairs of different points.
+    fn repel(&mut self, y: Points, kernel: Kernel) -> Result<f64> {
+        let n = y.rows();
+        self.work.load(y, self.energy.scale());
+        let Work { places, charges, potential, slopes } = &mut self.work;
+        let places = Points::new(places, y.dim())?;
+        let itself = match &mut self.repulsion {
+            Repulsion::Weighted(weights) => {
+                weighted(weights, places, potential, slopes);
+                self.bound = Some(0.0);
+                0.0
             }
-        }
+            Repulsion::Uniform(engine) => {
+                self.bound = engine.potential(kernel, places, places, charges, potential, slopes)?.bound;
+                // Every point meets itself with K(0) = 1.
+                n as f64
+            }
+        };
+        let total = column_dots(potential, charges, 1)[0] - itself;
+        Ok(total.max(f64::MIN_POSITIVE))
     }
 }
 
 impl Work {
-    /// The map about its mean, in units of the kernel, and the charges.
+    /// The map about its mean, in units of the kernel.
     fn load(&mut self, y: Points, scale: f64) {
         let (d, n) = (y.dim(), y.rows());
-        let mean = column_dots(y.values(), &vec![1.0 / n as f64; y.values().len()], d);
-        let unit = 1.0 / scale.sqrt();
+        self.charges.resize(n, 1.0);
+        self.potential.resize(n, 0.0);
+        self.slopes.resize(n * d, 0.0);
         self.places.resize(n * d, 0.0);
-        self.charges.resize(n * (d + 1), 0.0);
-        self.places
-            .par_chunks_mut(ROWS * d)
-            .zip(self.charges.par_chunks_mut(ROWS * (d + 1)))
-            .zip(y.values().par_chunks(ROWS * d))
-            .for_each(|((places, charges), y)| {
-                for ((place, charge), y) in
-                    places.chunks_exact_mut(d).zip(charges.chunks_exact_mut(d + 1)).zip(y.chunks_exact(d))
-                {
-                    charge[0] = 1.0;
-                    for c in 0..d {
-                        charge[1 + c] = y[c] - mean[c];
-                        place[c] = (y[c] - mean[c]) * unit;
-                    }
-                }
-            });
-    }
-
-    fn sum(&mut self, engine: &mut dyn KernelSum, terms: &[Term], d: usize) -> Result<Totals> {
-        let n = self.places.len() / d;
-        let width = columns(terms);
-        self.sums.resize(n * width, 0.0);
-        self.push.resize(n * d, 0.0);
-        let places = Points::new(&self.places, d)?;
-        let charges = Charges { values: &self.charges, per_point: d + 1 };
-        engine.sum(terms, places, places, charges, &mut self.sums)?;
-        let force = width - (d + 1);
-        let parts: Vec<[f64; 2]> = self
-            .sums
-            .par_chunks(ROWS * width)
-            .zip(self.charges.par_chunks(ROWS * (d + 1)))
-            .zip(self.push.par_chunks_mut(ROWS * d))
-            .map(|((sums, charges), push)| {
-                let mut part = [0.0; 2];
-                for ((sums, charges), push) in
-                    sums.chunks_exact(width).zip(charges.chunks_exact(d + 1)).zip(push.chunks_exact_mut(d))
-                {
-                    part[0] += sums[0];
-                    part[1] += sums[force];
-                    for c in 0..d {
-                        push[c] = charges[1 + c] * sums[force] - sums[force + 1 + c];
-                    }
-                }
-                part
-            })
-            .collect();
-        // Every point meets itself with K(0) = 1.
-        let total = |at: usize| (parts.iter().map(|part| part[at]).sum::<f64>() - n as f64).max(f64::MIN_POSITIVE);
-        Ok(Totals { value: total(0), second: total(1) })
+        let mean = column_means(y.values(), d);
+        let unit = 1.0 / scale.sqrt();
+        self.places.par_chunks_mut(ROWS * d).zip(y.values().par_chunks(ROWS * d)).for_each(|(places, y)| {
+            for (place, y) in places.chunks_exact_mut(d).zip(y.chunks_exact(d)) {
+                (0..d).for_each(|c| place[c] = (y[c] - mean[c]) * unit);
+            }
+        });
     }
 }
 
-/// The Gaussian repulsion with a weight for every pair.
-fn weighted(weights: &[f64], y: Points, push: &mut Vec<f64>) -> Totals {
+/// The Gaussian potential with a weight for every pair.
+fn weighted(weights: &[f64], y: Points, potential: &mut [f64], slopes: &mut [f64]) {
     let (n, d) = (y.rows(), y.dim());
-    push.resize(n * d, 0.0);
-    let rows: Vec<f64> = push
-        .par_chunks_mut(d)
-        .enumerate()
-        .map(|(i, push)| {
-            push.fill(0.0);
-            let mut total = 0.0;
-            for j in (0..n).filter(|&j| j != i) {
-                let value = weights[i * n + j] * (-squared_distance(y.row(i), y.row(j))).exp();
-                total += value;
-                push.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(p, (a, b))| *p += value * (a - b));
-            }
-            total
-        })
-        .collect();
-    let total = rows.iter().sum();
-    Totals { value: total, second: total }
+    potential.par_iter_mut().zip(slopes.par_chunks_mut(d)).enumerate().for_each(|(i, (potential, slopes))| {
+        *potential = 0.0;
+        slopes.fill(0.0);
+        for j in (0..n).filter(|&j| j != i) {
+            let value = weights[i * n + j] * (-squared_distance(y.row(i), y.row(j))).exp();
+            *potential += value;
+            slopes.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(s, (a, b))| *s -= 2.0 * value * (a - b));
+        }
+    });
 }
 
 impl Field for NeighborEmbedding {
     fn field(&mut self, y: Points, value: bool, out: &mut [f64]) -> Result<Option<f64>> {
-        let Totals { value: total, .. } = self.repel(y, false)?;
-        let slope = self.energy.kernels().slope;
+        let total = self.repel(y, self.energy.kernel())?;
         let (repulsion, strength) = match self.energy {
             Energy::Elastic { lambda } => (self.strength * lambda * total, self.strength * lambda),
-            _ => (total.ln(), slope / total),
+            _ => (total.ln(), 1.0 / total),
         };
         self.repulsion_value = repulsion;
         let attraction = self.energy.pull().force(&self.weights, &self.degrees, y, value, out);
         let exaggeration = self.exaggeration;
-        out.par_chunks_mut(ROWS).zip(self.work.push.par_chunks(ROWS)).for_each(|(out, push)| {
-            out.iter_mut().zip(push).for_each(|(out, push)| *out = 4.0 * (exaggeration * *out - strength * push));
+        // Each pair is met from both ends, hence the 2; places are in units of the kernel.
+        let push = 2.0 * strength / self.energy.scale().sqrt();
+        out.par_chunks_mut(ROWS).zip(self.work.slopes.par_chunks(ROWS)).for_each(|(out, slopes)| {
+            out.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 4.0 * exaggeration * *out + push * slope);
         });
         Ok(attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant))
     }
@@ -387,8 +316,8 @@ impl Field for NeighborEmbedding {
         if changed {
             self.control.forget();
         }
-        let engine = matches!(&self.repulsion, Repulsion::Uniform(engine) if engine.name() != Exact.name());
-        if engine && AccuracyControl::due(iteration) {
+        // Sums without error need no looking after; whether they have one is known once there was one.
+        if self.bound != Some(0.0) && AccuracyControl::due(iteration) {
             let mut control = self.control.clone();
             control.look(value.filter(|_| !changed), &mut Looking { embedding: self, y })?;
             self.control = control;
@@ -428,7 +357,7 @@ impl Objective for NeighborEmbedding {
     }
 
     fn noise(&self) -> f64 {
-        if self.engine() == Exact.name() {
+        if self.bound == Some(0.0) {
             return 0.0;
         }
         // An error of the sum moves lambda's term by its share, and a logarithm by itself.
@@ -452,25 +381,24 @@ impl Measure for Looking<'_, '_> {
 
     fn errors(&mut self) -> Result<[f64; 2]> {
         let d = self.y.dim();
-        self.embedding.repel(self.y, false)?;
-        let Work { places, charges, sums, push } = &self.embedding.work;
+        let kernel = self.embedding.energy.kernel();
+        self.embedding.repel(self.y, kernel)?;
+        if self.embedding.bound == Some(0.0) {
+            return Ok([0.0; 2]);
+        }
+        let Work { places, charges, potential, slopes } = &self.embedding.work;
         let sample = &self.embedding.sample;
-        let targets: Vec<f64> = sample.iter().flat_map(|&i| &places[i * d..(i + 1) * d]).copied().collect();
-        let terms = self.embedding.energy.terms(d, false);
-        let width = columns(&terms);
-        let mut exact = vec![0.0; sample.len() * width];
-        let charges = Charges { values: charges, per_point: 1 + d };
-        Exact.sum(&terms, Points::new(&targets, d)?, Points::new(places, d)?, charges, &mut exact)?;
+        let row = |i: usize| i * d..(i + 1) * d;
+        let targets: Vec<f64> = sample.iter().flat_map(|&i| &places[row(i)]).copied().collect();
+        let (mut exact, mut exact_slopes) = (vec![0.0; sample.len()], vec![0.0; targets.len()]);
+        let (targets, places) = (Points::new(&targets, d)?, Points::new(places, d)?);
+        Exact.potential(kernel, targets, places, charges, &mut exact, &mut exact_slopes)?;
         let (mut wrong, mut size, mut total_wrong, mut total) = (0.0, 0.0, 0.0, 0.0);
-        for (exact, &i) in exact.chunks_exact(width).zip(sample) {
-            total_wrong += sums[i * width] - exact[0];
-            total += exact[0];
-            let force = &exact[width - 1 - d..];
-            for c in 0..d {
-                let push_exact = charges.values[i * (1 + d) + 1 + c] * force[0] - force[1 + c];
-                wrong += (push[i * d + c] - push_exact).powi(2);
-                size += push_exact * push_exact;
-            }
+        for (at, &i) in sample.iter().enumerate() {
+            total_wrong += potential[i] - exact[at];
+            total += exact[at];
+            wrong += squared_distance(&slopes[row(i)], &exact_slopes[row(at)]);
+            size += exact_slopes[row(at)].iter().map(|v| v * v).sum::<f64>();
         }
         // Points in one place push nobody: then nothing can be wrong either.
         let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };

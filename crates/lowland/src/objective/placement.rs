@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::Energy;
 use super::pull::squared_distance;
 use crate::linalg::Csr;
-use crate::nbody::{Charges, KernelSum, columns};
+use crate::nbody::KernelSum;
 use crate::points::{Error, Points, Result};
 use crate::run::Progress;
 
@@ -51,11 +51,8 @@ impl Placement<'_> {
         }
         let unit = 1.0 / self.energy.scale().sqrt();
         let sources: Vec<f64> = self.map.values().iter().map(|v| v * unit).collect();
-        let charges: Vec<f64> =
-            self.map.values().chunks_exact(d).flat_map(|row| std::iter::once(1.0).chain(row.iter().copied())).collect();
-        let charges = Charges { values: &charges, per_point: 1 + d };
-        let terms = self.energy.terms(d, false);
-        let width = columns(&terms);
+        let charges = vec![1.0; n];
+        let kernel = self.energy.kernel();
         let mut out = Vec::with_capacity(affinities.rows() * d);
         for first in (0..affinities.rows()).step_by(BATCH) {
             let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
@@ -70,10 +67,12 @@ impl Placement<'_> {
                 }
                 let targets: Vec<f64> =
                     active.iter().flat_map(|(_, walker)| walker.trial.iter().map(|v| v * unit)).collect();
-                let mut sums = vec![0.0; active.len() * width];
-                engine.sum(&terms, Points::new(&targets, d)?, Points::new(&sources, d)?, charges, &mut sums)?;
-                active.par_iter_mut().zip(sums.par_chunks(width)).for_each(|((row, walker), sums)| {
-                    let (value, gradient) = self.evaluate(&walker.trial, affinities.row(*row), sums);
+                let (mut potential, mut slopes) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
+                let (targets, sources) = (Points::new(&targets, d)?, Points::new(&sources, d)?);
+                engine.potential(kernel, targets, sources, &charges, &mut potential, &mut slopes)?;
+                let sums = potential.par_iter().zip(slopes.par_chunks(d));
+                active.par_iter_mut().zip(sums).for_each(|((row, walker), (&potential, slopes))| {
+                    let (value, gradient) = self.evaluate(&walker.trial, affinities.row(*row), potential, slopes);
                     walker.advance(value, gradient);
                 });
             }
@@ -82,14 +81,19 @@ impl Placement<'_> {
         Ok(out)
     }
 
-    /// Objective and gradient of a point at `place`, `sums` being the kernel sums there.
-    fn evaluate(&self, place: &[f64], (columns, weights): (&[u32], &[f64]), sums: &[f64]) -> (f64, Vec<f64>) {
+    /// Objective and gradient of a point at `place`, where the map has this potential and these slopes of it.
+    fn evaluate(
+        &self,
+        place: &[f64],
+        (columns, weights): (&[u32], &[f64]),
+        potential: f64,
+        slopes: &[f64],
+    ) -> (f64, Vec<f64>) {
         let d = place.len();
         let pull = self.energy.pull();
-        let force = &sums[sums.len() - 1 - d..];
-        let push = 2.0 * self.repulsion * self.energy.kernels().slope;
-        let mut value = self.repulsion * sums[0];
-        let mut gradient: Vec<f64> = (0..d).map(|c| -push * (place[c] * force[0] - force[1 + c])).collect();
+        let mut value = self.repulsion * potential;
+        let push = self.repulsion / self.energy.scale().sqrt();
+        let mut gradient: Vec<f64> = slopes.iter().map(|slope| push * slope).collect();
         for (&j, &w) in columns.iter().zip(weights) {
             let there = self.map.row(j as usize);
             let (f, slope, _) = pull.derivatives(squared_distance(place, there));
@@ -196,7 +200,7 @@ mod tests {
                     .iter()
                     .map(|&j| 0.125 * energy.pull().derivatives(squared_distance(place, map.row(j as usize))).0)
                     .sum();
-                let kernel = energy.kernels().value;
+                let kernel = energy.kernel();
                 let squared = |j: usize| squared_distance(place, map.row(j)) / energy.scale();
                 attraction + 0.02 * (0..n).map(|j| kernel.value(squared(j))).sum::<f64>()
             };

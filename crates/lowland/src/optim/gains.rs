@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::{Moved, Optimizer};
 use crate::archive::Archive;
-use crate::linalg::block::column_dots;
+use crate::linalg::block::{column_dots, column_means};
 use crate::objective::Field;
 use crate::points::{Points, Result};
 
@@ -105,8 +105,7 @@ impl<F: Field + ?Sized> Optimizer<F> for Gains {
 
 /// Moves the map's mean to the origin.
 pub(super) fn centre(y: &mut [f64], dim: usize) {
-    let n = y.len() / dim;
-    let mean = column_dots(y, &vec![1.0 / n as f64; y.len()], dim);
+    let mean = column_means(y, dim);
     y.par_chunks_mut(dim * 1024).for_each(|rows| {
         rows.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&mean).for_each(|(y, m)| *y -= m));
     });

@@ -62,38 +62,6 @@ impl Fft {
         self.forced = Some(Setting { order, spacing });
     }
 
-    /// Potential and force at once: `values[i] = sum_j K(|t_i - s_j|^2) q_j`, and its gradients by the `t_i`.
-    ///
-    /// The gradient of a kernel is the next one times the way between the points, so that this is all that the
-    /// repulsion of an embedding asks for, with one charge instead of `1 + d` and one convolution instead of `2 + d`:
-    /// - Gaussian: `-2 sum_j exp(-|t - s_j|^2) (t - s_j) q_j`
-    /// - Cauchy of power `p`: `-2p sum_j (1 + |t - s_j|^2)^-(p + 1) (t - s_j) q_j`
-    pub fn potential(
-        &mut self,
-        kernel: Kernel,
-        targets: Points,
-        sources: Points,
-        charges: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    ) -> Result<()> {
-        let charges = Charges { values: charges, per_point: 1 };
-        check(&[Term { kernel, charges: 1 }], targets, sources, charges, values)?;
-        let expected = targets.values().len();
-        if gradients.len() != expected {
-            return Err(Error::Shape { what: "gradients of a potential", expected, found: gradients.len() });
-        }
-        self.solve(
-            &[kernel],
-            &[Product { kernel: 0, charge: 0 }],
-            targets,
-            sources,
-            charges,
-            1,
-            Reading::Gradient { values, gradients },
-        )
-    }
-
     /// Whether these points fit a grid of bearable size at this accuracy.
     pub fn fits(sources: Points, accuracy: f64) -> bool {
         let kernels = [Kernel::Cauchy { power: 1.0 }, Kernel::Cauchy { power: 2.0 }];
@@ -226,6 +194,39 @@ impl KernelSum for Fft {
         let products: Vec<Product> = terms.iter().enumerate().flat_map(of_term).collect();
         let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
         self.solve(&kernels, &products, targets, sources, charges, used, Reading::Values(out))?;
+        Ok(ErrorReport { bound: None })
+    }
+
+    /// Potential and force at once: `values[i] = sum_j K(|t_i - s_j|^2) q_j`, and its gradients by the `t_i`.
+    ///
+    /// The gradient of a kernel is the next one times the way between the points, so that this is all that the
+    /// repulsion of an embedding asks for, with one charge instead of `1 + d` and one convolution instead of `2 + d`:
+    /// - Gaussian: `-2 sum_j exp(-|t - s_j|^2) (t - s_j) q_j`
+    /// - Cauchy of power `p`: `-2p sum_j (1 + |t - s_j|^2)^-(p + 1) (t - s_j) q_j`
+    fn potential(
+        &mut self,
+        kernel: Kernel,
+        targets: Points,
+        sources: Points,
+        charges: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) -> Result<ErrorReport> {
+        let charges = Charges { values: charges, per_point: 1 };
+        check(&[Term { kernel, charges: 1 }], targets, sources, charges, values)?;
+        let expected = targets.values().len();
+        if gradients.len() != expected {
+            return Err(Error::Shape { what: "gradients of a potential", expected, found: gradients.len() });
+        }
+        self.solve(
+            &[kernel],
+            &[Product { kernel: 0, charge: 0 }],
+            targets,
+            sources,
+            charges,
+            1,
+            Reading::Gradient { values, gradients },
+        )?;
         Ok(ErrorReport { bound: None })
     }
 }
