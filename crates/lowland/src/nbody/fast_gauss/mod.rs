@@ -66,7 +66,8 @@ impl FastGauss {
             return Exact.sum(terms, targets, sources, charges, out);
         };
         let boxes = if plan.side == PROBE_SIDE { probe } else { Boxes::new(sources, plan.side) };
-        let bound = Transform::new(plan, sources, charges, boxes).sum(terms, targets, out);
+        let same = std::ptr::eq(targets.values(), sources.values());
+        let bound = Transform::new(plan, sources, charges, boxes).sum(terms, targets, same, out);
         Ok(ErrorReport { bound: Some(bound) })
     }
 }

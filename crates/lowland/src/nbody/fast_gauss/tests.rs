@@ -82,7 +82,7 @@ fn each_method_is_used_and_keeps_its_bound() {
         let charges = Charges { values: &q, per_point: 1 };
         let mut out = vec![0.0; m];
         let boxes = Boxes::<2>::new(sources, 1.0);
-        let bound = Transform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, &mut out);
+        let bound = Transform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, false, &mut out);
         let total: f64 = q.iter().map(|q| q.abs()).sum();
         let exact = slow(&[gauss(1)], targets, sources, charges);
         let worst = out.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
