@@ -3,7 +3,8 @@
 //!
 //! Points are put into boxes. The sources of a box act through a Hermite series, the targets of a box read a Taylor
 //! series, and a matrix product for each dimension leads from the one to the other; boxes with few points are summed
-//! directly. The paper swaps the two mixed cases; see [`Method`](plan::Method) for which is which.
+//! directly. The paper swaps the two mixed cases: many sources and few targets call for the Hermite series alone, few
+//! sources and many targets for the Taylor series alone.
 
 mod bound;
 mod boxes;

@@ -34,7 +34,7 @@ struct Series {
     slots: Vec<u32>,
 }
 
-/// The targets, in the order of their boxes.
+/// The targets of one box.
 struct Target<'a, const D: usize> {
     key: [i64; D],
     center: [f64; D],
