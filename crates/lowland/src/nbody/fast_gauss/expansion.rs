@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
+use crate::nbody::simd::exp;
 use crate::nbody::simd::pairs::Columns;
 
 /// The most terms in each dimension.
@@ -16,6 +17,8 @@ pub const MAX_ORDER: usize = 24;
 pub const MAX_DIM: usize = 3;
 /// Rows of coefficients handled at once, so that additions need not wait for each other.
 const ROWS: usize = 4;
+/// Sources whose sums are made together.
+const BATCH: usize = 8;
 
 /// The sizes of a coefficient array: `charges` x `order` x ... x `order` x `width`.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +37,18 @@ impl Shape {
         self.order.next_multiple_of(4)
     }
 
+    /// The axes before the last: the outer one has a single term below three dimensions, the middle one in one.
+    fn outer(self) -> usize {
+        if self.dim == 3 { self.order } else { 1 }
+    }
+
+    fn middle(self) -> usize {
+        if self.dim >= 2 { self.order } else { 1 }
+    }
+
     /// Rows of `width` for each charge.
     fn rows(self) -> usize {
-        self.order.pow(self.dim as u32 - 1)
+        self.outer() * self.middle()
     }
 
     /// Numbers in all.
@@ -61,7 +73,7 @@ pub enum Basis {
 /// `h_0 = exp(-x^2)`, `h_1 = 2 x h_0`, `h_{n+1} = 2 x h_n - 2 n h_{n-1}`: the Hermite functions.
 #[inline(always)]
 fn hermite(x: f64, out: &mut [f64]) {
-    let (mut last, mut this) = (0.0, (-x * x).exp());
+    let (mut last, mut this) = (0.0, exp(-x * x));
     for (n, out) in out.iter_mut().enumerate() {
         *out = this;
         (last, this) = (this, 2.0 * (x * this - n as f64 * last));
@@ -100,31 +112,28 @@ const INVERSE_FACTORIAL: [f64; MAX_ORDER] = {
     out
 };
 
-/// Values of a basis at one point: those of the last dimension, and the products of the others.
-struct Product<const W: usize> {
+/// Values of a basis at one point, for each axis.
+#[derive(Clone, Copy)]
+struct Values<const W: usize> {
+    outer: [f64; MAX_ORDER],
+    middle: [f64; MAX_ORDER],
     last: [f64; W],
-    prefix: [f64; MAX_ORDER * MAX_ORDER],
 }
 
-impl<const W: usize> Product<W> {
+impl<const W: usize> Values<W> {
     fn new() -> Self {
-        Self { last: [0.0; W], prefix: [1.0; MAX_ORDER * MAX_ORDER] }
+        Self { outer: [1.0; MAX_ORDER], middle: [1.0; MAX_ORDER], last: [0.0; W] }
     }
 
     #[inline(always)]
     fn fill(&mut self, basis: Basis, shape: Shape, x: [f64; MAX_DIM]) {
-        let order = shape.order;
-        basis.fill(x[shape.dim - 1], &mut self.last[..order]);
-        if shape.dim == 2 {
-            basis.fill(x[0], &mut self.prefix[..order]);
-        } else if shape.dim == 3 {
-            let (mut first, mut second) = ([0.0; MAX_ORDER], [0.0; MAX_ORDER]);
-            basis.fill(x[0], &mut first[..order]);
-            basis.fill(x[1], &mut second[..order]);
-            for (row, &f) in self.prefix.chunks_exact_mut(order).zip(&first[..order]) {
-                row.iter_mut().zip(&second).for_each(|(p, s)| *p = f * s);
-            }
+        if shape.dim == 3 {
+            basis.fill(x[0], &mut self.outer[..shape.order]);
         }
+        if shape.dim >= 2 {
+            basis.fill(x[shape.dim - 2], &mut self.middle[..shape.order]);
+        }
+        basis.fill(x[shape.dim - 1], &mut self.last[..shape.order]);
     }
 }
 
@@ -174,19 +183,50 @@ fn spread_width<const W: usize>(
     center: &[f64],
     coefficients: &mut [f64],
 ) {
-    let mut product = Product::<W>::new();
-    let mut x = [0.0; MAX_DIM];
-    for j in range {
-        for k in 0..shape.dim {
-            x[k] = sources.coordinate(k)[j] - center[k];
+    let mut values = [Values::<W>::new(); BATCH];
+    for start in range.clone().step_by(BATCH) {
+        let count = BATCH.min(range.end - start);
+        for (j, values) in values[..count].iter_mut().enumerate() {
+            let mut x = [0.0; MAX_DIM];
+            for k in 0..shape.dim {
+                x[k] = sources.coordinate(k)[start + j] - center[k];
+            }
+            values.fill(basis, shape, x);
         }
-        product.fill(basis, shape, x);
         for (c, coefficients) in coefficients.chunks_exact_mut(shape.rows() * W).enumerate() {
-            let q = sources.charge(c)[j];
-            for (row, &prefix) in coefficients.as_chunks_mut::<W>().0.iter_mut().zip(&product.prefix) {
-                *row = plus(*row, q * prefix, &product.last);
+            let charges = &sources.charge(c)[start..start + count];
+            for (a, rows) in coefficients.chunks_exact_mut(shape.middle() * W).enumerate() {
+                let mut factors = [0.0; BATCH];
+                for (factor, (q, values)) in factors.iter_mut().zip(charges.iter().zip(&values)) {
+                    *factor = q * values.outer[a];
+                }
+                add_batch(&factors[..count], &values, rows.as_chunks_mut::<W>().0);
             }
         }
+    }
+}
+
+/// `rows[b] += sum_j factor_j middle_j[b] last_j`: the sums of a few rows stay in registers over the whole batch.
+#[inline(always)]
+fn add_batch<const W: usize>(factors: &[f64], values: &[Values<W>; BATCH], rows: &mut [[f64; W]]) {
+    let (blocks, rest) = rows.as_chunks_mut::<ROWS>();
+    let done = blocks.len() * ROWS;
+    for (block, b) in blocks.iter_mut().zip((0..).step_by(ROWS)) {
+        let [mut s, mut t, mut u, mut v] = *block;
+        for (factor, values) in factors.iter().zip(values) {
+            s = plus(s, factor * values.middle[b], &values.last);
+            t = plus(t, factor * values.middle[b + 1], &values.last);
+            u = plus(u, factor * values.middle[b + 2], &values.last);
+            v = plus(v, factor * values.middle[b + 3], &values.last);
+        }
+        *block = [s, t, u, v];
+    }
+    for (row, b) in rest.iter_mut().zip(done..) {
+        let mut sums = *row;
+        for (factor, values) in factors.iter().zip(values) {
+            sums = plus(sums, factor * values.middle[b], &values.last);
+        }
+        *row = sums;
     }
 }
 
@@ -212,29 +252,31 @@ fn gather_width<const W: usize>(
     targets: &[f64],
     out: &mut [f64],
 ) {
-    let mut product = Product::<W>::new();
+    let mut values = Values::<W>::new();
     let mut x = [0.0; MAX_DIM];
     for (target, out) in targets.chunks_exact(shape.dim).zip(out.chunks_exact_mut(shape.charges)) {
         for k in 0..shape.dim {
             x[k] = target[k] - center[k];
         }
-        product.fill(basis, shape, x);
+        values.fill(basis, shape, x);
         for (coefficients, out) in coefficients.chunks_exact(shape.rows() * W).zip(out) {
-            let (blocks, rest) = coefficients.as_chunks::<W>().0.as_chunks::<ROWS>();
-            let (prefixes, _) = product.prefix.as_chunks::<ROWS>();
-            let [mut a, mut b, mut c, mut d] = [[0.0; W]; ROWS];
-            for (rows, prefix) in blocks.iter().zip(prefixes) {
-                a = plus(a, prefix[0], &rows[0]);
-                b = plus(b, prefix[1], &rows[1]);
-                c = plus(c, prefix[2], &rows[2]);
-                d = plus(d, prefix[3], &rows[3]);
-            }
-            for (row, prefix) in rest.iter().zip(&product.prefix[blocks.len() * ROWS..]) {
-                a = plus(a, *prefix, row);
+            let [mut s, mut t, mut u, mut v] = [[0.0; W]; ROWS];
+            for (rows, outer) in coefficients.chunks_exact(shape.middle() * W).zip(values.outer) {
+                let (blocks, rest) = rows.as_chunks::<W>().0.as_chunks::<ROWS>();
+                let (middles, _) = values.middle.as_chunks::<ROWS>();
+                for (rows, middle) in blocks.iter().zip(middles) {
+                    s = plus(s, outer * middle[0], &rows[0]);
+                    t = plus(t, outer * middle[1], &rows[1]);
+                    u = plus(u, outer * middle[2], &rows[2]);
+                    v = plus(v, outer * middle[3], &rows[3]);
+                }
+                for (row, middle) in rest.iter().zip(&values.middle[blocks.len() * ROWS..]) {
+                    s = plus(s, outer * middle, row);
+                }
             }
             let mut total = 0.0;
             for l in 0..W {
-                total += ((a[l] + b[l]) + (c[l] + d[l])) * product.last[l];
+                total += ((s[l] + t[l]) + (u[l] + v[l])) * values.last[l];
             }
             *out += total;
         }

@@ -3,7 +3,8 @@
 //!
 //! Points are put into boxes. The sources of a box act through a Hermite series, the targets of a box read a Taylor
 //! series, and a matrix product for each dimension leads from the one to the other; boxes with few points are summed
-//! directly. The paper swaps the two mixed cases; see [`Method`](plan::Method) for which is which.
+//! directly. The paper swaps the two mixed cases: many sources and few targets call for the Hermite series alone, few
+//! sources and many targets for the Taylor series alone.
 
 mod bound;
 mod boxes;
@@ -66,7 +67,8 @@ impl FastGauss {
             return Exact.sum(terms, targets, sources, charges, out);
         };
         let boxes = if plan.side == PROBE_SIDE { probe } else { Boxes::new(sources, plan.side) };
-        let bound = Transform::new(plan, sources, charges, boxes).sum(terms, targets, out);
+        let same = std::ptr::eq(targets.values(), sources.values());
+        let bound = Transform::new(plan, sources, charges, boxes).sum(terms, targets, same, out);
         Ok(ErrorReport { bound: Some(bound) })
     }
 }

@@ -34,7 +34,7 @@ struct Series {
     slots: Vec<u32>,
 }
 
-/// The targets, in the order of their boxes.
+/// The targets of one box.
 struct Target<'a, const D: usize> {
     key: [i64; D],
     center: [f64; D],
@@ -75,9 +75,10 @@ impl<const D: usize> Transform<D> {
         Self { plan, boxes, sources, weights, total, tables }
     }
 
-    /// Writes the sums; the bound per unit of `sum |q|`.
-    pub fn sum(&self, terms: &[Term], targets: Points, out: &mut [f64]) -> f64 {
-        let target_boxes = Boxes::<D>::new(targets, self.plan.side);
+    /// Writes the sums; the bound per unit of `sum |q|`. `same`: the targets are the sources, and need no boxes of their own.
+    pub fn sum(&self, terms: &[Term], targets: Points, same: bool, out: &mut [f64]) -> f64 {
+        let other = (!same).then(|| Boxes::<D>::new(targets, self.plan.side));
+        let target_boxes = other.as_ref().unwrap_or(&self.boxes);
         let series = self.series(target_boxes.fullest());
         let charges = self.plan.shape.charges;
         let points: Vec<f64> = target_boxes.order.iter().flat_map(|&row| targets.row(row as usize)).copied().collect();
