@@ -4,6 +4,8 @@
 //! several kernels and several charges at once, because what costs is the pass over the points.
 
 mod barnes_hut;
+#[cfg(test)]
+mod engine_tests;
 mod exact;
 mod fft;
 mod kernel;

@@ -18,6 +18,9 @@ use crate::points::{Error, Points, Result};
 /// Most dimensions: beyond, so few cells are small for their distance that summing every pair is faster.
 const MOST_DIMENSIONS: usize = 10;
 
+/// Coordinates whose squares are numbers.
+const FARTHEST: f64 = 1e100;
+
 /// Sums by a tree, in up to ten dimensions.
 #[derive(Debug)]
 pub struct BarnesHut {
@@ -92,10 +95,10 @@ impl KernelSum for BarnesHut {
         if out.is_empty() || sources.rows() == 0 {
             return Ok(ErrorReport { bound: Some(0.0) });
         }
-        if !targets.values().iter().chain(sources.values()).all(|x| x.is_finite()) {
+        if !targets.values().iter().chain(sources.values()).all(|x| x.abs() < FARTHEST) {
             return Err(Error::Numerical {
                 what: "a kernel sum by a tree",
-                reason: "a coordinate is not finite".into(),
+                reason: format!("a coordinate is not within {FARTHEST} of zero"),
             });
         }
         // Coordinates of zero change no distance: a few widths serve all dimensions.

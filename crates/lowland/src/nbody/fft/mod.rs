@@ -200,7 +200,9 @@ impl KernelSum for Fft {
     }
 
     fn set_accuracy(&mut self, accuracy: f64) {
-        self.accuracy = accuracy;
+        if accuracy > 0.0 {
+            self.accuracy = accuracy;
+        }
     }
 
     fn sum(
