@@ -73,8 +73,7 @@ fn measure(name: &str, count: usize, width: f64, terms: &[Term]) -> Result<()> {
         }
         let (mut potential, mut gradients, ones) = (vec![0.0; count], vec![0.0; 2 * count], vec![1.0; count]);
         let kernel = terms[0].kernel;
-        let times =
-            repeat(count, || fft.potential(kernel, points, points, &ones, &mut potential, &mut gradients))?;
+        let times = repeat(count, || fft.potential(kernel, points, points, &ones, &mut potential, &mut gradients))?;
         // Both kernels have the gradient -2 sum K' (t - s), where K' is the one that acts.
         let error = error(&|i| [-0.5 * gradients[2 * i], -0.5 * gradients[2 * i + 1]]);
         println!("{name:9} {count:7} {width:6.0}   fft gradient {accuracy:7.0e} {times} {error:8.1e}");

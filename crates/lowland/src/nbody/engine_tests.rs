@@ -194,10 +194,7 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     for mut engine in engines(2) {
         for bad in [f64::NAN, f64::INFINITY] {
             let map = [0.0, 0.0, bad, 1.0];
-            assert!(matches!(
-                sum(&mut *engine, &terms, &map, &map, 2, charges),
-                Err(Error::Numerical { .. })
-            ));
+            assert!(matches!(sum(&mut *engine, &terms, &map, &map, 2, charges), Err(Error::Numerical { .. })));
         }
     }
 }
@@ -237,7 +234,10 @@ fn slopes_of_the_grid_are_the_gradients_of_the_potential() {
                         }
                     }
                     let error = f64::sqrt(wrong / all);
-                    assert!(error < if name == "clustered" { 10.0 } else { 3.0 } * accuracy, "{name} {dim} {kernel:?} {accuracy}: {error}");
+                    assert!(
+                        error < if name == "clustered" { 10.0 } else { 3.0 } * accuracy,
+                        "{name} {dim} {kernel:?} {accuracy}: {error}"
+                    );
                 }
             }
         }

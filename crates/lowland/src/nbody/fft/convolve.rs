@@ -137,14 +137,7 @@ impl Convolution {
     }
 
     /// `out[row][product][column] = sum over the grid of kernel * charge`; the grid is `[row][charge][column]`.
-    pub(super) fn run(
-        &mut self,
-        shape: Shape,
-        grid: &[f64],
-        charges: usize,
-        products: &[Product],
-        out: &mut [f64],
-    ) {
+    pub(super) fn run(&mut self, shape: Shape, grid: &[f64], charges: usize, products: &[Product], out: &mut [f64]) {
         let Some(plans) = &self.plans else { return };
         let [rows, columns] = shape.nodes;
         let [high, wide] = shape.period;

@@ -25,7 +25,6 @@ use crate::points::{Error, Points, Result};
 /// Sums by interpolation on a grid, in one and two dimensions.
 pub struct Fft {
     accuracy: f64,
-    forced: Option<Setting>,
     sources: Places,
     targets: Places,
     grid: Vec<f64>,
@@ -46,7 +45,6 @@ impl Default for Fft {
     fn default() -> Self {
         Self {
             accuracy: 1e-3,
-            forced: None,
             sources: Places::default(),
             targets: Places::default(),
             grid: Vec::new(),
@@ -57,11 +55,6 @@ impl Default for Fft {
 }
 
 impl Fft {
-    #[doc(hidden)]
-    pub fn force(&mut self, order: usize, spacing: f64) {
-        self.forced = Some(Setting { order, spacing });
-    }
-
     /// Potential and force at once: `values[i] = sum_j K(|t_i - s_j|^2) q_j`, and its gradients by the `t_i`.
     ///
     /// The gradient of a kernel is the next one times the way between the points, so that this is all that the
@@ -83,10 +76,15 @@ impl Fft {
         if gradients.len() != expected {
             return Err(Error::Shape { what: "gradients of a potential", expected, found: gradients.len() });
         }
-        self.solve(&[kernel], &[Product { kernel: 0, charge: 0 }], targets, sources, charges, 1, Reading::Gradient {
-            values,
-            gradients,
-        })
+        self.solve(
+            &[kernel],
+            &[Product { kernel: 0, charge: 0 }],
+            targets,
+            sources,
+            charges,
+            1,
+            Reading::Gradient { values, gradients },
+        )
     }
 
     /// Whether these points fit a grid of bearable size at this accuracy.
@@ -134,14 +132,10 @@ impl Fft {
             bounds_of_all = join(bounds_of_all, bounds(targets)?);
         }
         let points = if same { sources.rows() } else { sources.rows() + targets.rows() };
-        let setting = match self.forced {
-            Some(setting) => setting,
-            None => {
-                let slopes = matches!(reading, Reading::Gradient { .. });
-                let grids = used + products.len();
-                choose(Demand { accuracy: self.accuracy, kernels, points, grids, slopes }, sources.dim(), &bounds_of_all)?
-            }
-        };
+        let slopes = matches!(reading, Reading::Gradient { .. });
+        let grids = used + products.len();
+        let demand = Demand { accuracy: self.accuracy, kernels, points, grids, slopes };
+        let setting = choose(demand, sources.dim(), &bounds_of_all)?;
         let task = Task { kernels, products, targets, sources, charges, used, same, setting, bounds: bounds_of_all };
         match (setting.order, sources.dim()) {
             (4, 1) => self.run::<4, 1>(task, reading),
@@ -240,10 +234,8 @@ fn bounds(points: Points) -> Result<Bounds> {
     };
     let chunks = points.values().par_chunks(places::CHUNK * dim).map(of_chunk);
     let all = chunks.try_reduce_with(|a, b| Some(join(a, b)));
-    all.flatten().ok_or_else(|| Error::Numerical {
-        what: "a kernel sum on a grid",
-        reason: "a coordinate is not finite".into(),
-    })
+    all.flatten()
+        .ok_or_else(|| Error::Numerical { what: "a kernel sum on a grid", reason: "a coordinate is not finite".into() })
 }
 
 /// The bounds of both.

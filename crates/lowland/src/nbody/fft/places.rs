@@ -69,9 +69,10 @@ impl Places {
     /// The points of a band, a run from each chunk.
     pub(super) fn band(&self, band: usize) -> impl Iterator<Item = &[u32]> {
         let starts = self.starts.chunks_exact(self.bands + 1);
-        self.order.chunks(CHUNK).zip(starts).map(move |(order, starts)| {
-            &order[starts[band] as usize..starts[band + 1] as usize]
-        })
+        self.order
+            .chunks(CHUNK)
+            .zip(starts)
+            .map(move |(order, starts)| &order[starts[band] as usize..starts[band + 1] as usize])
     }
 
     /// Number of bands.
