@@ -234,10 +234,9 @@ fn slopes_of_the_grid_are_the_gradients_of_the_potential() {
                         }
                     }
                     let error = f64::sqrt(wrong / all);
-                    assert!(
-                        error < if name == "clustered" { 10.0 } else { 3.0 } * accuracy,
-                        "{name} {dim} {kernel:?} {accuracy}: {error}"
-                    );
+                    // Clusters that are points to the grid are its worst case: nothing averages.
+                    let worst = if matches!(name, "clustered" | "coincident") { 10.0 } else { 3.0 };
+                    assert!(error < worst * accuracy, "{name} {dim} {kernel:?} {accuracy}: {error}");
                 }
             }
         }

@@ -135,7 +135,8 @@ impl<const D: usize> Block<D> {
     /// Finds the cells that act as a whole, and the leaves that do not.
     pub(super) fn walk<const E: usize>(&mut self, source: &Source<D, E>, terms: &[Term], theta: f64) {
         let gaussian = terms.iter().all(|term| term.kernel == Kernel::Gaussian);
-        (self.far.clear(), self.near.clear());
+        self.far.clear();
+        self.near.clear();
         self.stack.push(0);
         while let Some(at) = self.stack.pop() {
             let cell = &source.tree.cells[at];
