@@ -5,6 +5,8 @@
 
 mod auto;
 mod barnes_hut;
+#[cfg(test)]
+mod engine_tests;
 mod exact;
 pub mod fast_gauss;
 mod fft;

@@ -13,34 +13,47 @@ const LANES: usize = 8;
 const GAUSSIAN_END: f64 = 40.0;
 
 /// The sources: their tree, their charges in its order, and the moments of its cells.
-pub(super) struct Source<'a, const D: usize> {
+pub(super) struct Source<'a, const D: usize, const E: usize> {
     tree: &'a Tree<D>,
     charges: Vec<f64>,
-    /// For each cell and charge, the sum of the charges and their dipole about the cell's centre.
-    moments: Vec<Moment<D>>,
+    /// For each cell and charge.
+    moments: Vec<Moment<D, E>>,
     used: usize,
 }
 
+/// The moments of a cell's charges about its centre: `sum q`, `sum q (s - c)` and `sum q (s - c)(s - c)'`. The last is kept
+/// in few dimensions only, where `E = D`; beyond, `E = 0`, for its memory grows as the square.
 #[derive(Debug, Clone, Copy)]
-struct Moment<const D: usize> {
+struct Moment<const D: usize, const E: usize> {
     charge: f64,
     dipole: [f64; D],
+    spread: [[f64; E]; E],
 }
 
-impl<const D: usize> Moment<D> {
-    const ZERO: Self = Self { charge: 0.0, dipole: [0.0; D] };
+impl<const D: usize, const E: usize> Moment<D, E> {
+    const ZERO: Self = Self { charge: 0.0, dipole: [0.0; D], spread: [[0.0; E]; E] };
 
     /// Adds a moment about a point, seen from another centre.
     #[inline(always)]
     fn add(&mut self, other: &Self, about: &[f64; D], centre: &[f64; D]) {
+        let mut shift = *about;
+        (0..D).for_each(|axis| shift[axis] -= centre[axis]);
         self.charge += other.charge;
         for axis in 0..D {
-            self.dipole[axis] += other.dipole[axis] + other.charge * (about[axis] - centre[axis]);
+            self.dipole[axis] += other.dipole[axis] + other.charge * shift[axis];
+        }
+        for a in 0..E {
+            for b in 0..E {
+                self.spread[a][b] += other.spread[a][b]
+                    + other.dipole[a] * shift[b]
+                    + other.dipole[b] * shift[a]
+                    + other.charge * shift[a] * shift[b];
+            }
         }
     }
 }
 
-impl<'a, const D: usize> Source<'a, D> {
+impl<'a, const D: usize, const E: usize> Source<'a, D, E> {
     /// The moments, from the leaves up.
     pub(super) fn new(tree: &'a Tree<D>, given: Charges, used: usize) -> Self {
         let mut charges = vec![0.0; tree.places.len() * used];
@@ -120,9 +133,10 @@ impl<const D: usize> Block<D> {
     }
 
     /// Finds the cells that act as a whole, and the leaves that do not.
-    pub(super) fn walk(&mut self, source: &Source<D>, terms: &[Term], theta: f64) {
+    pub(super) fn walk<const E: usize>(&mut self, source: &Source<D, E>, terms: &[Term], theta: f64) {
         let gaussian = terms.iter().all(|term| term.kernel == Kernel::Gaussian);
-        (self.far.clear(), self.near.clear());
+        self.far.clear();
+        self.near.clear();
         self.stack.push(0);
         while let Some(at) = self.stack.pop() {
             let cell = &source.tree.cells[at];
@@ -144,7 +158,7 @@ impl<const D: usize> Block<D> {
     }
 
     /// Sums over both.
-    pub(super) fn sum(&mut self, source: &Source<D>, terms: &[Term]) {
+    pub(super) fn sum<const E: usize>(&mut self, source: &Source<D, E>, terms: &[Term]) {
         let columns = super::columns(terms);
         for (group, sums) in self.sums.chunks_exact_mut(columns).enumerate() {
             let targets = &self.targets[group];
@@ -172,43 +186,47 @@ impl<const D: usize> Block<D> {
     }
 }
 
-/// A kernel `f` and `-2 f'` at a squared distance.
+/// A kernel `f`, `-2 f'` and `2 f''` at a squared distance.
 #[inline(always)]
-fn gaussian(squared: f64) -> (f64, f64) {
+fn gaussian(squared: f64) -> (f64, f64, f64) {
     let value = (-squared).exp();
-    (value, 2.0 * value)
+    (value, 2.0 * value, 2.0 * value)
 }
 
 #[inline(always)]
-fn cauchy_1(squared: f64) -> (f64, f64) {
+fn cauchy_1(squared: f64) -> (f64, f64, f64) {
     let base = 1.0 / (1.0 + squared);
-    (base, 2.0 * base * base)
+    derivatives(1.0, base, base)
 }
 
 #[inline(always)]
-fn cauchy_2(squared: f64) -> (f64, f64) {
+fn cauchy_2(squared: f64) -> (f64, f64, f64) {
     let base = 1.0 / (1.0 + squared);
-    let value = base * base;
-    (value, 4.0 * value * base)
+    derivatives(2.0, base, base * base)
 }
 
 #[inline(always)]
-fn cauchy_3(squared: f64) -> (f64, f64) {
+fn cauchy_3(squared: f64) -> (f64, f64, f64) {
     let base = 1.0 / (1.0 + squared);
-    let value = base * base * base;
-    (value, 6.0 * value * base)
+    derivatives(3.0, base, base * base * base)
 }
 
 #[inline(always)]
-fn cauchy(power: f64, squared: f64) -> (f64, f64) {
-    let value = (1.0 + squared).powf(-power);
-    (value, 2.0 * power * value / (1.0 + squared))
+fn cauchy(power: f64, squared: f64) -> (f64, f64, f64) {
+    derivatives(power, 1.0 / (1.0 + squared), (1.0 + squared).powf(-power))
+}
+
+/// Of `value = base^power`, where `base = 1 / (1 + d^2)`.
+#[inline(always)]
+fn derivatives(power: f64, base: f64, value: f64) -> (f64, f64, f64) {
+    let slope = 2.0 * power * value * base;
+    (value, slope, slope * (power + 1.0) * base)
 }
 
 /// Adds what cells and points do to a group of targets.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn act<const D: usize, F: Fn(f64) -> (f64, f64)>(
-    source: &Source<D>,
+fn act<const D: usize, const E: usize, F: Fn(f64) -> (f64, f64, f64)>(
+    source: &Source<D, E>,
     targets: &[[f64; LANES]; D],
     far: &[usize],
     near: &[usize],
@@ -217,15 +235,26 @@ fn act<const D: usize, F: Fn(f64) -> (f64, f64)>(
 ) {
     for &cell in far {
         let way = ways(targets, &source.tree.cells[cell].centre);
-        let (mut values, mut slopes) = ([0.0; LANES], [0.0; LANES]);
+        let (mut values, mut slopes, mut bends) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {
-            (values[lane], slopes[lane]) = kernel((0..D).map(|axis| way[axis][lane] * way[axis][lane]).sum());
+            (values[lane], slopes[lane], bends[lane]) =
+                kernel((0..D).map(|axis| way[axis][lane] * way[axis][lane]).sum());
         }
         for (sums, moment) in sums.iter_mut().zip(&source.moments[cell * source.used..]) {
+            let trace: f64 = (0..E).map(|axis| moment.spread[axis][axis]).sum();
             for lane in 0..LANES {
-                // K(t - s) about the centre c: K - 2 f' (t - c) . (s - c).
-                let along: f64 = (0..D).map(|axis| way[axis][lane] * moment.dipole[axis]).sum();
-                sums[lane] += values[lane] * moment.charge + slopes[lane] * along;
+                // K(t - s) about the centre c, with w = t - c and u = s - c: f - 2 f' w.u + f' u.u + 2 f'' (w.u)^2 ..
+                let mut along = -0.5 * trace;
+                let mut across = 0.0;
+                for a in 0..D {
+                    along += way[a][lane] * moment.dipole[a];
+                }
+                for a in 0..E {
+                    for b in 0..E {
+                        across += way[a][lane] * way[b][lane] * moment.spread[a][b];
+                    }
+                }
+                sums[lane] += values[lane] * moment.charge + slopes[lane] * along + bends[lane] * across;
             }
         }
     }

@@ -25,7 +25,6 @@ use crate::points::{Error, Points, Result};
 /// Sums by interpolation on a grid, in one and two dimensions.
 pub struct Fft {
     accuracy: f64,
-    forced: Option<Setting>,
     sources: Places,
     targets: Places,
     grid: Vec<f64>,
@@ -46,7 +45,6 @@ impl Default for Fft {
     fn default() -> Self {
         Self {
             accuracy: 1e-3,
-            forced: None,
             sources: Places::default(),
             targets: Places::default(),
             grid: Vec::new(),
@@ -57,11 +55,6 @@ impl Default for Fft {
 }
 
 impl Fft {
-    #[doc(hidden)]
-    pub fn force(&mut self, order: usize, spacing: f64) {
-        self.forced = Some(Setting { order, spacing });
-    }
-
     /// Whether these points fit a grid of bearable size at this accuracy.
     pub fn fits(sources: Points, accuracy: f64) -> bool {
         let kernels = [Kernel::Cauchy { power: 1.0 }, Kernel::Cauchy { power: 2.0 }];
@@ -107,18 +100,10 @@ impl Fft {
             bounds_of_all = join(bounds_of_all, bounds(targets)?);
         }
         let points = if same { sources.rows() } else { sources.rows() + targets.rows() };
-        let setting = match self.forced {
-            Some(setting) => setting,
-            None => {
-                let slopes = matches!(reading, Reading::Gradient { .. });
-                let grids = used + products.len();
-                choose(
-                    Demand { accuracy: self.accuracy, kernels, points, grids, slopes },
-                    sources.dim(),
-                    &bounds_of_all,
-                )?
-            }
-        };
+        let slopes = matches!(reading, Reading::Gradient { .. });
+        let grids = used + products.len();
+        let demand = Demand { accuracy: self.accuracy, kernels, points, grids, slopes };
+        let setting = choose(demand, sources.dim(), &bounds_of_all)?;
         let task = Task { kernels, products, targets, sources, charges, used, same, setting, bounds: bounds_of_all };
         match (setting.order, sources.dim()) {
             (4, 1) => self.run::<4, 1>(task, reading),
@@ -177,7 +162,9 @@ impl KernelSum for Fft {
     }
 
     fn set_accuracy(&mut self, accuracy: f64) {
-        self.accuracy = accuracy;
+        if accuracy > 0.0 {
+            self.accuracy = accuracy;
+        }
     }
 
     fn sum(

@@ -115,7 +115,7 @@ fn spacing(demand: Demand, which: usize, extent: f64) -> f64 {
         // (1 + d^2)^-p is narrower by about sqrt(p), and so was measured for p = 1/2 to 8. Sums with charges {1, x} make the
         // force of the potential that is one power lower.
         Kernel::Cauchy { power } => {
-            let power = if demand.slopes { power } else { (power - 1.0).max(0.5 * power) };
+            let power = if demand.slopes { power } else { (power - 1.0).max(power.min(1.0)) };
             spacing_for(demand.accuracy, &CAUCHY_ERRORS[which]) / power.sqrt().max(0.5)
         }
     };
