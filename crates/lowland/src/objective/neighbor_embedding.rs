@@ -215,8 +215,8 @@ impl NeighborEmbedding {
     /// The trace of the Hessian at `y`, in the time of two gradients. (The traces printed in section 2.1 omit a term.)
     pub fn curvature(&mut self, y: Points) -> Result<f64> {
         let (d, scale) = (y.dim() as f64, self.energy.scale());
-        let pull = self.energy.pull().sums(&self.weights, y);
-        let attraction = 4.0 * self.exaggeration * (d * pull.slope + 2.0 * pull.bend);
+        let [slope_sum, bend_sum] = self.energy.pull().slope_and_bend(&self.weights, y);
+        let attraction = 4.0 * self.exaggeration * (d * slope_sum + 2.0 * bend_sum);
         let kernel = self.energy.kernel();
         let (slope, next) = kernel.derivative();
         // sum (d K' + 2 s K'') over ordered pairs. K' is the next kernel's value; K'' is in its slopes, because

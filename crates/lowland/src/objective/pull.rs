@@ -1,9 +1,12 @@
 //! Attraction: sums over the edges of the affinity graph.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::linalg::Csr;
+use crate::nbody::simd::ln;
 use crate::points::Points;
 
 /// How an edge pulls.
@@ -15,22 +18,11 @@ pub(super) enum Pull {
     Student { dof: f64 },
 }
 
-/// Sums over all edges `w f(s)` and the derivatives that the Hessian's trace needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Sums {
-    /// `sum w f(s)`.
-    pub value: f64,
-    /// `sum w f'(s)`.
-    pub slope: f64,
-    /// `sum w s f''(s)`.
-    pub bend: f64,
-}
-
 /// Rows handled at once: fixed, because the order of a sum depends on it.
 const ROWS: usize = 256;
-/// Edges handled at once, and the number of partial sums among them.
-const EDGES: usize = 64;
+/// Edges in a vector.
 const LANES: usize = 8;
+type Lanes = [f64; LANES];
 
 impl Pull {
     /// `out_i = sum_j w_ij f'(s_ij) (y_i - y_j)`; the value if it is wanted.
@@ -64,35 +56,46 @@ impl Pull {
                     3 => student_rows::<3>(weights, y.values(), dof, chunk * ROWS, out),
                     _ => student_rows_any(weights, y, dof, chunk * ROWS, out),
                 });
-                value.then(|| self.sums(weights, y).value)
+                value.then(|| self.value(weights, y, dof))
             }
         }
     }
 
-    /// All sums, without the forces.
-    pub(super) fn sums(self, weights: &Csr, y: Points) -> Sums {
-        let starts: Vec<usize> = (0..weights.rows()).step_by(ROWS).collect();
-        let parts: Vec<Sums> = starts
-            .into_par_iter()
-            .map(|start| {
-                let mut sums = Sums::default();
-                for i in start..(start + ROWS).min(weights.rows()) {
-                    let (columns, values) = weights.row(i);
-                    for (&j, &w) in columns.iter().zip(values) {
-                        let (value, slope, bend) = self.derivatives(squared_distance(y.row(i), y.row(j as usize)));
-                        sums.value += w * value;
-                        sums.slope += w * slope;
-                        sums.bend += w * bend;
-                    }
+    /// The sums over all edges of `w f'(s)` and `w s f''(s)`, which the Hessian's trace is made of.
+    pub(super) fn slope_and_bend(self, weights: &Csr, y: Points) -> [f64; 2] {
+        let Self::Student { .. } = self else {
+            return [weights.values().iter().sum(), 0.0];
+        };
+        let parts = in_chunks(weights.rows(), |rows| {
+            let mut sums = [0.0; 2];
+            for i in rows {
+                let (columns, values) = weights.row(i);
+                for (&j, &w) in columns.iter().zip(values) {
+                    let (_, slope, bend) = self.derivatives(squared_distance(y.row(i), y.row(j as usize)));
+                    sums[0] += w * slope;
+                    sums[1] += w * bend;
                 }
-                sums
-            })
-            .collect();
-        parts.iter().fold(Sums::default(), |total, part| Sums {
-            value: total.value + part.value,
-            slope: total.slope + part.slope,
-            bend: total.bend + part.bend,
-        })
+            }
+            sums
+        });
+        parts.iter().fold([0.0; 2], |total, part| [total[0] + part[0], total[1] + part[1]])
+    }
+
+    /// The sum over all edges of Student's `w f(s)`.
+    fn value(self, weights: &Csr, y: Points, dof: f64) -> f64 {
+        let parts = in_chunks(weights.rows(), |rows| match y.dim() {
+            1 => student_value::<1>(weights, y.values(), dof, rows),
+            2 => student_value::<2>(weights, y.values(), dof, rows),
+            3 => student_value::<3>(weights, y.values(), dof, rows),
+            _ => {
+                let edges = rows.flat_map(|i| {
+                    let (columns, values) = weights.row(i);
+                    columns.iter().zip(values).map(move |(&j, &w)| (i, j as usize, w))
+                });
+                edges.map(|(i, j, w)| w * self.derivatives(squared_distance(y.row(i), y.row(j))).0).sum()
+            }
+        });
+        parts.iter().sum()
     }
 
     /// `f(s), f'(s), s f''(s)`.
@@ -111,45 +114,85 @@ pub(super) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
+/// `work` on chunks of rows, in parallel; the results in order.
+fn in_chunks<T: Send>(rows: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+    let starts: Vec<usize> = (0..rows).step_by(ROWS).collect();
+    starts.into_par_iter().map(|start| work(start..(start + ROWS).min(rows))).collect()
+}
+
+/// The edges of a row in vectors: the ways from their ends to `here` coordinate by coordinate, and the weights. The last
+/// vector is filled up with edges of no weight and no length.
+#[inline(always)]
+fn vectors<const D: usize>(
+    points: &[[f64; D]],
+    here: [f64; D],
+    (columns, values): (&[u32], &[f64]),
+    mut each: impl FnMut([Lanes; D], Lanes),
+) {
+    let (whole, rest) = columns.as_chunks::<LANES>();
+    let (weights, rest_weights) = values.as_chunks::<LANES>();
+    for (columns, weights) in whole.iter().zip(weights) {
+        let ends = columns.map(|j| points[j as usize]);
+        each(std::array::from_fn(|c| ends.map(|end| here[c] - end[c])), *weights);
+    }
+    if !rest.is_empty() {
+        let (mut ends, mut weights) = ([here; LANES], [0.0; LANES]);
+        for (e, (&j, &w)) in rest.iter().zip(rest_weights).enumerate() {
+            (ends[e], weights[e]) = (points[j as usize], w);
+        }
+        each(std::array::from_fn(|c| ends.map(|end| here[c] - end[c])), weights);
+    }
+}
+
+#[inline(always)]
+fn squares<const D: usize>(apart: &[Lanes; D]) -> Lanes {
+    let mut squares = [0.0; LANES];
+    for apart in apart {
+        for l in 0..LANES {
+            squares[l] += apart[l] * apart[l];
+        }
+    }
+    squares
+}
+
 /// Student forces on the rows from `first` on, as many as `out` holds.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn student_rows<const D: usize>(weights: &Csr, y: &[f64], dof: f64, first: usize, out: &mut [f64]) {
     let (points, _) = y.as_chunks::<D>();
     let (factor, inverse) = ((dof + 1.0) / (2.0 * dof), 1.0 / dof);
     for (i, out) in out.as_chunks_mut::<D>().0.iter_mut().enumerate() {
-        let here = points[first + i];
-        let (columns, values) = weights.row(first + i);
         let mut sums = [[0.0; LANES]; D];
-        for (columns, values) in columns.chunks(EDGES).zip(values.chunks(EDGES)) {
-            // Gather first, so that the arithmetic runs over plain arrays; the rest of the buffer weighs nothing.
-            let (mut apart, mut weight) = ([[0.0; EDGES]; D], [0.0; EDGES]);
-            weight[..values.len()].copy_from_slice(values);
-            for (e, &j) in columns.iter().enumerate() {
-                let there = points[j as usize];
-                for c in 0..D {
-                    apart[c][e] = here[c] - there[c];
-                }
+        vectors(points, points[first + i], weights.row(first + i), |apart, weights| {
+            let squares = squares(&apart);
+            let mut pull = weights;
+            for l in 0..LANES {
+                pull[l] /= 1.0 + squares[l] * inverse;
             }
-            for start in (0..values.len()).step_by(LANES) {
-                let mut squared = [0.0; LANES];
-                for c in 0..D {
-                    for l in 0..LANES {
-                        squared[l] += apart[c][start + l] * apart[c][start + l];
-                    }
-                }
-                let mut pull = [0.0; LANES];
+            for (sums, apart) in sums.iter_mut().zip(&apart) {
                 for l in 0..LANES {
-                    pull[l] = weight[start + l] / (1.0 + squared[l] * inverse);
-                }
-                for c in 0..D {
-                    for l in 0..LANES {
-                        sums[c][l] += pull[l] * apart[c][start + l];
-                    }
+                    sums[l] += pull[l] * apart[l];
                 }
             }
-        }
+        });
         *out = sums.map(|lanes| factor * lanes.iter().sum::<f64>());
     }
+}
+
+/// The sum of Student's `w f(s)` over the edges of some rows.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+fn student_value<const D: usize>(weights: &Csr, y: &[f64], dof: f64, rows: Range<usize>) -> f64 {
+    let (points, _) = y.as_chunks::<D>();
+    let inverse = 1.0 / dof;
+    let mut sums = [0.0; LANES];
+    for i in rows {
+        vectors(points, points[i], weights.row(i), |apart, weights| {
+            let squares = squares(&apart);
+            for l in 0..LANES {
+                sums[l] += weights[l] * ln(1.0 + squares[l] * inverse);
+            }
+        });
+    }
+    0.5 * (dof + 1.0) * sums.iter().sum::<f64>()
 }
 
 fn student_rows_any(weights: &Csr, y: Points, dof: f64, first: usize, out: &mut [f64]) {
@@ -194,8 +237,12 @@ mod tests {
                 let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
                 assert!(force.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12 * largest), "{pull:?} {d}");
                 assert!((value - total).abs() < 1e-11 * total, "{pull:?} {d}: {value} {total}");
-                let sums = pull.sums(&weights, y);
-                assert!((sums.value - total).abs() < 1e-11 * total);
+                let [slope, bend] = pull.slope_and_bend(&weights, y);
+                let terms = weights.iter().map(|(i, j, w)| (w, pull.derivatives(squared_distance(y.row(i), y.row(j)))));
+                let plain = terms.fold([0.0; 2], |sum, (w, (_, slope, bend))| [sum[0] + w * slope, sum[1] + w * bend]);
+                assert!(
+                    (slope - plain[0]).abs() < 1e-11 * plain[0] && (bend - plain[1]).abs() <= 1e-11 * plain[1].abs()
+                );
             }
         }
     }
