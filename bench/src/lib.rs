@@ -29,13 +29,31 @@ pub struct Measured {
     pub found: Value,
 }
 
+/// A running clock.
+pub struct Clock {
+    wall: Instant,
+    cpu: f64,
+}
+
+impl Clock {
+    /// From now on.
+    pub fn start() -> Self {
+        Self { wall: Instant::now(), cpu: cpu_and_peak().0 }
+    }
+
+    /// What was used since the start.
+    pub fn used(&self) -> Used {
+        let wall_s = self.wall.elapsed().as_secs_f64();
+        let (cpu, peak_mb) = cpu_and_peak();
+        Used { wall_s, cpu_s: cpu - self.cpu, peak_mb }
+    }
+}
+
 /// Does the work by the clock.
 pub fn timed<T>(work: impl FnOnce() -> lowland::Result<T>) -> Result<(T, Used)> {
-    let (wall, (cpu, _)) = (Instant::now(), cpu_and_peak());
+    let clock = Clock::start();
     let outcome = work()?;
-    let wall_s = wall.elapsed().as_secs_f64();
-    let (cpu_after, peak_mb) = cpu_and_peak();
-    Ok((outcome, Used { wall_s, cpu_s: cpu_after - cpu, peak_mb }))
+    Ok((outcome, clock.used()))
 }
 
 /// A benchmark's `main`: lists the cases, or measures one on `THREADS` threads (two unless set) and prints its line.

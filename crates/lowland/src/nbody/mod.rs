@@ -47,6 +47,15 @@ pub struct ErrorReport {
     /// Certified: every value is within this times `sum_j |q[j, c]|` of the exact sum. `None` where the engine has no
     /// bound, and its error has to be measured.
     pub bound: Option<f64>,
+    /// What the sum cost, counted in the engine's own operations: comparable between sums of one engine.
+    pub work: f64,
+}
+
+impl ErrorReport {
+    /// Of a sum with nothing to add up.
+    fn nothing() -> Self {
+        Self { bound: Some(0.0), work: 0.0 }
+    }
 }
 
 /// An engine.

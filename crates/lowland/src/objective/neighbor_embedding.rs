@@ -122,6 +122,8 @@ pub struct NeighborEmbedding {
     repulsion_value: f64,
     /// What the engine said of its error at the last sum.
     bound: Option<f64>,
+    /// What its sums have cost so far.
+    cost: f64,
     work: Work,
 }
 
@@ -168,6 +170,7 @@ impl NeighborEmbedding {
             changes_ahead: false,
             repulsion_value: 0.0,
             bound: None,
+            cost: 0.0,
             work: Work::default(),
         })
     }
@@ -197,6 +200,11 @@ impl NeighborEmbedding {
     /// The error of the last sum that the engine certifies, if it does: relative to the number of points.
     pub fn certified(&self) -> Option<f64> {
         self.bound
+    }
+
+    /// What the sums have cost so far, counted in the engine's own operations.
+    pub fn cost(&self) -> f64 {
+        self.cost
     }
 
     /// The name of the engine that sums the repulsion.
@@ -248,7 +256,9 @@ impl NeighborEmbedding {
                 0.0
             }
             Repulsion::Uniform(engine) => {
-                self.bound = engine.potential(kernel, places, places, charges, potential, slopes)?.bound;
+                let report = engine.potential(kernel, places, places, charges, potential, slopes)?;
+                self.bound = report.bound;
+                self.cost += report.work;
                 // Every point meets itself with K(0) = 1.
                 n as f64
             }

@@ -23,6 +23,8 @@ mod gains;
 mod lbfgs;
 mod line_search;
 mod spectral_direction;
+#[cfg(test)]
+mod tests;
 
 use crate::archive::Archive;
 use crate::params::choice;

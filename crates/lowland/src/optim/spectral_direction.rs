@@ -1,6 +1,7 @@
 //! The spectral direction (Vladymyrov & Carreira-Perpiñán 2012): the gradient against `B = 4 L+`, the attraction's
 //! Laplacian, factored once.
 
+use super::gains::centre;
 use super::line_search::LineSearch;
 use super::{Moved, Optimizer};
 use crate::archive::Archive;
@@ -13,6 +14,7 @@ use crate::points::{Result, Seed};
 pub struct SpectralDirection {
     search: LineSearch,
     solver: Option<Solver>,
+    gradient: Vec<f64>,
     direction: Vec<f64>,
 }
 
@@ -20,7 +22,7 @@ enum Solver {
     /// Where the factor stays sparse.
     Direct(Box<SparseCholesky>),
     /// Else conjugate gradients, which give a direction of descent however early they stop.
-    Iterative { matrix: Csr, preconditioner: Box<dyn Preconditioner + Send> },
+    Iterative { matrix: Csr, preconditioner: Box<dyn Preconditioner + Send>, connected: bool },
 }
 
 /// What is added to the diagonal of a connected graph's Laplacian, as a share of its smallest entry.
@@ -35,7 +37,7 @@ const MOST_TRIED: usize = 1_500_000;
 impl SpectralDirection {
     /// Not yet begun.
     pub fn new(search: LineSearch) -> Self {
-        Self { search, solver: None, direction: Vec::new() }
+        Self { search, solver: None, gradient: Vec::new(), direction: Vec::new() }
     }
 
     /// The step that was accepted last.
@@ -48,10 +50,11 @@ impl Solver {
     fn new(weights: &Csr, dim: usize) -> Result<Self> {
         let degrees = weights.row_sums();
         let n = degrees.len();
-        let ground = if Components::of_matrix(weights).count() > 1 {
-            LOOSE * degrees.iter().sum::<f64>() / n as f64
-        } else {
+        let connected = Components::of_matrix(weights).count() == 1;
+        let ground = if connected {
             TINY * degrees.iter().copied().fold(f64::INFINITY, f64::min)
+        } else {
+            LOOSE * degrees.iter().sum::<f64>() / n as f64
         };
         let off_diagonal = weights.iter().filter(|&(i, j, _)| i != j).map(|(i, j, w)| (i as u32, j as u32, -4.0 * w));
         let diagonal = (0..n).map(|i| {
@@ -68,7 +71,7 @@ impl Solver {
             Ok(factor) => Box::new(factor),
             Err(_) => Box::new(Jacobi::new(&matrix.diagonal())),
         };
-        Ok(Self::Iterative { matrix, preconditioner })
+        Ok(Self::Iterative { matrix, preconditioner, connected })
     }
 
     /// `B^-1 rhs`.
@@ -79,11 +82,12 @@ impl Solver {
                 out.extend_from_slice(rhs);
                 factor.solve(out);
             }
-            Self::Iterative { matrix, preconditioner } => {
+            Self::Iterative { matrix, preconditioner, connected } => {
                 out.resize(rhs.len(), 0.0);
                 let options = PcgOptions { tolerance: 1e-2, max_iterations: 50 };
                 let operator: &dyn SymOp = matrix;
-                pcg(operator, &**preconditioner, NullSpace::None, rhs, dim, out, options, &mut |_| Ok(()))?;
+                let null_space = if *connected { NullSpace::Constant } else { NullSpace::None };
+                pcg(operator, &**preconditioner, null_space, rhs, dim, out, options, &mut |_| Ok(()))?;
             }
         }
         Ok(())
@@ -97,7 +101,12 @@ impl<F: Objective + ?Sized> Optimizer<F> for SpectralDirection {
         }
         let factor = -1.0 / objective.exaggeration();
         let solver = self.solver.as_mut().expect("just made");
-        solver.solve(self.search.gradient(objective, y, dim)?, dim, &mut self.direction)?;
+        // Moving the whole map changes nothing, and the Laplacian has no hold on it: what errors the gradient has in that
+        // direction would be blown up.
+        self.gradient.clear();
+        self.gradient.extend_from_slice(self.search.gradient(objective, y, dim)?);
+        centre(&mut self.gradient, dim);
+        solver.solve(&self.gradient, dim, &mut self.direction)?;
         self.direction.iter_mut().for_each(|p| *p *= factor);
         Ok(self.search.along(objective, y, dim, &self.direction, None)?.0)
     }

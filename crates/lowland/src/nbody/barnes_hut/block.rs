@@ -177,6 +177,11 @@ impl<const D: usize> Block<D> {
         }
     }
 
+    /// Cells and points that met a target, over all targets.
+    pub(super) fn work(&self) -> usize {
+        self.count * (self.far.len() + self.near.len() * LEAF)
+    }
+
     /// Gives the sums, target by target.
     pub(super) fn store(&self, columns: usize, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(columns).enumerate() {

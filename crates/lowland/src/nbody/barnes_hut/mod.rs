@@ -41,7 +41,7 @@ impl BarnesHut {
         sources: Points,
         charges: Charges,
         out: &mut [f64],
-    ) {
+    ) -> f64 {
         let width = columns(terms);
         let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
         let mut tree = Tree::<D>::default();
@@ -56,16 +56,20 @@ impl BarnesHut {
         let mut sums = vec![0.0; out.len()];
         let leaves = blocks.by_leaf(&mut sums, width);
         let theta = opening(self.accuracy, if E > 0 { 4.0 } else { 2.0 }) / narrowness(terms).sqrt();
-        leaves.into_par_iter().enumerate().for_each_init(Block::default, |block, (leaf, sums)| {
+        // Whole numbers: their sum does not depend on the order.
+        let work = leaves.into_par_iter().enumerate().map_init(Block::default, |block, (leaf, sums)| {
             let cell = blocks.leaves() - 1 + leaf;
             block.load(&blocks.cells[cell], &blocks.places[blocks.points(cell)], width);
             block.walk(&source, terms, theta);
             block.sum(&source, terms);
             block.store(width, sums);
+            block.work()
         });
+        let work: usize = work.sum();
         for (place, sums) in blocks.places.iter().zip(sums.chunks_exact(width)) {
             out[place.row as usize * width..][..width].copy_from_slice(sums);
         }
+        work as f64
     }
 }
 
@@ -91,7 +95,7 @@ impl KernelSum for BarnesHut {
         check(terms, targets, sources, charges, out)?;
         out.fill(0.0);
         if out.is_empty() || sources.rows() == 0 {
-            return Ok(ErrorReport { bound: Some(0.0) });
+            return Ok(ErrorReport::nothing());
         }
         if !targets.values().iter().chain(sources.values()).all(|x| x.abs() < FARTHEST) {
             return Err(Error::Numerical {
@@ -100,7 +104,7 @@ impl KernelSum for BarnesHut {
             });
         }
         // Coordinates of zero change no distance: a few widths serve all dimensions.
-        match sources.dim() {
+        let work = match sources.dim() {
             1 | 2 => self.run::<2, 2>(terms, targets, sources, charges, out),
             3 => self.run::<3, 3>(terms, targets, sources, charges, out),
             4..=6 => self.run::<6, 0>(terms, targets, sources, charges, out),
@@ -112,8 +116,8 @@ impl KernelSum for BarnesHut {
                     allowed: format!("a tree is for up to {MOST_DIMENSIONS} dimensions, not {dim}: use exact"),
                 });
             }
-        }
-        Ok(ErrorReport { bound: None })
+        };
+        Ok(ErrorReport { bound: None, work })
     }
 }
 

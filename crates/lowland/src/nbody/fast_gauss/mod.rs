@@ -59,7 +59,7 @@ impl FastGauss {
         }
         if most == 0 || sources.rows() == 0 {
             out.fill(0.0);
-            return Ok(ErrorReport { bound: Some(0.0) });
+            return Ok(ErrorReport::nothing());
         }
         let probe = Boxes::<D>::new(sources, PROBE_SIDE);
         let accuracy = self.accuracy.min(0.5);
@@ -68,8 +68,9 @@ impl FastGauss {
         };
         let boxes = if plan.side == PROBE_SIDE { probe } else { Boxes::new(sources, plan.side) };
         let same = std::ptr::eq(targets.values(), sources.values());
+        let work = plan.total_cost(sources.rows() as f64, targets.rows() as f64, boxes.len() as f64);
         let bound = Transform::new(plan, sources, charges, boxes).sum(terms, targets, same, out);
-        Ok(ErrorReport { bound: Some(bound) })
+        Ok(ErrorReport { bound: Some(bound), work })
     }
 }
 

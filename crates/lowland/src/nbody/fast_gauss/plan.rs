@@ -127,7 +127,7 @@ impl Plan {
         along * (1.0 + (self.shape.dim - 1) as f64 / (self.radius as f64 + 1.0))
     }
 
-    fn total_cost(&self, sources: f64, targets: f64, boxes: f64) -> f64 {
+    pub fn total_cost(&self, sources: f64, targets: f64, boxes: f64) -> f64 {
         let (n, m, point) = (sources, targets, self.point_cost());
         let pair = self.direct_cost(n, m).min(m * point).min(n * point).min(self.translate_cost());
         boxes * self.list * (BOX_CALL + pair) + boxes * (n + m) * point

@@ -73,7 +73,7 @@ impl Fft {
         charges: Charges,
         used: usize,
         reading: Reading,
-    ) -> Result<()> {
+    ) -> Result<ErrorReport> {
         if !(1..=2).contains(&sources.dim()) {
             return Err(Error::Parameter {
                 name: "engine",
@@ -82,7 +82,7 @@ impl Fft {
             });
         }
         if targets.rows() == 0 {
-            return Ok(());
+            return Ok(ErrorReport::nothing());
         }
         if sources.rows() == 0 || products.is_empty() {
             match reading {
@@ -92,7 +92,7 @@ impl Fft {
                     gradients.fill(0.0);
                 }
             }
-            return Ok(());
+            return Ok(ErrorReport::nothing());
         }
         let same = std::ptr::eq(targets.values(), sources.values());
         let mut bounds_of_all = bounds(sources)?;
@@ -103,7 +103,7 @@ impl Fft {
         let slopes = matches!(reading, Reading::Gradient { .. });
         let grids = used + products.len();
         let demand = Demand { accuracy: self.accuracy, kernels, points, grids, slopes };
-        let setting = choose(demand, sources.dim(), &bounds_of_all)?;
+        let (setting, work) = choose(demand, sources.dim(), &bounds_of_all)?;
         let task = Task { kernels, products, targets, sources, charges, used, same, setting, bounds: bounds_of_all };
         match (setting.order, sources.dim()) {
             (4, 1) => self.run::<4, 1>(task, reading),
@@ -113,7 +113,7 @@ impl Fft {
             (_, 1) => self.run::<8, 1>(task, reading),
             _ => self.run::<8, 8>(task, reading),
         }
-        Ok(())
+        Ok(ErrorReport { bound: None, work })
     }
 
     fn run<const W: usize, const V: usize>(&mut self, task: Task, reading: Reading) {
@@ -180,8 +180,7 @@ impl KernelSum for Fft {
         let of_term = |(kernel, term): (usize, &Term)| (0..term.charges).map(move |charge| Product { kernel, charge });
         let products: Vec<Product> = terms.iter().enumerate().flat_map(of_term).collect();
         let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-        self.solve(&kernels, &products, targets, sources, charges, used, Reading::Values(out))?;
-        Ok(ErrorReport { bound: None })
+        self.solve(&kernels, &products, targets, sources, charges, used, Reading::Values(out))
     }
 
     /// Potential and force at once: `values[i] = sum_j K(|t_i - s_j|^2) q_j`, and its gradients by the `t_i`.
@@ -213,8 +212,7 @@ impl KernelSum for Fft {
             charges,
             1,
             Reading::Gradient { values, gradients },
-        )?;
-        Ok(ErrorReport { bound: None })
+        )
     }
 }
 

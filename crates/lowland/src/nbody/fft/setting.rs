@@ -86,8 +86,8 @@ impl Setting {
     }
 }
 
-/// The cheapest setting that reaches the accuracy.
-pub(super) fn choose(demand: Demand, dim: usize, bounds: &Bounds) -> Result<Setting> {
+/// The cheapest setting that reaches the accuracy, and its cost.
+pub(super) fn choose(demand: Demand, dim: usize, bounds: &Bounds) -> Result<(Setting, f64)> {
     let extent = (0..dim).map(|axis| bounds[axis][1] - bounds[axis][0]).fold(0.0, f64::max);
     let cost = |which: usize| {
         let setting = Setting { order: ORDERS[which], spacing: spacing(demand, which, extent) };
@@ -99,7 +99,7 @@ pub(super) fn choose(demand: Demand, dim: usize, bounds: &Bounds) -> Result<Sett
     let all = [cost(0), cost(1), cost(2)];
     let longest = LONGEST[dim - 1];
     let fitting = all.iter().filter(|(period, ..)| *period <= longest);
-    fitting.min_by(|a, b| a.1.total_cmp(&b.1)).map(|&(.., setting)| setting).ok_or_else(|| Error::Numerical {
+    fitting.min_by(|a, b| a.1.total_cmp(&b.1)).map(|&(_, cost, setting)| (setting, cost)).ok_or_else(|| Error::Numerical {
         what: "a kernel sum on a grid",
         reason: format!(
             "an accuracy of {} on a map {extent:.0} wide needs more than the {longest} nodes a side that are allowed: use engine = barnes-hut",

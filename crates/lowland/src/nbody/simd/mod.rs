@@ -5,8 +5,6 @@
 
 pub(crate) mod pairs;
 
-use multiversion::multiversion;
-
 /// Adding it rounds to a whole number, which then stands in the low bits: `1.5 * 2^52`.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// The high part of `ln 2`, with 20 zero bits at the end, so that its product with an exponent is exact.
@@ -99,29 +97,28 @@ pub(crate) fn ln(x: f64) -> f64 {
     if x >= 0.0 { y } else { f64::NAN }
 }
 
-/// `e^x` of every value, in place.
-#[allow(dead_code, reason = "for the objectives")]
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-pub(crate) fn exp_slice(values: &mut [f64]) {
-    for value in values {
-        *value = exp(*value);
-    }
-}
-
-/// The natural logarithm of every value, in place.
-#[allow(dead_code, reason = "for the objectives")]
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-pub(crate) fn ln_slice(values: &mut [f64]) {
-    for value in values {
-        *value = ln(*value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use multiversion::multiversion;
     use proptest::prelude::*;
 
     use super::*;
+
+    /// `e^x` of every value, in place.
+    #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+    fn exp_slice(values: &mut [f64]) {
+        for value in values {
+            *value = exp(*value);
+        }
+    }
+
+    /// The natural logarithm of every value, in place.
+    #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+    fn ln_slice(values: &mut [f64]) {
+        for value in values {
+            *value = ln(*value);
+        }
+    }
 
     /// Distance in units in the last place of the expected value.
     fn ulps(found: f64, expected: f64) -> f64 {

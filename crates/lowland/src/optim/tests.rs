@@ -1,0 +1,125 @@
+//! Every optimiser on every objective, and the accuracy schedule.
+
+use super::*;
+use crate::affinity::{entropic, joint};
+use crate::graph::lengths;
+use crate::nbody::{BarnesHut, Exact, FastGauss, Fft, KernelSum};
+use crate::neighbors::{NeighborParams, Search, nearest};
+use crate::objective::{Accuracy, AccuracyControl, Energy, Field, NeighborEmbedding, Schedule};
+use crate::run::Stepper;
+use crate::{Data, Embedding, Metric, Points, Seed};
+
+/// Affinities of five clouds of points.
+fn affinities(n: usize) -> crate::linalg::Csr {
+    let noise = Seed(1).normals(n * 6);
+    let cell = |(at, e): (usize, &f64)| (e + if at % 6 == at / 6 % 5 { 4.0 } else { 0.0 }) as f32;
+    let data = Data::dense(noise.iter().enumerate().map(cell).collect(), 6).unwrap();
+    let params = NeighborParams { n_neighbors: 30, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
+    let graph = nearest(&data, &params, &mut |_| Ok(())).unwrap().graph;
+    joint(&entropic(&lengths(&graph).unwrap(), 10.0).rows).unwrap()
+}
+
+fn start(n: usize, dim: usize) -> Embedding {
+    Embedding::new(Seed(2).normals(n * dim).iter().map(|v| 0.01 * v).collect(), dim).unwrap()
+}
+
+fn embedding(
+    energy: Energy,
+    n: usize,
+    engine: Box<dyn KernelSum>,
+    accuracy: Accuracy,
+    tolerance: f64,
+) -> NeighborEmbedding {
+    NeighborEmbedding::new(energy, affinities(n), engine, AccuracyControl::new(accuracy, tolerance)).unwrap()
+}
+
+fn optimizers() -> [Box<dyn Optimizer<NeighborEmbedding>>; 4] {
+    let params = GainsParams { learning_rate: None, momentum: 0.8, longest: 5.0, longest_share: 0.2 };
+    [
+        Box::new(Gains::new(params)),
+        Box::new(FixedPoint::new(LineSearch::new(1.5))),
+        Box::new(SpectralDirection::new(LineSearch::new(1.5))),
+        Box::new(Lbfgs::default()),
+    ]
+}
+
+/// The objective at a map, every pair counted.
+fn exact_value(energy: Energy, map: &Embedding) -> f64 {
+    let mut embedding = embedding(energy, map.rows(), Box::new(Exact), Accuracy::Fixed, 1e-3);
+    let mut gradient = vec![0.0; map.values().len()];
+    embedding.field(map.points(), true, &mut gradient).unwrap().unwrap()
+}
+
+#[test]
+fn every_optimiser_brings_every_objective_down_with_every_engine() {
+    let n = 200;
+    for energy in [Energy::Elastic { lambda: 0.1 / n as f64 }, Energy::SymmetricSne, Energy::StudentSne { dof: 1.0 }] {
+        let begin = exact_value(energy, &start(n, 2));
+        for which in 0..4 {
+            let mut engines: Vec<Box<dyn KernelSum>> =
+                vec![Box::new(Exact), Box::new(BarnesHut::default()), Box::new(Fft::default())];
+            if energy != (Energy::StudentSne { dof: 1.0 }) {
+                engines.push(Box::new(FastGauss::new(1e-3)));
+            }
+            for engine in engines {
+                let name = engine.name();
+                let optimizer = optimizers().into_iter().nth(which).unwrap();
+                let objective = embedding(energy, n, engine, Accuracy::Fixed, 1e-3);
+                let mut descent = Descent::new(objective, optimizer, start(n, 2));
+                (0..40).for_each(|_| assert!(descent.step().unwrap().change.is_finite()));
+                let end = exact_value(energy, &descent.embedding());
+                assert!(end < begin - 0.2, "{energy:?}, optimiser {which}, {name}: from {begin} to {end}");
+            }
+        }
+    }
+}
+
+#[test]
+fn line_searches_never_go_up() {
+    let n = 200;
+    for optimizer in optimizers().into_iter().skip(1) {
+        let objective = embedding(Energy::StudentSne { dof: 2.0 }, n, Box::new(Exact), Accuracy::Fixed, 1e-3);
+        let mut descent = Descent::new(objective, optimizer, start(n, 3));
+        let values: Vec<f64> = (0..30).map(|_| descent.step().unwrap().objective).collect();
+        assert!(values.is_sorted_by(|a, b| a >= b), "{values:?}");
+    }
+}
+
+#[test]
+fn a_schedule_ends_within_a_thousandth_of_the_accurate_run_at_less_cost() {
+    let n = 600;
+    let energy = Energy::StudentSne { dof: 1.0 };
+    let run = |accuracy| {
+        let schedule = Schedule { exaggeration: 4.0, exaggeration_iter: 50, homotopy: 0 };
+        let objective = embedding(energy, n, Box::new(BarnesHut::default()), accuracy, 1e-4).with_schedule(schedule);
+        let params = GainsParams { learning_rate: None, momentum: 0.8, longest: 5.0, longest_share: f64::INFINITY };
+        let mut descent = Descent::new(objective, Box::new(Gains::new(params)), start(n, 2));
+        (0..400).for_each(|_| assert!(descent.step().unwrap().change.is_finite()));
+        let cost = descent.objective().cost();
+        (exact_value(energy, &descent.embedding()), cost)
+    };
+    let (fixed, scheduled) = (run(Accuracy::Fixed), run(Accuracy::Schedule));
+    assert!((scheduled.0 / fixed.0 - 1.0).abs() < 1e-3, "{} against {}", scheduled.0, fixed.0);
+    assert!(scheduled.1 < 0.9 * fixed.1, "cost {} against {}", scheduled.1, fixed.1);
+}
+
+#[test]
+fn the_error_allowed_is_kept() {
+    let n = 1500;
+    let energy = Energy::StudentSne { dof: 1.0 };
+    for tolerance in [1e-2, 1e-3] {
+        let mut objective = embedding(energy, n, Box::new(BarnesHut::default()), Accuracy::Fixed, tolerance);
+        let y: Vec<f64> = Seed(4).normals(n * 2).iter().map(|v| 8.0 * v).collect();
+        objective.prepare(1, Points::new(&y, 2).unwrap(), None).unwrap();
+        let (mut found, mut exact) = (vec![0.0; n * 2], vec![0.0; n * 2]);
+        let mut oracle = embedding(energy, n, Box::new(Exact), Accuracy::Fixed, tolerance);
+        objective.field(Points::new(&y, 2).unwrap(), false, &mut found).unwrap();
+        oracle.field(Points::new(&y, 2).unwrap(), false, &mut exact).unwrap();
+        let wrong = found.iter().zip(&exact).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        let measured = objective.control().measured().unwrap();
+        assert!(measured <= tolerance && measured > 0.0, "{measured}");
+        // The gradient is the difference of attraction and repulsion: the error is the repulsion's alone.
+        let repulsion = exact.iter().map(|v| v * v).sum::<f64>().sqrt();
+        assert!(wrong < 3.0 * tolerance * repulsion, "{wrong} of {repulsion}");
+    }
+}
