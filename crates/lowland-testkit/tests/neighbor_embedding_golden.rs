@@ -27,7 +27,7 @@ fn entropic_affinities_are_those_of_the_authors() {
     let squares = |i: usize, j: usize| data.row(i).iter().zip(data.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     let all = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
     let distances = Csr::from_triplets(n, n, all.map(|(i, j)| (i as u32, j as u32, squares(i, j).sqrt()))).unwrap();
-    let found = entropic(&distances, 20.0);
+    let found = entropic(distances, 20.0);
     for (i, j, p) in found.rows.iter() {
         assert!((p - rows.row(i)[j]).abs() < 1e-9, "{i} {j}: {p} {}", rows.row(i)[j]);
     }

@@ -18,11 +18,11 @@ const CLOSE: f64 = 1e-10;
 
 /// Weights of perplexity `perplexity`, a number of neighbours, from a matrix of distances. A row with fewer neighbours, or
 /// with all of them equally far, weighs them alike; a row with more than `perplexity` nearest ones at the same distance
-/// weighs those alike and the others not at all.
-pub fn entropic(lengths: &Csr, perplexity: f64) -> Entropic {
-    let mut rows = lengths.clone();
-    let bounds = lengths.indptr().to_vec();
-    let mut parts: Vec<&mut [f64]> = Vec::with_capacity(lengths.rows());
+/// weighs those alike and the others not at all. The distances are overwritten.
+pub fn entropic(lengths: Csr, perplexity: f64) -> Entropic {
+    let mut rows = lengths;
+    let bounds = rows.indptr().to_vec();
+    let mut parts: Vec<&mut [f64]> = Vec::with_capacity(rows.rows());
     let mut rest = rows.values_mut();
     for pair in bounds.windows(2) {
         let (row, after) = rest.split_at_mut(pair[1] - pair[0]);
@@ -119,7 +119,7 @@ mod tests {
         for scale in [1e-30, 1.0, 1e30] {
             for perplexity in [1.5, 30.0, 150.0] {
                 let scaled: Vec<f64> = distances.iter().map(|d| d * scale).collect();
-                let found = entropic(&row_of(&scaled), perplexity);
+                let found = entropic(row_of(&scaled), perplexity);
                 let (_, weights) = found.rows.row(0);
                 assert!((entropy(weights) - perplexity.ln()).abs() < 2e-10, "{scale} {perplexity}");
                 let s = found.widths[0];
@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn ties_and_too_few_neighbours_share_alike() {
-        let equal = entropic(&row_of(&[2.0; 5]), 3.0);
+        let equal = entropic(row_of(&[2.0; 5]), 3.0);
         assert_eq!(equal.rows.row(0).1, [0.2; 5]);
-        let few = entropic(&row_of(&[1.0, 2.0, 3.0]), 10.0);
+        let few = entropic(row_of(&[1.0, 2.0, 3.0]), 10.0);
         assert!(few.rows.row(0).1.iter().all(|p| (p - 1.0 / 3.0).abs() < 1e-15));
-        let tied = entropic(&row_of(&[0.0, 0.0, 0.0, 0.0, 1.0, 9.0]), 2.0);
+        let tied = entropic(row_of(&[0.0, 0.0, 0.0, 0.0, 1.0, 9.0]), 2.0);
         assert_eq!(tied.rows.row(0).1, [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]);
     }
 
@@ -147,7 +147,7 @@ mod tests {
             distances in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1e-20, 0.0..1.0, 0.0..1e30], 1..40),
             perplexity in 1.0..50.0,
         ) {
-            let found = entropic(&row_of(&distances), perplexity);
+            let found = entropic(row_of(&distances), perplexity);
             let (_, weights) = found.rows.row(0);
             prop_assert!(weights.iter().all(|p| (0.0..=1.0).contains(p)));
             prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);

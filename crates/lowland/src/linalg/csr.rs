@@ -175,7 +175,9 @@ impl Csr {
                 return Err(Error::Shape { what, expected, found });
             }
         }
-        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        // Counted first: room for both together would be twice what is needed where they overlap.
+        let count = (0..self.rows()).map(|i| union_size(self.row(i).0, other.row(i).0)).sum();
+        let (mut indptr, mut indices, mut values) = (vec![0], Vec::with_capacity(count), Vec::with_capacity(count));
         for i in 0..self.rows() {
             let mut mine = self.row_entries(i).peekable();
             let mut theirs = other.row_entries(i).peekable();
@@ -227,6 +229,18 @@ impl Csr {
     pub fn multiply_add(&self, x: &[f64], m: usize, out: &mut [f64]) {
         add_sparse_product(&self.indptr, &self.indices, &self.values, x, m, out);
     }
+}
+
+/// How many different numbers two ascending lists hold.
+fn union_size(a: &[u32], b: &[u32]) -> usize {
+    let (mut i, mut j, mut both) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+        both += usize::from(x == y);
+    }
+    a.len() + b.len() - both
 }
 
 /// Where each of `rows` rows starts when entries with these row numbers are laid row after row.

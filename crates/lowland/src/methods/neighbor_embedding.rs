@@ -261,8 +261,9 @@ impl Settings {
     fn memory(&self, shape: Shape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph, the rows of affinities, their transpose and the joint ones, twice as many at the most.
-        let graphs = n * edges * (8.0 + 12.0 + 12.0 + 2.0 * 12.0);
+        // The graph twice (once for checkpoints), the rows of affinities, their transpose and the joint ones, twice as many
+        // at the most.
+        let graphs = n * edges * (8.0 + 8.0 + 12.0 + 12.0 + 2.0 * 12.0);
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 50.0 } else { 12.0 };
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks + pairs) as u64)
@@ -296,8 +297,12 @@ impl Settings {
             let model = placed(&embedding, 0.0);
             return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
         }
-        let weights =
-            context.stage(AFFINITIES, |_| joint(&affinities(&lengths(&graph)?, self.affinity, &perplexity)?))?;
+        let (weights, graph) = context.stage(AFFINITIES, |_| {
+            let lengths = lengths(&graph)?;
+            // What is no longer needed goes at once: at a million points each of these is a gigabyte.
+            let graph = exact.then_some(graph);
+            Ok((joint(affinities(lengths, self.affinity, &perplexity)?)?, graph))
+        })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
                 Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
@@ -324,7 +329,7 @@ impl Settings {
             _ => n as f64 / objective.kernel_total(embedding.points())?,
         };
         let model = placed(&embedding, repulsion);
-        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+        Ok(Fit { embedding, model, outcome, graph })
     }
 
     /// The neighbours; a graph that was handed in may have fewer than would be searched.
@@ -380,17 +385,18 @@ impl Settings {
 }
 
 /// Affinities from a matrix of distances (or of affinities, where those were handed in); rows sum to one.
-pub(super) fn affinities(lengths: &Csr, kind: AffinityKind, perplexity: &Perplexities) -> Result<Csr> {
+pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexities) -> Result<Csr> {
     match kind {
-        AffinityKind::Precomputed => given(lengths),
-        AffinityKind::Uniform => Ok(uniform(lengths)),
+        AffinityKind::Precomputed => given(&lengths),
+        AffinityKind::Uniform => Ok(uniform(&lengths)),
         AffinityKind::Entropic => {
-            let mut rows = entropic(lengths, perplexity.values()[0]).rows;
-            for &more in &perplexity.values()[1..] {
-                let next = entropic(lengths, more).rows;
-                rows.values_mut().iter_mut().zip(next.values()).for_each(|(sum, p)| *sum += p);
+            let (&last, others) = perplexity.values().split_last().expect("at least one");
+            let others: Vec<Csr> = others.iter().map(|&p| entropic(lengths.clone(), p).rows).collect();
+            let mut rows = entropic(lengths, last).rows;
+            for other in &others {
+                rows.values_mut().iter_mut().zip(other.values()).for_each(|(sum, p)| *sum += p);
             }
-            rows.scale(1.0 / perplexity.values().len() as f64);
+            rows.scale(1.0 / (1 + others.len()) as f64);
             Ok(rows)
         }
     }

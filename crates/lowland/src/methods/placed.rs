@@ -59,7 +59,7 @@ impl Model for Placed {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
-        let rows = affinities(&Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
+        let rows = affinities(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
         let placement = Placement { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
         let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Embedding::new(places, self.map.dim())

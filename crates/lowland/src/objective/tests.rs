@@ -9,7 +9,7 @@ use crate::{Seed, with_threads};
 fn affinities(n: usize) -> Csr {
     let links =
         (0..n as u32).flat_map(|i| (1..=6).map(move |k| (i, (i * 5 + k * k + 1) % n as u32, 1.0 / f64::from(k))));
-    joint(&Csr::from_triplets(n, n, links.filter(|(i, j, _)| i != j)).unwrap()).unwrap()
+    joint(Csr::from_triplets(n, n, links.filter(|(i, j, _)| i != j)).unwrap()).unwrap()
 }
 
 fn embedding(energy: Energy, n: usize) -> NeighborEmbedding {

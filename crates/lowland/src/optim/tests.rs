@@ -16,7 +16,7 @@ fn affinities(n: usize) -> crate::linalg::Csr {
     let data = Data::dense(noise.iter().enumerate().map(cell).collect(), 6).unwrap();
     let params = NeighborParams { n_neighbors: 30, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
     let graph = nearest(&data, &params, &mut |_| Ok(())).unwrap().graph;
-    joint(&entropic(&lengths(&graph).unwrap(), 10.0).rows).unwrap()
+    joint(entropic(lengths(&graph).unwrap(), 10.0).rows).unwrap()
 }
 
 fn start(n: usize, dim: usize) -> Embedding {
