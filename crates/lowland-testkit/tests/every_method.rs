@@ -4,8 +4,12 @@ use lowland::methods::METHODS;
 use lowland_testkit::method_suite;
 
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
+method_suite!(tsne_fft, "tsne", [("max_iter", "40"), ("engine", "fft"), ("dof", "2"), ("optimizer", "fp")], iterates);
+method_suite!(tsne_barnes_hut, "tsne", [("max_iter", "30"), ("engine", "barnes-hut"), ("n_components", "3")], iterates);
 method_suite!(ssne, "ssne", [("max_iter", "30")], iterates);
+method_suite!(ssne_fast_gauss, "ssne", [("max_iter", "30"), ("engine", "fast-gauss"), ("optimizer", "gd")], iterates);
 method_suite!(ee, "ee", [("max_iter", "30"), ("homotopy", "2"), ("optimizer", "sd")], iterates);
+method_suite!(ee_distances, "ee", [("max_iter", "30"), ("repulsion", "distances"), ("perplexity", "5,20")], iterates);
 method_suite!(pca, "pca", []);
 method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);
 method_suite!(svd, "svd", []);

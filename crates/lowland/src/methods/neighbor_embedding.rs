@@ -360,22 +360,20 @@ impl Settings {
     fn optimizer(&self) -> Box<dyn Optimizer<NeighborEmbedding>> {
         // Steps may grow again: the reference program's only shrink, and stay short ever after one bad iteration.
         let search = LineSearch::new(1.5);
+        // Springs pull without limit, so that gradient descent needs limits; the t distribution's pull fades by itself.
+        let springs = !matches!(self.energy, Energy::StudentSne { .. });
         match self.optimizer {
             OptimizerKind::Gd => Box::new(Gains::new(GainsParams {
                 learning_rate: self.learning_rate.given(),
                 momentum: 0.8,
+                least_gain: if springs { 1e-4 } else { 0.01 },
                 longest: LONGEST_STEP,
-                longest_share: self.longest_share(),
+                longest_share: if springs { 0.2 } else { f64::INFINITY },
             })),
             OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
             OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
             OptimizerKind::Lbfgs => Box::new(Lbfgs::default()),
         }
-    }
-
-    /// Springs pull without limit, so that gradient descent needs one; the t distribution's pull fades by itself.
-    fn longest_share(&self) -> f64 {
-        if let Energy::StudentSne { .. } = self.energy { f64::INFINITY } else { 0.2 }
     }
 
     /// Small enough for the map to unfold from, and no smaller than line searches can use.

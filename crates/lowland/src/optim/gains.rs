@@ -17,6 +17,8 @@ pub struct GainsParams {
     pub learning_rate: Option<f64>,
     /// The share of the last step that is made again.
     pub momentum: f64,
+    /// Gains do not fall below this.
+    pub least_gain: f64,
     /// A coordinate changes by no more than this in one step, the unit being the kernel's.
     pub longest: f64,
     /// Nor by more than this share of the map's size; infinite for no such limit.
@@ -35,7 +37,6 @@ pub struct Gains {
 
 /// The objective is computed at the first step and every so many: it costs about as much as a step.
 const VALUE_PERIOD: usize = 25;
-const LEAST_GAIN: f64 = 0.01;
 /// Coordinates handled at once: fixed, because the order of a sum depends on it.
 const CHUNK: usize = 4096;
 
@@ -56,7 +57,7 @@ impl<F: Field + ?Sized> Optimizer<F> for Gains {
         self.steps += 1;
         let value = field.field(Points::new(y, dim)?, value, &mut self.gradient)?;
         let rate = self.params.learning_rate.unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(50.0));
-        let momentum = self.params.momentum;
+        let GainsParams { momentum, least_gain, .. } = self.params;
         let size = column_dots(y, y, 1)[0].sqrt();
         let longest = (self.params.longest_share * size / n.sqrt()).clamp(f64::MIN_POSITIVE, self.params.longest);
         let parts: Vec<f64> = y
@@ -69,7 +70,7 @@ impl<F: Field + ?Sized> Optimizer<F> for Gains {
                 for i in 0..y.len() {
                     // The last step and the gradient agree when their signs differ.
                     let persists = update[i] * gradient[i] < 0.0;
-                    gains[i] = (if persists { gains[i] + 0.2 } else { gains[i] * 0.8 }).max(LEAST_GAIN);
+                    gains[i] = (if persists { gains[i] + 0.2 } else { gains[i] * 0.8 }).max(least_gain);
                     update[i] = (momentum * update[i] - rate * gains[i] * gradient[i]).clamp(-longest, longest);
                     y[i] += update[i];
                     moved += update[i] * update[i];

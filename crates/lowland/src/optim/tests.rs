@@ -34,7 +34,7 @@ fn embedding(
 }
 
 fn optimizers() -> [Box<dyn Optimizer<NeighborEmbedding>>; 4] {
-    let params = GainsParams { learning_rate: None, momentum: 0.8, longest: 5.0, longest_share: 0.2 };
+    let params = GainsParams { learning_rate: None, momentum: 0.8, least_gain: 1e-4, longest: 5.0, longest_share: 0.2 };
     [
         Box::new(Gains::new(params)),
         Box::new(FixedPoint::new(LineSearch::new(1.5))),
@@ -92,7 +92,13 @@ fn a_schedule_ends_within_a_thousandth_of_the_accurate_run_at_less_cost() {
     let run = |accuracy| {
         let schedule = Schedule { exaggeration: 4.0, exaggeration_iter: 50, homotopy: 0 };
         let objective = embedding(energy, n, Box::new(BarnesHut::default()), accuracy, 1e-4).with_schedule(schedule);
-        let params = GainsParams { learning_rate: None, momentum: 0.8, longest: 5.0, longest_share: f64::INFINITY };
+        let params = GainsParams {
+            learning_rate: None,
+            momentum: 0.8,
+            least_gain: 1e-4,
+            longest: 5.0,
+            longest_share: f64::INFINITY,
+        };
         let mut descent = Descent::new(objective, Box::new(Gains::new(params)), start(n, 2));
         (0..400).for_each(|_| assert!(descent.step().unwrap().change.is_finite()));
         let cost = descent.objective().cost();
