@@ -318,10 +318,13 @@ impl Settings {
         let mut descent = descent;
         let embedding = descent.embedding();
         let objective = descent.objective();
-        if let Some(error) = objective.control().measured() {
+        if let Some(error) = objective.control().measured().filter(|error| *error > 0.0) {
+            let certified =
+                objective.certified().map(|bound| format!("; certified within {bound:.1e} n of the potential"));
             context.note(format!(
-                "repulsion by {}: relative error {error:.1e} of the force, measured",
-                objective.engine()
+                "repulsion by {}: relative error {error:.1e} of the force, measured{}",
+                objective.engine(),
+                certified.unwrap_or_default()
             ));
         }
         let repulsion = match energy {
