@@ -23,6 +23,7 @@
 pub mod archive;
 pub mod graph;
 pub mod linalg;
+pub mod lvm;
 pub mod methods;
 pub mod nbody;
 pub mod neighbors;
