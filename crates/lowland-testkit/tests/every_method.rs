@@ -3,6 +3,19 @@
 use lowland::methods::METHODS;
 use lowland_testkit::method_suite;
 
+method_suite!(lvm, "lvm", [("max_iter", "60")], iterates);
+method_suite!(
+    lvm_coarse,
+    "lvm",
+    [("levels", "2"), ("variances", "tied"), ("n_components", "3"), ("max_iter", "40")],
+    iterates
+);
+method_suite!(
+    lvm_largest,
+    "lvm",
+    [("components", "largest"), ("levels", "1"), ("reach", "2"), ("max_iter", "40")],
+    iterates
+);
 method_suite!(pca, "pca", []);
 method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);
 method_suite!(svd, "svd", []);

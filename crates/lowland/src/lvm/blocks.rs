@@ -2,13 +2,14 @@
 //!
 //! A group is a cell of points, a set of landmarks, or all points. In it the pair (i, j) has the weight `votes_i votes_j`
 //! (Saul 2020, eq 25) and the length scale `Delta_ij = A_i + B_j` (what eq 26 comes to, see `coarse`), so that a group of
-//! m points is described by 3m numbers, and by one bit for each ordered pair: pairs adjacent in the graph may not count.
+//! m points is described by 3m numbers: A, B and the votes. Pairs
+//! that are adjacent in the graph need not be dissimilar; those are listed.
 
 use rayon::prelude::*;
 
 use super::coarse::Group;
-use super::kernel::{Frame, Strip, Wanted, mask_offset};
-use super::lanes::LANES;
+use super::kernel::{Frame, Wanted, padded, rows};
+use super::numbers::Number;
 use super::structure::Adjacent;
 use crate::linalg::Csr;
 
@@ -17,7 +18,7 @@ const PAIRS_A_STRIP: usize = 1 << 16;
 /// The most strips a group is cut into: each has its own sums.
 const MOST_STRIPS: usize = 32;
 
-/// All groups, laid out for the E-step: points padded to whole vectors, bits of the pairs by tiles.
+/// All groups, laid out for the E-step: points padded to whole vectors.
 #[derive(Debug, Clone)]
 pub(super) struct Blocks {
     blocks: Vec<Block>,
@@ -27,8 +28,9 @@ pub(super) struct Blocks {
     extent: Vec<f64>,
     /// Votes times the root of the weight of dissimilarities; 0 where there is only padding.
     votes: Vec<f64>,
-    /// Which of the pairs (i, j) and (j, i) count, for each point i and each vector of eight j from the one that holds i.
-    masks: Vec<[u8; 2]>,
+    /// For each padded point where its skipped pairs begin, with one more at the end; and those pairs.
+    skips: Vec<u32>,
+    skipped: Vec<u32>,
     strips: Vec<StripAt>,
     /// Where each point's sums lie among all strips' sums: the points' ranges, then the places.
     place_starts: Vec<u32>,
@@ -42,7 +44,6 @@ struct Block {
     start: usize,
     len: usize,
     padded: usize,
-    masks: usize,
 }
 
 /// Rows of a block.
@@ -67,22 +68,49 @@ impl Blocks {
         let points = edges.rows();
         let mut blocks = Vec::new();
         let (mut members, mut reach, mut extent, mut votes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut masks, mut masses) = (Vec::new(), vec![0.0; points]);
+        let (mut skips, mut skipped_pairs, mut masses) = (vec![0u32], Vec::new(), vec![0.0; points]);
         for group in groups {
             let (start, len) = (members.len(), group.members.len());
-            let padded = len.next_multiple_of(LANES);
-            blocks.push(Block { start, len, padded, masks: masks.len() });
+            let padded = padded(len);
+            blocks.push(Block { start, len, padded });
             let pad = padded - len;
             // Padding repeats a point that exists, without votes.
             members.extend(group.members.iter().copied().chain(std::iter::repeat_n(group.members[0], pad)));
             reach.extend(group.reach.iter().copied().chain(std::iter::repeat_n(1.0, pad)));
             extent.extend(group.extent.iter().copied().chain(std::iter::repeat_n(0.0, pad)));
             votes.extend(group.votes.iter().copied().chain(std::iter::repeat_n(0.0, pad)));
-            add_masks(group, edges, adjacent, &mut masks, &mut masses);
+            let total: f64 = group.votes.iter().sum();
+            for (&point, votes) in group.members.iter().zip(&group.votes) {
+                masses[point as usize] += 2.0 * votes * (total - votes);
+            }
+            let mut counts = vec![0u32; padded];
+            for (i, code) in skipped(group, edges, adjacent) {
+                let (i, j) = (i as usize, code as usize / 2);
+                for point in [group.members[i], group.members[j]] {
+                    masses[point as usize] -= group.votes[i] * group.votes[j];
+                }
+                counts[i] += 1;
+                skipped_pairs.push(code);
+            }
+            for count in counts {
+                skips.push(skips[skips.len() - 1] + count);
+            }
         }
         let strips: Vec<StripAt> = blocks.iter().enumerate().flat_map(|(at, block)| strips_of(at, *block)).collect();
         let (place_starts, places) = index(points, &blocks, &strips, &members);
-        Self { blocks, members, reach, extent, votes, masks, strips, place_starts, places, masses }
+        Self {
+            blocks,
+            members,
+            reach,
+            extent,
+            votes,
+            skips,
+            skipped: skipped_pairs,
+            strips,
+            place_starts,
+            places,
+            masses,
+        }
     }
 
     /// Multiplies every weight.
@@ -105,11 +133,13 @@ impl Blocks {
     pub(super) fn pairs(&self) -> Vec<(u32, u32, f64, f64)> {
         let mut out = Vec::new();
         for block in &self.blocks {
-            for (i, j) in (0..block.len).flat_map(|i| (i + 1..block.len).map(move |j| (i, j))) {
-                let at = block.masks + mask_offset(i, block.padded / LANES) + j / LANES - i / LANES;
-                for (mask, (from, to)) in self.masks[at].into_iter().zip([(i, j), (j, i)]) {
-                    let (from, to) = (block.start + from, block.start + to);
-                    if mask >> (j % LANES) & 1 == 1 {
+            for i in 0..block.len {
+                let range = self.skips[block.start + i] as usize..self.skips[block.start + i + 1] as usize;
+                let skipped = &self.skipped[range];
+                for (j, back) in (i + 1..block.len).flat_map(|j| [(j, 0), (j, 1)]) {
+                    if skipped.binary_search(&(2 * j as u32 + back)).is_err() {
+                        let (from, to) = if back == 0 { (i, j) } else { (j, i) };
+                        let (from, to) = (block.start + from, block.start + to);
                         let weight = self.votes[from] * self.votes[to];
                         out.push((self.members[from], self.members[to], weight, self.reach[from] + self.extent[to]));
                     }
@@ -119,60 +149,85 @@ impl Blocks {
         out
     }
 
-    /// The E-step over all dissimilar pairs: fills `sums`, to be read with [`Blocks::add_up`]. Returns the pairs' share of
-    /// the log-likelihood when the push was wanted, 0 otherwise.
-    pub(super) fn sums(&self, wanted: Wanted, means: &[f64], variances: &[f64], dim: usize, room: &mut Room) -> f64 {
+    /// The E-step over all dissimilar pairs, in the precision of `T`: fills the room, to be read with [`Blocks::add_up`].
+    /// Returns the pairs' share of the log-likelihood when the push was wanted, 0 otherwise.
+    pub(super) fn sums<T: Number>(
+        &self,
+        wanted: Wanted,
+        means: &[f64],
+        variances: &[f64],
+        dim: usize,
+        room: &mut Room<T>,
+    ) -> f64 {
         let columns = wanted.columns(dim);
-        // The points' coordinates, by block and by column, so that pairs are walked along contiguous numbers.
-        room.frames.resize(self.members.len() * (dim + 1), 0.0);
-        let frames: Vec<&mut [f64]> =
-            split(&mut room.frames, self.blocks.iter().map(|block| block.padded * (dim + 1))).collect();
-        let frames: Vec<&[f64]> = frames
+        // The points' numbers, by block and by column, so that pairs are walked along contiguous memory.
+        let kinds = dim + 4;
+        room.frames.resize(self.members.len() * kinds, T::default());
+        let frames: Vec<&mut [T]> =
+            split(&mut room.frames, self.blocks.iter().map(|block| block.padded * kinds)).collect();
+        let frames: Vec<&[T]> = frames
             .into_par_iter()
             .zip(&self.blocks)
             .with_min_len(16)
             .map(|(frame, block)| {
-                let (coordinates, widths) = frame.split_at_mut(block.padded * dim);
-                for local in 0..block.padded {
-                    let point = self.members[block.start + local] as usize;
-                    (0..dim).for_each(|c| coordinates[c * block.padded + local] = means[point * dim + c]);
-                    widths[local] = variances[point];
-                }
+                self.fill(*block, means, variances, dim, frame);
                 &*frame
             })
             .collect();
         let lengths = self.strips.iter().map(|strip| self.blocks[strip.block].padded * columns);
-        room.sums.resize(lengths.clone().sum(), 0.0);
-        let slices: Vec<&mut [f64]> = split(&mut room.sums, lengths).collect();
-        let strips = self.strips.par_iter().zip(slices);
-        let parts: Vec<f64> = strips
+        room.sums.resize(lengths.clone().sum(), T::default());
+        let slices: Vec<&mut [T]> = split(&mut room.sums, lengths).collect();
+        let parts: Vec<f64> = self
+            .strips
+            .par_iter()
+            .zip(slices)
             .map(|(strip, out)| {
                 let block = self.blocks[strip.block];
-                let range = block.start..block.start + block.padded;
-                let (coordinates, widths) = frames[strip.block].split_at(block.padded * dim);
+                let (coordinates, rest) = frames[strip.block].split_at(block.padded * dim);
+                let mut kinds = rest.chunks_exact(block.padded);
+                let mut next = || kinds.next().expect("one for each kind");
                 let frame = Frame {
                     coordinates,
-                    widths,
-                    reach: &self.reach[range.clone()],
-                    extent: &self.extent[range.clone()],
-                    votes: &self.votes[range],
-                    masks: &self.masks[block.masks..],
+                    widths: next(),
+                    reach: next(),
+                    extent: next(),
+                    votes: next(),
+                    skips: &self.skips[block.start..=block.start + block.padded],
+                    skipped: &self.skipped,
+                    dim,
                 };
-                out.fill(0.0);
-                Strip { first: strip.first, last: strip.last, dim }.run(wanted, &frame, out)
+                out.fill(T::default());
+                rows(wanted, &frame, strip.first, strip.last, out)
             })
             .collect();
         parts.iter().sum()
     }
 
+    /// A block's numbers: coordinates (from its first point on, which costs short numbers no precision), variances, A, B, votes.
+    fn fill<T: Number>(&self, block: Block, means: &[f64], variances: &[f64], dim: usize, frame: &mut [T]) {
+        let padded = block.padded;
+        let origin = self.members[block.start] as usize * dim;
+        for local in 0..padded {
+            let at = block.start + local;
+            let point = self.members[at] as usize;
+            for c in 0..dim {
+                frame[c * padded + local] = T::of(means[point * dim + c] - means[origin + c]);
+            }
+            let others = [variances[point], self.reach[at], self.extent[at], self.votes[at]];
+            for (kind, value) in others.into_iter().enumerate() {
+                frame[(dim + kind) * padded + local] = T::of(value);
+            }
+        }
+    }
+
     /// Adds up a point's sums, always in the same order.
-    pub(super) fn add_up(&self, point: usize, room: &Room, out: &mut [f64]) {
+    pub(super) fn add_up<T: Number>(&self, point: usize, room: &Room<T>, out: &mut [f64]) {
         let columns = out.len();
         let places = &self.places[self.place_starts[point] as usize..self.place_starts[point + 1] as usize];
         for place in places {
             let start = place.strip as usize * columns + place.local as usize;
             for (c, out) in out.iter_mut().enumerate() {
-                *out += room.sums[start + c * place.padded as usize];
+                *out += room.sums[start + c * place.padded as usize].wide();
             }
         }
     }
@@ -180,57 +235,35 @@ impl Blocks {
 
 /// Memory for [`Blocks::sums`], kept between calls.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Room {
-    frames: Vec<f64>,
-    sums: Vec<f64>,
+pub(super) struct Room<T> {
+    frames: Vec<T>,
+    sums: Vec<T>,
 }
 
-/// The bits of a group's pairs, and what the pairs weigh for each point.
-fn add_masks(group: &Group, edges: &Csr, adjacent: Adjacent, masks: &mut Vec<[u8; 2]>, masses: &mut [f64]) {
-    let len = group.members.len();
-    let tiles = len.div_ceil(LANES);
-    let start = masks.len();
-    for i in 0..tiles * LANES {
-        for tile in i / LANES..tiles {
-            let counts = |l: usize| i < len && tile * LANES + l > i && tile * LANES + l < len;
-            let bits = (0..LANES).fold(0u8, |bits, l| bits | u8::from(counts(l)) << l);
-            masks.push([bits; 2]);
-        }
+/// The ordered pairs of a group that do not count, by their earlier point: twice the number of the later point, plus one
+/// for the pair from the later to the earlier. Sorted.
+fn skipped(group: &Group, edges: &Csr, adjacent: Adjacent) -> Vec<(u32, u32)> {
+    if adjacent == Adjacent::Directed && !group.of_points {
+        return Vec::new();
     }
-    let total: f64 = group.votes.iter().sum();
-    for (&point, votes) in group.members.iter().zip(&group.votes) {
-        masses[point as usize] += 2.0 * votes * (total - votes);
-    }
-    let excludes = match adjacent {
-        Adjacent::Directed => group.of_points,
-        Adjacent::Either => true,
-    };
-    if !excludes {
-        return;
-    }
-    let mut local: Vec<(u32, usize)> = group.members.iter().copied().zip(0..).collect();
+    let mut local: Vec<(u32, u32)> = group.members.iter().copied().zip(0..).collect();
     local.sort_unstable();
-    let mut clear = |from: usize, to: usize| {
-        let (i, j) = (from.min(to), from.max(to));
-        let bits = &mut masks[start + mask_offset(i, tiles) + j / LANES - i / LANES][usize::from(from > to)];
-        let bit = 1u8 << (j % LANES);
-        if *bits & bit != 0 {
-            *bits &= !bit;
-            let weight = group.votes[i] * group.votes[j];
-            masses[group.members[i] as usize] -= weight;
-            masses[group.members[j] as usize] -= weight;
-        }
-    };
-    for (i, &point) in group.members.iter().enumerate() {
+    let mut out = Vec::new();
+    for (from, &point) in (0..).zip(&group.members) {
         for other in edges.row(point as usize).0 {
             if let Ok(at) = local.binary_search_by_key(other, |entry| entry.0) {
-                clear(i, local[at].1);
-                if adjacent == Adjacent::Either {
-                    clear(local[at].1, i);
+                let to = local[at].1;
+                let (i, j) = (from.min(to), from.max(to));
+                match adjacent {
+                    Adjacent::Directed => out.push((i, 2 * j + u32::from(from > to))),
+                    Adjacent::Either => out.extend([(i, 2 * j), (i, 2 * j + 1)]),
                 }
             }
         }
     }
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 /// Rows of a block in strips of about equal work: row i has `len - i` pairs.
@@ -269,7 +302,7 @@ fn index(points: usize, blocks: &[Block], strips: &[StripAt], members: &[u32]) -
 }
 
 /// A slice cut into pieces of the given lengths.
-fn split<'a>(mut rest: &'a mut [f64], lengths: impl Iterator<Item = usize>) -> impl Iterator<Item = &'a mut [f64]> {
+fn split<T>(mut rest: &mut [T], lengths: impl Iterator<Item = usize>) -> impl Iterator<Item = &mut [T]> {
     lengths.map(move |length| {
         let (head, tail) = std::mem::take(&mut rest).split_at_mut(length);
         rest = tail;

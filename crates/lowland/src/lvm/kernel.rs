@@ -1,13 +1,13 @@
 //! The E-step for dissimilar pairs: eqs 5, 9, 11, 17 and the log-likelihood, fused into one walk over the pairs.
 //!
 //! With `s = Delta^2 + sigma_i^2 + sigma_j^2`, `q = |mu_i - mu_j|^2` and `r = Delta^2 / s`, a pair has the probability
-//! `P = r^(d/2) exp(-q / 2s)` of coinciding, and adds `w P / ((1 - P) s)` times something to the sums of both its points.
+//! `P = r^(d/2) exp(-q / 2s)` of coinciding, and adds `D P / ((1 - P) s)` times something to the sums of both its points.
 //! `1 - P = (1 - r^(d/2)) exp(-q / 2s) + (1 - exp(-q / 2s))` is a sum of positive terms, each computed without
 //! cancellation, so that points on top of each other are no trouble as long as variances are positive.
 
 use multiversion::multiversion;
 
-use super::lanes::{LANES, Lanes, exp_minus, lanes, ln, sum};
+use super::numbers::Number;
 
 /// What to sum over dissimilar pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,178 +25,188 @@ impl Wanted {
     }
 }
 
-/// A block's points, padded to whole vectors.
-pub(super) struct Frame<'a> {
+/// A block's points, padded.
+pub(super) struct Frame<'a, T> {
     /// Column after column.
-    pub coordinates: &'a [f64],
-    pub widths: &'a [f64],
-    pub reach: &'a [f64],
-    pub extent: &'a [f64],
-    pub votes: &'a [f64],
-    pub masks: &'a [[u8; 2]],
-}
-
-/// Some rows of a block.
-pub(super) struct Strip {
-    pub first: usize,
-    pub last: usize,
+    pub coordinates: &'a [T],
+    pub widths: &'a [T],
+    pub reach: &'a [T],
+    pub extent: &'a [T],
+    pub votes: &'a [T],
+    /// For each point, where its entries of `skipped` begin, and one more.
+    pub skips: &'a [u32],
+    /// Twice the number of a later point, plus one if it is the pair from that point to this which does not count.
+    pub skipped: &'a [u32],
     pub dim: usize,
 }
 
-/// Where the masks of row `i` begin: the rows before it have one for each tile from their own on.
-pub(super) fn mask_offset(i: usize, tiles: usize) -> usize {
-    let (tile, row) = (i / LANES, i % LANES);
-    // 8 sum_(t < tile) (tiles - t), then the rows of the same tile.
-    LANES * tile * tiles - LANES * tile * tile.saturating_sub(1) / 2 + row * (tiles - tile.min(tiles))
+/// Points a row is compared with at once.
+pub(super) const TILE: usize = 16;
+/// Tiles begin at multiples of this.
+const STRIDE: usize = 8;
+
+type Tile<T> = [T; TILE];
+
+/// The room `len` points take: whole tiles, wherever they begin.
+pub(super) fn padded(len: usize) -> usize {
+    len.next_multiple_of(STRIDE) + TILE - STRIDE
 }
 
-/// The numbers a byte of bits stands for.
-const BITS: [[u8; LANES]; 256] = {
-    let mut table = [[0; LANES]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut l = 0;
-        while l < LANES {
-            table[byte][l] = (byte >> l & 1) as u8;
-            l += 1;
-        }
-        byte += 1;
-    }
-    table
-};
-
-/// Exponents from which on a pair makes no difference: `exp(-40)` added to one is one.
-const FAR: f64 = 40.0;
-
-impl Strip {
-    /// Adds to `out`, column after column. Returns the log-likelihood if it was wanted.
-    pub(super) fn run(&self, wanted: Wanted, frame: &Frame, out: &mut [f64]) -> f64 {
-        match (wanted, self.dim) {
-            (Wanted::Push, 2) => rows::<2, true>(self, frame, out),
-            (Wanted::Push, 3) => rows::<3, true>(self, frame, out),
-            (Wanted::Push, _) => rows::<0, true>(self, frame, out),
-            (Wanted::Spread, 2) => rows::<2, false>(self, frame, out),
-            (Wanted::Spread, 3) => rows::<3, false>(self, frame, out),
-            (Wanted::Spread, _) => rows::<0, false>(self, frame, out),
-        }
+/// The pairs of the rows `first..last` with all later points: adds to `out`, column after column. Returns the
+/// log-likelihood if it was wanted.
+pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
+    match (wanted, frame.dim) {
+        (Wanted::Push, 2) => walk::<T, 2, true>(frame, first, last, out),
+        (Wanted::Push, 3) => walk::<T, 3, true>(frame, first, last, out),
+        (Wanted::Push, _) => walk::<T, 0, true>(frame, first, last, out),
+        (Wanted::Spread, 2) => walk::<T, 2, false>(frame, first, last, out),
+        (Wanted::Spread, 3) => walk::<T, 3, false>(frame, first, last, out),
+        (Wanted::Spread, _) => walk::<T, 0, false>(frame, first, last, out),
     }
 }
 
-/// `D` is the number of dimensions, or 0 when it is only known now.
+/// `D` is the number of dimensions, or 0 when it is only known now. Loops of fixed length become vectors.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn rows<const D: usize, const PUSH: bool>(strip: &Strip, frame: &Frame, out: &mut [f64]) -> f64 {
-    let dim = if D > 0 { D } else { strip.dim };
+fn walk<T: Number, const D: usize, const PUSH: bool>(
+    frame: &Frame<T>,
+    first: usize,
+    last: usize,
+    out: &mut [T],
+) -> f64 {
+    let dim = if D > 0 { D } else { frame.dim };
+    let (half, one, dimensions) = (T::of(0.5), T::of(1.0), T::of(dim as f64));
     let padded = frame.widths.len();
-    let tiles = padded / LANES;
-    let columns = if PUSH { dim } else { 1 };
-    let mut likelihood = [0.0; LANES];
-    let mut general = vec![[0.0; LANES]; if D > 0 { 0 } else { columns }];
-    for i in strip.first..strip.last {
-        let masks = &frame.masks[mask_offset(i, tiles)..];
-        let mut fixed = [[0.0; LANES]; 3];
-        let own: &mut [Lanes] = if D > 0 { &mut fixed[..columns] } else { &mut general };
-        own.fill([0.0; LANES]);
-        let (width, reach, extent, votes) = (frame.widths[i], frame.reach[i], frame.extent[i], frame.votes[i]);
-        for (tile, mask) in (i / LANES..tiles).zip(masks) {
-            let at = tile * LANES;
-            let column = |c: usize| -> &Lanes { chunk(frame.coordinates, c * padded + at) };
-            let mut q = [0.0; LANES];
+    let mut likelihood = 0.0;
+    for i in first..last {
+        let mut skipped = &frame.skipped[frame.skips[i] as usize..frame.skips[i + 1] as usize];
+        let begin = (i + 1) / STRIDE * STRIDE;
+        let mut logs = [T::default(); TILE];
+        for at in (begin..padded - (TILE - STRIDE)).step_by(TILE) {
+            let column = |c: usize| (frame.coordinates[c * padded + i], tile(frame.coordinates, c * padded + at));
+            let mut q = [T::default(); TILE];
             for c in 0..dim {
-                let (x, others) = (frame.coordinates[c * padded + i], column(c));
-                for l in 0..LANES {
-                    q[l] += (x - others[l]) * (x - others[l]);
+                let (x, others) = column(c);
+                for j in 0..TILE {
+                    q[j] += (x - others[j]) * (x - others[j]);
                 }
             }
-            let widths = lanes(|l| width + chunk(frame.widths, at)[l]);
-            let far = [
-                lanes(|l| reach + chunk(frame.extent, at)[l]),
-                lanes(|l| extent + chunk(frame.reach, at)[l]),
-            ];
-            let weights = lanes(|l| votes * chunk(frame.votes, at)[l]);
-            let mut pull = [0.0; LANES];
-            for direction in 0..2 {
-                let delta2 = lanes(|l| far[direction][l] * far[direction][l]);
-                let inverse = lanes(|l| 1.0 / (delta2[l] + widths[l]));
-                let exponent = lanes(|l| 0.5 * q[l] * inverse[l]);
-                if exponent.iter().all(|&e| e > FAR) {
+            let (votes, others) = (frame.votes[i], tile(frame.votes, at));
+            let mut there = [T::default(); TILE];
+            for j in 0..TILE {
+                there[j] = votes * others[j];
+            }
+            // The pairs up to the point itself were met before.
+            there[..(i + 1).saturating_sub(at).min(TILE)].fill(T::default());
+            let mut back = there;
+            while let Some((&code, later)) = skipped.split_first().filter(|(code, _)| (**code as usize / 2) < at + TILE)
+            {
+                let weights = if code % 2 == 0 { &mut there } else { &mut back };
+                weights[code as usize / 2 - at] = T::default();
+                skipped = later;
+            }
+            let mut pull = [T::default(); TILE];
+            let (width, widths) = (frame.widths[i], tile(frame.widths, at));
+            for (weights, own, others) in
+                [(&there, frame.reach[i], tile(frame.extent, at)), (&back, frame.extent[i], tile(frame.reach, at))]
+            {
+                let [mut inverse, mut power, mut rest, mut square] = [[T::default(); TILE]; 4];
+                for j in 0..TILE {
+                    let far2 = (own + others[j]) * (own + others[j]);
+                    inverse[j] = one / (far2 + width + widths[j]);
+                    power[j] = far2 * inverse[j];
+                    rest[j] = (width + widths[j]) * inverse[j];
+                    square[j] = q[j] * inverse[j];
+                }
+                if square.iter().all(|&square| half * square > T::FAR) {
                     continue;
                 }
-                let counted = &BITS[mask[direction] as usize];
-                let weights = lanes(|l| weights[l] * f64::from(counted[l]));
-                let ratio = lanes(|l| delta2[l] * inverse[l]);
-                let short = lanes(|l| widths[l] * inverse[l]);
-                let (power, rest) = half_power(dim, &ratio, &short);
-                let (falling, fallen) = exp_minus(&exponent);
-                let apart = lanes(|l| (rest[l] * falling[l] + fallen[l]).max(f64::MIN_POSITIVE));
-                let part = lanes(|l| weights[l] * (power[l] * falling[l]) * inverse[l] / apart[l]);
-                if PUSH {
-                    let logarithm = ln(&apart);
-                    for l in 0..LANES {
-                        pull[l] += part[l];
-                        likelihood[l] += weights[l] * logarithm[l];
-                    }
-                } else {
-                    for l in 0..LANES {
-                        pull[l] += part[l] * (q[l] * inverse[l] - dim as f64);
+                if D != 2 {
+                    half_powers(dim, &mut power, &mut rest);
+                }
+                for j in 0..TILE {
+                    let (falling, fallen) = (half * square[j]).exp_minus();
+                    let apart = rest[j] * falling + fallen;
+                    let apart = if apart > T::LEAST { apart } else { T::LEAST };
+                    let part = weights[j] * (power[j] * falling) * inverse[j] / apart;
+                    if PUSH {
+                        pull[j] += part;
+                        logs[j] += weights[j] * apart.ln();
+                    } else {
+                        pull[j] += part * (square[j] - dimensions);
                     }
                 }
             }
             if PUSH {
                 for c in 0..dim {
-                    let (x, others) = (frame.coordinates[c * padded + i], column(c));
-                    let out = chunk_mut(out, c * padded + at);
-                    for l in 0..LANES {
-                        let push = pull[l] * (x - others[l]);
-                        own[c][l] += push;
-                        out[l] -= push;
+                    let (x, others) = column(c);
+                    let mut push = [T::default(); TILE];
+                    for j in 0..TILE {
+                        push[j] = pull[j] * (x - others[j]);
+                    }
+                    let out = &mut out[c * padded..(c + 1) * padded];
+                    out[i] += sum(&push);
+                    let out = tile_mut(out, at);
+                    for j in 0..TILE {
+                        out[j] -= push[j];
                     }
                 }
             } else {
-                let out = chunk_mut(out, at);
-                for l in 0..LANES {
-                    own[0][l] += pull[l];
-                    out[l] += pull[l];
+                out[i] += sum(&pull);
+                let out = tile_mut(out, at);
+                for j in 0..TILE {
+                    out[j] += pull[j];
                 }
             }
         }
-        for (c, own) in own.iter().enumerate() {
-            out[c * padded + i] += sum(own);
+        if PUSH {
+            likelihood += sum(&logs).wide();
         }
     }
-    sum(&likelihood)
+    likelihood
 }
 
-/// `r^(d/2)` and `1 - r^(d/2)`, given `r` and `1 - r`.
+/// The sum by halves: always in the same order, and vectors to the end.
 #[inline(always)]
-pub(super) fn half_power(dim: usize, r: &Lanes, short: &Lanes) -> (Lanes, Lanes) {
-    if dim == 2 {
-        return (*r, *short);
+fn sum<T: Number>(x: &Tile<T>) -> T {
+    let mut x = *x;
+    let mut width = TILE / 2;
+    while width > 0 {
+        for l in 0..width {
+            x[l] = x[l] + x[l + width];
+        }
+        width /= 2;
     }
-    // r^m and 1 + r + .. + r^(m-1), so that 1 - r^m = (1 - r)(1 + r + ..).
-    let (mut power, mut series) = ([1.0; LANES], [0.0; LANES]);
+    x[0]
+}
+
+/// From `r` and `1 - r` to `r^(d/2)` and `1 - r^(d/2)`.
+#[inline(always)]
+fn half_powers<T: Number>(dim: usize, power: &mut Tile<T>, rest: &mut Tile<T>) {
+    let (r, short) = (*power, *rest);
+    *power = [T::of(1.0); TILE];
+    *rest = [T::default(); TILE];
+    // r^m and 1 - r^m = (1 - r)(1 + r + .. + r^(m-1)).
     for _ in 0..dim / 2 {
-        for l in 0..LANES {
-            series[l] = series[l] * r[l] + 1.0;
-            power[l] *= r[l];
+        for j in 0..TILE {
+            rest[j] = rest[j] * r[j] + short[j];
+            power[j] = power[j] * r[j];
         }
     }
-    let mut rest = lanes(|l| short[l] * series[l]);
     if dim % 2 == 1 {
-        for l in 0..LANES {
-            let root = r[l].sqrt();
-            rest[l] += power[l] * short[l] / (1.0 + root);
-            power[l] *= root;
+        for j in 0..TILE {
+            let root = r[j].root();
+            rest[j] += power[j] * short[j] / (T::of(1.0) + root);
+            power[j] = power[j] * root;
         }
     }
-    (power, rest)
 }
 
 #[inline(always)]
-fn chunk(values: &[f64], at: usize) -> &Lanes {
-    values[at..at + LANES].try_into().expect("eight of them")
+fn tile<T>(values: &[T], at: usize) -> &Tile<T> {
+    values[at..at + TILE].try_into().expect("as many as asked for")
 }
 
 #[inline(always)]
-fn chunk_mut(values: &mut [f64], at: usize) -> &mut Lanes {
-    (&mut values[at..at + LANES]).try_into().expect("eight of them")
+fn tile_mut<T>(values: &mut [T], at: usize) -> &mut Tile<T> {
+    (&mut values[at..at + TILE]).try_into().expect("as many as asked for")
 }

@@ -8,11 +8,16 @@ mod blocks;
 mod coarse;
 mod em;
 mod kernel;
-mod lanes;
+mod numbers;
+mod place;
 mod similar;
 mod solve;
 mod structure;
 
+#[cfg(test)]
+mod tests;
+
 pub use coarse::{Cells, Group, Link, Space, landmark_count};
-pub use em::{Em, EmOptions, Variances};
+pub use em::{Em, EmOptions, Precision, Variances};
+pub use place::{Frozen, Placed};
 pub use structure::{Adjacent, Settings, Structure};

@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::lanes::{LANES, Lanes, lanes, ln, sum};
+use super::numbers::Number;
 use crate::linalg::Csr;
 use crate::points::Result;
 
@@ -120,35 +120,35 @@ impl Similar {
     }
 }
 
-impl Links<'_> {
-    /// Up to eight links of row `i` from entry `at` on. Lanes beyond have the weight 0.
-    #[inline(always)]
-    fn tile<const D: usize>(&self, i: usize, at: usize, count: usize, dim: usize) -> Tile {
-        let dim = if D > 0 { D } else { dim };
-        let mut q = [0.0; LANES];
-        let (mut widths, mut near2, mut weights) = ([self.variances[i]; LANES], [1.0; LANES], [0.0; LANES]);
-        let own = &self.means[i * dim..(i + 1) * dim];
-        for l in 0..count {
-            let j = self.indices[at + l] as usize;
-            let other = &self.means[j * dim..(j + 1) * dim];
-            q[l] = (0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum();
-            widths[l] += self.variances[j];
-            near2[l] = self.near2[at + l];
-            weights[l] = self.weights[at + l];
-        }
-        let inverse = lanes(|l| 1.0 / (near2[l] + widths[l]));
-        let pull = lanes(|l| weights[l] * inverse[l]);
-        Tile { weights, near2, q, inverse, pull }
-    }
+/// Links of a row handled at once.
+const TILE: usize = 8;
+
+/// Up to [`TILE`] links of a point: `S + S'`, `delta^2`, `q = |mu_i - mu_j|^2` and `sigma_i^2 + sigma_j^2`. What is beyond the last has no
+/// weight.
+struct Tile {
+    weights: [f64; TILE],
+    near2: [f64; TILE],
+    q: [f64; TILE],
+    widths: [f64; TILE],
 }
 
-/// Some links of a point: `S + S'`, `delta^2`, `q = |mu_i - mu_j|^2`, `1/s` and `(S + S')/s`.
-struct Tile {
-    weights: Lanes,
-    near2: Lanes,
-    q: Lanes,
-    inverse: Lanes,
-    pull: Lanes,
+impl Links<'_> {
+    /// The links of row `i` from entry `at` on.
+    #[inline(always)]
+    fn tile<const D: usize>(&self, i: usize, at: usize, end: usize, dim: usize) -> Tile {
+        let mut tile = Tile { weights: [0.0; TILE], near2: [1.0; TILE], q: [0.0; TILE], widths: [1.0; TILE] };
+        let found = TILE.min(end - at);
+        let own = &self.means[i * dim..(i + 1) * dim];
+        for l in 0..found {
+            let j = self.indices[at + l] as usize;
+            let other = &self.means[j * dim..(j + 1) * dim];
+            tile.q[l] = (0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum();
+            tile.widths[l] = self.variances[i] + self.variances[j];
+        }
+        tile.near2[..found].copy_from_slice(&self.near2[at..at + found]);
+        tile.weights[..found].copy_from_slice(&self.weights[at..at + found]);
+        tile
+    }
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
@@ -156,31 +156,33 @@ fn pull_rows<const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
     let Rows { first, pulls, diagonal, gradient } = rows;
     let begin = links.indptr[first];
-    let mut likelihood = [0.0; LANES];
+    let mut likelihood = 0.0;
+    let (mut pull, mut log) = ([0.0; TILE], [0.0; TILE]);
     for (local, (diagonal, gradient)) in diagonal.iter_mut().zip(gradient.chunks_exact_mut(dim)).enumerate() {
         let i = first + local;
         let (start, end) = (links.indptr[i], links.indptr[i + 1]);
         let own = &links.means[i * dim..(i + 1) * dim];
-        let mut total = 0.0;
-        for at in (start..end).step_by(LANES) {
-            let count = LANES.min(end - at);
-            let Tile { weights, near2, q, inverse, pull } = links.tile::<D>(i, at, count, dim);
-            let logarithm = ln(&lanes(|l| near2[l] * inverse[l]));
-            for l in 0..LANES {
-                // Each pair is met from both its ends, hence the quarters: ln P = (d ln(delta^2/s) - q/s)/2.
-                likelihood[l] += 0.25 * weights[l] * (dim as f64 * logarithm[l] - q[l] * inverse[l]);
+        *diagonal = 0.0;
+        for at in (start..end).step_by(TILE) {
+            let Tile { weights, near2, q, widths } = links.tile::<D>(i, at, end, dim);
+            for l in 0..TILE {
+                let inverse = 1.0 / (near2[l] + widths[l]);
+                pull[l] = weights[l] * inverse;
+                // ln P = (d ln(delta^2/s) - q/s) / 2.
+                log[l] = weights[l] * (dim as f64 * Number::ln(near2[l] * inverse) - q[l] * inverse);
             }
-            total += sum(&pull);
-            for l in 0..count {
+            // Each pair is met from both its ends, hence one half more.
+            likelihood += 0.25 * log.iter().sum::<f64>();
+            *diagonal += pull.iter().sum::<f64>();
+            for l in 0..TILE.min(end - at) {
                 let j = links.indices[at + l] as usize;
                 let other = &links.means[j * dim..(j + 1) * dim];
                 (0..dim).for_each(|c| gradient[c] -= pull[l] * (own[c] - other[c]));
                 pulls[at + l - begin] = pull[l];
             }
         }
-        *diagonal = total;
     }
-    sum(&likelihood)
+    likelihood
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
@@ -189,13 +191,15 @@ fn spread_rows<const D: usize>(links: &Links, first: usize, out: &mut [f64], dim
     for (local, out) in out.iter_mut().enumerate() {
         let i = first + local;
         let (start, end) = (links.indptr[i], links.indptr[i + 1]);
-        let mut total = [0.0; LANES];
-        for at in (start..end).step_by(LANES) {
-            let Tile { q, inverse, pull, .. } = links.tile::<D>(i, at, LANES.min(end - at), dim);
-            for l in 0..LANES {
-                total[l] += pull[l] * (q[l] * inverse[l] - dim as f64);
+        *out = 0.0;
+        for at in (start..end).step_by(TILE) {
+            let Tile { weights, near2, q, widths } = links.tile::<D>(i, at, end, dim);
+            let mut part = [0.0; TILE];
+            for l in 0..TILE {
+                let inverse = 1.0 / (near2[l] + widths[l]);
+                part[l] = weights[l] * inverse * (q[l] * inverse - dim as f64);
             }
+            *out += part.iter().sum::<f64>();
         }
-        *out = sum(&total);
     }
 }

@@ -33,6 +33,7 @@ pub struct Settings {
 #[derive(Debug, Clone)]
 pub struct Structure {
     unit: f64,
+    levels: usize,
     pub(super) similar: Similar,
     pub(super) blocks: Blocks,
     /// For each point `sum_j (S_ij + S_ji + D_ij + D_ji)`.
@@ -41,7 +42,7 @@ pub struct Structure {
     frame: Frame,
 }
 
-/// What is needed to place new points beside those of a model; in the data's own units.
+/// What is needed to place new points beside those of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frame {
     /// The groups in which points stand for themselves, one after another, and where each begins.
@@ -103,7 +104,7 @@ impl Structure {
         let masses = similar.masses().iter().zip(blocks.masses()).map(|(near, far)| near + far).collect();
         let frame = Frame::new(n, &coarse, link, apart);
         let longest2 = longest.iter().map(|d| (d / unit).powi(2)).collect();
-        Ok(Self { unit, similar, blocks, masses, longest2, frame })
+        Ok(Self { unit, levels: settings.levels, similar, blocks, masses, longest2, frame })
     }
 
     /// Number of points.
@@ -114,6 +115,11 @@ impl Structure {
     /// The median edge of the graph: the unit of the model's lengths.
     pub fn unit(&self) -> f64 {
         self.unit
+    }
+
+    /// Levels of coarse-graining.
+    pub fn levels(&self) -> usize {
+        self.levels
     }
 
     /// Number of pairs that are kept apart one by one.
@@ -139,6 +145,16 @@ impl Structure {
     /// `sigma_i^2 = max_j E_ij d_ij^2 / (2 d)`, the start, in squared units of the median edge.
     pub fn start_variances(&self, dim: usize) -> Vec<f64> {
         self.longest2.iter().map(|d2| d2 / (2.0 * dim as f64)).collect()
+    }
+
+    /// `Delta_i` of each point, before coarse-graining.
+    pub(super) fn reaches(&self) -> Vec<f64> {
+        self.longest2.iter().map(|d2| (d2 * HALF).sqrt()).collect()
+    }
+
+    /// The length scale of a distance.
+    pub(super) fn scale_of(length: f64, unit: f64) -> f64 {
+        (length / unit).max(FLOOR) * HALF.sqrt()
     }
 
     pub(super) fn frame(&self) -> &Frame {
