@@ -76,7 +76,10 @@ fn walk<T: Number, const D: usize, const PUSH: bool>(
     let dim = if D > 0 { D } else { frame.dim };
     let (half, one, dimensions) = (T::of(0.5), T::of(1.0), T::of(dim as f64));
     let padded = frame.widths.len();
+    let columns = if PUSH { dim } else { 1 };
     let mut likelihood = 0.0;
+    // A row's own sums, each in as many parts as a tile is wide.
+    let mut own = vec![[T::default(); TILE]; columns];
     for i in first..last {
         let mut skipped = &frame.skipped[frame.skips[i] as usize..frame.skips[i + 1] as usize];
         let begin = (i + 1) / STRIDE * STRIDE;
@@ -104,59 +107,72 @@ fn walk<T: Number, const D: usize, const PUSH: bool>(
                 weights[code as usize / 2 - at] = T::default();
                 skipped = later;
             }
+            // Both directions side by side: two numbers are inverted by one division, inverse = other / product.
+            let (width, reach, extent) = (frame.widths[i], frame.reach[i], frame.extent[i]);
+            let (widths, reaches, extents) = (tile(frame.widths, at), tile(frame.reach, at), tile(frame.extent, at));
+            let [mut inverse, mut power, mut rest, mut square] = [[[T::default(); TILE]; 2]; 4];
+            for j in 0..TILE {
+                let far2 = [(reach + extents[j]) * (reach + extents[j]), (extent + reaches[j]) * (extent + reaches[j])];
+                let shared = width + widths[j];
+                let s = [far2[0] + shared, far2[1] + shared];
+                let product = one / (s[0] * s[1]);
+                for way in 0..2 {
+                    inverse[way][j] = s[1 - way] * product;
+                    power[way][j] = far2[way] * inverse[way][j];
+                    rest[way][j] = shared * inverse[way][j];
+                    square[way][j] = q[j] * inverse[way][j];
+                }
+            }
+            if square.as_flattened().iter().all(|&square| half * square > T::FAR) {
+                continue;
+            }
+            if D != 2 {
+                (0..2).for_each(|way| half_powers(dim, &mut power[way], &mut rest[way]));
+            }
             let mut pull = [T::default(); TILE];
-            let (width, widths) = (frame.widths[i], tile(frame.widths, at));
-            for (weights, own, others) in
-                [(&there, frame.reach[i], tile(frame.extent, at)), (&back, frame.extent[i], tile(frame.reach, at))]
-            {
-                let [mut inverse, mut power, mut rest, mut square] = [[T::default(); TILE]; 4];
-                for j in 0..TILE {
-                    let far2 = (own + others[j]) * (own + others[j]);
-                    inverse[j] = one / (far2 + width + widths[j]);
-                    power[j] = far2 * inverse[j];
-                    rest[j] = (width + widths[j]) * inverse[j];
-                    square[j] = q[j] * inverse[j];
+            for j in 0..TILE {
+                let (mut apart, mut part) = ([one; 2], [one; 2]);
+                for way in 0..2 {
+                    let (falling, fallen) = (half * square[way][j]).exp_minus();
+                    let probability = rest[way][j] * falling + fallen;
+                    apart[way] = if probability > T::LEAST { probability } else { T::LEAST };
+                    part[way] = power[way][j] * falling * inverse[way][j];
                 }
-                if square.iter().all(|&square| half * square > T::FAR) {
-                    continue;
-                }
-                if D != 2 {
-                    half_powers(dim, &mut power, &mut rest);
-                }
-                for j in 0..TILE {
-                    let (falling, fallen) = (half * square[j]).exp_minus();
-                    let apart = rest[j] * falling + fallen;
-                    let apart = if apart > T::LEAST { apart } else { T::LEAST };
-                    let part = weights[j] * (power[j] * falling) * inverse[j] / apart;
-                    if PUSH {
-                        pull[j] += part;
-                        logs[j] += weights[j] * apart.ln();
-                    } else {
-                        pull[j] += part * (square[j] - dimensions);
-                    }
+                let both = one / (apart[0] * apart[1]);
+                let part = [there[j] * part[0] * apart[1] * both, back[j] * part[1] * apart[0] * both];
+                if PUSH {
+                    pull[j] = part[0] + part[1];
+                    // One logarithm for both, of which one may not count.
+                    let zero = T::default();
+                    let counted =
+                        [if there[j] > zero { apart[0] } else { one }, if back[j] > zero { apart[1] } else { one }];
+                    let weight = if there[j] > back[j] { there[j] } else { back[j] };
+                    logs[j] += weight * (counted[0] * counted[1]).ln();
+                } else {
+                    pull[j] = part[0] * (square[0][j] - dimensions) + part[1] * (square[1][j] - dimensions);
                 }
             }
-            if PUSH {
-                for c in 0..dim {
+            for c in 0..columns {
+                let mut part = pull;
+                if PUSH {
                     let (x, others) = column(c);
-                    let mut push = [T::default(); TILE];
                     for j in 0..TILE {
-                        push[j] = pull[j] * (x - others[j]);
-                    }
-                    let out = &mut out[c * padded..(c + 1) * padded];
-                    out[i] += sum(&push);
-                    let out = tile_mut(out, at);
-                    for j in 0..TILE {
-                        out[j] -= push[j];
+                        part[j] = pull[j] * (x - others[j]);
                     }
                 }
-            } else {
-                out[i] += sum(&pull);
-                let out = tile_mut(out, at);
+                let own = &mut own[c];
                 for j in 0..TILE {
-                    out[j] += pull[j];
+                    own[j] += part[j];
+                }
+                let out = tile_mut(out, c * padded + at);
+                for j in 0..TILE {
+                    out[j] = if PUSH { out[j] - part[j] } else { out[j] + part[j] };
                 }
             }
+        }
+        for (c, own) in own.iter_mut().enumerate() {
+            out[c * padded + i] += sum(own);
+            *own = [T::default(); TILE];
         }
         if PUSH {
             likelihood += sum(&logs).wide();

@@ -200,7 +200,7 @@ fn pair(wanted: Wanted, mean: [f64; 3], widths: [f64; 2], far: f64) -> (Vec<f64>
 
 #[test]
 fn posterior_moments_of_a_dissimilar_pair_are_those_of_a_simulation() {
-    let (mean, widths, far) = ([0.7, -0.4, 0.5], [0.6, 0.9], 1.1f64);
+    let (mean, widths, far) = ([0.7, -0.4, 0.5], [0.6f64, 0.9], 1.1f64);
     let draws = 400_000;
     let normals = Seed(5).normals(6 * draws);
     let (mut total, mut square, mut first) = (0.0, 0.0, [0.0; 3]);

@@ -50,12 +50,12 @@ impl ParamValue for Levels {
 }
 
 impl Levels {
-    /// All pairs of a thousand points are few; from some hundred thousand on, even the pairs of landmarks are many.
+    /// All pairs of a few hundred points are few; from some hundred thousand on, even the pairs of landmarks are many.
     fn of(self, points: usize) -> usize {
         match self {
             Levels::Given(levels) => levels,
             Levels::Auto => {
-                usize::from(points > 1_000) + usize::from(points > 200_000) + usize::from(points > 10_000_000)
+                usize::from(points > 500) + usize::from(points > 200_000) + usize::from(points > 10_000_000)
             }
         }
     }
