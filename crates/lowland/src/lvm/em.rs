@@ -153,6 +153,11 @@ impl Em {
         &self.gradient
     }
 
+    /// Changes the momentum of the steps to come.
+    pub fn set_momentum(&mut self, momentum: f64) {
+        self.options.momentum = momentum;
+    }
+
     /// Updates the means alone; returns the log-likelihood after it.
     pub fn update_means(&mut self) -> f64 {
         self.move_means();

@@ -99,7 +99,11 @@ fn walk<T: Number, const D: usize, const PUSH: bool>(
                 there[j] = votes * others[j];
             }
             // The pairs up to the point itself were met before.
-            there[..(i + 1).saturating_sub(at).min(TILE)].fill(T::default());
+            if at <= i {
+                for j in 0..TILE {
+                    there[j] = if at + j > i { there[j] } else { T::default() };
+                }
+            }
             let mut back = there;
             while let Some((&code, later)) = skipped.split_first().filter(|(code, _)| (**code as usize / 2) < at + TILE)
             {

@@ -144,9 +144,9 @@ impl Links<'_> {
             let other = &self.means[j * dim..(j + 1) * dim];
             tile.q[l] = (0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum();
             tile.widths[l] = self.variances[i] + self.variances[j];
+            tile.near2[l] = self.near2[at + l];
+            tile.weights[l] = self.weights[at + l];
         }
-        tile.near2[..found].copy_from_slice(&self.near2[at..at + found]);
-        tile.weights[..found].copy_from_slice(&self.weights[at..at + found]);
         tile
     }
 }
