@@ -37,6 +37,9 @@ choice! {
 pub struct EmOptions {
     /// Share of the last change of the means that is added to the next (eq S43).
     pub momentum: f64,
+    /// Iterations at the beginning in which the momentum is its own fifth root, so that steps are remembered five times as
+    /// long: points then pass through each other that would otherwise be caught apart from their like.
+    pub explore: usize,
     /// Whether each point has a variance of its own.
     pub variances: Variances,
     /// Reduction of the residual at which the M-step's linear system counts as solved.
@@ -51,6 +54,7 @@ impl Default for EmOptions {
     fn default() -> Self {
         Self {
             momentum: 0.9,
+            explore: 0,
             variances: Variances::Free,
             solve: 0.05,
             solve_iterations: 30,
@@ -153,11 +157,6 @@ impl Em {
         &self.gradient
     }
 
-    /// Changes the momentum of the steps to come.
-    pub fn set_momentum(&mut self, momentum: f64) {
-        self.options.momentum = momentum;
-    }
-
     /// Updates the means alone; returns the log-likelihood after it.
     pub fn update_means(&mut self) -> f64 {
         self.move_means();
@@ -208,7 +207,8 @@ impl Em {
         let enough = Enough { reduction: self.options.solve, iterations: self.options.solve_iterations };
         let change = &mut self.room.change;
         system.solve(self.dim, &mut self.gradient, change, enough, &mut self.room.solve);
-        let momentum = self.options.momentum;
+        let EmOptions { momentum, explore, .. } = self.options;
+        let momentum = if self.iteration < explore { momentum.powf(0.2) } else { momentum };
         for ((mean, velocity), change) in self.means.iter_mut().zip(&mut self.velocity).zip(change) {
             *velocity = *change + momentum * *velocity;
             *mean += *velocity;

@@ -15,6 +15,8 @@ mod solve;
 mod structure;
 
 #[cfg(test)]
+mod recipe_tests;
+#[cfg(test)]
 mod tests;
 
 pub use coarse::{Cells, Group, Link, Space, landmark_count};

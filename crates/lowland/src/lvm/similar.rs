@@ -120,34 +120,30 @@ impl Similar {
     }
 }
 
-/// Links of a row handled at once.
-const TILE: usize = 8;
-
-/// Up to [`TILE`] links of a point: `S + S'`, `delta^2`, `q = |mu_i - mu_j|^2` and `sigma_i^2 + sigma_j^2`. What is beyond the last has no
-/// weight.
-struct Tile {
-    weights: [f64; TILE],
-    near2: [f64; TILE],
-    q: [f64; TILE],
-    widths: [f64; TILE],
-}
-
 impl Links<'_> {
-    /// The links of row `i` from entry `at` on.
+    /// `q = |mu_i - mu_j|^2` and `sigma_i^2 + sigma_j^2` along all links of some rows.
     #[inline(always)]
-    fn tile<const D: usize>(&self, i: usize, at: usize, end: usize, dim: usize) -> Tile {
-        let mut tile = Tile { weights: [0.0; TILE], near2: [1.0; TILE], q: [0.0; TILE], widths: [1.0; TILE] };
-        let found = TILE.min(end - at);
-        let own = &self.means[i * dim..(i + 1) * dim];
-        for l in 0..found {
-            let j = self.indices[at + l] as usize;
-            let other = &self.means[j * dim..(j + 1) * dim];
-            tile.q[l] = (0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum();
-            tile.widths[l] = self.variances[i] + self.variances[j];
-            tile.near2[l] = self.near2[at + l];
-            tile.weights[l] = self.weights[at + l];
+    fn gather<const D: usize>(&self, first: usize, rows: usize, dim: usize) -> (Vec<f64>, Vec<f64>) {
+        let dim = if D > 0 { D } else { dim };
+        let count = self.indptr[first + rows] - self.indptr[first];
+        let (mut q, mut widths) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for i in first..first + rows {
+            let own = &self.means[i * dim..(i + 1) * dim];
+            for &j in &self.indices[self.indptr[i]..self.indptr[i + 1]] {
+                let j = j as usize;
+                let other = &self.means[j * dim..(j + 1) * dim];
+                q.push((0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum());
+                widths.push(self.variances[i] + self.variances[j]);
+            }
         }
-        tile
+        (q, widths)
+    }
+
+    /// Weights and squared length scales of the links of some rows.
+    #[inline(always)]
+    fn constants(&self, first: usize, rows: usize) -> (&[f64], &[f64]) {
+        let range = self.indptr[first]..self.indptr[first + rows];
+        (&self.weights[range.clone()], &self.near2[range])
     }
 }
 
@@ -155,32 +151,30 @@ impl Links<'_> {
 fn pull_rows<const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
     let Rows { first, pulls, diagonal, gradient } = rows;
+    let (mut q, widths) = links.gather::<D>(first, diagonal.len(), dim);
+    let (weights, near2) = links.constants(first, diagonal.len());
+    let count = pulls.len();
+    let (q, widths, weights, near2) = (&mut q[..count], &widths[..count], &weights[..count], &near2[..count]);
+    for at in 0..count {
+        let inverse = 1.0 / (near2[at] + widths[at]);
+        pulls[at] = weights[at] * inverse;
+        // ln P = (d ln(delta^2/s) - q/s) / 2.
+        q[at] = weights[at] * (dim as f64 * Number::ln(near2[at] * inverse) - q[at] * inverse);
+    }
+    // Each pair is met from both its ends, hence one half more.
+    let likelihood = 0.25 * q.iter().sum::<f64>();
     let begin = links.indptr[first];
-    let mut likelihood = 0.0;
-    let (mut pull, mut log) = ([0.0; TILE], [0.0; TILE]);
     for (local, (diagonal, gradient)) in diagonal.iter_mut().zip(gradient.chunks_exact_mut(dim)).enumerate() {
         let i = first + local;
-        let (start, end) = (links.indptr[i], links.indptr[i + 1]);
+        let range = links.indptr[i]..links.indptr[i + 1];
         let own = &links.means[i * dim..(i + 1) * dim];
-        *diagonal = 0.0;
-        for at in (start..end).step_by(TILE) {
-            let Tile { weights, near2, q, widths } = links.tile::<D>(i, at, end, dim);
-            for l in 0..TILE {
-                let inverse = 1.0 / (near2[l] + widths[l]);
-                pull[l] = weights[l] * inverse;
-                // ln P = (d ln(delta^2/s) - q/s) / 2.
-                log[l] = weights[l] * (dim as f64 * Number::ln(near2[l] * inverse) - q[l] * inverse);
-            }
-            // Each pair is met from both its ends, hence one half more.
-            likelihood += 0.25 * log.iter().sum::<f64>();
-            *diagonal += pull.iter().sum::<f64>();
-            for l in 0..TILE.min(end - at) {
-                let j = links.indices[at + l] as usize;
-                let other = &links.means[j * dim..(j + 1) * dim];
-                (0..dim).for_each(|c| gradient[c] -= pull[l] * (own[c] - other[c]));
-                pulls[at + l - begin] = pull[l];
-            }
+        let mut total = 0.0;
+        for (&j, pull) in links.indices[range.clone()].iter().zip(&pulls[range.start - begin..range.end - begin]) {
+            let other = &links.means[j as usize * dim..(j as usize + 1) * dim];
+            (0..dim).for_each(|c| gradient[c] -= pull * (own[c] - other[c]));
+            total += pull;
         }
+        *diagonal = total;
     }
     likelihood
 }
@@ -188,18 +182,16 @@ fn pull_rows<const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn spread_rows<const D: usize>(links: &Links, first: usize, out: &mut [f64], dim: usize) {
     let dim = if D > 0 { D } else { dim };
+    let (mut q, widths) = links.gather::<D>(first, out.len(), dim);
+    let (weights, near2) = links.constants(first, out.len());
+    let count = weights.len();
+    let (q, widths, near2) = (&mut q[..count], &widths[..count], &near2[..count]);
+    for at in 0..count {
+        let inverse = 1.0 / (near2[at] + widths[at]);
+        q[at] = weights[at] * inverse * (q[at] * inverse - dim as f64);
+    }
+    let begin = links.indptr[first];
     for (local, out) in out.iter_mut().enumerate() {
-        let i = first + local;
-        let (start, end) = (links.indptr[i], links.indptr[i + 1]);
-        *out = 0.0;
-        for at in (start..end).step_by(TILE) {
-            let Tile { weights, near2, q, widths } = links.tile::<D>(i, at, end, dim);
-            let mut part = [0.0; TILE];
-            for l in 0..TILE {
-                let inverse = 1.0 / (near2[l] + widths[l]);
-                part[l] = weights[l] * inverse * (q[l] * inverse - dim as f64);
-            }
-            *out += part.iter().sum::<f64>();
-        }
+        *out = q[links.indptr[first + local] - begin..links.indptr[first + local + 1] - begin].iter().sum();
     }
 }

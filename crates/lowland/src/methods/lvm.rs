@@ -243,9 +243,14 @@ impl Lvm {
             context.stage(START, |context| start(&structure, wanted, &mut means, dim, context))?;
         }
         let variances = structure.start_variances(dim);
-        let options = EmOptions { momentum: self.momentum, variances: self.variances, ..EmOptions::default() };
-        let precision = if structure.levels() == 0 { Precision::Double } else { Precision::Single };
-        let mut em = Em::new(structure, means, variances, dim, EmOptions { precision, ..options })?;
+        let options = EmOptions {
+            momentum: self.momentum,
+            explore: self.max_iter / 4,
+            variances: self.variances,
+            precision: if structure.levels() == 0 { Precision::Double } else { Precision::Single },
+            ..EmOptions::default()
+        };
+        let mut em = Em::new(structure, means, variances, dim, options)?;
         if wanted == 0 {
             context.note("all rows are equal: they share one place");
             return Ok((em, Outcome::direct()));
@@ -256,8 +261,10 @@ impl Lvm {
     }
 }
 
-/// The bottom eigenvectors of the Laplacian of the similarities, each with a standard deviation of one median edge; random where the
-/// solver fails.
+/// The standard deviation of each coordinate of the start, in median edges: points begin well within each other's reach.
+const START_WIDTH: f64 = 0.1;
+
+/// The bottom eigenvectors of the Laplacian of the similarities; random where the solver fails.
 fn start(structure: &Structure, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
     let seed = context.seed.stream(START);
     let tolerance = SpectralCoordinates::TOLERANCE;
@@ -267,12 +274,12 @@ fn start(structure: &Structure, wanted: usize, means: &mut [f64], dim: usize, co
         context.with_progress(|progress| solver.run(progress))?;
         Ok(solver.vectors())
     });
-    let scale = (structure.points() as f64).sqrt();
-    let vectors = match found {
+    let scale = START_WIDTH * (structure.points() as f64).sqrt();
+    let vectors: Vec<f64> = match found {
         Ok(vectors) => vectors.into_iter().map(|v| v * scale).collect(),
         Err(Error::Numerical { reason, .. }) => {
             context.note(format!("the spectral start failed ({reason}); a random one is used"));
-            seed.normals(structure.points() * wanted)
+            seed.normals(structure.points() * wanted).iter().map(|v| START_WIDTH * v).collect()
         }
         Err(error) => return Err(error),
     };
