@@ -37,8 +37,8 @@ choice! {
 pub struct EmOptions {
     /// Share of the last change of the means that is added to the next (eq S43).
     pub momentum: f64,
-    /// Iterations at the beginning in which the momentum is its own fifth root, so that steps are remembered five times as
-    /// long: points then pass through each other that would otherwise be caught apart from their like.
+    /// Iterations at the beginning in which the momentum is its own square root, so that steps are remembered twice as long:
+    /// points then pass through each other that would otherwise be caught apart from their like.
     pub explore: usize,
     /// Whether each point has a variance of its own.
     pub variances: Variances,
@@ -208,7 +208,7 @@ impl Em {
         let change = &mut self.room.change;
         system.solve(self.dim, &mut self.gradient, change, enough, &mut self.room.solve);
         let EmOptions { momentum, explore, .. } = self.options;
-        let momentum = if self.iteration < explore { momentum.powf(0.2) } else { momentum };
+        let momentum = if self.iteration < explore { momentum.sqrt() } else { momentum };
         for ((mean, velocity), change) in self.means.iter_mut().zip(&mut self.velocity).zip(change) {
             *velocity = *change + momentum * *velocity;
             *mean += *velocity;

@@ -192,7 +192,7 @@ fn sum<T: Number>(x: &Tile<T>) -> T {
     let mut width = TILE / 2;
     while width > 0 {
         for l in 0..width {
-            x[l] = x[l] + x[l + width];
+            x[l] += x[l + width];
         }
         width /= 2;
     }

@@ -53,7 +53,7 @@ impl Number for f64 {
         /// `1.5 * 2^52`: a number added to it is rounded to a whole one, which then stands in the lowest bits.
         const ROUNDER: f64 = 6_755_399_441_055_744.0;
         /// ln 2 in two parts, the first short enough that its product with a small whole number is exact.
-        const LN2: [f64; 2] = [6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10];
+        const LN2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
         // Beyond 700 the result is below 1e-304 and makes no difference to anything; NaN becomes 700 too.
         let x = if self < 700.0 { -self } else { -700.0 };
         let rounded = x * std::f64::consts::LOG2_E + ROUNDER;
@@ -72,7 +72,7 @@ impl Number for f64 {
 
     #[inline(always)]
     fn ln(self) -> f64 {
-        const LN2: [f64; 2] = [6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10];
+        const LN2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
         let bits = self.to_bits();
         // The mantissa is brought to [sqrt 1/2, sqrt 2), so that logarithms of numbers near one stay exact.
         let shifted = bits.wrapping_sub(std::f64::consts::FRAC_1_SQRT_2.to_bits());
@@ -114,7 +114,7 @@ impl Number for f32 {
     #[inline(always)]
     fn exp_minus(self) -> (f32, f32) {
         const ROUNDER: f32 = 12_582_912.0;
-        const LN2: [f32; 2] = [0.693_359_375, -2.121_944_4e-4];
+        const LN2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
         let x = if self < 87.0 { -self } else { -87.0 };
         let rounded = x * std::f32::consts::LOG2_E + ROUNDER;
         let whole = rounded - ROUNDER;
@@ -128,7 +128,7 @@ impl Number for f32 {
 
     #[inline(always)]
     fn ln(self) -> f32 {
-        const LN2: [f32; 2] = [0.693_359_375, -2.121_944_4e-4];
+        const LN2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
         let bits = self.to_bits();
         let shifted = bits.wrapping_sub(std::f32::consts::FRAC_1_SQRT_2.to_bits());
         let exponent = f32::from_bits(((shifted >> 23) ^ 0x100) | 0x4b00_0000) - 8_388_864.0;

@@ -317,7 +317,7 @@ impl Frozen {
             && out.starts.first() == Some(&0)
             && out.starts.last() == Some(&(out.members.len() as u32))
             && out.starts.is_sorted();
-        if !fits || !(*unit > 0.0 && *link >= 0.0 && *apart >= 0.0) {
+        if !(fits && *unit > 0.0 && *link >= 0.0 && *apart >= 0.0) {
             return Err(bad("the parts of the model differ in size"));
         }
         out.number_cells();
