@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn every_point_is_in_one_cell_and_weights_balance(n in 5usize..120, levels in 0usize..4, either: bool, seed in 0u64..1000) {
+    fn every_point_is_in_one_cell_and_weights_balance(n in 8usize..120, levels in 0usize..4, either: bool, seed in 0u64..1000) {
         let adjacent = if either { Adjacent::Either } else { Adjacent::Directed };
         let structure = model(n, levels, adjacent, seed);
         let pairs = structure.dissimilar();
