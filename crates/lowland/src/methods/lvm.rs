@@ -247,7 +247,8 @@ impl Lvm {
             momentum: self.momentum,
             explore: self.max_iter / 4,
             variances: self.variances,
-            precision: if structure.levels() == 0 { Precision::Double } else { Precision::Single },
+            // Few points cost little.
+            precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
             ..EmOptions::default()
         };
         let mut em = Em::new(structure, means, variances, dim, options)?;
