@@ -37,9 +37,6 @@ choice! {
 pub struct EmOptions {
     /// Share of the last change of the means that is added to the next (eq S43).
     pub momentum: f64,
-    /// Iterations at the beginning in which the momentum is its own square root, so that steps are remembered twice as long:
-    /// points then pass through each other that would otherwise be caught apart from their like.
-    pub explore: usize,
     /// Whether each point has a variance of its own.
     pub variances: Variances,
     /// Reduction of the residual at which the M-step's linear system counts as solved.
@@ -54,7 +51,6 @@ impl Default for EmOptions {
     fn default() -> Self {
         Self {
             momentum: 0.9,
-            explore: 0,
             variances: Variances::Free,
             solve: 0.05,
             solve_iterations: 30,
@@ -207,8 +203,7 @@ impl Em {
         let enough = Enough { reduction: self.options.solve, iterations: self.options.solve_iterations };
         let change = &mut self.room.change;
         system.solve(self.dim, &mut self.gradient, change, enough, &mut self.room.solve);
-        let EmOptions { momentum, explore, .. } = self.options;
-        let momentum = if self.iteration < explore { momentum.sqrt() } else { momentum };
+        let momentum = self.options.momentum;
         for ((mean, velocity), change) in self.means.iter_mut().zip(&mut self.velocity).zip(change) {
             *velocity = *change + momentum * *velocity;
             *mean += *velocity;

@@ -245,7 +245,6 @@ impl Lvm {
         let variances = structure.start_variances(dim);
         let options = EmOptions {
             momentum: self.momentum,
-            explore: self.max_iter / 4,
             variances: self.variances,
             // Few points cost little.
             precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
