@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ours and the peers, one after another on the same array; writes bench/results/DATE-NAME.{md,jsonl}.
-#   bench/run.sh NAME ARRAY.npy ["words about the machine"]        NAME: neighbors, spectral, pca, quality or tsne
+#   bench/run.sh NAME ARRAY.npy ["words about the machine"]        NAME: neighbors, spectral, pca, quality, tsne or lvm
 # PEERS_PYTHON: a Python that has the peers (else one is made under target/peers). RESULTS: another folder. THREADS: 2.
 set -euo pipefail
 name=${1:?usage: run.sh NAME ARRAY.npy [MACHINE]}
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 python=${PEERS_PYTHON:-target/peers/bin/python}
 if [ -z "${PEERS_PYTHON:-}" ] && [ ! -e target/peers/ready ]; then
     python3 -m venv target/peers
-    target/peers/bin/pip install --quiet numpy scipy scikit-learn faiss-cpu hnswlib pynndescent umap-learn openTSNE
+    target/peers/bin/pip install --quiet numpy scipy scikit-learn faiss-cpu hnswlib pynndescent umap-learn openTSNE pacmap
     touch target/peers/ready
 fi
 cargo build --release --quiet --package lowland-bench --bin "$name"

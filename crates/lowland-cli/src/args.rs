@@ -33,6 +33,10 @@ pub enum Command {
     Embed(EmbedArgs),
     /// Place new rows on a saved map
     Transform(TransformArgs),
+    /// Say how likely a saved model takes rows to be
+    Score(ScoreArgs),
+    /// Make rows for the points of a map with a saved model
+    Inverse(InverseArgs),
     /// Score a map against its data
     Quality(QualityArgs),
     /// Find the nearest neighbours and save them, to be used again with --neighbors
@@ -113,6 +117,34 @@ pub struct TransformArgs {
     pub out: Vec<PathBuf>,
     #[command(flatten)]
     pub input: InputArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  lowland score mnist.lowland t10k-images-idx3-ubyte.gz --out likelihoods.csv")]
+pub struct ScoreArgs {
+    /// A model saved by `lowland embed --save` (method lvm)
+    pub model: PathBuf,
+    /// Where to write the log-likelihood of each row (.csv). Default: CSV on stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  lowland inverse digits.lowland points.csv --out rows.csv")]
+pub struct InverseArgs {
+    /// A model saved by `lowland embed --save` (method lvm)
+    pub model: PathBuf,
+    /// Points of the map: .csv .tsv .parquet .npy as `embed` writes it
+    pub map: PathBuf,
+    /// Where to write the rows (.csv .tsv .parquet .npy)
+    #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -24,6 +24,8 @@ fn main() -> ExitCode {
             commands::embed(&embed, matches)
         }
         Command::Transform(transform) => commands::transform(&transform),
+        Command::Score(score) => commands::score(&score),
+        Command::Inverse(inverse) => commands::inverse(&inverse),
         Command::Quality(quality) => commands::quality(&quality),
         Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
         Command::Data(data) => commands::data(&data.action),

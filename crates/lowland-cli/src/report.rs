@@ -63,6 +63,25 @@ pub fn scores_json(report: &Report, classes: &[String]) -> Value {
     json!({ "values": scores, "class_shares": shares, "omitted": omitted })
 }
 
+/// The rows of the largest standard deviations, largest first.
+fn most_uncertain(std: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..std.len()).collect();
+    order.sort_by(|&a, &b| std[b].total_cmp(&std[a]).then(a.cmp(&b)));
+    order.truncate(count);
+    order
+}
+
+/// `least certain points (row: std): 17: 3.1, ...`, for people.
+pub fn doubtful_rows(std: &[f64], table: &Table) -> String {
+    let name = |i: usize| table.ids.as_ref().map_or_else(|| i.to_string(), |ids| ids[i].clone());
+    let rows: Vec<String> =
+        most_uncertain(std, 10).into_iter().map(|i| format!("{}: {:.3}", name(i), std[i])).collect();
+    format!("least certain points (row: std): {}\n", rows.join(", "))
+}
+
+/// How many of them the report lists.
+const OUTLIERS: usize = 100;
+
 /// Everything about a run.
 pub fn of_run(
     args: &EmbedArgs,
@@ -100,6 +119,9 @@ pub fn of_run(
             "objective": trace.iter().map(|step| step.objective).collect::<Vec<_>>(),
             "change": trace.iter().map(|step| step.change).collect::<Vec<_>>(),
         },
+        "outliers": fitted.std().map(|std| most_uncertain(&std, OUTLIERS).into_iter().map(|row| {
+            json!({ "row": row, "id": table.ids.as_ref().map(|ids| &ids[row]), "std": std[row] })
+        }).collect::<Vec<_>>()),
         "notes": fitted.notes,
         "scores": scores.map(|scores| scores_json(scores, names)),
     })

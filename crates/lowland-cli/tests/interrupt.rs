@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Large enough that the iterations take a while after the first.
-const RUN: &str = "embed swiss-roll --n-points 20000 --n-components 6 --tol 1e-9 --no-quality";
+const RUN: &str = "embed swiss-roll --method spectral --n-points 20000 --n-components 6 --tol 1e-9 --no-quality";
 
 fn lowland(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lowland"));

@@ -3,6 +3,19 @@
 use lowland::methods::METHODS;
 use lowland_testkit::method_suite;
 
+method_suite!(lvm, "lvm", [("max_iter", "60")], iterates);
+method_suite!(
+    lvm_coarse,
+    "lvm",
+    [("levels", "2"), ("variances", "tied"), ("n_components", "3"), ("max_iter", "40")],
+    iterates
+);
+method_suite!(
+    lvm_largest,
+    "lvm",
+    [("components", "largest"), ("levels", "1"), ("reach", "2"), ("max_iter", "40")],
+    iterates
+);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(tsne_fft, "tsne", [("max_iter", "40"), ("engine", "fft"), ("dof", "2"), ("optimizer", "fp")], iterates);
 method_suite!(tsne_barnes_hut, "tsne", [("max_iter", "30"), ("engine", "barnes-hut"), ("n_components", "3")], iterates);

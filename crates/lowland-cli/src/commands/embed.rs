@@ -73,7 +73,8 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         ));
     }
     // One file that cannot be written must not cost the others: all are tried, then the first failure is told.
-    let mut written = outputs.write_maps(fitted.embedding.points(), &table);
+    let std = fitted.std();
+    let mut written = outputs.write_maps(fitted.embedding.points(), &table, std.as_deref());
     if let Some(path) = &args.save {
         let bytes = fitted.to_archive().to_bytes();
         written = written.and(lowland_io::write_bytes(path, &bytes).map_err(Failure::write));
@@ -91,9 +92,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         emit(&json!({ "event": "done", "report": report }));
     } else if !run.quiet {
         let names = table.labels.as_ref().map_or(&[][..], |labels| &labels.names);
-        let table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, names));
+        let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, names));
+        let doubtful = std.as_deref().map_or(String::new(), |std| report::doubtful_rows(std, &table));
         let files = if written.is_ok() { outputs.written(also_written.into_iter()) } else { String::new() };
-        say(&format!("{table}{files}{} in all", duration(watch.used().wall_seconds)));
+        say(&format!("{score_table}{doubtful}{files}{} in all", duration(watch.used().wall_seconds)));
     }
     written?;
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })

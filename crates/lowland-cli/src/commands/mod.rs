@@ -3,6 +3,7 @@
 mod data;
 mod embed;
 mod methods;
+mod model;
 mod neighbors;
 mod outputs;
 mod quality;
@@ -11,6 +12,7 @@ mod transform;
 pub use data::data;
 pub use embed::embed;
 pub use methods::{completions, methods};
+pub use model::{inverse, score};
 pub use neighbors::neighbors;
 pub use quality::quality;
 pub use transform::transform;

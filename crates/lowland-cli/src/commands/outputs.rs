@@ -58,15 +58,15 @@ impl Outputs {
         self.pictures.iter().chain(&self.maps)
     }
 
-    /// Writes the map.
-    pub fn write_maps(&self, map: Points, table: &Table) -> Result<(), Failure> {
+    /// Writes the map, with the standard deviation of each point where there is one.
+    pub fn write_maps(&self, map: Points, table: &Table, std: Option<&[f64]>) -> Result<(), Failure> {
         let (ids, labels) = (table.ids.as_deref(), table.labels.as_ref());
         for path in &self.maps {
-            lowland_io::write_map(path, map, ids, labels, None).map_err(Failure::write)?;
+            lowland_io::write_map(path, map, ids, labels, std).map_err(Failure::write)?;
         }
         if self.to_stdout {
             let mut text = Vec::new();
-            lowland_io::write_map_csv(&mut text, map, ids, labels, None).map_err(Failure::write)?;
+            lowland_io::write_map_csv(&mut text, map, ids, labels, std).map_err(Failure::write)?;
             std::io::stdout().write_all(&text)?;
         }
         Ok(())

@@ -17,16 +17,15 @@ use super::outputs::Outputs;
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
     paths::check(&[&args.model, Path::new(&args.input.input)], &outputs.files().collect::<Vec<_>>())?;
-    let bytes = lowland_io::read_bytes(&args.model, u64::MAX)?;
-    let model = Archive::from_bytes(&bytes, Kind::Model).and_then(|archive| Fitted::from_archive(&archive));
-    let model = model.map_err(|error| Failure::from(error).within(&args.model.display().to_string()))?;
+    let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
     check_names(&model.feature_names, table.columns.as_deref().unwrap_or_default())?;
-    let map = lowland::with_threads(args.run.threads(), || {
-        console.progress("transform", |progress| model.transform(&table.data, progress))
+    let placed = lowland::with_threads(args.run.threads(), || {
+        console.progress("transform", |progress| model.place(&table.data, progress))
     })??;
-    outputs.write_maps(map.points(), &table)?;
+    let map = &placed.embedding;
+    outputs.write_maps(map.points(), &table, placed.std.as_deref())?;
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
     outputs.write_pictures(map.points(), &table, &args.input.input, &caption)?;
     console.finish();
@@ -34,8 +33,15 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A model that `embed --save` wrote.
+pub fn read_model(path: &Path) -> Result<Fitted, Failure> {
+    let bytes = lowland_io::read_bytes(path, u64::MAX)?;
+    let model = Archive::from_bytes(&bytes, Kind::Model).and_then(|archive| Fitted::from_archive(&archive));
+    model.map_err(|error| Failure::from(error).within(&path.display().to_string()))
+}
+
 /// Where both sides know the names of their columns, they must be the same in the same order.
-fn check_names(model: &[String], new: &[String]) -> Result<(), Failure> {
+pub fn check_names(model: &[String], new: &[String]) -> Result<(), Failure> {
     if model.is_empty() || new.is_empty() || model.len() != new.len() {
         return Ok(());
     }

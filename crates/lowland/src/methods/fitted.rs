@@ -3,11 +3,11 @@
 use crate::archive::{Archive, Kind};
 use crate::neighbors::NeighborGraph;
 use crate::params::Params;
-use crate::points::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
+use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape, bytes};
 use crate::prepare::{Prepare, Prepared};
 use crate::run::{Context, Limits, Observer, Outcome, Progress, Stage};
 
-use super::{Fit, Input, Method, MethodInfo, Model};
+use super::{Fit, Input, Method, MethodInfo, Model, Placed};
 
 /// What to do to which data, apart from the data.
 pub struct Job {
@@ -177,6 +177,39 @@ impl Fitted {
 
     /// The images of new rows. Each depends on its row and the fitted map alone.
     pub fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        Ok(self.place(new, progress)?.embedding)
+    }
+
+    /// The standard deviation of each row of the map, where the method knows one.
+    pub fn std(&self) -> Option<Vec<f64>> {
+        self.model.std()
+    }
+
+    /// The log-likelihood of each new row under the model.
+    pub fn score(&self, new: &Data, progress: &mut Progress) -> Result<Vec<f64>> {
+        self.place(new, progress)?.scores.ok_or_else(|| self.has_no("likelihood of rows"))
+    }
+
+    /// Rows that would have these places on the map, as the method sees rows: after the preparation.
+    pub fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Data> {
+        if points.dim() != self.embedding.dim() {
+            let what = "coordinates of a point of the map";
+            return Err(Error::Shape { what, expected: self.embedding.dim(), found: points.dim() });
+        }
+        if let Some(at) = points.values().iter().position(|v| !v.is_finite()) {
+            let (row, column) = (at / points.dim(), at % points.dim());
+            return Err(Error::NotFinite { row, column, value: points.values()[at] as f32, count: 1 });
+        }
+        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no("inverse"))
+    }
+
+    fn has_no(&self, what: &str) -> Error {
+        let allowed = format!("this method has no {what}; lvm has");
+        Error::Parameter { name: "method", value: self.job.method.name().into(), allowed }
+    }
+
+    /// The images of new rows, with what else the method knows of them.
+    pub fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
         if new.kind() != self.kind {
             let remedy = match self.kind.as_str() {
                 "dense" => "It was fitted on dense rows: give the new rows dense",
@@ -190,12 +223,13 @@ impl Fitted {
             return Err(Error::Shape { what, expected: self.columns, found: new.dim() });
         }
         if new.rows() == 0 {
-            return Embedding::new(Vec::new(), self.embedding.dim());
+            let embedding = Embedding::new(Vec::new(), self.embedding.dim())?;
+            return Ok(Placed { embedding, std: None, scores: None });
         }
         new.check_finite()?;
         let ready = self.prepare(new)?;
         ready.check_finite()?;
-        self.model.transform(&ready, progress)
+        self.model.place(&ready, progress)
     }
 
     /// Everything but the graph and the trace, as one file's content.

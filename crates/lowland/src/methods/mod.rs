@@ -5,6 +5,7 @@
 
 mod fitted;
 mod linear;
+mod lvm;
 mod neighbor_embedding;
 mod neighbor_stage;
 mod placed;
@@ -14,11 +15,12 @@ mod start;
 use crate::archive::Archive;
 use crate::neighbors::NeighborGraph;
 use crate::params::{ParamSpec, Params, refuse};
-use crate::points::{Data, Embedding, Error, Result, Shape};
+use crate::points::{Data, Embedding, Error, Points, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage};
 
 pub use fitted::{Fitted, Job};
 pub use linear::{LinearSolver, Pca, Svd};
+pub use lvm::{Levels, Lvm, Parts};
 pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
 pub use spectral::{Affinity, Spectral};
 pub use start::Init;
@@ -50,6 +52,32 @@ pub trait Model: Send + Sync {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding>;
     /// Writes the model.
     fn save(&self, archive: &mut Archive);
+
+    /// The standard deviation of each row of the map, where the method knows one.
+    fn std(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// The images of new rows, with what else the method knows of them.
+    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+        Ok(Placed { embedding: self.transform(new, progress)?, std: None, scores: None })
+    }
+
+    /// Rows that would have these places on the map, dense; `None` when the method has no such thing.
+    fn inverse(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
+        Ok(None)
+    }
+}
+
+/// New rows on a map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// Their images.
+    pub embedding: Embedding,
+    /// The standard deviation of each.
+    pub std: Option<Vec<f64>>,
+    /// How likely the model takes each to be: a logarithm.
+    pub scores: Option<Vec<f64>>,
 }
 
 /// A method, as its author writes it.
@@ -149,10 +177,10 @@ type Build = fn(&[(&str, &str)]) -> Result<Box<dyn Method>>;
 
 /// Every method there is.
 pub const METHODS: &[MethodInfo] =
-    &[info::<Tsne>(), info::<Ssne>(), info::<Ee>(), info::<Spectral>(), info::<Pca>(), info::<Svd>()];
+    &[info::<Lvm>(), info::<Tsne>(), info::<Ssne>(), info::<Ee>(), info::<Spectral>(), info::<Pca>(), info::<Svd>()];
 
 /// The method used when none is named.
-pub const DEFAULT_METHOD: &str = Spectral::NAME;
+pub const DEFAULT_METHOD: &str = Lvm::NAME;
 
 const fn info<R: Recipe>() -> MethodInfo {
     MethodInfo { name: R::NAME, summary: R::SUMMARY, advice: R::ADVICE, specs: R::specs, build: build::<R> }

@@ -1,0 +1,373 @@
+//! The tractable latent variable model (Saul 2020): a map with a variance for every point.
+
+use crate::archive::Archive;
+use crate::graph::{
+    Components, SpectralCoordinates, edges_of, join_components, lengths, minimum_spanning_forest, mutual_reach,
+    with_edges,
+};
+use crate::linalg::{Csr, LaplacianKind};
+use crate::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
+use crate::neighbors::{self, NeighborGraph, Search};
+use crate::params::{ParamValue, at_least_one, choice, params, refuse, tolerance};
+use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+
+use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::{Fit, Input, Model, Placed, Recipe, available_components};
+
+choice! {
+    /// What to do with a neighbour graph in several parts.
+    pub enum Parts ("join or largest") {
+        /// Join them by their closest pairs of points.
+        Join = "join",
+        /// Fit the largest, and place the other points on its map.
+        Largest = "largest",
+    }
+}
+
+/// Levels of coarse-graining.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Levels {
+    /// By the number of points.
+    Auto,
+    /// This many.
+    Given(usize),
+}
+
+impl ParamValue for Levels {
+    const EXPECTS: &'static str = "auto or a whole number";
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "auto" { Some(Levels::Auto) } else { text.trim().parse().ok().map(Levels::Given) }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Levels::Auto => "auto".into(),
+            Levels::Given(levels) => levels.to_string(),
+        }
+    }
+}
+
+impl Levels {
+    /// All pairs of a few hundred points are few; from some hundred thousand on, even the pairs of landmarks are many.
+    fn of(self, points: usize) -> usize {
+        match self {
+            Levels::Given(levels) => levels,
+            Levels::Auto => {
+                usize::from(points > 500) + usize::from(points > 200_000) + usize::from(points > 10_000_000)
+            }
+        }
+    }
+}
+
+params! {
+    /// The tractable latent variable model.
+    pub struct Lvm {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted.
+        n_neighbors: usize = 9,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+        /// Steps within which two neighbours must reach each other to be taken as similar; 2 or 3 for maps of many dimensions.
+        reach: usize = 1,
+        /// Levels of coarse-graining: 0 keeps every pair of points apart, each level fewer of them.
+        levels: Levels = Levels::Auto,
+        /// Iterations at the most.
+        max_iter: usize = 400,
+        /// Share of the last step that is added to the next.
+        momentum: f64 = 0.9,
+        /// Whether each point has a variance of its own.
+        variances: Variances = Variances::Free,
+        /// What to do with a neighbour graph in several parts.
+        components: Parts = Parts::Join,
+        /// Relative change of the log-likelihood at which the iterations end.
+        tol: f64 = 1e-6,
+    }
+}
+
+const LANDMARKS: &str = "landmarks";
+const START: &str = "spectral start";
+const ITERATIONS: &str = "iterations";
+
+/// More levels than any number of points that fits into memory can use.
+const MOST_LEVELS: usize = 16;
+
+impl Recipe for Lvm {
+    const NAME: &'static str = "lvm";
+    const SUMMARY: &'static str = "a latent variable model: clusters, with a standard deviation for every point";
+    const ADVICE: &'static str = "The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for search and \
+        classification, and a standard deviation that says which points the map misplaces.";
+    type Model = LvmModel;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        at_least_one("n_neighbors", self.n_neighbors)?;
+        at_least_one("reach", self.reach)?;
+        at_least_one("max_iter", self.max_iter)?;
+        if !(0.0..1.0).contains(&self.momentum) {
+            return refuse("momentum", &self.momentum, "at least 0 and below 1");
+        }
+        if matches!(self.levels, Levels::Given(levels) if levels > MOST_LEVELS) {
+            return refuse("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
+        }
+        tolerance("tol", self.tol)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        // Seconds on two cores, roughly.
+        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let start = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 5e-8 + 1e-3;
+        let pairs = pairs(self.levels.of(shape.rows), n);
+        let iteration = pairs * (8e-9 + 2e-9 * self.n_components as f64) + n * self.n_neighbors as f64 * 3e-8;
+        vec![
+            Stage { name: neighbor_stage::STAGE, weight: search },
+            Stage { name: LANDMARKS, weight: 0.1 * search + 1e-3 },
+            Stage { name: START, weight: start },
+            Stage { name: ITERATIONS, weight: self.max_iter as f64 * iteration + 1e-3 },
+        ]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
+        let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
+        // The graph and what is made of it, some blocks of vectors, and the numbers of all strips of the blocks.
+        let graphs = n * (edges + 2.0) * 160.0;
+        let levels = self.levels.of(rows);
+        let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
+        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LvmModel>> {
+        self.metric.check(input.data)?;
+        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let n = input.data.rows();
+        let kept = self.largest_part(&graph, context);
+        let (data, near) = match &kept {
+            Some(rows) => (input.data.select(rows), induced(&graph, rows)?),
+            None => (input.data.clone(), graph.clone()),
+        };
+        let all_equal = data.rows() == 1 || near.distances().iter().all(|&d| d == 0.0);
+        let wanted = if all_equal {
+            0
+        } else {
+            available_components(self.n_components, data.rows() - 1, "the number of points less one", context)?
+        };
+        let edges = self.edges(&data, &near, context)?;
+        let structure = context.stage(LANDMARKS, |context| {
+            let seed = context.seed.stream(LANDMARKS);
+            let settings = Settings { levels: self.levels.of(data.rows()), adjacent: Adjacent::Directed, seed };
+            context.with_progress(|progress| Structure::new(&data, self.metric, &edges, settings, progress))
+        })?;
+        let (em, outcome) = self.iterate(structure, wanted, context)?;
+        let frozen = Frozen::new(em.structure(), em.means(), em.variances(), &near);
+        let mut model = LvmModel { params: self.clone(), data, std: frozen.std(), frozen };
+        let mut embedding = em.embedding();
+        if let Some(rows) = kept {
+            let left: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
+            let placed = context.with_progress(|progress| model.place(&input.data.select(&left), progress))?;
+            embedding = merged(n, &rows, &embedding, &left, &placed.embedding)?;
+            let stds = placed.std.unwrap_or_default();
+            let mut all: Vec<(usize, f64)> =
+                rows.into_iter().zip(model.std).chain(left.into_iter().zip(stds)).collect();
+            all.sort_unstable_by_key(|entry| entry.0);
+            model.std = all.into_iter().map(|entry| entry.1).collect();
+        }
+        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LvmModel> {
+        let embedding = Embedding::load("embedding", archive)?;
+        let model = LvmModel {
+            params: self.clone(),
+            data: Data::load("training", archive)?,
+            frozen: Frozen::load(archive, embedding.dim())?,
+            std: archive.finite("lvm/std")?.to_vec(),
+        };
+        self.metric.check(&model.data)?;
+        let fits = model.data.dim() == dim
+            && model.data.rows() == model.frozen.points()
+            && model.std.len() == embedding.rows()
+            && self.n_components == embedding.dim();
+        if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
+    }
+}
+
+impl Lvm {
+    /// The rows of the largest component, when only those are wanted and there are others.
+    fn largest_part(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
+        let parts = Components::of_neighbors(graph);
+        if self.components == Parts::Join || parts.count() < 2 {
+            return None;
+        }
+        let rows = parts.members(parts.largest()?);
+        let largest = parts.largest()? as u32;
+        let left: Vec<String> =
+            (0..graph.rows()).filter(|&i| parts.labels()[i] != largest).map(|i| i.to_string()).collect();
+        let shown = left.len().min(20);
+        let more = if shown < left.len() { ", ..." } else { "" };
+        context.note(format!(
+            "the neighbour graph fell into {} parts; the largest was fitted, and {} rows were left out and placed afterwards: {}{more}",
+            parts.count(),
+            left.len(),
+            left[..shown].join(", ")
+        ));
+        Some(rows)
+    }
+
+    /// The graph of eqs 22-24, connected.
+    fn edges(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
+        let mut near = lengths(graph)?;
+        let parts = Components::of_neighbors(graph);
+        if parts.count() > 1 {
+            let joins = context.with_progress(|progress| join_components(data, self.metric, &parts, progress))?;
+            context.note(format!(
+                "the neighbour graph fell into {} parts; they were joined by their closest points",
+                parts.count()
+            ));
+            near = with_edges(&near, &joins)?;
+        }
+        let tree = minimum_spanning_forest(near.rows(), edges_of(&near))?;
+        mutual_reach(&near, &tree, self.reach)
+    }
+
+    /// From a spectral start, or from a checkpoint.
+    fn iterate(&self, structure: Structure, wanted: usize, context: &mut Context) -> Result<(Em, Outcome)> {
+        let (n, dim) = (structure.points(), self.n_components);
+        let mut means = vec![0.0; n * dim];
+        if wanted > 0 && context.resumed().is_none() {
+            context.stage(START, |context| start(&structure, wanted, &mut means, dim, context))?;
+        }
+        let variances = structure.start_variances(dim);
+        let options = EmOptions {
+            momentum: self.momentum,
+            variances: self.variances,
+            // Few points cost little.
+            precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
+            ..EmOptions::default()
+        };
+        let mut em = Em::new(structure, means, variances, dim, options)?;
+        if wanted == 0 {
+            context.note("all rows are equal: they share one place");
+            return Ok((em, Outcome::direct()));
+        }
+        let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
+        let outcome = context.stage(ITERATIONS, |context| run(&mut em, rule, context))?;
+        Ok((em, outcome))
+    }
+}
+
+/// The standard deviation of each coordinate of the start, in median edges: points begin well within each other's reach.
+const START_WIDTH: f64 = 0.1;
+
+/// The bottom eigenvectors of the Laplacian of the similarities; random where the solver fails.
+fn start(structure: &Structure, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
+    let seed = context.seed.stream(START);
+    let tolerance = SpectralCoordinates::TOLERANCE;
+    let similar = structure.similarities();
+    let solver = SpectralCoordinates::new(similar, LaplacianKind::Plain, wanted, tolerance, seed);
+    let found = solver.and_then(|mut solver| {
+        context.with_progress(|progress| solver.run(progress))?;
+        Ok(solver.vectors())
+    });
+    let scale = START_WIDTH * (structure.points() as f64).sqrt();
+    let vectors: Vec<f64> = match found {
+        Ok(vectors) => vectors.into_iter().map(|v| v * scale).collect(),
+        Err(Error::Numerical { reason, .. }) => {
+            context.note(format!("the spectral start failed ({reason}); a random one is used"));
+            seed.normals(structure.points() * wanted).iter().map(|v| START_WIDTH * v).collect()
+        }
+        Err(error) => return Err(error),
+    };
+    for (mean, vector) in means.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted)) {
+        mean[..wanted].copy_from_slice(vector);
+    }
+    Ok(())
+}
+
+/// Pairs that are kept apart one by one, roughly.
+fn pairs(levels: usize, n: f64) -> f64 {
+    let exponent = 1.0 + 3f64.powi(-(levels as i32));
+    n.powf(exponent) * if levels == 0 { 0.5 } else { 1.5 }
+}
+
+/// The graph among some of its rows.
+fn induced(graph: &NeighborGraph, rows: &[usize]) -> Result<NeighborGraph> {
+    let (mut indptr, mut indices, mut distances) = (vec![0], Vec::new(), Vec::new());
+    for &i in rows {
+        let (columns, lengths) = graph.row(i);
+        for (&j, &length) in columns.iter().zip(lengths) {
+            if let Ok(at) = rows.binary_search(&(j as usize)) {
+                indices.push(at as u32);
+                distances.push(length);
+            }
+        }
+        indptr.push(indices.len());
+    }
+    NeighborGraph::new(indptr, indices, distances, rows.len(), graph.metric())
+}
+
+/// Two maps of different rows as one.
+fn merged(n: usize, rows: &[usize], map: &Embedding, others: &[usize], other: &Embedding) -> Result<Embedding> {
+    let dim = map.dim();
+    let mut values = vec![0.0; n * dim];
+    for (rows, map) in [(rows, map), (others, other)] {
+        for (&i, point) in rows.iter().zip(map.values().chunks_exact(dim)) {
+            values[i * dim..(i + 1) * dim].copy_from_slice(point);
+        }
+    }
+    Embedding::new(values, dim)
+}
+
+/// The training rows, and the model frozen as it was fitted.
+pub struct LvmModel {
+    params: Lvm,
+    data: Data,
+    frozen: Frozen,
+    std: Vec<f64>,
+}
+
+impl Model for LvmModel {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        Ok(self.place(new, progress)?.embedding)
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        self.frozen.save(archive);
+        archive.put("lvm/std", self.std.as_slice());
+    }
+
+    fn std(&self) -> Option<Vec<f64>> {
+        Some(self.std.clone())
+    }
+
+    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+        let lvm::Placed { embedding, std, scores } =
+            self.frozen.place(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
+        Ok(Placed { embedding, std: Some(std), scores: Some(scores) })
+    }
+
+    fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
+        let columns = self.data.dim();
+        let row = |j: usize, out: &mut [f64]| match &self.data {
+            Data::Dense(x) => out.iter_mut().zip(x.row(j)).for_each(|(out, &v)| *out = f64::from(v)),
+            Data::Sparse(x) => {
+                out.fill(0.0);
+                let (columns, values) = x.row(j);
+                columns.iter().zip(values).for_each(|(&c, &v)| out[c as usize] = f64::from(v));
+            }
+            Data::Text(_) => {}
+        };
+        if let Data::Text(_) = self.data {
+            let remedy = "Only rows of numbers can be combined";
+            return Err(Error::Kind { what: "the inverse", kind: "text", remedy });
+        }
+        let values = self.frozen.inverse(points, self.params.n_neighbors, row, columns, progress)?;
+        Data::dense(values, columns).map(Some)
+    }
+}
