@@ -1,5 +1,5 @@
-//! The latent variable model from rows to a map: neighbours, landmarks, start and 400 iterations. The classes in the file
-//! that the environment's `LABELS` names, if it does, are what the map is judged by besides its neighbours.
+//! The latent variable model from rows to a map: neighbours, landmarks, start and 400 iterations. The classes in the
+//! file that the environment's `LABELS` names, if it does, are what the map is judged by besides its neighbours.
 
 use std::path::Path;
 

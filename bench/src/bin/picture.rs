@@ -1,5 +1,5 @@
-//! Draws a map that `lowland embed` wrote: `picture MAP.csv OUT.png "TITLE" ["CAPTION" [SHARE]]`. With a share, the points of the largest
-//! standard deviations are left out, so many of a hundred.
+//! Draws a map that `lowland embed` wrote: `picture MAP.csv OUT.png "TITLE" ["CAPTION" [SHARE]]`. With a share, the
+//! points of the largest standard deviations are left out, so many of a hundred.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Dissimilar pairs: groups of points within which every ordered pair is to be kept apart.
 //!
-//! A group is a cell of points, a set of landmarks, or all points. In it the pair (i, j) has the weight `votes_i votes_j`
-//! (Saul 2020, eq 25) and the length scale `Delta_ij = A_i + B_j` (what eq 26 comes to, see `coarse`), so that a group of
-//! m points is described by 3m numbers: A, B and the votes. Pairs
+//! A group is a cell of points, a set of landmarks, or all points. In it the pair (i, j) has the weight `votes_i
+//! votes_j` (Saul 2020, eq 25) and the length scale `Delta_ij = A_i + B_j` (what eq 26 comes to, see `coarse`), so that
+//! a group of m points is described by 3m numbers: A, B and the votes. Pairs
 //! that are adjacent in the graph need not be dissimilar; those are listed.
 
 use rayon::prelude::*;
@@ -149,8 +149,8 @@ impl Blocks {
         out
     }
 
-    /// The E-step over all dissimilar pairs, in the precision of `T`: fills the room, to be read with [`Blocks::add_up`].
-    /// Returns the pairs' share of the log-likelihood when the push was wanted, 0 otherwise.
+    /// The E-step over all dissimilar pairs, in the precision of `T`: fills the room, to be read with
+    /// [`Blocks::add_up`]. Returns the pairs' share of the log-likelihood when the push was wanted, 0 otherwise.
     pub(super) fn sums<T: Number>(
         &self,
         wanted: Wanted,
@@ -203,7 +203,8 @@ impl Blocks {
         parts.iter().sum()
     }
 
-    /// A block's numbers: coordinates (from its first point on, which costs short numbers no precision), variances, A, B, votes.
+    /// A block's numbers: coordinates (from its first point on, which costs short numbers no precision), variances, A,
+    /// B, votes.
     fn fill<T: Number>(&self, block: Block, means: &[f64], variances: &[f64], dim: usize, frame: &mut [T]) {
         let padded = block.padded;
         let origin = self.members[block.start] as usize * dim;
@@ -240,8 +241,8 @@ pub(super) struct Room<T> {
     sums: Vec<T>,
 }
 
-/// The ordered pairs of a group that do not count, by their earlier point: twice the number of the later point, plus one
-/// for the pair from the later to the earlier. Sorted.
+/// The ordered pairs of a group that do not count, by their earlier point: twice the number of the later point, plus
+/// one for the pair from the later to the earlier. Sorted.
 fn skipped(group: &Group, edges: &Csr, adjacent: Adjacent) -> Vec<(u32, u32)> {
     if adjacent == Adjacent::Directed && !group.of_points {
         return Vec::new();

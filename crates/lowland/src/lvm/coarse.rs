@@ -1,9 +1,9 @@
 //! Coarse-graining: landmarks that speak for cells of points, so that few pairs stand for all (Saul 2020, eqs 25, 26).
 //!
-//! Eq 26, `Delta_ij = max over a in cell i, b in cell j of (Delta_ab + delta_ia + delta_jb)`, asks for all pairs of two cells. It
-//! keeps the form `Delta_ij = A_i + B_j` that the base case has (`A_i = Delta_i`, `B_j = 0`): the maximum of a sum over
-//! independent choices is the sum of the maxima, `A_i = max_a (A_a + delta_ia)` and `B_j = max_b (B_b + delta_jb)`. One walk over the
-//! points does.
+//! Eq 26, `Delta_ij = max over a in cell i, b in cell j of (Delta_ab + delta_ia + delta_jb)`, asks for all pairs of two
+//! cells. It keeps the form `Delta_ij = A_i + B_j` that the base case has (`A_i = Delta_i`, `B_j = 0`): the maximum of
+//! a sum over independent choices is the sum of the maxima, `A_i = max_a (A_a + delta_ia)` and `B_j = max_b (B_b +
+//! delta_jb)`. One walk over the points does.
 
 use crate::neighbors::{distance, nearest_to};
 use crate::points::{Data, Metric, Result, Seed};

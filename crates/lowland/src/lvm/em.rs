@@ -190,8 +190,8 @@ impl Em {
         self.likelihood = near + apart;
     }
 
-    /// The update of the means (eq 20, S43). With what the gradient is, the system of eq 20 reads `L (mu_new - mu) = gradient`.
-    /// What [`Em::likelihood`] and [`Em::gradient`] say is not renewed.
+    /// The update of the means (eq 20, S43). With what the gradient is, the system of eq 20 reads `L (mu_new - mu) =
+    /// gradient`. What [`Em::likelihood`] and [`Em::gradient`] say is not renewed.
     fn move_means(&mut self) {
         let weights = self.structure.similarities();
         let system = System {

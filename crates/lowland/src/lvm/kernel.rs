@@ -1,7 +1,8 @@
 //! The E-step for dissimilar pairs: eqs 5, 9, 11, 17 and the log-likelihood, fused into one walk over the pairs.
 //!
 //! With `s = Delta^2 + sigma_i^2 + sigma_j^2`, `q = |mu_i - mu_j|^2` and `r = Delta^2 / s`, a pair has the probability
-//! `P = r^(d/2) exp(-q / 2s)` of coinciding, and adds `D P / ((1 - P) s)` times something to the sums of both its points.
+//! `P = r^(d/2) exp(-q / 2s)` of coinciding, and adds `D P / ((1 - P) s)` times something to the sums of both its
+//! points.
 //! `1 - P = (1 - r^(d/2)) exp(-q / 2s) + (1 - exp(-q / 2s))` is a sum of positive terms, each computed without
 //! cancellation, so that points on top of each other are no trouble as long as variances are positive.
 

@@ -1,4 +1,5 @@
-//! The functions the E-step needs, written so that a loop around them becomes vectors: no branches, no tables, no calls.
+//! The functions the E-step needs, written so that a loop around them becomes vectors: no branches, no tables, no
+//! calls.
 //!
 //! Neither uses fused multiply-add, so every machine computes the same bits, whatever the width of its vectors.
 
@@ -26,7 +27,8 @@ pub(super) trait Number:
     fn of(value: f64) -> Self;
     /// Exactly.
     fn wide(self) -> f64;
-    /// `exp(-x)` and `1 - exp(-x)` for `x >= 0`, each to a few units in the last place: the second without cancellation.
+    /// `exp(-x)` and `1 - exp(-x)` for `x >= 0`, each to a few units in the last place: the second without
+    /// cancellation.
     fn exp_minus(self) -> (Self, Self);
     /// Natural logarithm of a positive normal number.
     fn ln(self) -> Self;

@@ -119,8 +119,8 @@ impl Frozen {
         })
     }
 
-    /// The pairs of a new point: similar to its mutual neighbours and the nearest, and to the landmark of the nearest; dissimilar
-    /// to the others in the cell of the nearest.
+    /// The pairs of a new point: similar to its mutual neighbours and the nearest, and to the landmark of the nearest;
+    /// dissimilar to the others in the cell of the nearest.
     fn surround(&self, site: &mut Site, near: &[u32], lengths: &[f32], landmark: impl Fn(usize) -> f64) {
         let scale = |length: f64| Structure::scale_of(length, self.unit);
         let first = near[0] as usize;
@@ -223,8 +223,9 @@ impl Frozen {
         (mean, variance, score)
     }
 
-    /// For each point of the map, the row that has the same place among its `n_neighbors` nearest points: their rows with the weights
-    /// that combine their means to the point (Saul and Roweis 2003). Row after row; `rows(j)` is a row of the data.
+    /// For each point of the map, the row that has the same place among its `n_neighbors` nearest points: their rows
+    /// with the weights that combine their means to the point (Saul and Roweis 2003). Row after row; `rows(j)` is a row
+    /// of the data.
     pub fn inverse(
         &self,
         points: Points,

@@ -76,8 +76,8 @@ impl Similar {
         }
     }
 
-    /// `W` of eq 18 in the places of the links, its row sums, and `gradient_i -= sum_j W_ij (mu_i - mu_j)`. Returns the pairs' share of
-    /// the log-likelihood.
+    /// `W` of eq 18 in the places of the links, its row sums, and `gradient_i -= sum_j W_ij (mu_i - mu_j)`. Returns the
+    /// pairs' share of the log-likelihood.
     pub(super) fn pull(
         &self,
         means: &[f64],

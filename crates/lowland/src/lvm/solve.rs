@@ -1,9 +1,9 @@
-//! The M-step's linear system, `L x = b` with `L = diag - W` (Saul 2020, eqs 18-20): conjugate gradients with the diagonal as
-//! preconditioner, all columns as one system, each iteration three fused walks over memory.
+//! The M-step's linear system, `L x = b` with `L = diag - W` (Saul 2020, eqs 18-20): conjugate gradients with the
+//! diagonal as preconditioner, all columns as one system, each iteration three fused walks over memory.
 //!
 //! The general solver in `linalg` does the same in some ten walks; here the solve is most of what is not the E-step.
-//! Every iteration of conjugate gradients that starts from the present means raises the bound that the M-step maximises,
-//! so that the likelihood rises however early the solve stops.
+//! Every iteration of conjugate gradients that starts from the present means raises the bound that the M-step
+//! maximises, so that the likelihood rises however early the solve stops.
 
 use multiversion::multiversion;
 use rayon::prelude::*;

@@ -72,7 +72,7 @@ params! {
         metric: Metric = Metric::Euclidean,
         /// How neighbours are searched.
         search: Search = Search::Auto,
-        /// Steps within which two neighbours must reach each other to be taken as similar; 2 or 3 for maps of many dimensions.
+        /// Steps within which neighbours must reach each other to count as similar; 2 or 3 for maps of many dimensions.
         reach: usize = 1,
         /// Levels of coarse-graining: 0 keeps every pair of points apart, each level fewer of them.
         levels: Levels = Levels::Auto,
@@ -261,7 +261,8 @@ impl Lvm {
     }
 }
 
-/// The standard deviation of each coordinate of the start, in median edges: points begin well within each other's reach.
+/// The standard deviation of each coordinate of the start, in median edges: points begin well within each other's
+/// reach.
 const START_WIDTH: f64 = 0.1;
 
 /// The bottom eigenvectors of the Laplacian of the similarities; random where the solver fails.
