@@ -60,7 +60,7 @@ param_value! {
 }
 
 /// A value, or `auto`: then the method chooses.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auto<T> {
     /// The method chooses.
     Auto,
@@ -78,14 +78,23 @@ impl<T: Copy> Auto<T> {
     }
 }
 
-impl ParamValue for Auto<f64> {
-    const EXPECTS: &'static str = "a number or auto";
-    fn parse(text: &str) -> Option<Self> {
-        if text == "auto" { Some(Self::Auto) } else { f64::parse(text).map(Self::Given) }
-    }
-    fn show(&self) -> String {
-        self.given().map_or("auto".into(), |value| value.show())
-    }
+macro_rules! auto_value {
+    ($($type:ty: $expects:literal),* $(,)?) => {
+        $(impl ParamValue for Auto<$type> {
+            const EXPECTS: &'static str = $expects;
+            fn parse(text: &str) -> Option<Self> {
+                if text == "auto" { Some(Self::Auto) } else { <$type>::parse(text).map(Self::Given) }
+            }
+            fn show(&self) -> String {
+                self.given().map_or("auto".into(), |value| value.show())
+            }
+        })*
+    };
+}
+
+auto_value! {
+    f64: "a number or auto",
+    usize: "a whole number or auto",
 }
 
 /// The error for a value that is not allowed.

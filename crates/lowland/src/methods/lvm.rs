@@ -8,7 +8,7 @@ use crate::graph::{
 use crate::linalg::{Csr, LaplacianKind};
 use crate::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
 use crate::neighbors::{self, NeighborGraph, Search};
-use crate::params::{ParamValue, at_least_one, choice, params, refuse, tolerance};
+use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 
@@ -25,39 +25,11 @@ choice! {
     }
 }
 
-/// Levels of coarse-graining.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Levels {
-    /// By the number of points.
-    Auto,
-    /// This many.
-    Given(usize),
-}
-
-impl ParamValue for Levels {
-    const EXPECTS: &'static str = "auto or a whole number";
-
-    fn parse(text: &str) -> Option<Self> {
-        if text == "auto" { Some(Levels::Auto) } else { text.trim().parse().ok().map(Levels::Given) }
-    }
-
-    fn show(&self) -> String {
-        match self {
-            Levels::Auto => "auto".into(),
-            Levels::Given(levels) => levels.to_string(),
-        }
-    }
-}
-
-impl Levels {
-    /// All pairs of a few hundred points are few; from some hundred thousand on, even the pairs of landmarks are many.
-    fn of(self, points: usize) -> usize {
-        match self {
-            Levels::Given(levels) => levels,
-            Levels::Auto => {
-                usize::from(points > 500) + usize::from(points > 200_000) + usize::from(points > 10_000_000)
-            }
-        }
+/// All pairs of a few hundred points are few; from some hundred thousand on, even the pairs of landmarks are many.
+fn levels(asked: Auto<usize>, points: usize) -> usize {
+    match asked {
+        Auto::Given(levels) => levels,
+        Auto::Auto => usize::from(points > 500) + usize::from(points > 200_000) + usize::from(points > 10_000_000),
     }
 }
 
@@ -75,7 +47,7 @@ params! {
         /// Steps within which neighbours must reach each other to count as similar; 2 or 3 for maps of many dimensions.
         reach: usize = 1,
         /// Levels of coarse-graining: 0 keeps every pair of points apart, each level fewer of them.
-        levels: Levels = Levels::Auto,
+        levels: Auto<usize> = Auto::Auto,
         /// Iterations at the most.
         max_iter: usize = 400,
         /// Share of the last step that is added to the next.
@@ -111,7 +83,7 @@ impl Recipe for Lvm {
         if !(0.0..1.0).contains(&self.momentum) {
             return refuse("momentum", &self.momentum, "at least 0 and below 1");
         }
-        if matches!(self.levels, Levels::Given(levels) if levels > MOST_LEVELS) {
+        if matches!(self.levels, Auto::Given(levels) if levels > MOST_LEVELS) {
             return refuse("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
         }
         tolerance("tol", self.tol)
@@ -122,7 +94,7 @@ impl Recipe for Lvm {
         // Seconds on two cores, roughly.
         let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
         let start = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 5e-8 + 1e-3;
-        let pairs = pairs(self.levels.of(shape.rows), n);
+        let pairs = pairs(levels(self.levels, shape.rows), n);
         let iteration = pairs * (8e-9 + 2e-9 * self.n_components as f64) + n * self.n_neighbors as f64 * 3e-8;
         vec![
             Stage { name: neighbor_stage::STAGE, weight: search },
@@ -137,7 +109,7 @@ impl Recipe for Lvm {
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
         // The graph and what is made of it, some blocks of vectors, and the numbers of all strips of the blocks.
         let graphs = n * (edges + 2.0) * 160.0;
-        let levels = self.levels.of(rows);
+        let levels = levels(self.levels, rows);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
@@ -160,7 +132,7 @@ impl Recipe for Lvm {
         let edges = self.edges(&data, &near, context)?;
         let structure = context.stage(LANDMARKS, |context| {
             let seed = context.seed.stream(LANDMARKS);
-            let settings = Settings { levels: self.levels.of(data.rows()), adjacent: Adjacent::Directed, seed };
+            let settings = Settings { levels: levels(self.levels, data.rows()), adjacent: Adjacent::Directed, seed };
             context.with_progress(|progress| Structure::new(&data, self.metric, &edges, settings, progress))
         })?;
         let (em, outcome) = self.iterate(structure, wanted, context)?;

@@ -20,7 +20,7 @@ use crate::run::{Context, Outcome, Progress, Stage};
 
 pub use fitted::{Fitted, Job};
 pub use linear::{LinearSolver, Pca, Svd};
-pub use lvm::{Levels, Lvm, Parts};
+pub use lvm::{Lvm, Parts};
 pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
 pub use spectral::{Affinity, Spectral};
 pub use start::Init;
