@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 use anyhow::Result;
-use lowland::nbody::{BarnesHut, Charges, Exact, Fft, Kernel, KernelSum, Term};
+use lowland::nbody::{BarnesHut, Charges, ErrorReport, Exact, Fft, Kernel, KernelSum, Term};
 use lowland::{Points, Seed};
 use lowland_bench::timed;
 
@@ -67,7 +67,7 @@ fn measure(name: &str, count: usize, width: f64, terms: &[Term]) -> Result<()> {
         for engine in engines {
             engine.set_accuracy(accuracy);
             let mut out = vec![0.0; count * columns];
-            let times = repeat(count, || engine.sum(terms, points, points, charges, &mut out).map(|_| ()))?;
+            let times = repeat(count, || engine.sum(terms, points, points, charges, &mut out))?;
             let error = error(&|i| force(i, &out[i * columns..(i + 1) * columns]));
             println!("{name:9} {count:7} {width:6.0}   {:11} {accuracy:8.0e} {times} {error:8.1e}", engine.name());
         }
@@ -82,10 +82,10 @@ fn measure(name: &str, count: usize, width: f64, terms: &[Term]) -> Result<()> {
 }
 
 /// Wall and CPU milliseconds of a call when warm, and wall milliseconds of the first.
-fn repeat(count: usize, mut call: impl FnMut() -> lowland::Result<()>) -> Result<String> {
+fn repeat(count: usize, mut call: impl FnMut() -> lowland::Result<ErrorReport>) -> Result<String> {
     let repeats = (500_000 / count).clamp(1, 20);
     let (_, first) = timed(&mut call)?;
-    let (_, warm) = timed(|| (0..repeats).try_for_each(|_| call()))?;
+    let (_, warm) = timed(|| (0..repeats).try_for_each(|_| call().map(|_| ())))?;
     let per_call = 1e3 / repeats as f64;
     Ok(format!("{:9.1} {:8.1} {:9.1}", warm.wall_s * per_call, warm.cpu_s * per_call, first.wall_s * 1e3))
 }
