@@ -17,10 +17,26 @@ method_suite!(
     iterates
 );
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
-method_suite!(tsne_fft, "tsne", [("max_iter", "40"), ("engine", "fft"), ("dof", "2"), ("optimizer", "fp")], iterates);
-method_suite!(tsne_barnes_hut, "tsne", [("max_iter", "30"), ("engine", "barnes-hut"), ("n_components", "3")], iterates);
+method_suite!(
+    tsne_fft,
+    "tsne",
+    [("engine", "fft"), ("dof", "2"), ("optimizer", "lbfgs"), ("early_exaggeration", "1"), ("max_iter", "60")],
+    iterates
+);
+method_suite!(
+    tsne_barnes_hut,
+    "tsne",
+    [
+        ("engine", "barnes-hut"),
+        ("n_components", "3"),
+        ("optimizer", "sd"),
+        ("early_exaggeration", "1"),
+        ("max_iter", "40")
+    ],
+    iterates
+);
 method_suite!(ssne, "ssne", [("max_iter", "30")], iterates);
-method_suite!(ssne_fast_gauss, "ssne", [("max_iter", "30"), ("engine", "fast-gauss"), ("optimizer", "gd")], iterates);
+method_suite!(ssne_fast_gauss, "ssne", [("max_iter", "30"), ("engine", "fast-gauss"), ("optimizer", "fp")], iterates);
 method_suite!(ee, "ee", [("max_iter", "30"), ("homotopy", "2"), ("optimizer", "sd")], iterates);
 method_suite!(ee_distances, "ee", [("max_iter", "30"), ("repulsion", "distances"), ("perplexity", "5,20")], iterates);
 method_suite!(pca, "pca", []);

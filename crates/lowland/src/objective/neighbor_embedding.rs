@@ -321,7 +321,7 @@ impl Field for NeighborEmbedding {
     fn prepare(&mut self, iteration: usize, y: Points, value: Option<f64>) -> Result<bool> {
         let before = (self.exaggeration, self.strength);
         (self.exaggeration, self.strength) = self.schedule.at(iteration);
-        self.changes_ahead = self.schedule.at(iteration + 1) != self.schedule.at(usize::MAX);
+        self.changes_ahead = self.schedule.at(iteration) != self.schedule.at(usize::MAX);
         let changed = iteration > 1 && before != (self.exaggeration, self.strength);
         if changed {
             self.control.forget();

@@ -86,6 +86,17 @@ fn line_searches_never_go_up() {
 }
 
 #[test]
+fn nothing_has_converged_while_the_objective_still_changes() {
+    let n = 100;
+    let schedule = Schedule { exaggeration: 4.0, exaggeration_iter: 12, homotopy: 0 };
+    let objective = embedding(Energy::StudentSne { dof: 1.0 }, n, Box::new(Exact), Accuracy::Fixed, 1e-3);
+    let mut descent =
+        Descent::new(objective.with_schedule(schedule), optimizers().into_iter().nth(3).unwrap(), start(n, 2));
+    let changes: Vec<f64> = (0..14).map(|_| descent.step().unwrap().change).collect();
+    assert!(changes[..12].iter().all(|change| *change >= 1.0) && changes[13] < 1.0, "{changes:?}");
+}
+
+#[test]
 fn a_schedule_ends_within_a_thousandth_of_the_accurate_run_at_less_cost() {
     let n = 600;
     let energy = Energy::StudentSne { dof: 1.0 };
