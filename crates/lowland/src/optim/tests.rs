@@ -92,8 +92,8 @@ fn nothing_has_converged_while_the_objective_still_changes() {
     let objective = embedding(Energy::StudentSne { dof: 1.0 }, n, Box::new(Exact), Accuracy::Fixed, 1e-3);
     let mut descent =
         Descent::new(objective.with_schedule(schedule), optimizers().into_iter().nth(3).unwrap(), start(n, 2));
-    let changes: Vec<f64> = (0..14).map(|_| descent.step().unwrap().change).collect();
-    assert!(changes[..12].iter().all(|change| *change >= 1.0) && changes[13] < 1.0, "{changes:?}");
+    let changes: Vec<f64> = (0..13).map(|_| descent.step().unwrap().change).collect();
+    assert!(changes[..12].iter().all(|change| *change >= 1.0) && changes[12] < 1.0, "{changes:?}");
 }
 
 #[test]
