@@ -84,7 +84,7 @@ macro_rules! neighbor_embedding {
                 accuracy: Accuracy = Accuracy::Schedule,
                 /// How the map is improved.
                 optimizer: OptimizerKind = OptimizerKind::$optimizer,
-                /// The step of gradient descent; auto: max(n / (4 exaggeration), 50), for the gradient with the factor 4.
+                /// The step of gradient descent, for the gradient with the factor 4; auto: max(n / (4 exaggeration), 50), ee: n / 400.
                 learning_rate: Auto<f64> = Auto::Auto,
                 /// Attraction is this many times stronger at first.
                 early_exaggeration: f64 = $exaggeration,
@@ -311,7 +311,7 @@ impl Settings {
             start(input.data, &weights, init, self.n_components, self.start_size(), context)
         })?;
         let (descent, outcome) = context.stage(DESCENT, |context| {
-            let mut descent = Descent::new(self.objective(input.data, weights, energy)?, self.optimizer(), start);
+            let mut descent = Descent::new(self.objective(input.data, weights, energy)?, self.optimizer(n), start);
             let outcome = run(&mut descent, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
             Ok((descent, outcome))
         })?;
@@ -360,14 +360,16 @@ impl Settings {
         }
     }
 
-    fn optimizer(&self) -> Box<dyn Optimizer<NeighborEmbedding>> {
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<NeighborEmbedding>> {
         // Steps may grow again: the reference program's only shrink, and stay short ever after one bad iteration.
         let search = LineSearch::new(1.5);
         // Springs pull without limit, so that gradient descent needs limits; the t distribution's pull fades by itself.
         let springs = !matches!(self.energy, Energy::StudentSne { .. });
+        // The elastic embedding's push is not normalised: while the map is small it is as strong as all points together.
+        let elastic = matches!(self.energy, Energy::Elastic { .. });
         match self.optimizer {
             OptimizerKind::Gd => Box::new(Gains::new(GainsParams {
-                learning_rate: self.learning_rate.given(),
+                learning_rate: self.learning_rate.given().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
                 momentum: 0.8,
                 least_gain: if springs { 1e-4 } else { 0.01 },
                 longest: LONGEST_STEP,
