@@ -65,12 +65,12 @@ pub struct Schedule {
     pub exaggeration: f64,
     /// For so many iterations.
     pub exaggeration_iter: usize,
-    /// The elastic embedding's lambda grows to its value in so many stages of [`HOMOTOPY_STAGE`] iterations.
+    /// The elastic embedding's lambda grows to its value in so many stages of ten iterations.
     pub homotopy: usize,
 }
 
 /// Iterations at each lambda of a homotopy.
-pub const HOMOTOPY_STAGE: usize = 10;
+const HOMOTOPY_STAGE: usize = 10;
 /// Where a homotopy begins, as a share of lambda.
 const HOMOTOPY_START: f64 = 1e-3;
 

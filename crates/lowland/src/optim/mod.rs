@@ -1,5 +1,5 @@
-//! Optimisers. One that needs no value works on any [`Field`]; those with a line search need an [`Objective`], and the
-//! compiler says so:
+//! Optimisers. One that needs no value works on any [`Field`](crate::objective::Field); those with a line search need
+//! an [`Objective`](crate::objective::Objective), and the compiler says so:
 //!
 //! ```compile_fail
 //! use lowland::objective::Field;
