@@ -5,6 +5,7 @@
 
 mod fitted;
 mod linear;
+mod mapit;
 mod neighbor_embedding;
 mod neighbor_stage;
 mod placed;
@@ -19,6 +20,7 @@ use crate::run::{Context, Outcome, Progress, Stage};
 
 pub use fitted::{Fitted, Job};
 pub use linear::{LinearSolver, Pca, Svd};
+pub use mapit::{MapIt, Variant};
 pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
 pub use spectral::{Affinity, Spectral};
 pub use start::Init;
@@ -149,7 +151,7 @@ type Build = fn(&[(&str, &str)]) -> Result<Box<dyn Method>>;
 
 /// Every method there is.
 pub const METHODS: &[MethodInfo] =
-    &[info::<Tsne>(), info::<Ssne>(), info::<Ee>(), info::<Spectral>(), info::<Pca>(), info::<Svd>()];
+    &[info::<Tsne>(), info::<Ssne>(), info::<Ee>(), info::<MapIt>(), info::<Spectral>(), info::<Pca>(), info::<Svd>()];
 
 /// The method used when none is named.
 pub const DEFAULT_METHOD: &str = Spectral::NAME;

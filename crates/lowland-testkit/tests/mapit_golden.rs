@@ -1,0 +1,90 @@
+//! The runs of MAP IT's released program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
+
+use lowland::affinity::joint;
+use lowland::linalg::Csr;
+use lowland::nbody::{Engine, Exact, KernelSum, engine};
+use lowland::objective::{Field, MapIt, Similarity};
+use lowland::optim::{Descent, Momentum, MomentumParams};
+use lowland::quality::procrustes;
+use lowland::run::Stepper;
+use lowland::{Embedding, Points};
+
+fn golden(name: &str) -> Embedding {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mapit").join(format!("{name}.npy"));
+    lowland_io::read_map(&path).expect("a golden array").map
+}
+
+fn affinities() -> Csr {
+    let rows = golden("p_conditional");
+    let n = rows.rows();
+    let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
+    joint(&Csr::from_triplets(n, n, pairs.map(|(i, j)| (i as u32, j as u32, rows.row(i)[j]))).unwrap()).unwrap()
+}
+
+fn descent(k: usize, engine: Box<dyn KernelSum>, tolerance: f64) -> Descent<MapIt> {
+    let program = MapIt::new(&affinities(), k, Similarity::Student, engine, tolerance).unwrap();
+    let params = MomentumParams { learning_rate: 50.0, momentum: [0.5, 0.8], early: 250, longest: f64::INFINITY };
+    Descent::new(program, Box::new(Momentum::new(params)), golden("y0"))
+}
+
+fn farthest(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |m, (a, b)| m.max((a - b).abs()))
+}
+
+/// The snapshots lie one after another, 200 rows each.
+const ITERATIONS: [usize; 10] = [1, 2, 5, 10, 50, 100, 250, 251, 500, 1000];
+
+#[test]
+fn the_exact_program_follows_the_authors_run_to_the_end() {
+    for k in [7, 10] {
+        let mut descent = descent(k, Box::new(Exact), 0.01);
+        let (snapshots, costs) = (golden(&format!("trajectory_k{k}")), golden(&format!("cost_k{k}")));
+        let start = golden("y0");
+        let mut force = vec![0.0; start.values().len()];
+        descent.objective().field(start.points(), true, &mut force).unwrap();
+        let expected = golden(&format!("force1_k{k}"));
+        let size = expected.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        force.iter_mut().for_each(|f| *f = -*f);
+        assert!(farthest(&force, expected.values()) < 1e-12 * size, "k = {k}, the first force");
+        let mut seen = 0;
+        for iteration in 1..=1000 {
+            let step = descent.step().unwrap();
+            let cost = costs.row(iteration - 1)[0];
+            assert!((step.objective - cost).abs() < 1e-10, "k = {k}, {iteration}: cost {} {cost}", step.objective);
+            if ITERATIONS[seen] == iteration {
+                let expected = &snapshots.values()[seen * force.len()..(seen + 1) * force.len()];
+                let wrong = farthest(descent.embedding().values(), expected);
+                assert!(wrong < 1e-10, "k = {k}, iteration {iteration}: off by {wrong}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, ITERATIONS.len());
+    }
+}
+
+#[test]
+fn fast_engines_draw_the_authors_picture() {
+    for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
+        let sums = engine(which, 2, Similarity::Student.squared().0).unwrap();
+        let mut descent = descent(10, sums, tolerance);
+        let mut exact = MapIt::new(&affinities(), 10, Similarity::Student, Box::new(Exact), 0.01).unwrap();
+        for iteration in 1..=1000 {
+            if iteration % 100 == 0 {
+                let y = descent.embedding();
+                let (mut fast, mut slow) = (vec![0.0; y.values().len()], vec![0.0; y.values().len()]);
+                let points: Points = y.points();
+                descent.objective().field(points, true, &mut fast).unwrap();
+                exact.field(points, true, &mut slow).unwrap();
+                // Relative to the pulls and pushes that nearly cancel, the first of which the start shows.
+                let size = golden("force1_k10").values().iter().map(|v| v * v).sum::<f64>().sqrt();
+                let wrong = fast.iter().zip(&slow).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                println!("{which:?} {iteration}: {}", wrong / size);
+            }
+            descent.step().unwrap();
+        }
+        let disparity = procrustes(descent.embedding().points(), golden("final_k10").points()).unwrap().disparity;
+        println!("{which:?}: {disparity}");
+        assert!(disparity < 1e-3, "{which:?}: Procrustes {disparity}");
+    }
+}
