@@ -252,7 +252,8 @@ impl Recipe for MapIt {
 /// The share of a transform that the neighbours take, for the progress.
 const SEARCH: f64 = 0.3;
 
-/// A fixed map with the rows it is a map of. New rows are placed by the program's field on them, whatever the variant.
+/// A fixed map with the rows it is a map of. New rows are placed by the field on them: the program's, or that of pairs where
+/// an objective was minimised.
 pub struct Placed {
     data: Data,
     map: Embedding,
@@ -277,7 +278,8 @@ impl Model for Placed {
             similarity: settings.kernel,
             marginals: [&self.frozen.0, &self.frozen.1],
             entropies: self.frozen.2,
-            k: settings.n_neighbors,
+            // What was minimised is not the program's: pairs alone say where a row belongs.
+            k: if settings.variant == Variant::Objective { 0 } else { settings.n_neighbors },
         };
         let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Embedding::new(places, self.map.dim())

@@ -42,7 +42,9 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
     let dim = if D == 0 { y.dim() } else { D };
     let here = &y.values()[i * dim..][..dim];
     let mut lanes = [[[0.0; LANES]; D]; C];
-    for (columns, values) in columns.chunks(LANES).zip(values.chunks(LANES)) {
+    let (whole_columns, rest_columns) = columns.as_chunks::<LANES>();
+    let (whole_values, rest_values) = values.as_chunks::<LANES>();
+    for at in 0..whole_columns.len() + usize::from(!rest_columns.is_empty()) {
         let mut vector = Vector {
             ends: [i; LANES],
             weights: [0.0; LANES],
@@ -50,8 +52,13 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
             similarity: [0.0; LANES],
             slope: [0.0; LANES],
         };
-        for (l, (&j, &w)) in columns.iter().zip(values).enumerate() {
-            (vector.ends[l], vector.weights[l], vector.present[l]) = (j as usize, w, 1.0);
+        if at < whole_columns.len() {
+            vector.ends = whole_columns[at].map(|j| j as usize);
+            (vector.weights, vector.present) = (whole_values[at], [1.0; LANES]);
+        } else {
+            for (l, (&j, &w)) in rest_columns.iter().zip(rest_values).enumerate() {
+                (vector.ends[l], vector.weights[l], vector.present[l]) = (j as usize, w, 1.0);
+            }
         }
         let mut apart = [[0.0; LANES]; D];
         let mut squares = [0.0; LANES];

@@ -213,7 +213,7 @@ impl MapIt {
 }
 
 impl Field for MapIt {
-    /// The value is that of the released program, `-ln c1 + ln c2`.
+    /// The value is `-ln c1 + ln c2`, which costs nothing more; the field need not descend it.
     fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
         let (d, similarity) = (y.dim(), self.similarity);
         let near = edges::marginals(&self.graph.near, y, similarity, &mut self.map_marginals);
