@@ -43,7 +43,7 @@ impl Sampling {
         let draws = (0..count).map(move |_| {
             loop {
                 // The high half of a product: a multiple of the range that is off by no more than 2^-32.
-                let j = ((rng.next_u64() >> 32) * n as u64 >> 32) as usize;
+                let j = (((rng.next_u64() >> 32) * n as u64) >> 32) as usize;
                 if j != i && near.binary_search(&(j as u32)).is_err() {
                     return j;
                 }
