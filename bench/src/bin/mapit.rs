@@ -5,7 +5,6 @@ use anyhow::Result;
 use lowland::affinity::{entropic, joint};
 use lowland::graph::lengths;
 use lowland::methods::Job;
-use lowland::nbody::Exact;
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
 use lowland::objective::{MapIt, Similarity};
 use lowland::optim::{Descent, Momentum, MomentumParams};
@@ -58,7 +57,7 @@ fn program(rows: &Dense) -> Result<Measured> {
     let data = Data::dense(rows.values()[..n * rows.dim()].to_vec(), rows.dim())?;
     let weights = joint(&entropic(&lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
     let start = Seed(0).normals(2 * n).iter().map(|v| 1e-4 * v).collect();
-    let program = MapIt::new(&weights, 10, Similarity::Student, Box::new(Exact), 0.01)?;
+    let program = MapIt::exact(&weights, 10, Similarity::Student)?;
     let learning_rate = n as f64 / 40.0;
     let params = MomentumParams { learning_rate, momentum: [0.5, 0.8], early: 250, longest: f64::INFINITY };
     let mut descent = Descent::new(program, Box::new(Momentum::new(params)), Embedding::new(start, 2)?);

@@ -21,8 +21,7 @@ fn affinities() -> Csr {
     joint(&Csr::from_triplets(n, n, pairs.map(|(i, j)| (i as u32, j as u32, rows.row(i)[j]))).unwrap()).unwrap()
 }
 
-fn descent(k: usize, engine: Box<dyn KernelSum>, tolerance: f64) -> Descent<MapIt> {
-    let program = MapIt::new(&affinities(), k, Similarity::Student, engine, tolerance).unwrap();
+fn descent(program: MapIt) -> Descent<MapIt> {
     let params = MomentumParams { learning_rate: 50.0, momentum: [0.5, 0.8], early: 250, longest: f64::INFINITY };
     Descent::new(program, Box::new(Momentum::new(params)), golden("y0"))
 }
@@ -48,7 +47,7 @@ const ITERATIONS: [usize; 10] = [1, 2, 5, 10, 50, 100, 250, 251, 500, 1000];
 #[test]
 fn the_exact_program_follows_the_authors_run_to_the_end() {
     for k in [7, 10] {
-        let mut descent = descent(k, Box::new(Exact), 0.01);
+        let mut descent = descent(MapIt::exact(&affinities(), k, Similarity::Student).unwrap());
         let (snapshots, costs) = (golden(&format!("trajectory_k{k}")), golden(&format!("cost_k{k}")));
         let start = golden("y0");
         let mut force = vec![0.0; start.values().len()];
@@ -86,7 +85,7 @@ fn size_of_push(y: Points) -> f64 {
 fn fast_engines_draw_the_authors_picture() {
     for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
         let sums = engine(which, 2, Similarity::Student.squared().0).unwrap();
-        let mut descent = descent(10, sums, tolerance);
+        let mut descent = descent(MapIt::new(&affinities(), 10, Similarity::Student, sums, tolerance).unwrap());
         let mut exact = MapIt::new(&affinities(), 10, Similarity::Student, Box::new(Exact), 0.01).unwrap();
         for iteration in 1..=1000 {
             if iteration % 100 == 0 {

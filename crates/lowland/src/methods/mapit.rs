@@ -102,6 +102,8 @@ impl MapIt {
             let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
             let sampling = Sampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
             Program::sampled(weights, self.n_neighbors, self.kernel, sampling)?
+        } else if self.variant == Variant::Exact {
+            Program::exact(weights, self.n_neighbors, self.kernel)?
         } else {
             Program::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?
         };
@@ -189,8 +191,8 @@ impl Recipe for MapIt {
     fn memory(&self, shape: Shape) -> u64 {
         let k = self.neighbors(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts.
-        let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0);
+        // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in full rows.
+        let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 };
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }

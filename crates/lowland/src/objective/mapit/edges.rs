@@ -14,8 +14,8 @@ use crate::points::Points;
 /// Rows handled at once: fixed, because the order of a sum depends on it.
 const ROWS: usize = 256;
 /// Edges in a vector.
-const LANES: usize = 8;
-type Lanes = [f64; LANES];
+pub(super) const LANES: usize = 8;
+pub(super) type Lanes = [f64; LANES];
 
 /// Some edges of a row; where there are fewer than eight, the others lead back to their point and are not present.
 struct Vector {
@@ -111,7 +111,7 @@ fn row<const D: usize>(y: Points, j: usize) -> [f64; D] {
 }
 
 #[inline(always)]
-fn total(lanes: &Lanes) -> f64 {
+pub(super) fn total(lanes: &Lanes) -> f64 {
     let [a, b, c, d, e, f, g, h] = *lanes;
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
@@ -137,8 +137,10 @@ macro_rules! by_kind {
     };
 }
 
+pub(super) use by_kind;
+
 /// Adds up what the chunks found, in their order.
-fn in_order<const C: usize>(parts: Vec<[f64; C]>) -> [f64; C] {
+pub(super) fn in_order<const C: usize>(parts: Vec<[f64; C]>) -> [f64; C] {
     parts.iter().fold([0.0; C], |sum, part| std::array::from_fn(|c| sum[c] + part[c]))
 }
 
@@ -179,19 +181,20 @@ fn marginal_rows<const D: usize, const T: bool>(
     sums.map(|lanes| total(&lanes))
 }
 
-/// What the program adds up over edges, `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the neighbour's
+/// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the neighbour's
 /// marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours alone.
-/// `S = -K'`. Returns the sum of `w_ij K_ij` over all edges, with their own weights.
+/// `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the sum of `w_ij K_ij` over all edges, with their own weights.
 pub(super) fn program(
     graph: &Neighborhoods,
     map_marginals: &[f64],
+    counted: bool,
     y: Points,
     similarity: Similarity,
     out: &mut [f64],
 ) -> f64 {
     let chunks = out.par_chunks_mut(ROWS * 2 * y.dim()).enumerate();
-    let parts =
-        chunks.map(|(at, out)| by_kind!(program_rows, y, similarity, (graph, map_marginals, y, at * ROWS, out)));
+    let parts = chunks
+        .map(|(at, out)| by_kind!(program_rows, y, similarity, (graph, map_marginals, counted, y, at * ROWS, out)));
     in_order(parts.collect())[0]
 }
 
@@ -199,12 +202,12 @@ pub(super) fn program(
 fn program_rows<const D: usize, const T: bool>(
     graph: &Neighborhoods,
     map_marginals: &[f64],
+    counted: bool,
     y: Points,
     first: usize,
     out: &mut [f64],
 ) -> [f64; 1] {
     let mut sum = [0.0; LANES];
-    out.fill(0.0);
     for (i, out) in out.chunks_exact_mut(2 * y.dim()).enumerate() {
         over_edges::<D, T, 1>(y, first + i, graph.others.row(first + i), out, |edges| {
             for l in 0..LANES {
@@ -216,7 +219,7 @@ fn program_rows<const D: usize, const T: bool>(
             let (mut pull, mut push) = ([0.0; LANES], [0.0; LANES]);
             for l in 0..LANES {
                 sum[l] += edges.weights[l] * edges.similarity[l];
-                pull[l] = graph.marginals[edges.ends[l]];
+                pull[l] = graph.marginals[edges.ends[l]] - if counted { edges.weights[l] } else { 0.0 };
                 push[l] = edges.similarity[l] - map_marginals[edges.ends[l]];
             }
             [products(&pull, &edges.slope), products(&push, &edges.slope)]

@@ -8,6 +8,7 @@
 //! The push `sum_j K_ij S_ij (y_i - y_j)` over all points is: `d/ds K^2 = -2 K S`, so that the potential of `K^2` gives
 //! `c2` and, by its gradient over -4, the push. What neighbours do otherwise is a sum over edges.
 
+mod all_pairs;
 mod costs;
 mod edges;
 mod neighborhoods;
@@ -26,6 +27,7 @@ use crate::linalg::Csr;
 use crate::nbody::{Kernel, KernelSum};
 use crate::params::choice;
 use crate::points::{Points, Result};
+use all_pairs::AllPairs;
 use neighborhoods::Neighborhoods;
 
 pub use costs::{CauchySchwarz, Cost};
@@ -139,6 +141,8 @@ impl Measure for Looking<'_, '_> {
 enum Others {
     /// All of them, by an engine.
     Summed(Controlled),
+    /// All of them, pair by pair.
+    AllPairs(AllPairs),
     /// A few of them, drawn anew at every iteration.
     Sampled(Sampling),
 }
@@ -171,6 +175,13 @@ impl MapIt {
         Self::with(affinities, k, similarity, Others::Summed(sums))
     }
 
+    /// With every pair's affinity kept and summed: for affinities that are not sparse.
+    pub fn exact(affinities: &Csr, k: usize, similarity: Similarity) -> Result<Self> {
+        let mut program = Self::with(affinities, k, similarity, Others::AllPairs(AllPairs::new(affinities)))?;
+        program.graph.others = affinities.filter(|_, _, _| false);
+        Ok(program)
+    }
+
     /// With a sample of the non-neighbours instead of all.
     pub fn sampled(affinities: &Csr, k: usize, similarity: Similarity, sampling: Sampling) -> Result<Self> {
         Self::with(affinities, k, similarity, Others::Sampled(sampling))
@@ -199,7 +210,7 @@ impl MapIt {
     pub fn measured(&self) -> Option<(&'static str, f64)> {
         match &self.others {
             Others::Summed(sums) => sums.control.measured().map(|error| (sums.potential.engine(), error)),
-            Others::Sampled(_) => None,
+            Others::AllPairs(_) | Others::Sampled(_) => None,
         }
     }
 
@@ -219,8 +230,9 @@ impl Field for MapIt {
         let near = edges::marginals(&self.graph.near, y, similarity, &mut self.map_marginals);
         let entropies = match &mut self.others {
             Others::Summed(sums) => {
+                self.edge_sums.clear();
                 self.edge_sums.resize(2 * y.values().len(), 0.0);
-                let c1 = edges::program(&self.graph, &self.map_marginals, y, similarity, &mut self.edge_sums);
+                let c1 = edges::program(&self.graph, &self.map_marginals, false, y, similarity, &mut self.edge_sums);
                 let c2 = sums.sum(y)?;
                 let [c1, c2] = self.entropy.choose([c1, c2], near);
                 // The push is the potential's gradient over -4, which is by the places, in units of the kernel.
@@ -232,6 +244,17 @@ impl Field for MapIt {
                         (0..d).for_each(|c| out[c] = edges[c] / c1 + edges[d + c] / c2 + push * slopes[c]);
                     }
                 });
+                [c1, c2]
+            }
+            Others::AllPairs(pairs) => {
+                self.edge_sums.resize(2 * y.values().len(), 0.0);
+                let [c1, c2] = self.entropy.choose(pairs.sums(y, similarity, &mut self.edge_sums), near);
+                edges::program(&self.graph, &self.map_marginals, true, y, similarity, &mut self.edge_sums);
+                out.par_chunks_mut(d).zip(self.edge_sums.par_chunks(2 * d)).with_min_len(CHUNK).for_each(
+                    |(out, sums)| {
+                        (0..d).for_each(|c| out[c] = sums[c] / c1 + sums[d + c] / c2);
+                    },
+                );
                 [c1, c2]
             }
             Others::Sampled(sampling) => {
@@ -248,6 +271,7 @@ impl Field for MapIt {
     fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<bool> {
         match &mut self.others {
             Others::Summed(sums) => sums.prepare(iteration, y)?,
+            Others::AllPairs(_) => {}
             Others::Sampled(sampling) => sampling.prepare(iteration),
         }
         Ok(false)
@@ -262,7 +286,7 @@ impl Field for MapIt {
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         match &mut self.others {
             Others::Summed(sums) => sums.control.restore(archive),
-            Others::Sampled(_) => Ok(()),
+            Others::AllPairs(_) | Others::Sampled(_) => Ok(()),
         }
     }
 }

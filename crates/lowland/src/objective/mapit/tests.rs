@@ -65,11 +65,14 @@ fn the_program_is_the_double_loop_in_every_dimension() {
         for kind in KINDS {
             for entropy in [EntropyWeights::All, EntropyWeights::Neighbors] {
                 let mut program = MapIt::new(&p, 7, kind, Box::new(Exact), 0.01).unwrap().with_entropy(entropy);
-                let mut field = vec![f64::NAN; n * d];
-                let value = program.field(y, true, &mut field).unwrap().unwrap();
+                let mut all_pairs = MapIt::exact(&p, 7, kind).unwrap().with_entropy(entropy);
                 let (expected, slow_value) = slow(&p, 7, kind, entropy, y);
-                assert!(farthest(&field, &expected) < 1e-12 * largest(&expected), "{d} {kind:?} {entropy:?}");
-                assert!((value - slow_value).abs() < 1e-12, "{value} {slow_value}");
+                for program in [&mut program, &mut all_pairs] {
+                    let mut field = vec![f64::NAN; n * d];
+                    let value = program.field(y, true, &mut field).unwrap().unwrap();
+                    assert!(farthest(&field, &expected) < 1e-12 * largest(&expected), "{d} {kind:?} {entropy:?}");
+                    assert!((value - slow_value).abs() < 1e-12, "{value} {slow_value}");
+                }
             }
         }
     }
@@ -184,6 +187,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
         for kind in KINDS {
             let fast = || engine(Engine::Auto, 2, kind.squared().0).unwrap();
             look(&mut MapIt::new(&p, 10, kind, fast(), 0.01).unwrap());
+            look(&mut MapIt::exact(&p, 10, kind).unwrap());
             look(&mut MapIt::sampled(&p, 10, kind, Sampling::new(30, None, Seed(2))).unwrap());
             for cost in [Cost::Pairs, Cost::Neighborhoods, Cost::Marginals] {
                 look(&mut CauchySchwarz::new(cost, p.clone(), 10, kind, fast(), 0.01).unwrap());
@@ -207,6 +211,7 @@ fn points_in_one_place_or_far_apart_keep_the_fields_finite() {
         for kind in KINDS {
             let mut fields: Vec<Box<dyn Field>> = vec![
                 Box::new(MapIt::new(&p, 5, kind, Box::new(Exact), 0.01).unwrap()),
+                Box::new(MapIt::exact(&p, 5, kind).unwrap()),
                 Box::new(MapIt::sampled(&p, 5, kind, Sampling::new(15, None, Seed(1))).unwrap()),
             ];
             for cost in [Cost::Pairs, Cost::Neighborhoods, Cost::Marginals] {
