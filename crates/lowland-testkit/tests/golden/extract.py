@@ -1,7 +1,8 @@
 """Takes the arrays the tests use out of the authors' programs' outputs: python extract.py GOLDEN_FOLDER
 
 Each becomes a float64 .npy with two axes, so that the map reader reads it. The folder's own README says which program
-made what: ee, ssne and tsne are Vladymyrov and Carreira-Perpinan's (2012), fgt and lvm independent numpy programs."""
+made what: ee, ssne and tsne are Vladymyrov and Carreira-Perpinan's (2012), fgt and lvm independent numpy programs,
+mapit Jenssen's released one."""
 
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ LANDMARKS = dict(landmarks="landmarks", assignment="assignment", Delta_landmarks
 EE = dict(Y="y", X0="x0", W_rows="w_rows", bandwidth_s="bandwidth", Wp="w_plus", Wn="w_minus", X_l100="x_lambda100",
           E_l100="e_lambda100", steps_l100="steps_lambda100", X_unif_l1em3="x_uniform", E_unif_l1em3="e_uniform",
           steps_unif="steps_uniform")
+MAPIT = dict(P_conditional="p_conditional", Y0="y0", cost_k7="cost_k7", cost_k10="cost_k10", force1_k7="force1_k7",
+             force1_k10="force1_k10", traj_k7="trajectory_k7", traj_k10="trajectory_k10", Y_final_k10="final_k10")
 RUN = dict(X0="x0", X="x", E="e", steps="steps")
 
 source, here = Path(sys.argv[1]), Path(__file__).parent
@@ -25,6 +28,7 @@ FILES = {
     "ssne": [("ssne/ssne_digits150.npz", RUN)],
     "tsne": [("tsne_sd/tsne_sd_digits150.npz", RUN)],
     "fgt": [("fgt/fgt2d.npz", {name: name.lower() for name in np.load(source / "fgt/fgt2d.npz")})],
+    "mapit": [("mapit/mapit_digits200.npz", MAPIT)],
     "lvm": [("lvm_saul/lvm_l0_digits150.npz", LVM), ("lvm_saul/lvm_l1_structure.npz", LANDMARKS)],
 }
 for folder, parts in FILES.items():
@@ -33,4 +37,6 @@ for folder, parts in FILES.items():
         arrays = np.load(source / file)
         for theirs, ours in names.items():
             values = np.asarray(arrays[theirs], dtype="<f8")
+            if values.ndim == 3:  # Maps one after another.
+                values = values.reshape(-1, values.shape[2])
             np.save(here / folder / f"{ours}.npy", values.reshape(len(values) if values.ndim else 1, -1))

@@ -6,6 +6,7 @@
 mod fitted;
 mod linear;
 mod lvm;
+mod mapit;
 mod neighbor_embedding;
 mod neighbor_stage;
 mod placed;
@@ -21,6 +22,7 @@ use crate::run::{Context, Outcome, Progress, Stage};
 pub use fitted::{Fitted, Job};
 pub use linear::{LinearSolver, Pca, Svd};
 pub use lvm::{Lvm, Parts};
+pub use mapit::{MapIt, Variant};
 pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
 pub use spectral::{Affinity, Spectral};
 pub use start::Init;
@@ -176,8 +178,16 @@ pub struct MethodInfo {
 type Build = fn(&[(&str, &str)]) -> Result<Box<dyn Method>>;
 
 /// Every method there is.
-pub const METHODS: &[MethodInfo] =
-    &[info::<Lvm>(), info::<Tsne>(), info::<Ssne>(), info::<Ee>(), info::<Spectral>(), info::<Pca>(), info::<Svd>()];
+pub const METHODS: &[MethodInfo] = &[
+    info::<Lvm>(),
+    info::<Tsne>(),
+    info::<Ssne>(),
+    info::<Ee>(),
+    info::<MapIt>(),
+    info::<Spectral>(),
+    info::<Pca>(),
+    info::<Svd>(),
+];
 
 /// The method used when none is named.
 pub const DEFAULT_METHOD: &str = Lvm::NAME;

@@ -157,7 +157,7 @@ macro_rules! neighbor_embedding {
     };
 }
 
-fn positive(name: &'static str, value: f64) -> Result<()> {
+pub(super) fn positive(name: &'static str, value: f64) -> Result<()> {
     if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(name, &value, "above 0") }
 }
 
@@ -218,7 +218,7 @@ const DESCENT: &str = "descent";
 const LONGEST_STEP: f64 = 5.0;
 
 /// Neighbours for a perplexity: further ones weigh next to nothing.
-const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
+pub(super) const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
 
 impl Settings {
     fn check(&self) -> Result<()> {

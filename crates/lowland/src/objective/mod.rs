@@ -1,8 +1,10 @@
-//! What is minimised: directions, objectives, and the neighbour embeddings.
+//! What is minimised: directions, objectives, the neighbour embeddings, and MAP IT.
 
 mod accuracy;
+mod mapit;
 mod neighbor_embedding;
 mod placement;
+mod potential;
 mod pull;
 #[cfg(test)]
 mod tests;
@@ -12,6 +14,7 @@ use crate::linalg::Csr;
 use crate::points::{Points, Result};
 
 pub use accuracy::{Accuracy, AccuracyControl};
+pub use mapit::{CauchySchwarz, Cost, EntropyWeights, MapIt, MapItPlacement, Sampling, Similarity};
 pub use neighbor_embedding::{Energy, NeighborEmbedding, Schedule};
 pub use placement::Placement;
 

@@ -8,13 +8,14 @@
 use rayon::prelude::*;
 
 use super::accuracy::Measure;
+use super::potential::Potential;
 use super::pull::{Pull, squared_distance};
 use super::{AccuracyControl, Field, Objective};
 use crate::archive::Archive;
 use crate::linalg::Csr;
-use crate::linalg::block::{column_dots, column_means};
+use crate::linalg::block::column_dots;
 use crate::nbody::{Exact, Kernel, KernelSum};
-use crate::points::{Error, Points, Result, Seed};
+use crate::points::{Error, Points, Result};
 
 /// Which objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,17 +92,8 @@ impl Schedule {
     }
 }
 
-enum Repulsion {
-    /// Every pair counts alike; an engine sums.
-    Uniform(Box<dyn KernelSum>),
-    /// A weight for every pair, row-major.
-    Weighted(Vec<f64>),
-}
-
-/// Points on which an engine's error is measured.
-const SAMPLE: usize = 256;
-/// Rows handled at once: fixed, because the order of a sum depends on it.
-const ROWS: usize = 1024;
+/// Numbers handled at once.
+const CHUNK: usize = 1024;
 
 /// The objective with everything it needs.
 pub struct NeighborEmbedding {
@@ -110,34 +102,17 @@ pub struct NeighborEmbedding {
     degrees: Vec<f64>,
     /// `sum p ln p`, which makes the value a divergence.
     constant: f64,
-    repulsion: Repulsion,
+    potential: Potential,
+    /// A weight of repulsion for every pair, row-major, where they are not all alike.
+    pairs: Option<Vec<f64>>,
     schedule: Schedule,
     exaggeration: f64,
     /// Lambda's factor in a homotopy.
     strength: f64,
     control: AccuracyControl,
-    sample: Vec<usize>,
     changes_ahead: bool,
     /// Size of the repulsive part of the last value: what the engine's error is relative to.
     repulsion_value: f64,
-    /// What the engine said of its error at the last sum.
-    bound: Option<f64>,
-    /// What its sums have cost so far.
-    cost: f64,
-    work: Work,
-}
-
-/// Buffers, kept between calls.
-#[derive(Default)]
-struct Work {
-    /// The map about its mean, in units of the kernel.
-    places: Vec<f64>,
-    /// All one.
-    charges: Vec<f64>,
-    /// The potential of the repulsion at each point.
-    potential: Vec<f64>,
-    /// Its gradient, by the places.
-    slopes: Vec<f64>,
 }
 
 impl NeighborEmbedding {
@@ -152,26 +127,19 @@ impl NeighborEmbedding {
             Energy::Elastic { .. } => 0.0,
             _ => weights.values().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum(),
         };
-        // Evenly spread over the rows, from a seeded start: rows are often ordered by class.
-        let step = n as f64 / SAMPLE.min(n) as f64;
-        let offset = Seed(n as u64).stream("accuracy").0 as f64 / u64::MAX as f64;
-        let sample = (0..SAMPLE.min(n)).map(|i| (((i as f64 + offset) * step) as usize).min(n - 1)).collect();
         Ok(Self {
             energy,
             weights,
             degrees,
             constant,
-            repulsion: Repulsion::Uniform(engine),
+            potential: Potential::new(engine, n),
+            pairs: None,
             schedule: Schedule::default(),
             exaggeration: 1.0,
             strength: 1.0,
             control,
-            sample,
             changes_ahead: false,
             repulsion_value: 0.0,
-            bound: None,
-            cost: 0.0,
-            work: Work::default(),
         })
     }
 
@@ -188,7 +156,7 @@ impl NeighborEmbedding {
         if weights.len() != n * n {
             return Err(Error::Shape { what: "weights of repulsion", expected: n * n, found: weights.len() });
         }
-        self.repulsion = Repulsion::Weighted(weights);
+        self.pairs = Some(weights);
         Ok(self)
     }
 
@@ -199,20 +167,17 @@ impl NeighborEmbedding {
 
     /// The error of the last sum that the engine certifies, if it does: relative to the number of points.
     pub fn certified(&self) -> Option<f64> {
-        self.bound
+        self.potential.bound
     }
 
     /// What the sums have cost so far, counted in the engine's own operations.
     pub fn cost(&self) -> f64 {
-        self.cost
+        self.potential.cost
     }
 
     /// The name of the engine that sums the repulsion.
     pub fn engine(&self) -> &'static str {
-        match &self.repulsion {
-            Repulsion::Uniform(engine) => engine.name(),
-            Repulsion::Weighted(_) => Exact.name(),
-        }
+        if self.pairs.is_some() { Exact.name() } else { self.potential.engine() }
     }
 
     /// The kernel sum over ordered pairs of different points at `y`, as [`Field::field`] uses it.
@@ -230,14 +195,14 @@ impl NeighborEmbedding {
         // sum (d K' + 2 s K'') over ordered pairs. K' is the next kernel's value; K'' is in its slopes, because
         // sum s K = 2 sum_i y_i . sum_j K (y_i - y_j) for any symmetric K.
         let second = self.repel(y, next)?;
-        let bend = column_dots(&self.work.places, &self.work.slopes, 1)[0];
+        let bend = column_dots(&self.potential.places, &self.potential.slopes, 1)[0];
         let repulsion = -4.0 * slope / scale * (d * second + 2.0 * bend);
         Ok(attraction
             + match self.energy {
                 Energy::Elastic { lambda } => self.strength * lambda * repulsion,
                 _ => {
                     let total = self.repel(y, kernel)?;
-                    let forces = column_dots(&self.work.slopes, &self.work.slopes, 1)[0] / scale;
+                    let forces = column_dots(&self.potential.slopes, &self.potential.slopes, 1)[0] / scale;
                     repulsion / total - 4.0 * forces / total.powi(2)
                 }
             })
@@ -245,44 +210,13 @@ impl NeighborEmbedding {
 
     /// Fills in the potential of `kernel` and its slopes; returns the sum over ordered pairs of different points.
     fn repel(&mut self, y: Points, kernel: Kernel) -> Result<f64> {
-        let n = y.rows();
-        self.work.load(y, self.energy.scale());
-        let Work { places, charges, potential, slopes } = &mut self.work;
-        let places = Points::new(places, y.dim())?;
-        let itself = match &mut self.repulsion {
-            Repulsion::Weighted(weights) => {
-                weighted(weights, places, potential, slopes);
-                self.bound = Some(0.0);
-                0.0
-            }
-            Repulsion::Uniform(engine) => {
-                let report = engine.potential(kernel, places, places, charges, potential, slopes)?;
-                self.bound = report.bound;
-                self.cost += report.work;
-                // Every point meets itself with K(0) = 1.
-                n as f64
-            }
-        };
-        let total = column_dots(potential, charges, 1)[0] - itself;
-        Ok(total.max(f64::MIN_POSITIVE))
-    }
-}
-
-impl Work {
-    /// The map about its mean, in units of the kernel.
-    fn load(&mut self, y: Points, scale: f64) {
-        let (d, n) = (y.dim(), y.rows());
-        self.charges.resize(n, 1.0);
-        self.potential.resize(n, 0.0);
-        self.slopes.resize(n * d, 0.0);
-        self.places.resize(n * d, 0.0);
-        let mean = column_means(y.values(), d);
-        let unit = 1.0 / scale.sqrt();
-        self.places.par_chunks_mut(ROWS * d).zip(y.values().par_chunks(ROWS * d)).for_each(|(places, y)| {
-            for (place, y) in places.chunks_exact_mut(d).zip(y.chunks_exact(d)) {
-                (0..d).for_each(|c| place[c] = (y[c] - mean[c]) * unit);
-            }
-        });
+        let potential = &mut self.potential;
+        potential.load(y, self.energy.scale());
+        let Some(weights) = &self.pairs else { return potential.sum(kernel, y.dim()) };
+        let Potential { places, values, slopes, .. } = potential;
+        weighted(weights, Points::new(places, y.dim())?, values, slopes);
+        potential.bound = Some(0.0);
+        Ok(potential.total(0.0))
     }
 }
 
@@ -312,7 +246,7 @@ impl Field for NeighborEmbedding {
         let exaggeration = self.exaggeration;
         // Each pair is met from both ends, hence the 2; places are in units of the kernel.
         let push = 2.0 * strength / self.energy.scale().sqrt();
-        out.par_chunks_mut(ROWS).zip(self.work.slopes.par_chunks(ROWS)).for_each(|(out, slopes)| {
+        out.par_chunks_mut(CHUNK).zip(self.potential.slopes.par_chunks(CHUNK)).for_each(|(out, slopes)| {
             out.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 4.0 * exaggeration * *out + push * slope);
         });
         Ok(attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant))
@@ -327,14 +261,12 @@ impl Field for NeighborEmbedding {
             self.control.forget();
         }
         // Sums without error need no looking after; whether they have one is known once there was one.
-        if self.bound != Some(0.0) && AccuracyControl::due(iteration) {
+        if self.potential.bound != Some(0.0) && AccuracyControl::due(iteration) {
             let mut control = self.control.clone();
             control.look(value.filter(|_| !changed), &mut Looking { embedding: self, y })?;
             self.control = control;
         }
-        if let Repulsion::Uniform(engine) = &mut self.repulsion {
-            engine.set_accuracy(self.control.asked());
-        }
+        self.potential.ask(self.control.asked());
         Ok(changed)
     }
 
@@ -367,7 +299,7 @@ impl Objective for NeighborEmbedding {
     }
 
     fn noise(&self) -> f64 {
-        if self.bound == Some(0.0) {
+        if self.potential.bound == Some(0.0) {
             return 0.0;
         }
         // An error of the sum moves lambda's term by its share, and a logarithm by itself.
@@ -384,35 +316,13 @@ struct Looking<'a, 'y> {
 
 impl Measure for Looking<'_, '_> {
     fn ask(&mut self, accuracy: f64) {
-        if let Repulsion::Uniform(engine) = &mut self.embedding.repulsion {
-            engine.set_accuracy(accuracy);
-        }
+        self.embedding.potential.ask(accuracy);
     }
 
     fn errors(&mut self) -> Result<[f64; 2]> {
-        let d = self.y.dim();
         let kernel = self.embedding.energy.kernel();
         self.embedding.repel(self.y, kernel)?;
-        if self.embedding.bound == Some(0.0) {
-            return Ok([0.0; 2]);
-        }
-        let Work { places, charges, potential, slopes } = &self.embedding.work;
-        let sample = &self.embedding.sample;
-        let row = |i: usize| i * d..(i + 1) * d;
-        let targets: Vec<f64> = sample.iter().flat_map(|&i| &places[row(i)]).copied().collect();
-        let (mut exact, mut exact_slopes) = (vec![0.0; sample.len()], vec![0.0; targets.len()]);
-        let (targets, places) = (Points::new(&targets, d)?, Points::new(places, d)?);
-        Exact.potential(kernel, targets, places, charges, &mut exact, &mut exact_slopes)?;
-        let (mut wrong, mut size, mut total_wrong, mut total) = (0.0, 0.0, 0.0, 0.0);
-        for (at, &i) in sample.iter().enumerate() {
-            total_wrong += potential[i] - exact[at];
-            total += exact[at];
-            wrong += squared_distance(&slopes[row(i)], &exact_slopes[row(at)]);
-            size += exact_slopes[row(at)].iter().map(|v| v * v).sum::<f64>();
-        }
-        // Points in one place push nobody: then nothing can be wrong either.
-        let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
-        Ok([relative, total_wrong.abs() / total])
+        self.embedding.potential.errors(kernel, self.y.dim())
     }
 
     fn curvature(&mut self) -> Result<f64> {

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::Energy;
 use super::pull::squared_distance;
 use crate::linalg::Csr;
-use crate::nbody::KernelSum;
+use crate::nbody::{Kernel, KernelSum};
 use crate::points::{Error, Points, Result};
 use crate::run::Progress;
 
@@ -17,6 +17,23 @@ pub struct Placement<'a> {
     pub energy: Energy,
     /// Strength of the repulsion by each point of the map, for a new point whose affinities sum to one.
     pub repulsion: f64,
+}
+
+/// A row of affinities: the points of the map, and the weights.
+pub(super) type Row<'a> = (&'a [u32], &'a [f64]);
+
+/// What a new point's place costs, everything else being held still.
+pub(super) trait OnePoint: Sync {
+    /// What is known of a row beforehand.
+    type State: Send + Sync;
+    /// The kernel of the potential that [`OnePoint::evaluate`] takes, and the number squared distances are divided by.
+    fn kernel(&self) -> (Kernel, f64);
+    /// Where a row's search begins.
+    fn begin(&self, row: Row) -> (Vec<f64>, Self::State);
+    /// Cost and gradient at `place`, where the map has this potential and these slopes of it (by places in units of the
+    /// kernel). The cost is scaled so that its Hessian is about 2.
+    fn evaluate(&self, place: &[f64], state: &Self::State, row: Row, potential: f64, slopes: &[f64])
+    -> (f64, Vec<f64>);
 }
 
 /// Points placed together. Each is placed as if it were alone; together they share the passes over the map.
@@ -45,47 +62,79 @@ impl Placement<'_> {
     /// Places a point for each row of `affinities` (over the points of the map, summing to one in each row). `engine` must
     /// give every target the sums it would give it alone.
     pub fn place(&self, affinities: &Csr, engine: &mut dyn KernelSum, progress: &mut Progress) -> Result<Vec<f64>> {
-        let (n, d) = (self.map.rows(), self.map.dim());
+        let n = self.map.rows();
         if affinities.columns() != n {
             return Err(Error::Shape { what: "points of the map", expected: n, found: affinities.columns() });
         }
-        let unit = 1.0 / self.energy.scale().sqrt();
-        let sources: Vec<f64> = self.map.values().iter().map(|v| v * unit).collect();
-        let charges = vec![1.0; n];
-        let kernel = self.energy.kernel();
-        let mut out = Vec::with_capacity(affinities.rows() * d);
-        for first in (0..affinities.rows()).step_by(BATCH) {
-            let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
-            let mut walkers: Vec<Walker> =
-                rows.par_iter().map(|&row| Walker::new(self.map, affinities.row(row))).collect();
-            for _ in 0..EVALUATIONS {
-                progress(first as f64 / affinities.rows() as f64)?;
-                let mut active: Vec<(usize, &mut Walker)> =
-                    rows.iter().copied().zip(&mut walkers).filter(|(_, walker)| !walker.done).collect();
-                if active.is_empty() {
-                    break;
-                }
-                let targets: Vec<f64> =
-                    active.iter().flat_map(|(_, walker)| walker.trial.iter().map(|v| v * unit)).collect();
-                let (mut potential, mut slopes) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
-                let (targets, sources) = (Points::new(&targets, d)?, Points::new(&sources, d)?);
-                engine.potential(kernel, targets, sources, &charges, &mut potential, &mut slopes)?;
-                let sums = potential.par_iter().zip(slopes.par_chunks(d));
-                active.par_iter_mut().zip(sums).for_each(|((row, walker), (&potential, slopes))| {
-                    let (value, gradient) = self.evaluate(&walker.trial, affinities.row(*row), potential, slopes);
-                    walker.advance(value, gradient);
-                });
+        place(self, self.map, affinities, engine, progress)
+    }
+}
+
+/// The place of each row's point, one after the other.
+pub(super) fn place<P: OnePoint>(
+    points: &P,
+    map: Points,
+    affinities: &Csr,
+    engine: &mut dyn KernelSum,
+    progress: &mut Progress,
+) -> Result<Vec<f64>> {
+    let (n, d) = (map.rows(), map.dim());
+    let (kernel, scale) = points.kernel();
+    let unit = 1.0 / scale.sqrt();
+    let sources: Vec<f64> = map.values().iter().map(|v| v * unit).collect();
+    let charges = vec![1.0; n];
+    let mut out = Vec::with_capacity(affinities.rows() * d);
+    for first in (0..affinities.rows()).step_by(BATCH) {
+        let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
+        let begin = |&row: &usize| {
+            let (start, state) = points.begin(affinities.row(row));
+            (row, Walker::new(map, start, affinities.row(row)), state)
+        };
+        let mut walkers: Vec<(usize, Walker, P::State)> = rows.par_iter().map(begin).collect();
+        for _ in 0..EVALUATIONS {
+            progress(first as f64 / affinities.rows() as f64)?;
+            let mut active: Vec<_> = walkers.iter_mut().filter(|(_, walker, _)| !walker.done).collect();
+            if active.is_empty() {
+                break;
             }
-            walkers.iter().for_each(|walker| out.extend(&walker.place));
+            let targets: Vec<f64> =
+                active.iter().flat_map(|(_, walker, _)| walker.trial.iter().map(|v| v * unit)).collect();
+            let (mut potential, mut slopes) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
+            let (targets, sources) = (Points::new(&targets, d)?, Points::new(&sources, d)?);
+            engine.potential(kernel, targets, sources, &charges, &mut potential, &mut slopes)?;
+            let sums = potential.par_iter().zip(slopes.par_chunks(d));
+            active.par_iter_mut().zip(sums).for_each(|((row, walker, state), (&potential, slopes))| {
+                let (value, gradient) = points.evaluate(&walker.trial, state, affinities.row(*row), potential, slopes);
+                walker.advance(value, gradient);
+            });
         }
-        Ok(out)
+        walkers.iter().for_each(|(_, walker, _)| out.extend(&walker.place));
+    }
+    Ok(out)
+}
+
+impl OnePoint for Placement<'_> {
+    type State = ();
+
+    fn kernel(&self) -> (Kernel, f64) {
+        (self.energy.kernel(), self.energy.scale())
     }
 
-    /// Objective and gradient of a point at `place`, where the map has this potential and these slopes of it.
+    /// At the mean of the neighbours, weighted by affinity.
+    fn begin(&self, (columns, weights): Row) -> (Vec<f64>, ()) {
+        let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let mut start = vec![0.0; self.map.dim()];
+        for (&j, &w) in columns.iter().zip(weights) {
+            start.iter_mut().zip(self.map.row(j as usize)).for_each(|(s, y)| *s += w / total * y);
+        }
+        (start, ())
+    }
+
     fn evaluate(
         &self,
         place: &[f64],
-        (columns, weights): (&[u32], &[f64]),
+        _: &(),
+        (columns, weights): Row,
         potential: f64,
         slopes: &[f64],
     ) -> (f64, Vec<f64>) {
@@ -107,14 +156,10 @@ impl Placement<'_> {
 }
 
 impl Walker {
-    /// At the mean of the neighbours, weighted by affinity.
-    fn new(map: Points, (columns, weights): (&[u32], &[f64])) -> Self {
+    /// At `start`.
+    fn new(map: Points, start: Vec<f64>, (columns, weights): Row) -> Self {
         let d = map.dim();
         let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        let mut start = vec![0.0; d];
-        for (&j, &w) in columns.iter().zip(weights) {
-            start.iter_mut().zip(map.row(j as usize)).for_each(|(s, y)| *s += w / total * y);
-        }
         let square = |j: u32| squared_distance(&start, map.row(j as usize));
         let unit = columns.iter().zip(weights).map(|(&j, &w)| w / total * square(j)).sum::<f64>().sqrt();
         Self {

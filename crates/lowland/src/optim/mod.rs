@@ -22,6 +22,7 @@ mod fixed_point;
 mod gains;
 mod lbfgs;
 mod line_search;
+mod momentum;
 mod spectral_direction;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use fixed_point::FixedPoint;
 pub use gains::{Gains, GainsParams};
 pub use lbfgs::Lbfgs;
 pub use line_search::LineSearch;
+pub use momentum::{Momentum, MomentumParams};
 pub use spectral_direction::SpectralDirection;
 
 choice! {

@@ -1,0 +1,106 @@
+//! The runs of MAP IT's released program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
+
+use lowland::affinity::joint;
+use lowland::linalg::Csr;
+use lowland::nbody::{Engine, Exact, KernelSum, engine};
+use lowland::objective::{Field, MapIt, Similarity};
+use lowland::optim::{Descent, Momentum, MomentumParams};
+use lowland::quality::procrustes;
+use lowland::run::Stepper;
+use lowland::{Embedding, Points};
+
+fn golden(name: &str) -> Embedding {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mapit").join(format!("{name}.npy"));
+    lowland_io::read_map(&path).expect("a golden array").map
+}
+
+fn affinities() -> Csr {
+    let rows = golden("p_conditional");
+    let n = rows.rows();
+    let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
+    joint(Csr::from_triplets(n, n, pairs.map(|(i, j)| (i as u32, j as u32, rows.row(i)[j]))).unwrap()).unwrap()
+}
+
+fn descent(program: MapIt) -> Descent<MapIt> {
+    let params = MomentumParams { learning_rate: 50.0, momentum: [0.5, 0.8], early: 250, longest: f64::INFINITY };
+    Descent::new(program, Box::new(Momentum::new(params)), golden("y0"))
+}
+
+fn farthest(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |m, (a, b)| m.max((a - b).abs()))
+}
+
+/// What the program shows: `-ln sum_j p_j q_j + ln sum_j q_j^2` with the marginals over all points (its `P*Q` is a product of
+/// matrices). Its affinities sum to n instead of one.
+fn shown_cost(marginals: &[f64], y: Points) -> f64 {
+    let similar = |a: &[f64], b: &[f64]| 1.0 / (1.0 + (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2));
+    let n = y.rows();
+    let map: Vec<f64> = (0..n).map(|i| (0..n).map(|j| similar(y.row(i), y.row(j))).sum::<f64>() - 1.0).collect();
+    let cross: f64 = marginals.iter().zip(&map).map(|(p, q)| n as f64 * p * q).sum();
+    map.iter().map(|q| q * q).sum::<f64>().ln() - cross.ln()
+}
+
+/// The snapshots lie one after another, 200 rows each.
+const ITERATIONS: [usize; 10] = [1, 2, 5, 10, 50, 100, 250, 251, 500, 1000];
+
+#[test]
+fn the_exact_program_follows_the_authors_run_to_the_end() {
+    for k in [7, 10] {
+        let mut descent = descent(MapIt::exact(&affinities(), k, Similarity::Student).unwrap());
+        let (snapshots, costs) = (golden(&format!("trajectory_k{k}")), golden(&format!("cost_k{k}")));
+        let start = golden("y0");
+        let mut force = vec![0.0; start.values().len()];
+        descent.objective().field(start.points(), true, &mut force).unwrap();
+        let expected = golden(&format!("force1_k{k}"));
+        let size = expected.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        force.iter_mut().for_each(|f| *f = -*f);
+        assert!(farthest(&force, expected.values()) < 1e-12 * size, "k = {k}, the first force");
+        let (weights, mut seen) = (affinities().row_sums(), 0);
+        for iteration in 1..=1000 {
+            let (cost, expected) = (shown_cost(&weights, descent.embedding().points()), costs.row(iteration - 1)[0]);
+            assert!((cost - expected).abs() < 1e-10, "k = {k}, {iteration}: cost {cost} {expected}");
+            descent.step().unwrap();
+            if ITERATIONS[seen] == iteration {
+                let expected = &snapshots.values()[seen * force.len()..(seen + 1) * force.len()];
+                let wrong = farthest(descent.embedding().values(), expected);
+                assert!(wrong < 1e-10, "k = {k}, iteration {iteration}: off by {wrong}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, ITERATIONS.len());
+    }
+}
+
+/// Norm of `sum_j K^3 (y_i - y_j) / c2`, which the tolerance is relative to.
+fn size_of_push(y: Points) -> f64 {
+    let (kernel, _) = Similarity::Student.squared();
+    let (mut values, mut slopes) = (vec![0.0; y.rows()], vec![0.0; y.values().len()]);
+    Exact.potential(kernel, y, y, &vec![1.0; y.rows()], &mut values, &mut slopes).unwrap();
+    let c2 = values.iter().sum::<f64>() - y.rows() as f64;
+    slopes.iter().map(|v| v * v).sum::<f64>().sqrt() / (4.0 * c2)
+}
+
+#[test]
+fn fast_engines_draw_the_authors_picture() {
+    for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
+        let sums = engine(which, 2, Similarity::Student.squared().0).unwrap();
+        let mut descent = descent(MapIt::new(&affinities(), 10, Similarity::Student, sums, tolerance).unwrap());
+        let mut exact = MapIt::new(&affinities(), 10, Similarity::Student, Box::new(Exact), 0.01).unwrap();
+        for iteration in 1..=1000 {
+            if iteration % 100 == 0 {
+                let y = descent.embedding();
+                let (mut fast, mut slow) = (vec![0.0; y.values().len()], vec![0.0; y.values().len()]);
+                let points: Points = y.points();
+                descent.objective().field(points, true, &mut fast).unwrap();
+                exact.field(points, true, &mut slow).unwrap();
+                let wrong = fast.iter().zip(&slow).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                // Measured on a sample every 25 iterations, hence the 2.
+                assert!(wrong < 2.0 * tolerance * size_of_push(points), "{which:?}, iteration {iteration}: {wrong}");
+            }
+            descent.step().unwrap();
+        }
+        let disparity = procrustes(descent.embedding().points(), golden("final_k10").points()).unwrap().disparity;
+        assert!(disparity < 1e-4, "{which:?}: Procrustes {disparity}");
+    }
+}

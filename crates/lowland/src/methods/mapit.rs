@@ -1,0 +1,299 @@
+//! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
+
+use crate::affinity::{AffinityKind, Perplexities, joint};
+use crate::archive::Archive;
+use crate::graph::lengths;
+use crate::linalg::Csr;
+use crate::nbody::{Engine, Exact, KernelSum, engine};
+use crate::neighbors::{self, Search, nearest_to};
+use crate::objective::{CauchySchwarz, Cost, EntropyWeights, MapIt as Program, MapItPlacement, Sampling, Similarity};
+use crate::optim::{
+    Descent, FixedPoint, Lbfgs, LineSearch, Momentum, MomentumParams, Optimizer, OptimizerKind, SpectralDirection,
+};
+use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use crate::points::{Data, Embedding, Metric, Result, Shape};
+use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+
+use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};
+use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::start::{Init, start};
+use super::{Fit, Input, Model, Recipe};
+
+choice! {
+    /// How the map is made.
+    pub enum Variant ("fast, exact, sampled or objective") {
+        /// The released program on the affinities of near neighbours, its pushes by kernel sums: linear time.
+        Fast = "fast",
+        /// The released program on the affinities of all pairs.
+        Exact = "exact",
+        /// The released program with a sample of the non-neighbours.
+        Sampled = "sampled",
+        /// A cost of the paper, minimised.
+        Objective = "objective",
+    }
+}
+
+params! {
+    /// MAP IT.
+    pub struct MapIt {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours that count for the affinities, or several numbers of them whose affinities are averaged.
+        perplexity: Perplexities = Perplexities::new(vec![15.0]).expect("one"),
+        /// Neighbours of each point whose marginals are aligned.
+        n_neighbors: usize = 10,
+        /// The released program, fast or exact or with samples; or the true objective.
+        variant: Variant = Variant::Fast,
+        /// Similarity of points in the map.
+        kernel: Similarity = Similarity::Student,
+        /// Over which pairs the program's entropy weights are summed.
+        entropy: EntropyWeights = EntropyWeights::All,
+        /// What variant objective minimises.
+        cost: Cost = Cost::Pairs,
+        /// How variant objective minimises it.
+        optimizer: OptimizerKind = OptimizerKind::Lbfgs,
+        /// Non-neighbours drawn for each point by variant sampled, as a multiple of n_neighbors.
+        samples: f64 = 3.0,
+        /// What each of those counts for; auto: the share that was drawn.
+        sample_weight: Auto<f64> = Auto::Auto,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+        /// The map the iterations begin with.
+        init: Init = Init::Auto,
+        /// Which engine sums the pushes.
+        engine: Engine = Engine::Auto,
+        /// Relative error allowed in the pushes; it is measured, and reported.
+        tolerance: f64 = 0.01,
+        /// The step; auto: n / 40, which is the released program's 50 at the paper's 2,000 points.
+        learning_rate: Auto<f64> = Auto::Auto,
+        /// Iterations at the most.
+        max_iter: usize = 1000,
+        /// Stop when a step moves the map by less than this share of its size.
+        tol: f64 = 0.0,
+    }
+}
+
+const AFFINITIES: &str = "affinities";
+const START: &str = "start";
+const DESCENT: &str = "descent";
+
+/// Points of the map for each unit of the learning rate.
+const POINTS_PER_RATE: f64 = 40.0;
+/// No coordinate moves further in a step: points that shoot off would stretch the map for all.
+const LONGEST_STEP: f64 = 5.0;
+
+impl MapIt {
+    /// Neighbours wanted for each of `n` points.
+    fn neighbors(&self, n: usize) -> usize {
+        let others = n.saturating_sub(1);
+        let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(self.n_neighbors);
+        if self.variant == Variant::Exact { others } else { wanted.min(others) }
+    }
+
+    fn engine(&self) -> Result<Box<dyn KernelSum>> {
+        let which = if self.variant == Variant::Exact { Engine::Exact } else { self.engine };
+        engine(which, self.n_components, self.kernel.squared().0)
+    }
+
+    fn program(&self, weights: &Csr, context: &Context) -> Result<Program> {
+        let program = if self.variant == Variant::Sampled {
+            let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
+            let sampling = Sampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
+            Program::sampled(weights, self.n_neighbors, self.kernel, sampling)?
+        } else if self.variant == Variant::Exact {
+            Program::exact(weights, self.n_neighbors, self.kernel)?
+        } else {
+            Program::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?
+        };
+        Ok(program.with_entropy(self.entropy))
+    }
+
+    fn momentum(&self, n: usize) -> Momentum {
+        let learning_rate = self.learning_rate.given().unwrap_or(n as f64 / POINTS_PER_RATE);
+        // The program's own schedule (the paper's text changes after 100 iterations).
+        Momentum::new(MomentumParams { learning_rate, momentum: [0.5, 0.8], early: 250, longest: LONGEST_STEP })
+    }
+
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<CauchySchwarz>> {
+        let search = LineSearch::new(1.5);
+        match self.optimizer {
+            OptimizerKind::Gd => Box::new(self.momentum(n)),
+            OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
+            OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
+            OptimizerKind::Lbfgs => Box::new(Lbfgs::default()),
+        }
+    }
+
+    /// Makes the map; says what was measured of the engine.
+    fn descend(&self, weights: &Csr, start: Embedding, context: &mut Context) -> Result<(Embedding, Outcome)> {
+        let n = weights.rows();
+        let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
+        let (embedding, outcome, measured) = if self.variant == Variant::Objective {
+            let engine = self.engine()?;
+            let (cost, k) = (self.cost, self.n_neighbors);
+            let objective = CauchySchwarz::new(cost, weights.clone(), k, self.kernel, engine, self.tolerance)?;
+            let mut descent = Descent::new(objective, self.optimizer(n), start);
+            let outcome = run(&mut descent, rule, context)?;
+            (descent.embedding(), outcome, descent.objective().measured())
+        } else {
+            let mut descent = Descent::new(self.program(weights, context)?, Box::new(self.momentum(n)), start);
+            let outcome = run(&mut descent, rule, context)?;
+            (descent.embedding(), outcome, descent.objective().measured())
+        };
+        if let Some((engine, error)) = measured {
+            context.note(format!("pushes by {engine}: relative error {error:.1e}, measured"));
+        }
+        Ok((embedding, outcome))
+    }
+
+    fn model(&self, data: &Data, map: &Embedding, frozen: (Vec<f64>, Vec<f64>, [f64; 2])) -> Placed {
+        Placed { data: data.clone(), map: map.clone(), settings: self.clone(), frozen }
+    }
+}
+
+impl Recipe for MapIt {
+    const NAME: &'static str = "mapit";
+    const SUMMARY: &'static str = "MAP IT: aligns each point's neighbourhood as a whole, not pair by pair";
+    const ADVICE: &'static str = "Classes come out denser and further apart than with tsne, at the price of some nearest neighbours. The paper's settings are perplexity 15 and 10 neighbours.";
+    type Model = Placed;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        self.perplexity.check()?;
+        at_least_one("n_neighbors", self.n_neighbors)?;
+        positive("samples", self.samples)?;
+        for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
+            value.given().map_or(Ok(()), |value| positive(name, value))?;
+        }
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return refuse("tolerance", &self.tolerance, "above 0 and below 1");
+        }
+        at_least_one("max_iter", self.max_iter)?;
+        tolerance("tol", self.tol)?;
+        self.engine().map(|_| ())
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors(shape.rows) as f64);
+        // Seconds on two cores, roughly.
+        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let iteration = n * (k * 3e-9 + 2e-7) + 1e-4;
+        vec![
+            Stage { name: neighbor_stage::STAGE, weight: search },
+            Stage { name: AFFINITIES, weight: n * k * 5e-8 + 1e-3 },
+            Stage { name: START, weight: n * dim * 2e-8 + 1e-3 },
+            Stage { name: DESCENT, weight: iteration * self.max_iter as f64 },
+        ]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let k = self.neighbors(shape.rows);
+        let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
+        // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in full rows.
+        let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
+        let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 };
+        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
+        self.metric.check(input.data)?;
+        let n = input.data.rows();
+        let wanted = input.graph.map_or(usize::MAX, |graph| graph.min_degree()).min(self.neighbors(n));
+        let Neighbors { graph, exact } = neighbors(input, wanted, self.metric, self.search, context)?;
+        let perplexity = self.perplexity.at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        if perplexity != self.perplexity {
+            let most = perplexity.largest();
+            context.note(format!("perplexity reduced to {most:.4}: each point has {} neighbours", graph.min_degree()));
+        }
+        if n < 2 {
+            let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
+            let model = self.model(input.data, &embedding, (vec![0.0; n], vec![0.0; n], [1.0; 2]));
+            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
+        }
+        let (weights, graph) = context.stage(AFFINITIES, |_| {
+            let lengths = lengths(&graph)?;
+            let graph = exact.then_some(graph);
+            Ok((joint(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
+        })?;
+        let start = context.stage(START, |context| {
+            let init = match self.init {
+                Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
+                init => init,
+            };
+            // From the program's tiny random start, a quarter of its iterations go by before anything moves.
+            let size = if init == Init::Random { 1e-4 } else { 1.0 };
+            start(input.data, &weights, init, self.n_components, size, context)
+        })?;
+        let (embedding, outcome) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
+        let frozen = Program::new(&weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?
+            .with_entropy(self.entropy)
+            .frozen(embedding.points())?;
+        let model = self.model(input.data, &embedding, frozen);
+        Ok(Fit { embedding, model, outcome, graph })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<Placed> {
+        let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
+        self.metric.check(&data)?;
+        let &[c1, c2] = archive.finite("placement/entropies")? else {
+            return Err(archive.bad("there are not two entropy weights".into()));
+        };
+        let marginals = |name| archive.finite(name).map(<[f64]>::to_vec);
+        let (data_marginals, map_marginals) =
+            (marginals("placement/marginals")?, marginals("placement/map_marginals")?);
+        let sizes = [map.rows(), data_marginals.len(), map_marginals.len()];
+        if data.dim() != dim || sizes.iter().any(|&size| size != data.rows()) {
+            return Err(archive.bad("its parts differ in size".into()));
+        }
+        if !(c1 > 0.0 && c2 > 0.0) {
+            return Err(archive.bad("an entropy weight is not positive".into()));
+        }
+        Ok(Placed { data, map, settings: self.clone(), frozen: (data_marginals, map_marginals, [c1, c2]) })
+    }
+}
+
+/// The share of a transform that the neighbours take, for the progress.
+const SEARCH: f64 = 0.3;
+
+/// A fixed map with the rows it is a map of. New rows are placed by the field on them: the program's, or that of pairs where
+/// an objective was minimised.
+pub struct Placed {
+    data: Data,
+    map: Embedding,
+    settings: MapIt,
+    /// Marginals in the data and in the map, and the entropy weights.
+    frozen: (Vec<f64>, Vec<f64>, [f64; 2]),
+}
+
+impl Model for Placed {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        let (n, settings) = (self.data.rows(), &self.settings);
+        let k = neighbors_for(AffinityKind::Entropic, &settings.perplexity).max(settings.n_neighbors).min(n);
+        let graph = nearest_to(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
+        let edges = (0..new.rows()).flat_map(|i| {
+            let (columns, distances) = graph.row(i);
+            columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
+        });
+        let distances = Csr::from_triplets(new.rows(), n, edges)?;
+        let rows = affinities(distances, AffinityKind::Entropic, &settings.perplexity)?;
+        let placement = MapItPlacement {
+            map: self.map.points(),
+            similarity: settings.kernel,
+            marginals: [&self.frozen.0, &self.frozen.1],
+            entropies: self.frozen.2,
+            // What was minimised is not the program's: pairs alone say where a row belongs.
+            k: if settings.variant == Variant::Objective { 0 } else { settings.n_neighbors },
+        };
+        let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
+        Embedding::new(places, self.map.dim())
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        archive.put("placement/marginals", self.frozen.0.as_slice());
+        archive.put("placement/map_marginals", self.frozen.1.as_slice());
+        archive.put("placement/entropies", self.frozen.2.as_slice());
+    }
+}
