@@ -69,6 +69,11 @@ impl Csr {
         Ok(Self { indptr, indices, values, columns })
     }
 
+    /// `indptr`, `indices` and `values`, given up.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
+        (self.indptr, self.indices, self.values)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.indptr.len() - 1

@@ -1,6 +1,7 @@
 //! What is minimised: directions, objectives, the neighbour embeddings, and MAP IT.
 
 mod accuracy;
+mod attraction;
 mod mapit;
 mod neighbor_embedding;
 mod placement;
@@ -18,17 +19,31 @@ pub use mapit::{CauchySchwarz, Cost, EntropyWeights, MapIt, MapItPlacement, Samp
 pub use neighbor_embedding::{Energy, NeighborEmbedding, Schedule};
 pub use placement::Placement;
 
+/// What [`Field::prepare`] has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    Nothing,
+    /// How accurately it is summed: values and gradients from before cannot be compared with new ones.
+    Accuracy,
+    /// What is minimised.
+    Objective,
+}
+
 /// A direction at every map; it need not be the gradient of anything.
 pub trait Field: Send {
     /// Writes the field at `y`, which a descent moves against. With `value`, also returns the number that is shown to
     /// people as the objective; without, it may be saved.
     fn field(&mut self, y: Points, value: bool, out: &mut [f64]) -> Result<Option<f64>>;
 
-    /// Called before every iteration (the first is 1) with the map and the objective's last value. Returns whether what
-    /// is minimised has changed, so that values before and after cannot be compared.
-    fn prepare(&mut self, _iteration: usize, _y: Points, _value: Option<f64>) -> Result<bool> {
-        Ok(false)
+    /// Called before every iteration (the first is 1) with the map and the objective's last value. Returns what is no
+    /// longer as it was.
+    fn prepare(&mut self, _iteration: usize, _y: Points, _value: Option<f64>) -> Result<Change> {
+        Ok(Change::Nothing)
     }
+
+    /// Called when a step led nowhere: whatever could be in the way is to be removed before the next.
+    fn stuck(&mut self) {}
 
     /// Whether [`Field::prepare`] has changes in store: the end of the iterations cannot be near.
     fn changes_ahead(&self) -> bool {
@@ -49,8 +64,11 @@ pub trait Field: Send {
 
 /// A field that is exactly the gradient of the value.
 pub trait Objective: Field {
-    /// The weights of the attraction, whose Laplacian is the constant part of the Hessian.
-    fn attraction(&self) -> &Csr;
+    /// A copy of the weights of the attraction, whose Laplacian is the constant part of the Hessian.
+    fn attraction(&self) -> Csr;
+
+    /// Their row sums.
+    fn degrees(&self) -> Vec<f64>;
 
     /// The value may be off by this much: what a line search must tolerate.
     fn noise(&self) -> f64;

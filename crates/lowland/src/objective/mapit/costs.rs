@@ -10,7 +10,7 @@ use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
 use crate::linalg::block::column_dots;
 use crate::nbody::KernelSum;
-use crate::objective::{Field, Objective};
+use crate::objective::{Change, Field, Objective};
 use crate::params::choice;
 use crate::points::{Points, Result};
 
@@ -160,11 +160,11 @@ impl Field for CauchySchwarz {
         Ok(Some(value + self.constant))
     }
 
-    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<bool> {
+    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<Change> {
         if self.cost != Cost::Neighborhoods {
-            self.sums.prepare(iteration, y)?;
+            return self.sums.prepare(iteration, y);
         }
-        Ok(false)
+        Ok(Change::Nothing)
     }
 
     fn save(&self, archive: &mut Archive) {
@@ -177,8 +177,12 @@ impl Field for CauchySchwarz {
 }
 
 impl Objective for CauchySchwarz {
-    fn attraction(&self) -> &Csr {
-        &self.attraction
+    fn attraction(&self) -> Csr {
+        self.attraction.clone()
+    }
+
+    fn degrees(&self) -> Vec<f64> {
+        self.attraction.row_sums()
     }
 
     fn noise(&self) -> f64 {

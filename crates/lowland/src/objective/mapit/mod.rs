@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use super::accuracy::Measure;
 use super::potential::Potential;
-use super::{Accuracy, AccuracyControl, Field};
+use super::{Accuracy, AccuracyControl, Change, Field};
 use crate::archive::Archive;
 use crate::linalg::Csr;
 use crate::nbody::{Kernel, KernelSum};
@@ -102,15 +102,14 @@ impl Controlled {
     }
 
     /// Has a look at the error, if one is due at this iteration.
-    fn prepare(&mut self, iteration: usize, y: Points) -> Result<()> {
+    fn prepare(&mut self, iteration: usize, y: Points) -> Result<Change> {
         // Sums without error need no looking after; whether they have one is known once there was one.
-        if self.potential.bound != Some(0.0) && AccuracyControl::due(iteration) {
+        if self.potential.bound != Some(0.0) && self.control.due(iteration) {
             let mut control = self.control.clone();
             control.look(None, &mut Looking { sums: self, y })?;
             self.control = control;
         }
-        self.potential.ask(self.control.asked());
-        Ok(())
+        Ok(if self.potential.ask(self.control.asked()) { Change::Accuracy } else { Change::Nothing })
     }
 }
 
@@ -121,7 +120,7 @@ struct Looking<'a, 'y> {
 
 impl Measure for Looking<'_, '_> {
     fn ask(&mut self, accuracy: f64) {
-        self.sums.potential.ask(accuracy);
+        self.sums.potential.try_out(accuracy);
     }
 
     /// The force is divided by the sum over different points: the error of that counts too.
@@ -268,13 +267,13 @@ impl Field for MapIt {
         Ok(Some(entropies[1].ln() - entropies[0].ln()))
     }
 
-    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<bool> {
+    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<Change> {
         match &mut self.others {
-            Others::Summed(sums) => sums.prepare(iteration, y)?,
+            Others::Summed(sums) => return sums.prepare(iteration, y),
             Others::AllPairs(_) => {}
             Others::Sampled(sampling) => sampling.prepare(iteration),
         }
-        Ok(false)
+        Ok(Change::Nothing)
     }
 
     fn save(&self, archive: &mut Archive) {
