@@ -1,9 +1,11 @@
 //! t-SNE, s-SNE and the elastic embedding as whole methods: what the suite of all methods does not ask for.
 
+use std::ops::ControlFlow;
+
 use lowland::methods::{Fitted, Job};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
 use lowland::quality::knn_recall;
-use lowland::run::{Limits, Silent};
+use lowland::run::{Event, Limits, Silent};
 use lowland::{Data, Metric, Seed};
 use lowland_testkit::fixtures::{clouds, roll};
 
@@ -125,4 +127,34 @@ fn a_run_that_ends_inside_its_schedule_says_so() {
     assert!(said("tsne", &[("max_iter", "20")], "exaggerated"));
     assert!(said("ee", &[("max_iter", "20"), ("homotopy", "9")], "lambda was still growing"));
     assert!(!said("tsne", &[("max_iter", "20"), ("exaggeration_iter", "10")], "iterations ended"));
+}
+
+#[test]
+fn runs_resumed_around_looks_and_changes_go_on_alike() {
+    let data = clouds(4, 100, 6, 2.0, 9);
+    let cases: [(&str, &[(&str, &str)]); 4] = [
+        ("tsne", &[("engine", "fft"), ("max_iter", "60"), ("exaggeration_iter", "30")]),
+        ("tsne", &[("engine", "barnes-hut"), ("optimizer", "lbfgs"), ("max_iter", "60"), ("early_exaggeration", "1")]),
+        ("ssne", &[("engine", "fast-gauss"), ("optimizer", "sd"), ("max_iter", "60"), ("tol", "0")]),
+        ("ee", &[("engine", "fft"), ("homotopy", "3"), ("max_iter", "60"), ("tol", "0")]),
+    ];
+    for (method, values) in cases {
+        let job = Job::new(method, values, Seed(0)).expect("parameters");
+        let mut checkpoints = Vec::new();
+        let mut watch = |event: &Event| {
+            if let Event::Step { step, checkpoint, .. } = event
+                && [10, 24, 25, 26, 29, 30, 31, 50].contains(&step.iteration)
+            {
+                checkpoints.push((step.iteration, checkpoint()));
+            }
+            ControlFlow::Continue(())
+        };
+        let whole = job.fit(&data, None, &Limits::default(), &mut watch).expect("a map");
+        assert!(checkpoints.len() > 4, "{method}");
+        for (iteration, checkpoint) in checkpoints {
+            let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
+            let resumed = job.fit(&data, None, &limits, &mut Silent).expect("the rest of the way");
+            assert_eq!(resumed.embedding.values(), whole.embedding.values(), "{method} from {iteration}");
+        }
+    }
 }
