@@ -5,7 +5,7 @@ FIGURES is the program of that name in this package. WHAT is one of
   sampling   Fig 12: 1,000 rows, half, a quarter and an eighth of the non-neighbours, counted 1, 2, 4 and 8 times
   rates      Fig 13: 2,000 rows of the digits 3, 6 and 9, three learning rates, three starts
   coil       Fig 4: ARRAY is coil20_32x32.npz
-  news       Fig 6: ARRAY is news_w100.npz; the words by the documents that hold them, a tenth of these
+  news       Fig 6: ARRAY is news_w100.npz; the words by the documents that hold them, a tenth of these, to unit length
 """
 
 import subprocess
@@ -87,7 +87,7 @@ if what == "mnist":
          **{f"{cost}{tail}": f"{objective},cost={cost}{way}" for cost in ("neighborhoods", "marginals")
             for tail, way in (("", ""), ("_sd", ",optimizer=sd"))})
     sheet(out, 3, ["tsne", "lvm", "mapit", "start0", "start1", "start2"])
-    sheet(beside("variants"), 4, ["k5", "k7", "k12", "k15", "sampled", "gaussian", "entropy", "pairs"])
+    sheet(beside("variants"), 4, ["k5", "k7", "k12", "k15", "sampled", "gaussian", "entropy", "pairs_sd"])
     shares(beside("shares"), labels, ["tsne", "lvm", "mapit", "exact"])
 elif what == "sampling":
     rows, labels = some(1000)
@@ -117,11 +117,11 @@ elif what in ("coil", "news"):
         documents, topics = data["documents"], data["labels"]
         chosen = random.choice(len(topics), 1625, replace=False)
         documents, topics = documents[chosen], topics[chosen]
-        documents, topics = documents[:, documents.any(0)], topics
+        documents = documents[:, documents.any(0)]
         # A word's class: the topic in whose documents it is most frequent.
-        rows = documents.T
+        rows = documents.T / np.linalg.norm(documents, axis=0)[:, None]
         labels = np.argmax([documents[topics == topic].mean(0) for topic in np.unique(topics)], axis=0)
-    maps(rows, labels, tsne="tsne", lvm="lvm", mapit="mapit", start0="mapit:init=random")
-    sheet(out, 4, ["tsne", "lvm", "mapit", "start0"])
+    maps(rows, labels, tsne="tsne", lvm="lvm", mapit="mapit", k5="mapit:n_neighbors=5", start0="mapit:init=random")
+    sheet(out, 4, ["tsne", "lvm", "mapit", "k5"])
 else:
     sys.exit(__doc__)

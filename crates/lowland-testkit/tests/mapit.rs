@@ -99,3 +99,15 @@ fn a_sample_of_the_non_neighbours_keeps_the_neighbours_that_the_whole_keeps() {
     let kept = knn_recall(&whole, &sampled, 30).unwrap();
     assert!(kept > 0.6, "{kept}");
 }
+
+#[test]
+fn a_map_whose_points_fell_together_is_said() {
+    // Every row is as far from every other: whoever is taken for a neighbour, there are no groups to tell apart.
+    let rows: Vec<f32> = (0..40 * 40).map(|at| if at / 40 == at % 40 { 1.0 } else { 0.0 }).collect();
+    let said = |data: &Data| {
+        let fitted = fit(data, &[("max_iter", "300")]);
+        fitted.notes.iter().any(|note| note.starts_with("all points fell together"))
+    };
+    assert!(said(&Data::dense(rows, 40).unwrap()));
+    assert!(!said(&clouds(3, 60, 8, 4.0, 5)));
+}

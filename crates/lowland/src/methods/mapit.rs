@@ -4,6 +4,7 @@ use crate::affinity::{AffinityKind, Perplexities, joint};
 use crate::archive::Archive;
 use crate::graph::lengths;
 use crate::linalg::Csr;
+use crate::linalg::block::column_means;
 use crate::nbody::{Engine, Exact, KernelSum, engine};
 use crate::neighbors::{self, Search, nearest_to};
 use crate::objective::{
@@ -85,6 +86,8 @@ const DESCENT: &str = "descent";
 const POINTS_PER_RATE: f64 = 40.0;
 /// No coordinate moves further in a step: points that shoot off would stretch the map for all.
 const LONGEST_STEP: f64 = 5.0;
+/// A map this small, beside a kernel of width one, says that every point is like every other.
+const TOGETHER: f64 = 1e-2;
 
 impl MapIt {
     /// Neighbours wanted for each of `n` points.
@@ -249,6 +252,12 @@ impl Recipe for MapIt {
             start(input.data, &weights, init, self.n_components, size, context)
         })?;
         let (embedding, outcome, frozen) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
+        if spread(&embedding) < TOGETHER {
+            let k = self.n_neighbors;
+            context.note(format!(
+                "all points fell together: neighbourhoods of {k} hold too much of each other; try fewer n_neighbors or another metric"
+            ));
+        }
         let model = self.model(input.data, &embedding, frozen);
         Ok(Fit { embedding, model, outcome, graph })
     }
@@ -271,6 +280,14 @@ impl Recipe for MapIt {
         let frozen = MapItFrozen { marginals, entropies: [c1, c2] };
         Ok(Placed { data, map, settings: self.clone(), frozen })
     }
+}
+
+/// Root mean square distance of the points from their mean.
+fn spread(map: &Embedding) -> f64 {
+    let (d, values) = (map.dim(), map.values());
+    let mean = column_means(values, d);
+    let square: f64 = values.chunks_exact(d).flat_map(|row| row.iter().zip(&mean)).map(|(v, m)| (v - m).powi(2)).sum();
+    (square / map.rows() as f64).sqrt()
 }
 
 /// The share of a transform that the neighbours take, for the progress.

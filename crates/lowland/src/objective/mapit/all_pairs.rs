@@ -112,35 +112,52 @@ fn row_of_tiles<const D: usize, const T: bool>(
             few_rows::<D, T>(weights, places, first, sums)
         };
         // On the diagonal a pair is met in both orders.
-        (0..2).for_each(|e| found[e] += total(&own[e]) + 2.0 * total(&others[e]));
+        (0..2).for_each(|e| found[e] += sum(&own[e]) + 2.0 * sum(&others[e]));
     }
     found
 }
 
-/// What each of eight points is pulled and pushed by; adds to the entropies.
+/// What one point and eight others are pulled and pushed by; adds to the entropies. With `OWN`, the point is the one at
+/// `row` of the eight. A loop for each operation: of loops that do several, vectors are made across the operations.
 #[inline(always)]
-fn strengths<const T: bool>(
+fn strengths<const T: bool, const OWN: bool>(
     squares: &Lanes,
     weights: &Lanes,
-    itself: Option<usize>,
+    row: usize,
     entropies: &mut [Lanes; 2],
 ) -> [Lanes; 2] {
-    let (mut similarity, mut forces) = ([0.0; LANES], [[0.0; LANES]; 2]);
+    let (mut similarity, mut squared, mut forces) = ([0.0; LANES], [0.0; LANES], [[0.0; LANES]; 2]);
     for l in 0..LANES {
         similarity[l] = if T { 1.0 / (1.0 + squares[l]) } else { exp(-squares[l]) };
     }
-    if let Some(l) = itself {
-        similarity[l] = 0.0;
+    if OWN {
+        for l in 0..LANES {
+            similarity[l] = if l == row { 0.0 } else { similarity[l] };
+        }
     }
     for l in 0..LANES {
-        let square = similarity[l] * similarity[l];
-        let slope = if T { square } else { similarity[l] };
+        squared[l] = similarity[l] * similarity[l];
+    }
+    for l in 0..LANES {
         entropies[0][l] += weights[l] * similarity[l];
-        entropies[1][l] += square;
-        forces[0][l] = weights[l] * slope;
-        forces[1][l] = similarity[l] * slope;
+    }
+    for l in 0..LANES {
+        entropies[1][l] += squared[l];
+    }
+    let slope = if T { &squared } else { &similarity };
+    for l in 0..LANES {
+        forces[0][l] = weights[l] * slope[l];
+    }
+    for l in 0..LANES {
+        forces[1][l] = similarity[l] * slope[l];
     }
     forces
+}
+
+/// [`total`] out of line: where its pairs of lanes are seen, the loops before it are made into vectors of two.
+#[inline(never)]
+fn sum(lanes: &Lanes) -> f64 {
+    total(lanes)
 }
 
 /// `ROWS` rows of a row of tiles, in `D` dimensions; returns the entropies of the diagonal tile and of the others.
@@ -151,58 +168,56 @@ fn few_rows<const D: usize, const T: bool>(
     first: usize,
     sums: &mut [Lanes],
 ) -> [[Lanes; 2]; 2] {
-    let mut entropies = [[[0.0; LANES]; 2]; 2];
+    let (mut own, mut others) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
     let here: [[f64; D]; ROWS] = std::array::from_fn(|r| std::array::from_fn(|c| places[c][first + r]));
     let mut rows = [[[[0.0; LANES]; D]; 2]; ROWS];
-    for r in 0..ROWS {
-        let (apart, squares) = ways(&here[r], places);
-        let forces = strengths::<T>(&squares, &weights[first + r], Some(first + r), &mut entropies[0]);
-        add(&mut rows[r], &forces, &apart);
-    }
-    let tiles = weights[LANES..].chunks_exact(LANES).zip(places[D..].chunks_exact(D.max(1)));
-    let (own_sums, other_sums) = sums.split_at_mut(2 * D);
+    let (weights, other_weights) = weights.split_at(LANES);
+    let (places, other_places) = places.split_at(D);
+    let (sums, other_sums) = sums.split_at_mut(2 * D);
+    let mut columns = [[[0.0; LANES]; D]; 2];
+    tile::<D, T, true>(&here, places, &weights[first..][..ROWS], first, &mut rows, &mut columns, &mut own);
+    let tiles = other_weights.chunks_exact(LANES).zip(other_places.chunks_exact(D.max(1)));
     for ((weights, places), sums) in tiles.zip(other_sums.chunks_exact_mut(2 * D.max(1))) {
-        let mut columns: [[Lanes; D]; 2] = std::array::from_fn(|e| std::array::from_fn(|c| sums[e * D + c]));
-        for r in 0..ROWS {
-            let (apart, squares) = ways(&here[r], places);
-            let forces = strengths::<T>(&squares, &weights[first + r], None, &mut entropies[1]);
-            for e in 0..2 {
-                for c in 0..D {
-                    for l in 0..LANES {
-                        let force = forces[e][l] * apart[c][l];
-                        rows[r][e][c][l] += force;
+        columns = std::array::from_fn(|e| std::array::from_fn(|c| sums[e * D + c]));
+        let weights = &weights[first..][..ROWS];
+        tile::<D, T, false>(&here, places, weights, first, &mut rows, &mut columns, &mut others);
+        columns.as_flattened().iter().zip(sums).for_each(|(from, to)| *to = *from);
+    }
+    for (r, rows) in rows.iter().enumerate() {
+        rows.as_flattened().iter().zip(&mut *sums).for_each(|(from, to)| to[first + r] += sum(from));
+    }
+    [own, others]
+}
+
+/// `ROWS` rows of one tile. On the diagonal, its `OWN`, a pair is met in both orders, and only the rows' sums grow.
+#[inline(always)]
+fn tile<const D: usize, const T: bool, const OWN: bool>(
+    here: &[[f64; D]; ROWS],
+    places: &[Lanes],
+    weights: &[Lanes],
+    first: usize,
+    rows: &mut [[[Lanes; D]; 2]; ROWS],
+    columns: &mut [[Lanes; D]; 2],
+    entropies: &mut [Lanes; 2],
+) {
+    for r in 0..ROWS {
+        let (mut apart, mut squares) = ([[0.0; LANES]; D], [0.0; LANES]);
+        for c in 0..D {
+            for l in 0..LANES {
+                apart[c][l] = here[r][c] - places[c][l];
+                squares[l] += apart[c][l] * apart[c][l];
+            }
+        }
+        let forces = strengths::<T, OWN>(&squares, &weights[r], first + r, entropies);
+        for e in 0..2 {
+            for c in 0..D {
+                for l in 0..LANES {
+                    let force = forces[e][l] * apart[c][l];
+                    rows[r][e][c][l] += force;
+                    if !OWN {
                         columns[e][c][l] -= force;
                     }
                 }
-            }
-        }
-        (0..2 * D).for_each(|at| sums[at] = columns[at / D.max(1)][at % D.max(1)]);
-    }
-    for (r, rows) in rows.iter().enumerate() {
-        (0..2 * D).for_each(|at| own_sums[at][first + r] += total(&rows[at / D.max(1)][at % D.max(1)]));
-    }
-    entropies
-}
-
-/// The ways from eight points to one, and their squared lengths.
-#[inline(always)]
-fn ways<const D: usize>(here: &[f64; D], places: &[Lanes]) -> ([Lanes; D], Lanes) {
-    let (mut apart, mut squares) = ([[0.0; LANES]; D], [0.0; LANES]);
-    for c in 0..D {
-        for l in 0..LANES {
-            apart[c][l] = here[c] - places[c][l];
-            squares[l] += apart[c][l] * apart[c][l];
-        }
-    }
-    (apart, squares)
-}
-
-#[inline(always)]
-fn add<const D: usize>(sums: &mut [[Lanes; D]; 2], forces: &[Lanes; 2], apart: &[Lanes; D]) {
-    for e in 0..2 {
-        for c in 0..D {
-            for l in 0..LANES {
-                sums[e][c][l] += forces[e][l] * apart[c][l];
             }
         }
     }
@@ -217,21 +232,24 @@ fn any_rows<const T: bool>(
     first: usize,
     sums: &mut [Lanes],
 ) -> [[Lanes; 2]; 2] {
-    let mut entropies = [[[0.0; LANES]; 2]; 2];
-    let (own, own_places) = (0, &places[..dim]);
+    let (mut own, mut others) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
+    let here = &places[..dim];
     for row in first..first + ROWS {
         for (tile, (weights, places)) in weights.chunks_exact(LANES).zip(places.chunks_exact(dim)).enumerate() {
             let mut squares = [0.0; LANES];
-            for (here, there) in own_places.iter().zip(places) {
+            for (here, there) in here.iter().zip(places) {
                 (0..LANES).for_each(|l| squares[l] += (here[row] - there[l]) * (here[row] - there[l]));
             }
-            let (itself, which) = if tile == own { (Some(row), 0) } else { (None, 1) };
-            let forces = strengths::<T>(&squares, &weights[row], itself, &mut entropies[which]);
+            let forces = if tile == 0 {
+                strengths::<T, true>(&squares, &weights[row], row, &mut own)
+            } else {
+                strengths::<T, false>(&squares, &weights[row], row, &mut others)
+            };
             for (e, forces) in forces.iter().enumerate() {
                 for c in 0..dim {
-                    let force: Lanes = std::array::from_fn(|l| forces[l] * (own_places[c][row] - places[c][l]));
+                    let force: Lanes = std::array::from_fn(|l| forces[l] * (here[c][row] - places[c][l]));
                     sums[e * dim + c][row] += total(&force);
-                    if tile != own {
+                    if tile > 0 {
                         let sums = &mut sums[(tile * 2 + e) * dim + c];
                         (0..LANES).for_each(|l| sums[l] -= force[l]);
                     }
@@ -239,5 +257,5 @@ fn any_rows<const T: bool>(
             }
         }
     }
-    entropies
+    [own, others]
 }
