@@ -254,9 +254,8 @@ impl Recipe for MapIt {
         let (embedding, outcome, frozen) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
         if spread(&embedding) < TOGETHER {
             let k = self.n_neighbors;
-            context.note(format!(
-                "all points fell together: neighbourhoods of {k} hold too much of each other; try fewer n_neighbors or another metric"
-            ));
+            let advice = "try fewer n_neighbors, another metric, or more iterations";
+            context.note(format!("all points fell together: neighbourhoods of {k} tell nothing apart; {advice}"));
         }
         let model = self.model(input.data, &embedding, frozen);
         Ok(Fit { embedding, model, outcome, graph })

@@ -71,7 +71,7 @@ impl AllPairs {
                 let weights = &weights[first_tile(row, groups) * LANES..first_tile(row + 1, groups) * LANES];
                 let (places, sums) = (&places[row * d..], &mut part.sums[(row - part.tiles.start) * 2 * d..]);
                 let found = by_kind!(row_of_tiles, y, similarity, (weights, places, d, sums));
-                entropies = in_order(vec![entropies, found]);
+                (0..2).for_each(|e| entropies[e] += found[e]);
             }
             entropies
         });
@@ -96,7 +96,8 @@ fn first_tile(row: usize, groups: usize) -> usize {
     row * groups - row * row.saturating_sub(1) / 2
 }
 
-/// One row of tiles: `places` and `sums` begin with its own eight points. Returns `sum P K` and `sum K^2` over ordered pairs.
+/// One row of tiles: `places` and `sums` begin with its own eight points. Returns `sum P K` and `sum K^2` over ordered
+/// pairs.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn row_of_tiles<const D: usize, const T: bool>(
     weights: &[Lanes],
