@@ -15,7 +15,7 @@ use crate::linalg::Csr;
 use crate::points::{Points, Result};
 
 pub use accuracy::{Accuracy, AccuracyControl};
-pub use mapit::{CauchySchwarz, Cost, EntropyWeights, MapIt, MapItPlacement, Sampling, Similarity};
+pub use mapit::{CauchySchwarz, Cost, EntropyWeights, MapIt, MapItFrozen, MapItPlacement, Sampling, Similarity};
 pub use neighbor_embedding::{Energy, NeighborEmbedding, Schedule};
 pub use placement::Placement;
 

@@ -181,9 +181,10 @@ fn marginal_rows<const D: usize, const T: bool>(
     sums.map(|lanes| total(&lanes))
 }
 
-/// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the neighbour's
-/// marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours alone.
-/// `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the sum of `w_ij K_ij` over all edges, with their own weights.
+/// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
+/// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
+/// alone. `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the
+/// sum of `w_ij K_ij` over all edges, with their own weights.
 pub(super) fn program(
     graph: &Neighborhoods,
     map_marginals: &[f64],

@@ -31,7 +31,7 @@ use all_pairs::AllPairs;
 use neighborhoods::Neighborhoods;
 
 pub use costs::{CauchySchwarz, Cost};
-pub use one_point::MapItPlacement;
+pub use one_point::{MapItFrozen, MapItPlacement};
 pub use sampling::Sampling;
 
 choice! {
@@ -215,10 +215,10 @@ impl MapIt {
 
     /// What new points are placed by: the marginals of every point in the data and in the map at `y`, and the entropy
     /// weights there.
-    pub fn frozen(&mut self, y: Points) -> Result<(Vec<f64>, Vec<f64>, [f64; 2])> {
-        let mut field = vec![0.0; y.values().len()];
-        self.field(y, false, &mut field)?;
-        Ok((self.graph.marginals.clone(), self.map_marginals.clone(), self.entropies))
+    pub fn frozen(&mut self, y: Points) -> Result<MapItFrozen> {
+        self.field(y, false, &mut vec![0.0; y.values().len()])?;
+        let marginals = [self.graph.marginals.clone(), self.map_marginals.clone()];
+        Ok(MapItFrozen { marginals, entropies: self.entropies })
     }
 }
 
