@@ -139,7 +139,7 @@ fn runs_resumed_around_looks_and_changes_go_on_alike() {
         ("ee", &[("engine", "fft"), ("homotopy", "3"), ("max_iter", "60"), ("tol", "0")]),
     ];
     for (method, values) in cases {
-        let job = Job::new(method, values, Seed(0)).expect("parameters");
+        let job = || Job::new(method, values, Seed(0)).expect("parameters");
         let mut checkpoints = Vec::new();
         let mut watch = |event: &Event| {
             if let Event::Step { step, checkpoint, .. } = event
@@ -149,11 +149,11 @@ fn runs_resumed_around_looks_and_changes_go_on_alike() {
             }
             ControlFlow::Continue(())
         };
-        let whole = job.fit(&data, None, &Limits::default(), &mut watch).expect("a map");
+        let whole = job().fit(&data, None, &Limits::default(), &mut watch).expect("a map");
         assert!(checkpoints.len() > 4, "{method}");
         for (iteration, checkpoint) in checkpoints {
             let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
-            let resumed = job.fit(&data, None, &limits, &mut Silent).expect("the rest of the way");
+            let resumed = job().fit(&data, None, &limits, &mut Silent).expect("the rest of the way");
             assert_eq!(resumed.embedding.values(), whole.embedding.values(), "{method} from {iteration}");
         }
     }

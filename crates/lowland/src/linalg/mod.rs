@@ -27,5 +27,4 @@ pub use lobpcg::EigenSolver;
 pub use operator::SymOp;
 pub use precondition::{ApproxCholesky, Identity, Jacobi, Preconditioner, laplacian_preconditioner};
 pub use sparse_cholesky::SparseCholesky;
-pub(crate) use sparse_product::add_sparse_product;
 pub use svd::{PcaRoute, RandomizedSvd, Svd, SvdOptions, exact_svd, linear_memory, pca_route, svd};

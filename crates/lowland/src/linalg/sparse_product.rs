@@ -7,7 +7,7 @@ use rayon::prelude::*;
 const ROWS: usize = 64;
 
 /// `out += A x` for sparse rows `A` and row-major blocks `x` and `out` of `m` columns, in parallel over rows.
-pub(crate) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
+pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
     indptr: &[usize],
     indices: &[u32],
     values: &[T],

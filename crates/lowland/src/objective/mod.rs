@@ -4,6 +4,7 @@ mod accuracy;
 mod attraction;
 mod mapit;
 mod neighbor_embedding;
+mod numbering;
 mod placement;
 mod potential;
 mod pull;

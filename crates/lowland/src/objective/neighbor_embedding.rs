@@ -150,7 +150,7 @@ impl NeighborEmbedding {
     /// A weight of repulsion for every pair (row-major, symmetric, zero on the diagonal) instead of one for all. Only the
     /// elastic embedding has such weights, and only the exact sum can use them.
     pub fn with_repulsion_weights(mut self, weights: Vec<f64>) -> Result<Self> {
-        let n = self.attraction.degrees().len();
+        let n = self.attraction.points();
         if weights.len() != n * n {
             return Err(Error::Shape { what: "weights of repulsion", expected: n * n, found: weights.len() });
         }
@@ -322,7 +322,7 @@ impl Objective for NeighborEmbedding {
     }
 
     fn degrees(&self) -> Vec<f64> {
-        self.attraction.degrees().to_vec()
+        self.attraction.degrees()
     }
 
     fn noise(&self) -> f64 {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::linalg::add_sparse_product;
+use crate::linalg::Csr;
 use crate::nbody::simd::ln;
 use crate::points::Points;
 
@@ -18,25 +18,6 @@ pub(super) enum Pull {
     Student { dof: f64 },
 }
 
-/// The weights of the attraction: rows of neighbours in any order.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Edges<'a> {
-    pub indptr: &'a [usize],
-    pub indices: &'a [u32],
-    pub values: &'a [f64],
-}
-
-impl<'a> Edges<'a> {
-    fn rows(self) -> usize {
-        self.indptr.len() - 1
-    }
-
-    fn row(self, i: usize) -> (&'a [u32], &'a [f64]) {
-        let range = self.indptr[i]..self.indptr[i + 1];
-        (&self.indices[range.clone()], &self.values[range])
-    }
-}
-
 /// Rows handled at once: fixed, because the order of a sum depends on it.
 const ROWS: usize = 256;
 /// Edges in a vector.
@@ -45,13 +26,12 @@ type Lanes = [f64; LANES];
 
 impl Pull {
     /// `out_i = sum_j w_ij f'(s_ij) (y_i - y_j)`; the value if it is wanted.
-    pub(super) fn force(self, edges: Edges, degrees: &[f64], y: Points, value: bool, out: &mut [f64]) -> Option<f64> {
+    pub(super) fn force(self, weights: &Csr, degrees: &[f64], y: Points, value: bool, out: &mut [f64]) -> Option<f64> {
         let d = y.dim();
         match self {
             Self::Spring => {
                 // The Laplacian times y; the sum of w s is twice its product with y.
-                out.fill(0.0);
-                add_sparse_product(edges.indptr, edges.indices, edges.values, y.values(), d, out);
+                weights.multiply(y.values(), d, out);
                 let parts: Vec<f64> = out
                     .par_chunks_mut(ROWS * d)
                     .zip(y.values().par_chunks(ROWS * d))
@@ -71,25 +51,25 @@ impl Pull {
             }
             Self::Student { dof } => {
                 out.par_chunks_mut(ROWS * d).enumerate().for_each(|(chunk, out)| match d {
-                    1 => student_rows::<1>(edges, y.values(), dof, chunk * ROWS, out),
-                    2 => student_rows::<2>(edges, y.values(), dof, chunk * ROWS, out),
-                    3 => student_rows::<3>(edges, y.values(), dof, chunk * ROWS, out),
-                    _ => student_rows_any(edges, y, dof, chunk * ROWS, out),
+                    1 => student_rows::<1>(weights, y.values(), dof, chunk * ROWS, out),
+                    2 => student_rows::<2>(weights, y.values(), dof, chunk * ROWS, out),
+                    3 => student_rows::<3>(weights, y.values(), dof, chunk * ROWS, out),
+                    _ => student_rows_any(weights, y, dof, chunk * ROWS, out),
                 });
-                value.then(|| self.value(edges, y, dof))
+                value.then(|| self.value(weights, y, dof))
             }
         }
     }
 
     /// The sums over all edges of `w f'(s)` and `w s f''(s)`, which the Hessian's trace is made of.
-    pub(super) fn slope_and_bend(self, edges: Edges, y: Points) -> [f64; 2] {
+    pub(super) fn slope_and_bend(self, weights: &Csr, y: Points) -> [f64; 2] {
         let Self::Student { .. } = self else {
-            return [edges.values.iter().sum(), 0.0];
+            return [weights.values().iter().sum(), 0.0];
         };
-        let parts = in_chunks(edges.rows(), |rows| {
+        let parts = in_chunks(weights.rows(), |rows| {
             let mut sums = [0.0; 2];
             for i in rows {
-                let (columns, values) = edges.row(i);
+                let (columns, values) = weights.row(i);
                 for (&j, &w) in columns.iter().zip(values) {
                     let (_, slope, bend) = self.derivatives(squared_distance(y.row(i), y.row(j as usize)));
                     sums[0] += w * slope;
@@ -102,14 +82,14 @@ impl Pull {
     }
 
     /// The sum over all edges of Student's `w f(s)`.
-    fn value(self, edges: Edges, y: Points, dof: f64) -> f64 {
-        let parts = in_chunks(edges.rows(), |rows| match y.dim() {
-            1 => student_value::<1>(edges, y.values(), dof, rows),
-            2 => student_value::<2>(edges, y.values(), dof, rows),
-            3 => student_value::<3>(edges, y.values(), dof, rows),
+    fn value(self, weights: &Csr, y: Points, dof: f64) -> f64 {
+        let parts = in_chunks(weights.rows(), |rows| match y.dim() {
+            1 => student_value::<1>(weights, y.values(), dof, rows),
+            2 => student_value::<2>(weights, y.values(), dof, rows),
+            3 => student_value::<3>(weights, y.values(), dof, rows),
             _ => {
                 let edges = rows.flat_map(|i| {
-                    let (columns, values) = edges.row(i);
+                    let (columns, values) = weights.row(i);
                     columns.iter().zip(values).map(move |(&j, &w)| (i, j as usize, w))
                 });
                 edges.map(|(i, j, w)| w * self.derivatives(squared_distance(y.row(i), y.row(j))).0).sum()
@@ -177,12 +157,12 @@ fn squares<const D: usize>(apart: &[Lanes; D]) -> Lanes {
 
 /// Student forces on the rows from `first` on, as many as `out` holds.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn student_rows<const D: usize>(edges: Edges, y: &[f64], dof: f64, first: usize, out: &mut [f64]) {
+fn student_rows<const D: usize>(weights: &Csr, y: &[f64], dof: f64, first: usize, out: &mut [f64]) {
     let (points, _) = y.as_chunks::<D>();
     let (factor, inverse) = ((dof + 1.0) / (2.0 * dof), 1.0 / dof);
     for (i, out) in out.as_chunks_mut::<D>().0.iter_mut().enumerate() {
         let mut sums = [[0.0; LANES]; D];
-        vectors(points, points[first + i], edges.row(first + i), |apart, weights| {
+        vectors(points, points[first + i], weights.row(first + i), |apart, weights| {
             let squares = squares(&apart);
             let mut pull = weights;
             for l in 0..LANES {
@@ -200,12 +180,12 @@ fn student_rows<const D: usize>(edges: Edges, y: &[f64], dof: f64, first: usize,
 
 /// The sum of Student's `w f(s)` over the edges of some rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn student_value<const D: usize>(edges: Edges, y: &[f64], dof: f64, rows: Range<usize>) -> f64 {
+fn student_value<const D: usize>(weights: &Csr, y: &[f64], dof: f64, rows: Range<usize>) -> f64 {
     let (points, _) = y.as_chunks::<D>();
     let inverse = 1.0 / dof;
     let mut sums = [0.0; LANES];
     for i in rows {
-        vectors(points, points[i], edges.row(i), |apart, weights| {
+        vectors(points, points[i], weights.row(i), |apart, weights| {
             let squares = squares(&apart);
             for l in 0..LANES {
                 sums[l] += weights[l] * ln(1.0 + squares[l] * inverse);
@@ -215,12 +195,12 @@ fn student_value<const D: usize>(edges: Edges, y: &[f64], dof: f64, rows: Range<
     0.5 * (dof + 1.0) * sums.iter().sum::<f64>()
 }
 
-fn student_rows_any(edges: Edges, y: Points, dof: f64, first: usize, out: &mut [f64]) {
+fn student_rows_any(weights: &Csr, y: Points, dof: f64, first: usize, out: &mut [f64]) {
     let pull = Pull::Student { dof };
     out.fill(0.0);
     for (i, out) in out.chunks_exact_mut(y.dim()).enumerate() {
         let here = y.row(first + i);
-        let (columns, values) = edges.row(first + i);
+        let (columns, values) = weights.row(first + i);
         for (&j, &w) in columns.iter().zip(values) {
             let there = y.row(j as usize);
             let slope = w * pull.derivatives(squared_distance(here, there)).1;
@@ -234,7 +214,6 @@ mod tests {
     use super::*;
     use crate::Seed;
     use crate::graph::{Symmetrize, symmetrize};
-    use crate::linalg::Csr;
 
     #[test]
     fn forces_are_the_plain_sums_in_every_dimension() {
@@ -242,13 +221,12 @@ mod tests {
         let links = (0..n as u32).flat_map(|i| (1..=90).map(move |step| (i, (i * 7 + step * 13) % 700)));
         let weighted = links.filter(|(i, j)| i != j).enumerate().map(|(at, (i, j))| (i, j, 1.0 + (at % 5) as f64));
         let weights = symmetrize(&Csr::from_triplets(n, n, weighted).unwrap(), Symmetrize::Average).unwrap();
-        let edges = Edges { indptr: weights.indptr(), indices: weights.indices(), values: weights.values() };
         for d in [1, 2, 3, 5] {
             let values = Seed(d as u64).normals(n * d);
             let y = Points::new(&values, d).unwrap();
             for pull in [Pull::Spring, Pull::Student { dof: 1.0 }, Pull::Student { dof: 2.5 }] {
                 let mut force = vec![f64::NAN; n * d];
-                let value = pull.force(edges, &weights.row_sums(), y, true, &mut force).unwrap();
+                let value = pull.force(&weights, &weights.row_sums(), y, true, &mut force).unwrap();
                 let mut expected = vec![0.0; n * d];
                 let mut total = 0.0;
                 for (i, j, w) in weights.iter() {
@@ -259,7 +237,7 @@ mod tests {
                 let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
                 assert!(force.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12 * largest), "{pull:?} {d}");
                 assert!((value - total).abs() < 1e-11 * total, "{pull:?} {d}: {value} {total}");
-                let [slope, bend] = pull.slope_and_bend(edges, y);
+                let [slope, bend] = pull.slope_and_bend(&weights, y);
                 let terms = weights.iter().map(|(i, j, w)| (w, pull.derivatives(squared_distance(y.row(i), y.row(j)))));
                 let plain = terms.fold([0.0; 2], |sum, (w, (_, slope, bend))| [sum[0] + w * slope, sum[1] + w * bend]);
                 assert!(

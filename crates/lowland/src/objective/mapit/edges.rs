@@ -53,7 +53,9 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
             slope: [0.0; LANES],
         };
         if at < whole_columns.len() {
-            vector.ends = whole_columns[at].map(|j| j as usize);
+            for l in 0..LANES {
+                vector.ends[l] = whole_columns[at][l] as usize;
+            }
             (vector.weights, vector.present) = (whole_values[at], [1.0; LANES]);
         } else {
             for (l, (&j, &w)) in rest_columns.iter().zip(rest_values).enumerate() {
@@ -68,10 +70,14 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
                 squares[l] = here.iter().zip(there).map(|(a, b)| (a - b) * (a - b)).sum();
             }
         } else {
-            let ends: [[f64; D]; LANES] = vector.ends.map(|j| row::<D>(y, j));
+            for l in 0..LANES {
+                let there = &y.values()[vector.ends[l] * D..][..D];
+                for c in 0..D {
+                    apart[c][l] = here[c] - there[c];
+                }
+            }
             for c in 0..D {
                 for l in 0..LANES {
-                    apart[c][l] = here[c] - ends[l][c];
                     squares[l] += apart[c][l] * apart[c][l];
                 }
             }
@@ -102,12 +108,6 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
             sums.iter_mut().zip(lanes).for_each(|(sum, lanes)| *sum += total(lanes));
         }
     }
-}
-
-#[inline(always)]
-fn row<const D: usize>(y: Points, j: usize) -> [f64; D] {
-    let row = &y.values()[j * D..][..D];
-    std::array::from_fn(|c| row[c])
 }
 
 #[inline(always)]
