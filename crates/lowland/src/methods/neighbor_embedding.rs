@@ -151,7 +151,7 @@ macro_rules! neighbor_embedding {
 
             fn load(&self, archive: &Archive, dim: usize) -> Result<Placed> {
                 let settings = self.settings();
-                Placed::load(archive, dim, settings.metric, settings.affinity, settings.energy)
+                Placed::load(archive, dim, settings.metric, settings.affinity, &settings.perplexity, settings.energy)
             }
         }
     };

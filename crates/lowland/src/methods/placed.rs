@@ -34,6 +34,7 @@ impl Placed {
         dim: usize,
         metric: Metric,
         affinity: AffinityKind,
+        asked: &Perplexities,
         energy: Energy,
     ) -> Result<Self> {
         let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
@@ -42,8 +43,8 @@ impl Placed {
             return Err(archive.bad("there is not one strength of repulsion".into()));
         };
         let perplexity = Perplexities::new(archive.finite("placement/perplexity")?.to_vec())
-            .filter(|perplexity| perplexity.check().is_ok())
-            .ok_or_else(|| archive.bad("a perplexity is below 1, or there is none".into()))?;
+            .filter(|used| used.check().is_ok() && used.values().len() == asked.values().len())
+            .ok_or_else(|| archive.bad("a perplexity is below 1, or one is missing".into()))?;
         if data.dim() != dim || map.rows() != data.rows() {
             return Err(archive.bad("its parts differ in size".into()));
         }

@@ -74,7 +74,7 @@ impl Attraction {
     }
 
     pub fn save(&self, archive: &mut Archive) {
-        self.numbering.save(archive);
+        self.numbering.save(archive, self.points());
     }
 
     pub fn restore(&mut self, archive: &Archive) -> Result<()> {

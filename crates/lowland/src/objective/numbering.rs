@@ -70,21 +70,21 @@ impl Numbering {
     }
 
     /// Sums depend on the order in their last bits: a run that is taken up goes on in the same.
-    pub fn save(&self, archive: &mut Archive) {
-        archive.put("numbering", self.order.as_slice());
+    pub fn save(&self, archive: &mut Archive, points: usize) {
+        let order = if self.is_natural() { (0..points as u32).collect() } else { self.order.clone() };
+        archive.put("numbering", order);
     }
 
     /// The order that was saved, of `points` points; none if they were as given.
     pub fn saved(archive: &Archive, points: usize) -> Result<Option<Vec<u32>>> {
-        let order = archive.u32s("numbering")?;
-        let mut sorted = order.to_vec();
+        let order = archive.u32s("numbering")?.to_vec();
+        let natural = |order: &[u32]| order.iter().enumerate().all(|(i, &point)| i == point as usize);
+        let mut sorted = order.clone();
         sorted.sort_unstable();
-        let whole = sorted.len() == points && sorted.iter().enumerate().all(|(i, &point)| i == point as usize);
-        match order {
-            [] => Ok(None),
-            order if whole => Ok(Some(order.to_vec())),
-            _ => Err(archive.bad("the order of the points is not one of all points".into())),
+        if sorted.len() != points || !natural(&sorted) {
+            return Err(archive.bad("the order of the points is not one of all points".into()));
         }
+        Ok((!natural(&order)).then_some(order))
     }
 }
 
@@ -158,9 +158,11 @@ mod tests {
             assert_eq!(back, values);
         }
         let mut archive = Archive::new(Kind::Checkpoint);
-        numbering.save(&mut archive);
+        numbering.save(&mut archive, 300);
         assert_eq!(Numbering::saved(&archive, 300).unwrap(), Some(numbering.order.clone()));
-        for bad in [vec![0u32, 1], vec![0; 300], (1..301).collect()] {
+        Numbering::default().save(&mut archive, 300);
+        assert_eq!(Numbering::saved(&archive, 300).unwrap(), None);
+        for bad in [vec![], vec![0u32, 1], vec![0; 300], (1..301).collect()] {
             archive.put("numbering", bad);
             assert!(Numbering::saved(&archive, 300).is_err());
         }

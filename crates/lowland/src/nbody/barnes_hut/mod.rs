@@ -97,7 +97,7 @@ impl KernelSum for BarnesHut {
         if !targets.values().iter().chain(sources.values()).all(|x| x.abs() < FARTHEST) {
             return Err(Error::Numerical {
                 what: "a kernel sum by a tree",
-                reason: format!("a coordinate is not within {FARTHEST} of zero"),
+                reason: format!("a coordinate is not within {FARTHEST:e} of zero"),
             });
         }
         // Coordinates of zero change no distance: a few widths serve all dimensions.

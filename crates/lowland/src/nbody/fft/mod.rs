@@ -237,7 +237,7 @@ fn bounds(points: Points) -> Result<Bounds> {
     let all = chunks.try_reduce_with(|a, b| Some(join(a, b)));
     all.flatten().ok_or_else(|| Error::Numerical {
         what: "a kernel sum on a grid",
-        reason: format!("a coordinate is not within {FARTHEST} of zero"),
+        reason: format!("a coordinate is not within {FARTHEST:e} of zero"),
     })
 }
 

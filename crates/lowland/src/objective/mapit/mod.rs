@@ -318,7 +318,7 @@ impl Field for MapIt {
     fn save(&self, archive: &mut Archive) {
         if let Others::Summed(sums) = &self.others {
             sums.control.save(archive);
-            self.numbering.save(archive);
+            self.numbering.save(archive, self.map_marginals.len());
         }
     }
 
