@@ -1,4 +1,4 @@
-//! Backtracking line search: Armijo's condition, loosened by what the objective may be off.
+//! Backtracking line search: Armijo's condition, loosened by what the objective may be off, for steps that promise more than that.
 
 use rayon::prelude::*;
 
@@ -64,14 +64,20 @@ impl LineSearch {
         self.trial_gradient.resize(y.len(), 0.0);
         let length = column_dots(direction, direction, 1)[0].sqrt();
         let size = column_dots(y, y, 1)[0].sqrt().max(f64::MIN_POSITIVE);
+        // A step that promises less than the value may be off cannot be judged by it: where nothing else is left, flat
+        // directions (the whole map moving, parts drifting apart) would be followed without end.
+        let noise = objective.noise();
         if slope < 0.0 {
             for _ in 0..TRIALS {
+                if -step * slope <= noise {
+                    break;
+                }
                 self.trial.par_chunks_mut(4096).zip(y.par_chunks(4096).zip(direction.par_chunks(4096))).for_each(
                     |(t, (y, p))| t.iter_mut().zip(y.iter().zip(p)).for_each(|(t, (y, p))| *t = y + step * p),
                 );
                 let value = objective.field(Points::new(&self.trial, dim)?, true, &mut self.trial_gradient)?;
                 let value = value.expect("it was asked for");
-                if value <= start + ENOUGH * step * slope + objective.noise() {
+                if value <= start + ENOUGH * step * slope + noise {
                     y.copy_from_slice(&self.trial);
                     std::mem::swap(&mut self.gradient, &mut self.trial_gradient);
                     (self.value, self.step) = (Some(value), step);

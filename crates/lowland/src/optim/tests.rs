@@ -192,10 +192,11 @@ fn a_line_search_takes_steps_within_the_engines_error_and_no_others() {
             self.noise
         }
     }
-    for (noise, moves) in [(2.0, true), (0.5, false)] {
-        let (mut y, mut search) = (vec![1.0], LineSearch::new(1.0));
-        let (moved, paid) = search.along(&mut Noisy { offset: 2.0, noise }, &mut y, 1, &[-0.5], None).unwrap();
-        assert_eq!((paid, moved.change > 0.0, y[0] < 1.0), (moves, moves, moves), "noise {noise}");
+    // The slope along the step is -8: it promises more than a noise of 3, and less than one of 9.
+    for (noise, moves) in [(3.0, true), (0.5, false), (9.0, false)] {
+        let (mut y, mut search) = (vec![2.0], LineSearch::new(1.0));
+        let (moved, paid) = search.along(&mut Noisy { offset: 6.0, noise }, &mut y, 1, &[-2.0], None).unwrap();
+        assert_eq!((paid, moved.change > 0.0, y[0] < 2.0), (moves, moves, moves), "noise {noise}");
     }
 }
 
