@@ -40,12 +40,12 @@ impl<F: Field> Stepper for Descent<F> {
             Change::Objective => self.optimizer.forget(),
         }
         let moved = self.optimizer.step(&mut self.objective, &mut self.y, self.dim)?;
-        if moved.change == 0.0 {
-            self.objective.stuck();
-        }
         self.value = moved.value.unwrap_or(self.value);
         // While the objective itself still changes, all of the way is left.
         let change = if self.objective.changes_ahead() { moved.change.max(1.0) } else { moved.change };
+        if moved.change == 0.0 {
+            self.objective.stuck();
+        }
         Ok(Step { iteration: self.iteration, objective: self.value, change })
     }
 

@@ -1,4 +1,4 @@
-//! Backtracking line search: Armijo's condition, loosened by what the objective may be off, for steps that promise more than that.
+//! Backtracking line search: Armijo's condition, loosened by what the objective may be off.
 
 use rayon::prelude::*;
 
@@ -64,13 +64,14 @@ impl LineSearch {
         self.trial_gradient.resize(y.len(), 0.0);
         let length = column_dots(direction, direction, 1)[0].sqrt();
         let size = column_dots(y, y, 1)[0].sqrt().max(f64::MIN_POSITIVE);
-        // A step that promises less than the value may be off cannot be judged by it: where nothing else is left, flat
-        // directions (the whole map moving, parts drifting apart) would be followed without end.
+        // A step that promises less than the value may be off cannot be judged by it. Such a step moves points by one unit
+        // at the most, or flat directions (the whole map moving, parts drifting apart) would be followed ever faster.
         let noise = objective.noise();
+        let longest = (y.len() as f64 / dim as f64).sqrt() / length;
         if slope < 0.0 {
             for _ in 0..TRIALS {
                 if -step * slope <= noise {
-                    break;
+                    step = step.min(longest);
                 }
                 self.trial.par_chunks_mut(4096).zip(y.par_chunks(4096).zip(direction.par_chunks(4096))).for_each(
                     |(t, (y, p))| t.iter_mut().zip(y.iter().zip(p)).for_each(|(t, (y, p))| *t = y + step * p),
