@@ -14,7 +14,7 @@ use super::pull::{Pull, squared_distance};
 use super::{AccuracyControl, Change, Field, Objective};
 use crate::archive::Archive;
 use crate::linalg::Csr;
-use crate::linalg::block::column_dots;
+use crate::linalg::block::{column_dots, column_means};
 use crate::nbody::{Exact, Kernel, KernelSum};
 use crate::points::{Error, Points, Result};
 
@@ -260,6 +260,13 @@ impl Field for NeighborEmbedding {
         out.par_chunks_mut(CHUNK).zip(self.potential.slopes.par_chunks(CHUNK)).for_each(|(out, slopes)| {
             out.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 4.0 * exaggeration * *out + push * slope);
         });
+        if self.potential.bound != Some(0.0) {
+            // Forces between points cancel. What an engine's errors leave would move the map as a whole, which nothing stops.
+            let mean = column_means(out, y.dim());
+            out.par_chunks_mut(CHUNK * y.dim()).for_each(|out| {
+                out.chunks_exact_mut(y.dim()).for_each(|out| out.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m));
+            });
+        }
         Ok(attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant))
     }
 
@@ -349,7 +356,9 @@ impl Measure for Looking<'_, '_> {
     fn errors(&mut self) -> Result<[f64; 2]> {
         let kernel = self.embedding.energy.kernel();
         self.embedding.repel(self.y, kernel)?;
-        self.embedding.potential.errors(kernel, self.y.dim())
+        let [force, total] = self.embedding.potential.errors(kernel, self.y.dim())?;
+        // The force is divided by the total (but for the elastic embedding's), and searches compare values made of it.
+        Ok([force.max(total), total])
     }
 
     fn curvature(&mut self) -> Result<f64> {

@@ -11,8 +11,6 @@ use crate::points::{Points, Result, Seed};
 const SAMPLE: usize = 256;
 /// Rows handled at once.
 const ROWS: usize = 1024;
-/// The largest error of a sum that is admitted to.
-const MOST_NOISE: f64 = 0.01;
 
 /// A potential with its gradients at every point of a map.
 pub(super) struct Potential {
@@ -120,9 +118,7 @@ impl Potential {
         }
         // Points in one place push nobody: then nothing can be wrong either.
         let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
-        // The mean error of the sample, and what it may be off for being a sample. Points so far apart that their sum is
-        // lost in it must not have a search take any step.
-        let noise = (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE);
-        Ok([relative, noise.min(MOST_NOISE)])
+        // The mean error of the sample, and what it may be off for being a sample.
+        Ok([relative, (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE)])
     }
 }
