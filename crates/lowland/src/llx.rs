@@ -1,0 +1,1 @@
+//! Locally linear extension.
