@@ -23,13 +23,11 @@ pub struct AlternatingOptions {
     pub tolerance: f64,
     /// Times `Z` is applied in an update, beyond the first, at most.
     pub rounds: usize,
-    /// Columns carried beside the eigenpairs wanted.
-    pub guard: usize,
 }
 
 impl Default for AlternatingOptions {
     fn default() -> Self {
-        Self { momentum: 0.9, dense: true, double: false, tolerance: 1e-8, rounds: 1, guard: 8 }
+        Self { momentum: 0.9, dense: true, double: false, tolerance: 2e-6, rounds: 3 }
     }
 }
 
@@ -45,6 +43,15 @@ struct Factors {
 const PLAIN: usize = 3;
 /// The first eigenpairs have no good basis to start from.
 const FIRST_ROUNDS: usize = 60;
+
+/// Columns that a product takes in one go.
+const LANES: usize = 16;
+
+/// Columns of the block for so many eigenpairs. They are far larger than all others, so that more are no help in themselves, but
+/// a product takes no longer for them.
+fn width(wanted: usize) -> usize {
+    wanted.div_ceil(LANES).saturating_mul(LANES)
+}
 
 /// The updates, one at a time.
 pub struct Alternating {
@@ -71,8 +78,9 @@ impl Alternating {
     /// From eq 17, before the first update.
     pub fn new(problem: Problem, options: AlternatingOptions, seed: Seed) -> Result<Self> {
         let (n, wanted) = (problem.similar.rows(), problem.dim());
+        let width = width(wanted);
         // A block that would fill a third of the space may as well fill it all: then the eigenpairs are exact.
-        let width = if n <= 3 * (wanted + options.guard) { n } else { wanted + options.guard };
+        let width = if n <= 3 * width { n } else { width };
         let tiles: Box<dyn Tiles> = if options.double {
             Box::new(OffPattern::<f64>::new(&problem.similar, options.dense))
         } else {
@@ -107,7 +115,7 @@ impl Alternating {
 
     /// Bytes for `n` rows in `dim` dimensions.
     pub fn memory(n: f64, dim: f64, options: &AlternatingOptions) -> f64 {
-        let width = dim + options.guard as f64;
+        let width = dim + LANES as f64;
         let tiles = if options.double {
             OffPattern::<f64>::memory(n, width, options.dense)
         } else {
@@ -123,10 +131,11 @@ impl Alternating {
     /// `Z~ - L` before the update: what eq 4 comes to at `L`.
     pub fn update(&mut self) -> Result<f64> {
         let momentum = if self.updates < PLAIN { 0.0 } else { self.options.momentum };
-        let (n, width) = (self.problem.similar.rows(), self.width);
-        let mut image = vec![0.0; n * width];
+        let n = self.problem.similar.rows();
+        let columns = self.width;
+        let mut image = vec![0.0; n * columns];
         let low = (&self.low.left[..], &self.low.right[..], self.low.rank);
-        let sums = self.tiles.advance(low, momentum, &self.basis, width, &mut image);
+        let sums = self.tiles.advance(low, momentum, &self.basis, columns, &mut image);
         // Eqs 20-22, the inequality the right way round: the sum of Z is at most that of the inputs.
         let zeros = n as f64 * n as f64 - self.problem.similar.entries() as f64;
         let excess = self.similar_sums[0] + sums.clamped - self.problem.cap;
@@ -138,17 +147,17 @@ impl Alternating {
         entries.for_each(|(value, similar)| *value = similar - shift);
         let square = self.similar_sums[1] + sums.square + 2.0 * shift * sums.linear + shift * shift * zeros;
         let basis = std::mem::take(&mut self.basis);
-        add_pattern(&self.shifted, shift, &basis, width, &mut image);
+        add_pattern(&self.shifted, shift, &basis, columns, &mut image);
         // Stored tiles have had their momentum.
         let momentum = if kept { 0.0 } else { momentum };
         if !kept {
             self.cost = self.distance_to_low(square, &basis, &image);
         }
-        add_momentum([&self.low, &self.before], momentum, &basis, width, &mut image);
+        add_momentum([&self.low, &self.before], momentum, &basis, columns, &mut image);
         let rounds = if self.updates == 0 { self.options.rounds.max(FIRST_ROUNDS) } else { self.options.rounds };
         let effort = Effort { wanted: self.wanted, tolerance: self.options.tolerance, rounds };
-        let Self { tiles, shifted, low, before, .. } = self;
-        let ritz = improve(basis, image, width, effort, &mut |x, columns| {
+        let Self { tiles, shifted, low, before, width, .. } = &mut *self;
+        let ritz = improve((basis, image, columns), *width, effort, &mut |x, columns| {
             let mut out = vec![0.0; x.len()];
             tiles.apply(x, columns, &mut out);
             add_pattern(shifted, shift, x, columns, &mut out);
@@ -156,7 +165,7 @@ impl Alternating {
             out
         })?;
         let first: Vec<usize> = (0..self.wanted).collect();
-        let right = block::select_columns(&ritz.vectors, width, &first);
+        let right = block::select_columns(&ritz.vectors, self.width, &first);
         let mut left = right.clone();
         block::multiply_columns(&mut left, &ritz.values[..self.wanted]);
         let low = Factors { left, right, rank: self.wanted };
@@ -174,8 +183,9 @@ impl Alternating {
     /// The root mean square of `Z~ - L`: `square` is `|Z~|^2`, and the basis, whose image is given, spans `L`.
     fn distance_to_low(&self, square: f64, basis: &[f64], image: &[f64]) -> f64 {
         let Factors { left, right, rank } = &self.low;
-        let spanned = block::gram(basis, self.width, right, *rank);
-        let on_image = block::gram(image, self.width, left, *rank);
+        let columns = self.width;
+        let spanned = block::gram(basis, columns, right, *rank);
+        let on_image = block::gram(image, columns, left, *rank);
         let cross: f64 = spanned.iter().zip(&on_image).map(|(a, b)| a * b).sum();
         let (l, r) = (block::gram(left, *rank, left, *rank), block::gram(right, *rank, right, *rank));
         let own: f64 = l.iter().zip(&r).map(|(a, b)| a * b).sum();

@@ -93,10 +93,15 @@ impl<'a> Cosines<'a> {
 
     /// The inner product of two rows.
     pub fn dot(&self, i: usize, j: usize) -> f64 {
-        match self.data {
-            Data::Dense(x) => dot_dense(x.row(i), x.row(j)),
-            Data::Sparse(x) => {
-                let ((a, av), (b, bv)) = (x.row(i), x.row(j));
+        self.dot_with(self.data, i, j)
+    }
+
+    /// The inner product of row `i` of `other`, of the same kind and columns, with row `j`.
+    pub fn dot_with(&self, other: &Data, i: usize, j: usize) -> f64 {
+        match (other, self.data) {
+            (Data::Dense(x), Data::Dense(y)) => dot_dense(x.row(i), y.row(j)),
+            (Data::Sparse(x), Data::Sparse(y)) => {
+                let ((a, av), (b, bv)) = (x.row(i), y.row(j));
                 let (mut p, mut q, mut sum) = (0, 0, 0.0);
                 while p < a.len() && q < b.len() {
                     let (c, d) = (a[p], b[q]);
@@ -108,7 +113,7 @@ impl<'a> Cosines<'a> {
                 }
                 sum
             }
-            Data::Text(_) => 0.0,
+            _ => 0.0,
         }
     }
 

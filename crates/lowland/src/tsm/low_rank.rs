@@ -16,8 +16,6 @@ pub(super) struct Ritz {
     pub vectors: Vec<f64>,
     /// `|Z v - value v|` of the pairs wanted, the largest, relative to the largest value.
     pub residual: f64,
-    /// Times the matrix was applied to a block.
-    pub applied: usize,
 }
 
 /// When to stop.
@@ -31,57 +29,53 @@ pub(super) struct Effort {
     pub rounds: usize,
 }
 
-/// Improves the orthonormal block `x` (`width` columns), of which the image under the matrix is `image`.
+/// The best block of `width` columns in the span of an orthonormal basis (`columns` of them), of which the image under the
+/// matrix is `image`, and in more directions where that is not good enough.
 pub(super) fn improve(
-    x: Vec<f64>,
-    image: Vec<f64>,
+    (mut basis, mut image, mut columns): (Vec<f64>, Vec<f64>, usize),
     width: usize,
     effort: Effort,
     apply: &mut dyn FnMut(&[f64], usize) -> Vec<f64>,
 ) -> Result<Ritz> {
-    let n = x.len() / width.max(1);
-    let (values, turn) = by_magnitude(&block::gram(&x, width, &image, width), width, width)?;
-    let mut ritz = Ritz { values, vectors: block::combine(&x, width, &turn, width), residual: 0.0, applied: 1 };
-    let mut image = block::combine(&image, width, &turn, width);
-    let (mut last, mut last_image, mut lasts) = (Vec::new(), Vec::new(), 0);
-    for round in 0..=effort.rounds {
-        let residuals = residuals(&ritz, &image, width);
+    let n = basis.len() / columns.max(1);
+    let mut round = 0;
+    loop {
+        let (values, turn) = by_magnitude(&block::gram(&basis, columns, &image, columns), columns, width)?;
+        let vectors = block::combine(&basis, columns, &turn, width);
+        let images = block::combine(&image, columns, &turn, width);
+        let residuals = residuals(&vectors, &values, &images, width);
         let lengths: Vec<f64> = block::column_dots(&residuals, &residuals, width).into_iter().map(f64::sqrt).collect();
-        let largest = ritz.values[0].abs().max(f64::MIN_POSITIVE);
-        ritz.residual = lengths[..effort.wanted].iter().fold(0.0f64, |m, r| m.max(r / largest));
-        if ritz.residual <= effort.tolerance || round == effort.rounds {
-            break;
-        }
-        let open: Vec<usize> = (0..width).filter(|&c| lengths[c] > effort.tolerance * largest).collect();
-        let fixed = block::beside(&[(&ritz.vectors, width), (&last, lasts)], n);
-        let w = block::select_columns(&residuals, width, &open);
-        let (w, count) = block::orthonormal(w, open.len(), &fixed, width + lasts)?;
+        let largest = values.first().map_or(0.0, |v| v.abs()).max(f64::MIN_POSITIVE);
+        let residual = lengths[..effort.wanted].iter().fold(0.0f64, |m, r| m.max(r / largest));
+        let done = residual <= effort.tolerance || round == effort.rounds;
+        // What of the new block was not in the first columns of the basis is a direction that was worth going.
+        let (last, lasts) = if round == 0 || done {
+            (Vec::new(), 0)
+        } else {
+            let mut outside = turn.clone();
+            outside[..width * width].fill(0.0);
+            block::orthonormal(outside, width, &turn, width)?
+        };
+        let last_image = block::combine(&image, columns, &last, lasts);
+        let last = block::combine(&basis, columns, &last, lasts);
+        let fixed = block::beside(&[(&vectors, width), (&last, lasts)], n);
+        let (next, count) =
+            if done { (Vec::new(), 0) } else { block::orthonormal(residuals, width, &fixed, width + lasts)? };
         if count == 0 {
-            break;
+            return Ok(Ritz { values, vectors, residual });
         }
-        let w_image = apply(&w, count);
-        ritz.applied += 1;
-        let size = width + lasts + count;
-        let basis = block::beside(&[(&ritz.vectors, width), (&last, lasts), (&w, count)], n);
-        let images = block::beside(&[(&image, width), (&last_image, lasts), (&w_image, count)], n);
-        let (values, turn) = by_magnitude(&block::gram(&basis, size, &images, size), size, width)?;
-        // What of the new block lies outside the old one is the next direction to look along.
-        let mut outside = turn.clone();
-        outside[..width * width].fill(0.0);
-        let (outside, count) = block::orthonormal(outside, width, &turn, width)?;
-        (last, last_image, lasts) =
-            (block::combine(&basis, size, &outside, count), block::combine(&images, size, &outside, count), count);
-        ritz.values = values;
-        ritz.vectors = block::combine(&basis, size, &turn, width);
-        image = block::combine(&images, size, &turn, width);
+        let next_image = apply(&next, count);
+        basis = block::beside(&[(&fixed, width + lasts), (&next, count)], n);
+        image = block::beside(&[(&images, width), (&last_image, lasts), (&next_image, count)], n);
+        columns = width + lasts + count;
+        round += 1;
     }
-    Ok(ritz)
 }
 
-fn residuals(ritz: &Ritz, image: &[f64], width: usize) -> Vec<f64> {
-    let mut out = image.to_vec();
-    for (out, x) in out.chunks_exact_mut(width).zip(ritz.vectors.chunks_exact(width)) {
-        (0..width).for_each(|c| out[c] -= ritz.values[c] * x[c]);
+fn residuals(vectors: &[f64], values: &[f64], images: &[f64], width: usize) -> Vec<f64> {
+    let mut out = images.to_vec();
+    for (out, x) in out.chunks_exact_mut(width).zip(vectors.chunks_exact(width)) {
+        (0..width).for_each(|c| out[c] -= values[c] * x[c]);
     }
     out
 }

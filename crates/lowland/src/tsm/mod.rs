@@ -10,6 +10,7 @@ mod gram;
 mod histogram;
 mod low_rank;
 mod problem;
+mod relu;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -20,3 +21,4 @@ pub(crate) use cosines::{TILE, for_each_above};
 pub use gram::Gram;
 pub use histogram::AngleHistogram;
 pub use problem::{Problem, Similarity};
+pub use relu::relu_places;

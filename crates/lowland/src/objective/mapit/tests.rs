@@ -9,7 +9,7 @@ use crate::{Seed, with_threads};
 fn affinities(n: usize, links: u32) -> Csr {
     let links = (0..n as u32)
         .flat_map(|i| (1..=links).map(move |k| (i, (i * 5 + k * k + 1) % n as u32, 1.0 / f64::from(k + i % 3))));
-    joint(&Csr::from_triplets(n, n, links.filter(|(i, j, _)| i != j)).unwrap()).unwrap()
+    joint(Csr::from_triplets(n, n, links.filter(|(i, j, _)| i != j)).unwrap()).unwrap()
 }
 
 const KINDS: [Similarity; 2] = [Similarity::Student, Similarity::Gaussian];
