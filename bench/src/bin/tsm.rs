@@ -53,9 +53,10 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
     };
     let scores = angles(data, map.points(), TAU.parse()?, &mut |_| Ok(()))?;
     let trace = |t: usize| fitted.outcome.trace.get(t.wrapping_sub(1)).map(|step| step.objective);
+    let costs: Vec<Option<f64>> = [10, 20, 50, 100, 200, 250].map(trace).to_vec();
     let found = json!({
         "degrees": scores.deviation, "jaccard": scores.jaccard, "norm error": scores.norm_error,
-        "cost at 10, 20, 50, 100, 200, 250": [10, 20, 50, 100, 200, 250].map(trace), "notes": fitted.notes.join("; "),
+        "cost at 10, 20, 50, 100, 200, 250": costs, "notes": fitted.notes.join("; "),
     });
     Ok(Measured { used, found })
 }

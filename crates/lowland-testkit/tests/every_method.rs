@@ -51,7 +51,7 @@ method_suite!(
     iterates
 );
 method_suite!(tsm_landmarks, "tsm", [("landmarks", "90"), ("max_iter", "20")], iterates);
-method_suite!(tsne_landmarks, "tsne", [("landmarks", "90"), ("max_iter", "40")], iterates);
+method_suite!(spectral_landmarks, "spectral", [("landmarks", "200")], iterates);
 method_suite!(pca_landmarks, "pca", [("landmarks", "50")]);
 method_suite!(pca, "pca", []);
 method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);

@@ -62,18 +62,28 @@ impl Llx {
         }
         let params = NeighborParams { n_neighbors, metric: self.metric, search: self.search, seed };
         let graph = nearest(data, &params, &mut |done| progress(0.6 * done))?.graph;
-        self.weights_on(data, data, &graph, &mut |done| progress(0.6 + 0.4 * done))
+        self.weights_on(data, data, &graph, Ridge::Even, &mut |done| progress(0.6 + 0.4 * done))
     }
 
     /// Weights of the rows of `new` on their neighbours among `data`.
-    fn weights_on(&self, new: &Data, data: &Data, graph: &NeighborGraph, progress: &mut Progress) -> Result<Csr> {
+    fn weights_on(
+        &self,
+        new: &Data,
+        data: &Data,
+        graph: &NeighborGraph,
+        ridge: Ridge,
+        progress: &mut Progress,
+    ) -> Result<Csr> {
         let rows = in_batches(new.rows().div_ceil(ROWS), progress, |chunk| {
             let mut local = Local::default();
             let rows = chunk * ROWS..new.rows().min((chunk + 1) * ROWS);
             rows.map(|i| {
-                let mut near = graph.row(i).0.to_vec();
-                near.sort_unstable();
-                let weights = local.solve(self, new, i, data, &near);
+                let (columns, lengths) = graph.row(i);
+                let mut near: Vec<(u32, f32)> = columns.iter().copied().zip(lengths.iter().copied()).collect();
+                near.sort_unstable_by_key(|entry| entry.0);
+                let costs = ridge.costs(self.ridge, &near);
+                let near: Vec<u32> = near.into_iter().map(|entry| entry.0).collect();
+                let weights = local.solve(self.affine, new, i, data, &near, &costs);
                 (near, weights)
             })
             .collect::<Vec<_>>()
@@ -104,10 +114,31 @@ impl Llx {
     pub fn place(&self, new: &Data, data: &Data, map: Points, progress: &mut Progress) -> Result<Embedding> {
         let k = self.n_neighbors.min(data.rows());
         let graph = nearest_to(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
-        let weights = self.weights_on(new, data, &graph, &mut |done| progress(0.7 + 0.3 * done))?;
+        let weights = self.weights_on(new, data, &graph, Ridge::ByDistance, &mut |done| progress(0.7 + 0.3 * done))?;
         let mut values = vec![0.0; new.rows() * map.dim()];
         weights.multiply(map.values(), map.dim(), &mut values);
         Embedding::new(values, map.dim())
+    }
+}
+
+/// What weights cost.
+#[derive(Clone, Copy)]
+enum Ridge {
+    /// The same for all neighbours (eq 14).
+    Even,
+    /// In proportion to the neighbour's distance: a row that has a place already gets that place.
+    ByDistance,
+}
+
+impl Ridge {
+    /// For each neighbour what its weight costs, about `ridge`.
+    fn costs(self, ridge: f64, near: &[(u32, f32)]) -> Vec<f64> {
+        let mean = near.iter().map(|entry| f64::from(entry.1)).sum::<f64>() / near.len() as f64;
+        let cost = |distance: f64| match self {
+            Ridge::ByDistance if mean > 0.0 => ridge * distance / mean,
+            _ => ridge,
+        };
+        near.iter().map(|entry| cost(f64::from(entry.1))).collect()
     }
 }
 
@@ -122,9 +153,9 @@ struct Local {
 }
 
 impl Local {
-    /// `argmin_w |x - sum_j w_j x_j|^2 + ridge sum_j |x_j|^2 w_j^2`; with weights of sum one, lengths are those of the
-    /// differences `x - x_j`.
-    fn solve(&mut self, llx: &Llx, new: &Data, i: usize, data: &Data, near: &[u32]) -> Vec<f64> {
+    /// `argmin_w |x - sum_j w_j x_j|^2 + sum_j cost_j |x_j|^2 w_j^2`; with weights of sum one, the cost is relative to the sum of
+    /// all `|x - x_j|^2`.
+    fn solve(&mut self, affine: bool, new: &Data, i: usize, data: &Data, near: &[u32], costs: &[f64]) -> Vec<f64> {
         let (k, dim) = (near.len(), data.dim());
         if k == 0 || dim == 0 {
             return vec![0.0; k];
@@ -139,32 +170,43 @@ impl Local {
         let largest = self.rows.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let unit = power_of_two_near(largest);
         self.rows.iter_mut().for_each(|v| *v /= unit);
-        if llx.affine {
+        if affine {
             let (others, own) = self.rows.split_at_mut(k * dim);
             others.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&*own).for_each(|(v, x)| *v = x - *v));
         }
         let size = k + 1;
         self.gram.resize(size * size, 0.0);
         product_nt(&self.rows, &self.rows, dim, &mut self.gram[..size * size]);
-        let mut right: Vec<f64> =
-            if llx.affine { vec![1.0; k] } else { (0..k).map(|j| self.gram[k * size + j]).collect() };
         let mut matrix: Vec<f64> = (0..k * k).map(|at| self.gram[at / k * size + at % k]).collect();
-        let mean = (0..k).map(|j| matrix[j * k + j]).sum::<f64>() / k as f64;
-        for j in 0..k {
-            // Neighbours that coincide with the row, or are zero, leave nothing on the diagonal.
-            let own = if llx.affine { mean } else { matrix[j * k + j] };
-            matrix[j * k + j] += llx.ridge * own + f64::EPSILON * mean + f64::MIN_POSITIVE.sqrt();
+        if affine {
+            return affine_weights(matrix, costs);
         }
+        let mut right: Vec<f64> = (0..k).map(|j| self.gram[k * size + j]).collect();
+        let mean = (0..k).map(|j| matrix[j * k + j]).sum::<f64>() / k as f64;
+        // Zero neighbours leave nothing on the diagonal.
+        let least = f64::EPSILON * mean + f64::MIN_POSITIVE.sqrt();
+        (0..k).for_each(|j| matrix[j * k + j] += costs[j] * matrix[j * k + j] + least);
         match Cholesky::new(&matrix, k) {
             Ok(factor) => factor.solve(&mut right, 1),
-            Err(_) => right.fill(if llx.affine { 1.0 } else { 0.0 }),
-        }
-        if llx.affine {
-            let total: f64 = right.iter().sum();
-            right.iter_mut().for_each(|w| *w /= total);
+            Err(_) => right.fill(0.0),
         }
         right
     }
+}
+
+/// Weights of sum one that make a row of its neighbours as well as can be, from the inner products of the differences to them;
+/// kept small by what they cost, relative to the sum of the squares.
+pub(crate) fn affine_weights(mut gram: Vec<f64>, costs: &[f64]) -> Vec<f64> {
+    let k = costs.len();
+    let trace: f64 = (0..k).map(|i| gram[i * k + i]).sum();
+    let least = f64::EPSILON * trace + f64::MIN_POSITIVE.sqrt();
+    (0..k).for_each(|i| gram[i * k + i] += costs[i] * trace + least);
+    let mut weights = vec![1.0; k];
+    if let Ok(factor) = Cholesky::new(&gram, k) {
+        factor.solve(&mut weights, 1);
+    }
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / total).collect()
 }
 
 /// One row of numbers, in `f64`.
@@ -277,146 +319,5 @@ pub fn extend(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::linalg::dense::eigh;
-    use crate::with_threads;
-
-    fn quiet(_: f64) -> Result<()> {
-        Ok(())
-    }
-
-    fn rows(n: usize, dim: usize, seed: u64) -> Data {
-        Data::dense(Seed(seed).normals(n * dim).iter().map(|&v| v as f32).collect(), dim).unwrap()
-    }
-
-    fn dense_rows(data: &Data) -> &[f32] {
-        let Data::Dense(x) = data else { panic!("dense") };
-        x.values()
-    }
-
-    /// Solves the least squares of eq 15 by the pseudoinverse of the whole normal matrix.
-    fn slow_extension(weights: &Csr, landmarks: &[usize], map: Points) -> Vec<f64> {
-        let (n, dim) = (weights.rows(), map.dim());
-        let m = |i: usize, j: usize| f64::from(u8::from(i == j)) - weights.get(i, j);
-        let unknown: Vec<usize> = (0..n).filter(|i| !landmarks.contains(i)).collect();
-        let u = unknown.len();
-        let gram: Vec<f64> =
-            (0..u * u).map(|at| (0..n).map(|r| m(r, unknown[at / u]) * m(r, unknown[at % u])).sum()).collect();
-        let (values, vectors) = eigh(&gram, u).unwrap();
-        let mut out = vec![0.0; u * dim];
-        for c in 0..dim {
-            let right: Vec<f64> = unknown
-                .iter()
-                .map(|&j| {
-                    let known =
-                        |r: usize| landmarks.iter().enumerate().map(|(at, &k)| m(r, k) * map.row(at)[c]).sum::<f64>();
-                    -(0..n).map(|r| m(r, j) * known(r)).sum::<f64>()
-                })
-                .collect();
-            for e in 0..u {
-                let along: f64 = (0..u).map(|i| vectors[i * u + e] * right[i]).sum::<f64>() / values[e];
-                (0..u).for_each(|i| out[i * dim + c] += along * vectors[i * u + e]);
-            }
-        }
-        out
-    }
-
-    #[test]
-    fn the_extension_is_the_least_squares_solution() {
-        let data = rows(80, 5, 1);
-        let landmarks: Vec<usize> = (0..80).step_by(3).collect();
-        let places = Seed(2).normals(landmarks.len() * 2);
-        let map = Points::new(&places, 2).unwrap();
-        for llx in [Llx::linear(2), Llx::affine(2, Metric::Euclidean)] {
-            let weights = llx.weights(&data, Seed(0), &mut quiet).unwrap();
-            let (all, report) = extend(&weights, &landmarks, map, &mut quiet).unwrap();
-            assert!(report.converged, "{report:?}");
-            let slow = slow_extension(&weights, &landmarks, map);
-            let unknown = (0..80).filter(|i| i % 3 != 0);
-            for (i, expected) in unknown.zip(slow.chunks_exact(2)) {
-                let off = all.row(i).iter().zip(expected).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-                assert!(off < 1e-4, "{llx:?} row {i}: {off}");
-            }
-            landmarks.iter().enumerate().for_each(|(at, &i)| assert_eq!(all.row(i), map.row(at)));
-        }
-    }
-
-    #[test]
-    fn weights_minimise_their_cost() {
-        let data = rows(40, 6, 3);
-        let llx = Llx { n_neighbors: 5, ridge: 0.01, ..Llx::linear(2) };
-        let weights = llx.weights(&data, Seed(0), &mut quiet).unwrap();
-        let x = |i: usize, c: usize| f64::from(dense_rows(&data)[i * 6 + c]);
-        for i in 0..40 {
-            let (near, w) = weights.row(i);
-            let cost = |w: &[f64]| -> f64 {
-                let miss: f64 = (0..6)
-                    .map(|c| (x(i, c) - near.iter().zip(w).map(|(&j, w)| w * x(j as usize, c)).sum::<f64>()).powi(2))
-                    .sum();
-                let size = |j: u32| (0..6).map(|c| x(j as usize, c).powi(2)).sum::<f64>();
-                miss + 0.01 * near.iter().zip(w).map(|(&j, w)| size(j) * w * w).sum::<f64>()
-            };
-            let best = cost(w);
-            for at in 0..near.len() {
-                for step in [-1e-3, 1e-3] {
-                    let mut moved = w.to_vec();
-                    moved[at] += step;
-                    assert!(cost(&moved) > best, "row {i}");
-                }
-            }
-        }
-        let affine = Llx::affine(2, Metric::Euclidean).weights(&data, Seed(0), &mut quiet).unwrap();
-        assert!(affine.row_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-10));
-    }
-
-    #[test]
-    fn a_linear_map_is_extended_as_it_is() {
-        let data = rows(300, 3, 5);
-        let image = |i: usize| {
-            let x: Vec<f64> = dense_rows(&data)[i * 3..(i + 1) * 3].iter().map(|&v| f64::from(v)).collect();
-            [x[0] - 2.0 * x[1], 0.5 * x[2] + x[0]]
-        };
-        let landmarks: Vec<usize> = (0..300).step_by(2).collect();
-        let places: Vec<f64> = landmarks.iter().flat_map(|&i| image(i)).collect();
-        let llx = Llx { ridge: 1e-9, ..Llx::linear(2) };
-        let map = Points::new(&places, 2).unwrap();
-        let (all, _) = llx.extend(&data, &landmarks, map, Seed(0), &mut quiet).unwrap();
-        let placed = llx.place(&data, &data, all.points(), &mut quiet).unwrap();
-        for i in 0..300 {
-            (0..2).for_each(|c| assert!((all.row(i)[c] - image(i)[c]).abs() < 1e-4, "row {i}"));
-            (0..2).for_each(|c| assert!((placed.row(i)[c] - image(i)[c]).abs() < 1e-4, "row {i} placed"));
-        }
-    }
-
-    #[test]
-    fn hostile_input_is_refused_or_finite() {
-        let data = Data::dense(vec![0.0, 0.0, 0.0, 0.0, 1e-30, 0.0, 1e30, 1e30, 1.0, 1.0, 1.0, 1.0], 2).unwrap();
-        for llx in [Llx::linear(1), Llx::affine(1, Metric::Euclidean)] {
-            let map = Points::new(&[0.0, 1.0], 1).unwrap();
-            let (all, _) = llx.extend(&data, &[0, 4], map, Seed(0), &mut quiet).unwrap();
-            assert!(all.values().iter().all(|v| v.is_finite()), "{all:?}");
-        }
-        let weights = Csr::from_triplets(3, 3, []).unwrap();
-        let map = Points::new(&[0.0], 1).unwrap();
-        assert!(extend(&weights, &[5], map, &mut quiet).is_err());
-        assert!(extend(&weights, &[0, 1], map, &mut quiet).is_err());
-        assert!(Llx::linear(1).check(&Data::text(vec!["a".into()])).is_err());
-        assert!(Llx::affine(1, Metric::Precomputed).check(&data).is_err());
-    }
-
-    #[test]
-    fn the_bytes_do_not_depend_on_the_number_of_threads() {
-        let data = rows(700, 8, 7);
-        let landmarks: Vec<usize> = (0..700).step_by(4).collect();
-        let places = Seed(2).normals(landmarks.len() * 3);
-        let run = || {
-            let map = Points::new(&places, 3).unwrap();
-            Llx::linear(3).extend(&data, &landmarks, map, Seed(0), &mut quiet).unwrap().0
-        };
-        let one = with_threads(Some(1), run).unwrap();
-        for threads in [2, 3] {
-            assert_eq!(one, with_threads(Some(threads), run).unwrap());
-        }
-    }
-}
+#[path = "llx_tests.rs"]
+mod tests;

@@ -169,10 +169,12 @@ impl Tsm {
             Matrices::Factors => false,
             Matrices::Auto => inputs <= MOST_TILED && fits,
         };
-        if self.matrices == Matrices::Auto && !dense {
-            let why = if fits { "there are many rows" } else { "tiles would not fit into memory" };
-            context.note(format!("matrices from factors: {why} (tiles: about {})", bytes(need)));
-        }
+        context.note(match (self.matrices, dense) {
+            (_, true) => format!("matrices in tiles: about {} in all", bytes(need)),
+            (Matrices::Factors, _) => format!("matrices from factors (in tiles: about {} in all)", bytes(need)),
+            (_, _) if fits => format!("matrices from factors: there are many rows (in tiles: about {})", bytes(need)),
+            (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", bytes(need)),
+        });
         AlternatingOptions { momentum: self.momentum, dense, double: inputs <= DOUBLE, ..AlternatingOptions::default() }
     }
 
