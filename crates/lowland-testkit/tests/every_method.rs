@@ -47,11 +47,11 @@ method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
 method_suite!(
     tsm_factors,
     "tsm",
-    [("matrices", "factors"), ("tau", "0.8"), ("placing", "relu"), ("n_components", "3"), ("max_iter", "30")],
+    [("matrices", "factors"), ("tau", "0.8"), ("n_components", "3"), ("max_iter", "30")],
     iterates
 );
 method_suite!(tsm_landmarks, "tsm", [("landmarks", "90"), ("max_iter", "20")], iterates);
-method_suite!(spectral_landmarks, "spectral", [("landmarks", "200")], iterates);
+method_suite!(spectral_landmarks, "spectral", [("landmarks", "300")], iterates);
 method_suite!(pca_landmarks, "pca", [("landmarks", "50")]);
 method_suite!(pca, "pca", []);
 method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);

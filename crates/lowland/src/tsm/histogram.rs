@@ -22,6 +22,8 @@ pub struct AngleHistogram {
 /// Rows compared with all others, at most.
 const ROWS: usize = 2048;
 const FINE: usize = 20_000;
+/// Rows counted together.
+const TOGETHER: usize = 64;
 /// Thresholds nearer to 1 or 0 than this say nothing.
 const RANGE: [f64; 2] = [0.05, 0.995];
 
@@ -34,22 +36,47 @@ impl AngleHistogram {
         let offset = if directed.is_empty() { 0 } else { (seed.stream("angles").0 % directed.len() as u64) as usize };
         let sample: Vec<usize> =
             (0..count).map(|at| directed[(offset + at * directed.len() / count) % directed.len()]).collect();
-        let parts = in_batches(count, progress, |at| row(cosines, sample[at]))?;
-        let mut out = Self {
-            nearest: vec![0; 180],
-            others: vec![0; 180],
-            rows: count,
-            cosines: vec![0; FINE + 1],
-            total: directed.len(),
-        };
-        for (nearest, others, fine) in parts {
-            if let Some(nearest) = nearest {
-                out.nearest[nearest] += 1;
+        let parts = in_batches(count.div_ceil(TOGETHER), progress, |chunk| {
+            let mut part = Self::empty();
+            let mut line = vec![0f32; cosines.rows()];
+            sample[chunk * TOGETHER..].iter().take(TOGETHER).for_each(|&i| part.add_row(cosines, i, &mut line));
+            part
+        })?;
+        let mut out = Self { rows: count, total: directed.len(), ..Self::empty() };
+        for part in parts {
+            let pairs =
+                [(&mut out.nearest, part.nearest), (&mut out.others, part.others), (&mut out.cosines, part.cosines)];
+            for (all, part) in pairs {
+                all.iter_mut().zip(part).for_each(|(all, part)| *all += part);
             }
-            out.others.iter_mut().zip(others).for_each(|(total, part)| *total += u64::from(part));
-            out.cosines.iter_mut().zip(fine).for_each(|(total, part)| *total += u64::from(part));
         }
         Ok(out)
+    }
+
+    fn empty() -> Self {
+        Self { nearest: vec![0; 180], others: vec![0; 180], rows: 0, cosines: vec![0; FINE + 1], total: 0 }
+    }
+
+    /// Counts one row against all others.
+    fn add_row(&mut self, cosines: &Cosines, i: usize, line: &mut [f32]) {
+        let n = cosines.rows();
+        for start in (0..n).step_by(TILE * 8) {
+            let columns = start..n.min(start + TILE * 8);
+            cosines.tile(i..i + 1, columns.clone(), &mut line[columns]);
+        }
+        let mut best: Option<f32> = None;
+        for (j, &cosine) in line.iter().enumerate() {
+            if j == i || cosines.norms()[j] == 0.0 {
+                continue;
+            }
+            best = Some(best.map_or(cosine, |best| best.max(cosine)));
+            self.others[degree(cosine)] += 1;
+            self.cosines[((1.0 - f64::from(cosine.clamp(-1.0, 1.0))) * FINE as f64 / 2.0) as usize] += 1;
+        }
+        if let Some(bin) = best.map(degree) {
+            self.nearest[bin] += 1;
+            self.others[bin] -= 1;
+        }
     }
 
     /// The cosine that the given share of all pairs (a row with itself included) exceeds: between .05 and .995, and no fewer
@@ -91,33 +118,6 @@ impl AngleHistogram {
         }
         text
     }
-}
-
-type Counts = (Option<usize>, Vec<u32>, Vec<u32>);
-
-/// One row against all: the bin of its nearest, the others' bins, and all by fine steps of the cosine.
-fn row(cosines: &Cosines, i: usize) -> Counts {
-    let n = cosines.rows();
-    let (mut others, mut fine) = (vec![0u32; 180], vec![0u32; FINE + 1]);
-    let mut line = vec![0f32; n];
-    for start in (0..n).step_by(TILE * 8) {
-        let columns = start..n.min(start + TILE * 8);
-        cosines.tile(i..i + 1, columns.clone(), &mut line[columns]);
-    }
-    let mut best: Option<f32> = None;
-    for (j, &cosine) in line.iter().enumerate() {
-        if j == i || cosines.norms()[j] == 0.0 {
-            continue;
-        }
-        best = Some(best.map_or(cosine, |best| best.max(cosine)));
-        others[degree(cosine)] += 1;
-        fine[((1.0 - f64::from(cosine.clamp(-1.0, 1.0))) * FINE as f64 / 2.0) as usize] += 1;
-    }
-    let nearest = best.map(degree);
-    if let Some(bin) = nearest {
-        others[bin] -= 1;
-    }
-    (nearest, others, fine)
 }
 
 fn degree(cosine: f32) -> usize {

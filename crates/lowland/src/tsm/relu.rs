@@ -12,9 +12,10 @@ use crate::run::{Progress, in_batches};
 const STEPS: usize = 50;
 
 /// Solves `max(0, x.mu_j - tau |x||mu_j|) = max(0, y.nu_j - tau |y||nu_j|)` for each row `x` of `new` in the least squares sense,
-/// over the prototypes `mu` (`data`) and `nu` (`map`), with `|y| = |x|` on the right so that it is convex:
+/// over the prototypes `mu` (`data`) and `nu` (`map`). On the right `|y|` is taken as `r = |x|`, times what the map has made of the
+/// norm of the prototype nearest in angle, so that the problem is convex:
 ///
-/// `sum over similar j of (y.nu_j - tau |x||nu_j| - s_j)^2 + sum over the others of max(0, y.nu_j - tau |x||nu_j|)^2`.
+/// `sum over similar j of (y.nu_j - tau r |nu_j| - s_j)^2 + sum over the others of max(0, y.nu_j - tau r |nu_j|)^2`.
 ///
 /// Starts from `start`, and leaves a row there that is similar to no prototype.
 pub fn relu_places(
@@ -40,8 +41,11 @@ pub fn relu_places(
         if similar.iter().all(|s| *s <= 0.0) {
             return y;
         }
+        let cosine = |j: usize| similar[j] / prototypes.norms()[j].max(f64::MIN_POSITIVE);
+        let nearest = (0..data.rows()).reduce(|best, j| if cosine(j) > cosine(best) { j } else { best });
+        let length = own * nearest.map_or(1.0, |j| lengths[j] / prototypes.norms()[j]);
         let value = |y: &[f64], j: usize| -> f64 {
-            map.row(j).iter().zip(y).map(|(nu, y)| nu * y).sum::<f64>() - tau * own * lengths[j]
+            map.row(j).iter().zip(y).map(|(nu, y)| nu * y).sum::<f64>() - tau * length * lengths[j]
         };
         // What is left to match at prototype j; `None` where the ReLU hides it.
         let misfit = |y: &[f64], j: usize| -> Option<f64> {
