@@ -1,6 +1,6 @@
 //! Maps of one array by several methods or settings, as pictures and a line of scores each:
 //! `figures ARRAY.npy LABELS.npy ROWS FOLDER NAME=METHOD[:key=value,...]...`. Both arrays have two axes; with fewer ROWS than there
-//! are, a seeded choice of them. A key `seed` is the run's.
+//! are, a seeded choice of them. A key `seed` is the run's. Maps and traces are left beside the pictures.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;
@@ -59,6 +59,9 @@ fn main() -> Result<()> {
         let picture = png(map, Some(Labels { codes: &labels, names: &[] }), &options)?;
         std::fs::write(Path::new(folder).join(format!("{name}.png")), picture)?;
         lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), map, None, None, None)?;
+        let trace = fitted.outcome.trace.iter().map(|step| format!("{},{}\n", step.iteration, step.objective));
+        let lines = std::iter::once("iteration,objective\n".to_owned()).chain(trace).collect::<String>();
+        std::fs::write(Path::new(folder).join(format!("{name}.csv")), lines)?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ fn recall(data: &Data, map: Points) -> lowland::Result<f64> {
 fn program(rows: &Dense) -> Result<Measured> {
     let n = ROWS.min(rows.rows());
     let data = Data::dense(rows.values()[..n * rows.dim()].to_vec(), rows.dim())?;
-    let weights = joint(&entropic(&lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
+    let weights = joint(entropic(lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
     let start = Seed(0).normals(2 * n).iter().map(|v| 1e-4 * v).collect();
     let program = MapIt::exact(&weights, 10, Similarity::Student)?;
     let learning_rate = n as f64 / 40.0;

@@ -246,6 +246,10 @@ impl Console {
 }
 
 impl Observer for Console {
+    fn wants_checkpoints(&self) -> bool {
+        self.checkpoints.is_some()
+    }
+
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
         // Looked at once: a run that stops here must have left its checkpoint here.
         let stopped = self.stopped();

@@ -241,11 +241,12 @@ pub fn a_rows_image_does_not_depend_on_its_batch(method: &str, values: Values) {
 pub fn extreme_scales_give_the_same_map(method: &str, values: Values) {
     let data = wide_clouds(18);
     let usual = fit(method, values, &data).embedding;
-    for scale in [1e-30, 1e30] {
+    // Powers of two round no value: some methods are chaotic, and what rounding changes they may change.
+    for scale in [2f64.powi(-100), 2f64.powi(100)] {
         let other = fit(method, values, &scaled(&data, scale)).embedding;
         assert_finite(&other, 420);
         let distance = procrustes(usual.points(), other.points()).expect("maps of one shape").disparity;
-        assert!(distance < 1e-3, "scale {scale}: Procrustes distance {distance}");
+        assert!(distance < 1e-12, "scale {scale}: Procrustes distance {distance}");
     }
 }
 

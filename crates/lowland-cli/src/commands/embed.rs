@@ -102,7 +102,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
 }
 
 fn uses_neighbors(info: &MethodInfo) -> bool {
-    info.params().iter().any(|spec| spec.name == "n_neighbors")
+    info.params().iter().any(|spec| spec.name == "search")
 }
 
 /// Nothing that is written may fall on anything that is read. A checkpoint may replace the one the run goes on from.

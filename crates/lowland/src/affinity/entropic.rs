@@ -36,17 +36,19 @@ pub fn entropic(lengths: Csr, perplexity: f64) -> Entropic {
 /// Turns distances into weights of the given entropy; returns the width.
 fn weigh(row: &mut [f64], entropy: f64) -> f64 {
     let nearest = row.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = row.iter().copied().fold(0.0, f64::max);
     // Squares relative to the smallest, in units of their mean: no scale overflows, and the exponent 0 is among them.
-    let scale = row.iter().map(|d| (d - nearest) * (d + nearest)).sum::<f64>() / row.len().max(1) as f64;
+    let square = |d: f64| ((d - nearest) / largest) * ((d + nearest) / largest);
+    let scale = row.iter().map(|&d| square(d)).sum::<f64>() / row.len().max(1) as f64;
     if !(scale > 0.0) {
         row.fill(1.0 / row.len().max(1) as f64);
         return f64::INFINITY;
     }
-    row.iter_mut().for_each(|d| *d = (*d - nearest) * (*d + nearest) / scale);
+    row.iter_mut().for_each(|d| *d = square(*d) / scale);
     let precision = precision(row, entropy);
     let total: f64 = row.iter().map(|x| (-precision * x).exp()).sum();
     row.iter_mut().for_each(|x| *x = (-precision * *x).exp() / total);
-    (scale / (2.0 * precision)).sqrt()
+    largest * (scale / (2.0 * precision)).sqrt()
 }
 
 /// The `b` for which the weights `exp(-b x)` have the entropy asked for: Newton's method in `ln b`, kept inside a bracket.
@@ -58,7 +60,7 @@ fn precision(row: &[f64], entropy: f64) -> f64 {
     if entropy <= ties.ln() {
         // So sharp that whatever lies further off vanishes.
         let next = row.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
-        return 800.0 / next;
+        return (800.0 / next).min(f64::MAX);
     }
     // The entropy falls as b grows.
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);

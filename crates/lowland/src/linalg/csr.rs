@@ -1,5 +1,7 @@
 //! Compressed sparse rows of `f64`.
 
+use rayon::prelude::*;
+
 use super::SymOp;
 use super::sparse_product::add_sparse_product;
 use crate::points::{Error, Result};
@@ -219,6 +221,40 @@ impl Csr {
         (0..self.rows()).map(|i| self.row(i).1.iter().sum()).collect()
     }
 
+    /// Rows and columns of a square matrix in another order: row `rows[i]` becomes row `i`, and column `i` likewise.
+    pub fn renumber(&self, rows: &[u32]) -> Self {
+        let mut place = vec![0u32; rows.len()];
+        rows.iter().enumerate().for_each(|(at, &row)| place[row as usize] = at as u32);
+        let mut indptr = Vec::with_capacity(rows.len() + 1);
+        indptr.push(0);
+        rows.iter().fold(0, |end, &row| {
+            let end = end + self.row(row as usize).0.len();
+            indptr.push(end);
+            end
+        });
+        let (mut indices, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
+        let mut tasks = Vec::new();
+        let (mut more_indices, mut more_values) = (&mut indices[..], &mut values[..]);
+        for rows in rows.chunks(1024) {
+            let length = rows.iter().map(|&row| self.row(row as usize).0.len()).sum();
+            let (indices, values);
+            (indices, more_indices) = more_indices.split_at_mut(length);
+            (values, more_values) = more_values.split_at_mut(length);
+            tasks.push((rows, indices, values));
+        }
+        tasks.into_par_iter().for_each_init(Vec::new, |row: &mut Vec<(u32, f64)>, (rows, indices, values)| {
+            let mut slots = indices.iter_mut().zip(values);
+            for &old in rows {
+                let (columns, entries) = self.row(old as usize);
+                row.clear();
+                row.extend(columns.iter().zip(entries).map(|(&j, &v)| (place[j as usize], v)));
+                row.sort_unstable_by_key(|entry| entry.0);
+                row.iter().zip(slots.by_ref()).for_each(|(&(j, v), slot)| (*slot.0, *slot.1) = (j, v));
+            }
+        });
+        Self { indptr, indices, values, columns: self.columns }
+    }
+
     /// `out = A x` for a row-major block `x` (columns x m) and `out` (rows x m), in parallel over rows.
     pub fn multiply(&self, x: &[f64], m: usize, out: &mut [f64]) {
         out.fill(0.0);
@@ -307,6 +343,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_renumbered_matrix_has_every_entry_in_its_new_place() {
+        let n = 2500;
+        let entries = (0..n).flat_map(|i| (0..i % 7).map(move |k| (i, (i * 13 + k * 101) % n, f64::from(i + k))));
+        let a = Csr::from_triplets(n as usize, n as usize, entries).unwrap();
+        let rows: Vec<u32> = (0..n).map(|i| i * 7 % n).collect();
+        let b = a.renumber(&rows);
+        let same = |i: usize, j: usize| b.get(i, j) == a.get(rows[i] as usize, rows[j] as usize);
+        assert!(b.iter().all(|(i, j, _)| same(i, j)) && a.entries() == b.entries());
+        assert_eq!(Csr::new(b.indptr.clone(), b.indices.clone(), b.values.clone(), b.columns).unwrap(), b);
     }
 
     #[test]

@@ -4,9 +4,12 @@ use crate::affinity::{AffinityKind, Perplexities, joint};
 use crate::archive::Archive;
 use crate::graph::lengths;
 use crate::linalg::Csr;
+use crate::linalg::block::column_means;
 use crate::nbody::{Engine, Exact, KernelSum, engine};
 use crate::neighbors::{self, Search, nearest_to};
-use crate::objective::{CauchySchwarz, Cost, EntropyWeights, MapIt as Program, MapItPlacement, Sampling, Similarity};
+use crate::objective::{
+    CauchySchwarz, Cost, EntropyWeights, MapIt as Program, MapItFrozen, MapItPlacement, Sampling, Similarity,
+};
 use crate::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, Momentum, MomentumParams, Optimizer, OptimizerKind, SpectralDirection,
 };
@@ -83,6 +86,8 @@ const DESCENT: &str = "descent";
 const POINTS_PER_RATE: f64 = 40.0;
 /// No coordinate moves further in a step: points that shoot off would stretch the map for all.
 const LONGEST_STEP: f64 = 5.0;
+/// A map this small, beside a kernel of width one, says that every point is like every other.
+const TOGETHER: f64 = 1e-2;
 
 impl MapIt {
     /// Neighbours wanted for each of `n` points.
@@ -97,15 +102,21 @@ impl MapIt {
         engine(which, self.n_components, self.kernel.squared().0)
     }
 
+    /// The program with pushes by an engine.
+    fn summed(&self, weights: &Csr) -> Result<Program> {
+        let program = Program::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
+        Ok(program.with_entropy(self.entropy))
+    }
+
     fn program(&self, weights: &Csr, context: &Context) -> Result<Program> {
-        let program = if self.variant == Variant::Sampled {
-            let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
-            let sampling = Sampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
-            Program::sampled(weights, self.n_neighbors, self.kernel, sampling)?
-        } else if self.variant == Variant::Exact {
-            Program::exact(weights, self.n_neighbors, self.kernel)?
-        } else {
-            Program::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?
+        let program = match self.variant {
+            Variant::Sampled => {
+                let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
+                let sampling = Sampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
+                Program::sampled(weights, self.n_neighbors, self.kernel, sampling)?
+            }
+            Variant::Exact => Program::exact(weights, self.n_neighbors, self.kernel)?,
+            Variant::Fast | Variant::Objective => return self.summed(weights),
         };
         Ok(program.with_entropy(self.entropy))
     }
@@ -126,29 +137,42 @@ impl MapIt {
         }
     }
 
-    /// Makes the map; says what was measured of the engine.
-    fn descend(&self, weights: &Csr, start: Embedding, context: &mut Context) -> Result<(Embedding, Outcome)> {
+    /// Makes the map, and what new rows are placed by; says what was measured of the engine.
+    fn descend(
+        &self,
+        weights: &Csr,
+        start: Embedding,
+        context: &mut Context,
+    ) -> Result<(Embedding, Outcome, MapItFrozen)> {
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let (embedding, outcome, measured) = if self.variant == Variant::Objective {
-            let engine = self.engine()?;
+        let (embedding, outcome, frozen, measured) = if self.variant == Variant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
-            let objective = CauchySchwarz::new(cost, weights.clone(), k, self.kernel, engine, self.tolerance)?;
+            let objective = CauchySchwarz::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
             let mut descent = Descent::new(objective, self.optimizer(n), start);
             let outcome = run(&mut descent, rule, context)?;
-            (descent.embedding(), outcome, descent.objective().measured())
+            let map = descent.embedding();
+            let frozen = descent.objective().frozen(map.points())?;
+            (map, outcome, frozen, descent.objective().measured())
         } else {
             let mut descent = Descent::new(self.program(weights, context)?, Box::new(self.momentum(n)), start);
             let outcome = run(&mut descent, rule, context)?;
-            (descent.embedding(), outcome, descent.objective().measured())
+            let map = descent.embedding();
+            let frozen = if self.variant == Variant::Sampled {
+                // The sums of a sample are not those of the map.
+                self.summed(weights)?.frozen(map.points())?
+            } else {
+                descent.objective().frozen(map.points())?
+            };
+            (map, outcome, frozen, descent.objective().measured())
         };
         if let Some((engine, error)) = measured {
             context.note(format!("pushes by {engine}: relative error {error:.1e}, measured"));
         }
-        Ok((embedding, outcome))
+        Ok((embedding, outcome, frozen))
     }
 
-    fn model(&self, data: &Data, map: &Embedding, frozen: (Vec<f64>, Vec<f64>, [f64; 2])) -> Placed {
+    fn model(&self, data: &Data, map: &Embedding, frozen: MapItFrozen) -> Placed {
         Placed { data: data.clone(), map: map.clone(), settings: self.clone(), frozen }
     }
 }
@@ -191,7 +215,7 @@ impl Recipe for MapIt {
     fn memory(&self, shape: Shape) -> u64 {
         let k = self.neighbors(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in full rows.
+        // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 };
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
@@ -209,7 +233,8 @@ impl Recipe for MapIt {
         }
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let model = self.model(input.data, &embedding, (vec![0.0; n], vec![0.0; n], [1.0; 2]));
+            let frozen = MapItFrozen { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
+            let model = self.model(input.data, &embedding, frozen);
             return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
@@ -226,10 +251,12 @@ impl Recipe for MapIt {
             let size = if init == Init::Random { 1e-4 } else { 1.0 };
             start(input.data, &weights, init, self.n_components, size, context)
         })?;
-        let (embedding, outcome) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
-        let frozen = Program::new(&weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?
-            .with_entropy(self.entropy)
-            .frozen(embedding.points())?;
+        let (embedding, outcome, frozen) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
+        if spread(&embedding) < TOGETHER {
+            let k = self.n_neighbors;
+            let advice = "try fewer n_neighbors, another metric, or more iterations";
+            context.note(format!("all points fell together: neighbourhoods of {k} tell nothing apart; {advice}"));
+        }
         let model = self.model(input.data, &embedding, frozen);
         Ok(Fit { embedding, model, outcome, graph })
     }
@@ -241,30 +268,36 @@ impl Recipe for MapIt {
             return Err(archive.bad("there are not two entropy weights".into()));
         };
         let marginals = |name| archive.finite(name).map(<[f64]>::to_vec);
-        let (data_marginals, map_marginals) =
-            (marginals("placement/marginals")?, marginals("placement/map_marginals")?);
-        let sizes = [map.rows(), data_marginals.len(), map_marginals.len()];
+        let marginals = [marginals("placement/marginals")?, marginals("placement/map_marginals")?];
+        let sizes = [map.rows(), marginals[0].len(), marginals[1].len()];
         if data.dim() != dim || sizes.iter().any(|&size| size != data.rows()) {
             return Err(archive.bad("its parts differ in size".into()));
         }
         if !(c1 > 0.0 && c2 > 0.0) {
             return Err(archive.bad("an entropy weight is not positive".into()));
         }
-        Ok(Placed { data, map, settings: self.clone(), frozen: (data_marginals, map_marginals, [c1, c2]) })
+        let frozen = MapItFrozen { marginals, entropies: [c1, c2] };
+        Ok(Placed { data, map, settings: self.clone(), frozen })
     }
+}
+
+/// Root mean square distance of the points from their mean.
+fn spread(map: &Embedding) -> f64 {
+    let (d, values) = (map.dim(), map.values());
+    let mean = column_means(values, d);
+    let square: f64 = values.chunks_exact(d).flat_map(|row| row.iter().zip(&mean)).map(|(v, m)| (v - m).powi(2)).sum();
+    (square / map.rows() as f64).sqrt()
 }
 
 /// The share of a transform that the neighbours take, for the progress.
 const SEARCH: f64 = 0.3;
 
-/// A fixed map with the rows it is a map of. New rows are placed by the field on them: the program's, or that of pairs where
-/// an objective was minimised.
+/// A fixed map with the rows it is a map of. New rows are placed by what made it: the program's field, or the cost.
 pub struct Placed {
     data: Data,
     map: Embedding,
     settings: MapIt,
-    /// Marginals in the data and in the map, and the entropy weights.
-    frozen: (Vec<f64>, Vec<f64>, [f64; 2]),
+    frozen: MapItFrozen,
 }
 
 impl Model for Placed {
@@ -281,10 +314,9 @@ impl Model for Placed {
         let placement = MapItPlacement {
             map: self.map.points(),
             similarity: settings.kernel,
-            marginals: [&self.frozen.0, &self.frozen.1],
-            entropies: self.frozen.2,
-            // What was minimised is not the program's: pairs alone say where a row belongs.
-            k: if settings.variant == Variant::Objective { 0 } else { settings.n_neighbors },
+            frozen: &self.frozen,
+            k: settings.n_neighbors,
+            cost: (settings.variant == Variant::Objective).then_some(settings.cost),
         };
         let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Embedding::new(places, self.map.dim())
@@ -292,8 +324,8 @@ impl Model for Placed {
 
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
-        archive.put("placement/marginals", self.frozen.0.as_slice());
-        archive.put("placement/map_marginals", self.frozen.1.as_slice());
-        archive.put("placement/entropies", self.frozen.2.as_slice());
+        archive.put("placement/marginals", self.frozen.marginals[0].as_slice());
+        archive.put("placement/map_marginals", self.frozen.marginals[1].as_slice());
+        archive.put("placement/entropies", self.frozen.entropies.as_slice());
     }
 }

@@ -13,10 +13,10 @@ use crate::optim::{
     Descent, FixedPoint, Gains, GainsParams, Lbfgs, LineSearch, Optimizer, OptimizerKind, SpectralDirection,
 };
 use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Metric, Result, Shape};
+use crate::points::{Data, Embedding, Error, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 
-use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
 use super::placed::Placed;
 use super::start::{Init, start};
 use super::{Fit, Input, Recipe};
@@ -151,7 +151,7 @@ macro_rules! neighbor_embedding {
 
             fn load(&self, archive: &Archive, dim: usize) -> Result<Placed> {
                 let settings = self.settings();
-                Placed::load(archive, dim, settings.metric, settings.affinity, settings.perplexity, settings.energy)
+                Placed::load(archive, dim, settings.metric, settings.affinity, settings.energy)
             }
         }
     };
@@ -187,7 +187,7 @@ neighbor_embedding!(
     energy: |_: &Ssne| Energy::SymmetricSne,
     homotopy: |_: &Ssne| 0,
     repulsion: |_: &Ssne| RepulsionWeights::Uniform,
-    check: |_: &Ssne| Ok::<(), crate::Error>(())
+    check: |_: &Ssne| Ok::<(), Error>(())
 );
 
 neighbor_embedding!(
@@ -264,9 +264,13 @@ impl Settings {
         // The graph twice (once for checkpoints), the rows of affinities, their transpose and the joint ones, twice as many
         // at the most.
         let graphs = n * edges * (8.0 + 8.0 + 12.0 + 12.0 + 2.0 * 12.0);
+        // Several perplexities are summed up in one more matrix; the spectral direction has its own, and its factor.
+        let several = if self.perplexity.values().len() > 1 { n * edges * 24.0 } else { 0.0 };
+        let factor = if self.optimizer == OptimizerKind::Sd { n * edges * 2.0 * 60.0 } else { 0.0 };
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 50.0 } else { 12.0 };
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
-        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks + pairs) as u64)
+        neighbors::memory(shape, self.metric, k, self.search)
+            .saturating_add((graphs + several + factor + blocks + pairs) as u64)
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
@@ -288,7 +292,7 @@ impl Settings {
             map: map.clone(),
             metric: self.metric,
             affinity: self.affinity,
-            perplexity: self.perplexity.clone(),
+            perplexity: perplexity.clone(),
             energy: self.energy,
             repulsion,
         };
@@ -321,11 +325,22 @@ impl Settings {
         if let Some(error) = objective.control().measured().filter(|error| *error > 0.0) {
             let certified =
                 objective.certified().map(|bound| format!("; certified within {bound:.1e} n of the potential"));
+            let missed = if error <= self.tolerance {
+                ""
+            } else if objective.control().coarse() {
+                "; the schedule had not come to the tolerance by the last iteration: more iterations, or --accuracy fixed"
+            } else {
+                "; this engine came no nearer to the tolerance: --engine exact does"
+            };
             context.note(format!(
-                "repulsion by {}: relative error {error:.1e} of the force, measured{}",
+                "repulsion by {}: relative error {error:.1e} of the force, measured{}{missed}",
                 objective.engine(),
                 certified.unwrap_or_default()
             ));
+        }
+        if let Some(unfinished) = objective.unfinished() {
+            context
+                .note(format!("the iterations ended while {unfinished}: the map is not one of the objective itself"));
         }
         let repulsion = match energy {
             Energy::Elastic { lambda } => lambda * n as f64,
@@ -342,8 +357,11 @@ impl Settings {
             (AffinityKind::Precomputed, None) if context.resumed().is_none() => {
                 refuse("affinity", &self.affinity, "needs a neighbour graph with the affinities as its values")
             }
-            (AffinityKind::Precomputed, Some(graph)) => {
-                neighbors(input, graph.min_degree(), graph.metric(), self.search, context)
+            (AffinityKind::Precomputed, _) => handed_in(input, context),
+            (_, Some(graph)) if wanted > 0 && graph.min_degree() == 0 => {
+                let lonely = (0..graph.rows()).find(|&i| graph.row(i).0.is_empty()).unwrap_or(0);
+                let reason = format!("row {lonely} has no neighbour in it");
+                Err(Error::Format { what: "neighbour graph", reason })
             }
             (_, Some(graph)) => neighbors(input, wanted.min(graph.min_degree()), self.metric, self.search, context),
             _ => neighbors(input, wanted, self.metric, self.search, context),
@@ -394,12 +412,18 @@ pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexi
         AffinityKind::Uniform => Ok(uniform(&lengths)),
         AffinityKind::Entropic => {
             let (&last, others) = perplexity.values().split_last().expect("at least one");
-            let others: Vec<Csr> = others.iter().map(|&p| entropic(lengths.clone(), p).rows).collect();
-            let mut rows = entropic(lengths, last).rows;
-            for other in &others {
-                rows.values_mut().iter_mut().zip(other.values()).for_each(|(sum, p)| *sum += p);
+            let mut sum: Option<Csr> = None;
+            let add = |sum: Option<Csr>, mut rows: Csr| {
+                if let Some(sum) = sum {
+                    rows.values_mut().iter_mut().zip(sum.values()).for_each(|(p, sum)| *p += sum);
+                }
+                rows
+            };
+            for &other in others {
+                sum = Some(add(sum, entropic(lengths.clone(), other).rows));
             }
-            rows.scale(1.0 / (1 + others.len()) as f64);
+            let mut rows = add(sum, entropic(lengths, last).rows);
+            rows.scale(1.0 / perplexity.values().len() as f64);
             Ok(rows)
         }
     }

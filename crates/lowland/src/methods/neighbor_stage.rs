@@ -33,15 +33,9 @@ pub(super) fn neighbors(
         return Ok(Neighbors { graph, exact: true });
     }
     let found = context.stage(STAGE, |context| {
-        let stored = context.resumed().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
         let given = input.graph.map(|graph| given(graph, n, k, metric)).transpose()?;
-        match (stored, given) {
-            (Some(stored), Some(given)) if stored != given => {
-                let reason = "it was made with another neighbour graph; leave the graph out to go on with its own";
-                return Err(Error::Format { what: "checkpoint", reason: reason.into() });
-            }
-            (Some(graph), _) | (None, Some(graph)) => return Ok(Neighbors { graph, exact: false }),
-            (None, None) => {}
+        if let Some(graph) = at_hand(given, context)? {
+            return Ok(Neighbors { graph, exact: false });
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
         let found = context.with_progress(|progress| nearest(input.data, &params, progress))?;
@@ -56,6 +50,27 @@ pub(super) fn neighbors(
     check_rows(&found.graph, n)?;
     context.keep(|archive| found.graph.save("graph", archive));
     Ok(found)
+}
+
+/// The graph that was handed in, whole: its values need not be distances.
+pub(super) fn handed_in(input: Input, context: &mut Context) -> Result<Neighbors> {
+    let graph = context.stage(STAGE, |context| at_hand(input.graph.cloned(), context))?;
+    let graph = graph.ok_or(Error::Format { what: "neighbour graph", reason: "there is none".into() })?;
+    check_rows(&graph, input.data.rows())?;
+    context.keep(|archive| graph.save("graph", archive));
+    Ok(Neighbors { graph, exact: false })
+}
+
+/// The graph of the checkpoint that is resumed, which must be the one handed in, if both are there.
+fn at_hand(given: Option<NeighborGraph>, context: &Context) -> Result<Option<NeighborGraph>> {
+    let stored = context.resumed().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
+    match (stored, given) {
+        (Some(stored), Some(given)) if stored != given => {
+            let reason = "it was made with another neighbour graph; leave the graph out to go on with its own";
+            Err(Error::Format { what: "checkpoint", reason: reason.into() })
+        }
+        (stored, given) => Ok(stored.or(given)),
+    }
 }
 
 fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {

@@ -18,6 +18,7 @@ pub struct Placed {
     pub(super) map: Embedding,
     pub(super) metric: Metric,
     pub(super) affinity: AffinityKind,
+    /// As the map was made with: few points allow less than was asked for.
     pub(super) perplexity: Perplexities,
     pub(super) energy: Energy,
     /// Strength of each point's repulsion, for a row whose affinities sum to one.
@@ -33,7 +34,6 @@ impl Placed {
         dim: usize,
         metric: Metric,
         affinity: AffinityKind,
-        perplexity: Perplexities,
         energy: Energy,
     ) -> Result<Self> {
         let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
@@ -41,6 +41,9 @@ impl Placed {
         let &[repulsion] = archive.finite("placement/repulsion")? else {
             return Err(archive.bad("there is not one strength of repulsion".into()));
         };
+        let perplexity = Perplexities::new(archive.finite("placement/perplexity")?.to_vec())
+            .filter(|perplexity| perplexity.check().is_ok())
+            .ok_or_else(|| archive.bad("a perplexity is below 1, or there is none".into()))?;
         if data.dim() != dim || map.rows() != data.rows() {
             return Err(archive.bad("its parts differ in size".into()));
         }
@@ -68,5 +71,6 @@ impl Model for Placed {
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
         archive.put("placement/repulsion", [self.repulsion].as_slice());
+        archive.put("placement/perplexity", self.perplexity.values());
     }
 }

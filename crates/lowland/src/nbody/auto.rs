@@ -55,7 +55,7 @@ impl Default for Auto {
     }
 }
 
-/// Pairs up to which summing all of them is fastest, by dimension; measured with `bench/run.sh kernel_sums`.
+/// Pairs up to which summing all of them is fastest, by dimension; measured with `bench --bin kernel_sums`.
 fn few_pairs(dim: usize) -> f64 {
     match dim {
         1 | 2 => 2e6,
@@ -66,12 +66,13 @@ fn few_pairs(dim: usize) -> f64 {
 }
 
 impl Auto {
-    fn choose(&mut self, targets: Points, sources: Points, gaussian: bool) -> &mut dyn KernelSum {
+    fn choose(&mut self, kernels: &[Kernel], targets: Points, sources: Points) -> &mut dyn KernelSum {
+        let gaussian = kernels.iter().all(|&kernel| kernel == Kernel::Gaussian);
         let dim = sources.dim();
         let pairs = targets.rows() as f64 * sources.rows() as f64;
         self.last = if pairs <= few_pairs(dim) || dim > 10 {
             Engine::Exact
-        } else if dim <= 2 && Fft::fits(sources, self.accuracy) {
+        } else if dim <= 2 && Fft::fits(kernels, targets, sources, self.accuracy) {
             Engine::Fft
         } else if gaussian && dim <= 3 {
             Engine::FastGauss
@@ -114,8 +115,8 @@ impl KernelSum for Auto {
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport> {
-        let gaussian = terms.iter().all(|term| term.kernel == Kernel::Gaussian);
-        self.choose(targets, sources, gaussian).sum(terms, targets, sources, charges, out)
+        let kernels: Vec<Kernel> = terms.iter().map(|term| term.kernel).collect();
+        self.choose(&kernels, targets, sources).sum(terms, targets, sources, charges, out)
     }
 
     fn potential(
@@ -127,7 +128,48 @@ impl KernelSum for Auto {
         values: &mut [f64],
         gradients: &mut [f64],
     ) -> Result<ErrorReport> {
-        let engine = self.choose(targets, sources, kernel == Kernel::Gaussian);
+        let engine = self.choose(&[kernel], targets, sources);
         engine.potential(kernel, targets, sources, charges, values, gradients)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    #[test]
+    fn the_engine_is_chosen_by_number_dimensions_kernel_and_extent() {
+        let (gauss, cauchy) = (Kernel::Gaussian, Kernel::Cauchy { power: 1.0 });
+        let cases = [
+            (500, 2, cauchy, 10.0, "exact"),
+            (5_000, 2, cauchy, 10.0, "fft"),
+            (5_000, 2, gauss, 10.0, "fft"),
+            (5_000, 1, gauss, 10.0, "fft"),
+            (5_000, 2, cauchy, 1e5, "barnes-hut"),
+            (5_000, 2, gauss, 1e5, "fast-gauss"),
+            (5_000, 3, gauss, 1.0, "fast-gauss"),
+            (5_000, 3, cauchy, 10.0, "barnes-hut"),
+            (12_000, 5, gauss, 1.0, "barnes-hut"),
+            (1_000, 5, gauss, 1.0, "exact"),
+            (5_000, 12, cauchy, 10.0, "exact"),
+        ];
+        for (n, dim, kernel, width, expected) in cases {
+            let values: Vec<f64> = Seed(3).normals(n * dim).iter().map(|v| width * v).collect();
+            let points = Points::new(&values, dim).unwrap();
+            let mut auto = Auto::default();
+            auto.choose(&[kernel], points, points);
+            assert_eq!(auto.name(), expected, "{n} points in {dim} dimensions, {kernel:?}, {width}");
+        }
+        // Less extent is needed where more accuracy is.
+        let values: Vec<f64> = Seed(3).normals(10_000).iter().map(|v| 60.0 * v).collect();
+        let points = Points::new(&values, 2).unwrap();
+        let mut auto = Auto::default();
+        let chosen = [1e-2, 1e-11].map(|accuracy| {
+            auto.set_accuracy(accuracy);
+            auto.choose(&[cauchy], points, points);
+            auto.name()
+        });
+        assert_eq!(chosen, ["fft", "barnes-hut"]);
     }
 }

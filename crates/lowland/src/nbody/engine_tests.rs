@@ -95,7 +95,7 @@ fn engines(dim: usize) -> Vec<Box<dyn KernelSum>> {
 
 #[test]
 fn sums_agree_with_the_double_loop_for_every_kernel_map_and_dimension() {
-    for dim in [1, 2, 3, 5] {
+    for dim in [1, 2, 3, 5, 8] {
         for (name, map) in maps(dim) {
             let charges = charges(&map, dim);
             let charges = Charges { values: &charges, per_point: dim + 1 };
@@ -183,9 +183,14 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     let charges = Charges { values: &[1.0; 2], per_point: 1 };
     let refusal = sum(&mut Fft::default(), &terms, &wide, &wide, 2, charges).unwrap_err();
     assert!(matches!(&refusal, Error::Numerical { .. }) && refusal.to_string().contains("barnes-hut"), "{refusal}");
-    assert!(!Fft::fits(Points::new(&wide, 2).unwrap(), 1e-3));
-    assert!(Fft::fits(Points::new(&[0.0, 0.0, 300.0, 100.0], 2).unwrap(), 1e-3));
-    assert!(!Fft::fits(Points::new(&[f64::NAN, 0.0], 2).unwrap(), 1e-3));
+    let near = [0.0, 0.0, 300.0, 100.0];
+    let fits = |targets: &[f64], sources: &[f64]| {
+        let kernels = [Kernel::Cauchy { power: 1.0 }];
+        Fft::fits(&kernels, Points::new(targets, 2).unwrap(), Points::new(sources, 2).unwrap(), 1e-3)
+    };
+    assert!(!fits(&wide, &wide) && !fits(&wide, &near) && !fits(&near, &wide));
+    assert!(fits(&near, &near) && fits(&near[..2], &near));
+    assert!(!fits(&[f64::NAN, 0.0], &near) && !fits(&near, &[1e308, 1e308]));
     let refusal = sum(&mut Fft::default(), &terms, &[0.0; 6], &[0.0; 6], 3, charges).unwrap_err();
     assert!(matches!(refusal, Error::Parameter { name: "engine", .. }), "{refusal}");
     let many = [0.0; 22];

@@ -23,6 +23,9 @@ pub use fast_gauss::FastGauss;
 pub use fft::Fft;
 pub use kernel::Kernel;
 
+/// Coordinates that engines with cells accept: the squares of these are numbers.
+const FARTHEST: f64 = 1e100;
+
 /// One kernel, summed with the first few charges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {

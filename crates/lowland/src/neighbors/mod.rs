@@ -35,7 +35,8 @@ use exact::Pairs;
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// Whichever is expected to be faster; always exact for a few thousand rows.
+    /// Whichever is expected to be faster; always exact for a few thousand rows. An approximate search that misses more than a
+    /// tenth (of half a million rows and more: a quarter) is followed by the exact one.
     #[default]
     Auto,
     /// All pairs.
@@ -130,7 +131,10 @@ pub struct Found {
 }
 
 /// The measured recall below which [`Search::Auto`] searches exactly after all.
-const ACCEPTABLE_RECALL: f64 = 0.9;
+fn acceptable_recall(rows: usize) -> f64 {
+    // Half a million rows are where the exact search begins to take the better part of an hour.
+    if rows < 500_000 { 0.9 } else { 0.75 }
+}
 
 /// The nearest other rows of every row. Equal rows are each other's neighbours, at distance zero.
 pub fn nearest(data: &Data, params: &NeighborParams, progress: &mut Progress) -> Result<Found> {
@@ -145,7 +149,7 @@ pub fn nearest(data: &Data, params: &NeighborParams, progress: &mut Progress) ->
     if approximate_pays(data, params) {
         let (found, recall) = approximate::search(data, k, metric, params.seed, progress)?;
         // Data without any structure defeat the approximate search. Who did not ask for it gets the exact one then.
-        if params.search == Search::Approximate || recall.value >= ACCEPTABLE_RECALL {
+        if params.search == Search::Approximate || recall.value >= acceptable_recall(data.rows()) {
             let graph = to_graph(found, k, data.rows(), metric)?;
             return Ok(Found { graph, algorithm: Algorithm::Descent, recall: Some(recall) });
         }

@@ -21,7 +21,7 @@ const COARSE: f64 = 0.1;
 /// The finest that engines are asked for: rounding is not far below.
 const FINEST: f64 = 1e-12;
 /// Attempts to meet the target at one look.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 6;
 
 /// What the engine is asked for, so that the relative error of the repulsive force is what it should be now.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,8 +81,20 @@ impl AccuracyControl {
     }
 
     /// Whether this iteration takes a look.
-    pub(super) fn due(iteration: usize) -> bool {
-        iteration % PERIOD == 1
+    pub(super) fn due(&self, iteration: usize) -> bool {
+        iteration % PERIOD == 1 || self.measured.is_nan()
+    }
+
+    /// Whether the schedule has not come down to the tolerance yet.
+    pub fn coarse(&self) -> bool {
+        self.target > self.tolerance
+    }
+
+    /// Ends the schedule: the tolerance holds from now on, and the next iteration takes a look.
+    pub(super) fn refine(&mut self) {
+        if self.coarse() {
+            (self.target, self.measured) = (self.tolerance, f64::NAN);
+        }
     }
 
     /// The objective has changed: its values before and after cannot be compared.
@@ -101,7 +113,8 @@ impl AccuracyControl {
             let progress = (self.value - value) / value.abs();
             self.value = value;
             // Without two values to compare, progress is not a number and the target stays.
-            if progress < self.target && measure.curvature()? > 0.0 {
+            // No progress at all is what noise does, whatever the curvature.
+            if progress <= 0.0 || progress < self.target && measure.curvature()? > 0.0 {
                 self.target = progress.max(self.tolerance);
             }
         }

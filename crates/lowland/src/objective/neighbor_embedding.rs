@@ -8,9 +8,10 @@
 use rayon::prelude::*;
 
 use super::accuracy::Measure;
+use super::attraction::Attraction;
 use super::potential::Potential;
 use super::pull::{Pull, squared_distance};
-use super::{AccuracyControl, Field, Objective};
+use super::{AccuracyControl, Change, Field, Objective};
 use crate::archive::Archive;
 use crate::linalg::Csr;
 use crate::linalg::block::column_dots;
@@ -98,8 +99,7 @@ const CHUNK: usize = 1024;
 /// The objective with everything it needs.
 pub struct NeighborEmbedding {
     energy: Energy,
-    weights: Csr,
-    degrees: Vec<f64>,
+    attraction: Attraction,
     /// `sum p ln p`, which makes the value a divergence.
     constant: f64,
     potential: Potential,
@@ -110,7 +110,7 @@ pub struct NeighborEmbedding {
     /// Lambda's factor in a homotopy.
     strength: f64,
     control: AccuracyControl,
-    changes_ahead: bool,
+    schedule_ahead: bool,
     /// Size of the repulsive part of the last value: what the engine's error is relative to.
     repulsion_value: f64,
 }
@@ -122,15 +122,13 @@ impl NeighborEmbedding {
         if weights.columns() != n {
             return Err(Error::Shape { what: "columns of the affinities", expected: n, found: weights.columns() });
         }
-        let degrees = weights.row_sums();
         let constant = match energy {
             Energy::Elastic { .. } => 0.0,
             _ => weights.values().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum(),
         };
         Ok(Self {
             energy,
-            weights,
-            degrees,
+            attraction: Attraction::new(weights),
             constant,
             potential: Potential::new(engine, n),
             pairs: None,
@@ -138,7 +136,7 @@ impl NeighborEmbedding {
             exaggeration: 1.0,
             strength: 1.0,
             control,
-            changes_ahead: false,
+            schedule_ahead: false,
             repulsion_value: 0.0,
         })
     }
@@ -152,9 +150,13 @@ impl NeighborEmbedding {
     /// A weight of repulsion for every pair (row-major, symmetric, zero on the diagonal) instead of one for all. Only the
     /// elastic embedding has such weights, and only the exact sum can use them.
     pub fn with_repulsion_weights(mut self, weights: Vec<f64>) -> Result<Self> {
-        let n = self.weights.rows();
+        let n = self.attraction.points();
         if weights.len() != n * n {
             return Err(Error::Shape { what: "weights of repulsion", expected: n * n, found: weights.len() });
+        }
+        if !matches!(self.energy, Energy::Elastic { .. }) {
+            let allowed = "uniform: only the elastic embedding has weights of repulsion".into();
+            return Err(Error::Parameter { name: "repulsion", value: "distances".into(), allowed });
         }
         self.pairs = Some(weights);
         Ok(self)
@@ -168,6 +170,15 @@ impl NeighborEmbedding {
     /// The error of the last sum that the engine certifies, if it does: relative to the number of points.
     pub fn certified(&self) -> Option<f64> {
         self.potential.bound
+    }
+
+    /// What the schedule was still at when the iterations ended, if it was.
+    pub fn unfinished(&self) -> Option<&'static str> {
+        match self.schedule_ahead {
+            true if self.exaggeration != 1.0 => Some("attraction was still exaggerated"),
+            true => Some("lambda was still growing"),
+            false => None,
+        }
     }
 
     /// What the sums have cost so far, counted in the engine's own operations.
@@ -188,7 +199,7 @@ impl NeighborEmbedding {
     /// The trace of the Hessian at `y`, in the time of two gradients. (The traces printed in section 2.1 omit a term.)
     pub fn curvature(&mut self, y: Points) -> Result<f64> {
         let (d, scale) = (y.dim() as f64, self.energy.scale());
-        let [slope_sum, bend_sum] = self.energy.pull().slope_and_bend(&self.weights, y);
+        let [slope_sum, bend_sum] = self.attraction.slope_and_bend(self.energy.pull(), y);
         let attraction = 4.0 * self.exaggeration * (d * slope_sum + 2.0 * bend_sum);
         let kernel = self.energy.kernel();
         let (slope, next) = kernel.derivative();
@@ -242,7 +253,7 @@ impl Field for NeighborEmbedding {
             _ => (total.ln(), 1.0 / total),
         };
         self.repulsion_value = repulsion;
-        let attraction = self.energy.pull().force(&self.weights, &self.degrees, y, value, out);
+        let attraction = self.attraction.force(self.energy.pull(), y, value, out);
         let exaggeration = self.exaggeration;
         // Each pair is met from both ends, hence the 2; places are in units of the kernel.
         let push = 2.0 * strength / self.energy.scale().sqrt();
@@ -252,26 +263,35 @@ impl Field for NeighborEmbedding {
         Ok(attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant))
     }
 
-    fn prepare(&mut self, iteration: usize, y: Points, value: Option<f64>) -> Result<bool> {
+    fn prepare(&mut self, iteration: usize, y: Points, value: Option<f64>) -> Result<Change> {
         let before = (self.exaggeration, self.strength);
         (self.exaggeration, self.strength) = self.schedule.at(iteration);
-        self.changes_ahead = self.schedule.at(iteration) != self.schedule.at(usize::MAX);
+        self.schedule_ahead = self.schedule.at(iteration) != self.schedule.at(usize::MAX);
+        self.attraction.prepare(iteration, y);
         let changed = iteration > 1 && before != (self.exaggeration, self.strength);
         if changed {
             self.control.forget();
         }
         // Sums without error need no looking after; whether they have one is known once there was one.
-        if self.potential.bound != Some(0.0) && AccuracyControl::due(iteration) {
+        if self.potential.bound != Some(0.0) && self.control.due(iteration) {
             let mut control = self.control.clone();
             control.look(value.filter(|_| !changed), &mut Looking { embedding: self, y })?;
             self.control = control;
         }
-        self.potential.ask(self.control.asked());
-        Ok(changed)
+        let other_accuracy = self.potential.ask(self.control.asked());
+        Ok(match (changed, other_accuracy) {
+            (true, _) => Change::Objective,
+            (false, true) => Change::Accuracy,
+            (false, false) => Change::Nothing,
+        })
     }
 
     fn changes_ahead(&self) -> bool {
-        self.changes_ahead
+        self.schedule_ahead || (self.potential.bound != Some(0.0) && self.control.coarse())
+    }
+
+    fn stuck(&mut self) {
+        self.control.refine();
     }
 
     fn exaggeration(&self) -> f64 {
@@ -280,11 +300,14 @@ impl Field for NeighborEmbedding {
 
     fn save(&self, archive: &mut Archive) {
         self.control.save(archive);
+        self.attraction.save(archive);
         archive.put("objective/schedule", [self.exaggeration, self.strength].as_slice());
     }
 
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         self.control.restore(archive)?;
+        self.attraction.restore(archive)?;
+        self.potential.ask(self.control.asked());
         let &[exaggeration, strength] = archive.finite("objective/schedule")? else {
             return Err(archive.bad("the schedule is not two numbers".into()));
         };
@@ -294,8 +317,12 @@ impl Field for NeighborEmbedding {
 }
 
 impl Objective for NeighborEmbedding {
-    fn attraction(&self) -> &Csr {
-        &self.weights
+    fn attraction(&self) -> Csr {
+        self.attraction.matrix()
+    }
+
+    fn degrees(&self) -> Vec<f64> {
+        self.attraction.degrees()
     }
 
     fn noise(&self) -> f64 {
@@ -316,7 +343,7 @@ struct Looking<'a, 'y> {
 
 impl Measure for Looking<'_, '_> {
     fn ask(&mut self, accuracy: f64) {
-        self.embedding.potential.ask(accuracy);
+        self.embedding.potential.try_out(accuracy);
     }
 
     fn errors(&mut self) -> Result<[f64; 2]> {

@@ -26,14 +26,22 @@ pub(super) type Row<'a> = (&'a [u32], &'a [f64]);
 pub(super) trait OnePoint: Sync {
     /// What is known of a row beforehand.
     type State: Send + Sync;
-    /// The kernel of the potential that [`OnePoint::evaluate`] takes, and the number squared distances are divided by.
-    fn kernel(&self) -> (Kernel, f64);
+    /// The potentials that [`OnePoint::evaluate`] takes.
+    fn sums(&self) -> Vec<Sum<'_>>;
     /// Where a row's search begins.
     fn begin(&self, row: Row) -> (Vec<f64>, Self::State);
-    /// Cost and gradient at `place`, where the map has this potential and these slopes of it (by places in units of the
-    /// kernel). The cost is scaled so that its Hessian is about 2.
-    fn evaluate(&self, place: &[f64], state: &Self::State, row: Row, potential: f64, slopes: &[f64])
-    -> (f64, Vec<f64>);
+    /// Cost and gradient at `place`, where the map has these potentials, each with its gradient. The cost is scaled so
+    /// that its Hessian is about 2.
+    fn evaluate(&self, place: &[f64], state: &Self::State, row: Row, potentials: &[(f64, &[f64])]) -> (f64, Vec<f64>);
+}
+
+/// A potential of the map.
+pub(super) struct Sum<'a> {
+    /// Of squared distances divided by `scale`.
+    pub kernel: Kernel,
+    pub scale: f64,
+    /// `None`: all one.
+    pub charges: Option<&'a [f64]>,
 }
 
 /// Points placed together. Each is placed as if it were alone; together they share the passes over the map.
@@ -79,10 +87,10 @@ pub(super) fn place<P: OnePoint>(
     progress: &mut Progress,
 ) -> Result<Vec<f64>> {
     let (n, d) = (map.rows(), map.dim());
-    let (kernel, scale) = points.kernel();
-    let unit = 1.0 / scale.sqrt();
-    let sources: Vec<f64> = map.values().iter().map(|v| v * unit).collect();
-    let charges = vec![1.0; n];
+    let sums = points.sums();
+    let units: Vec<f64> = sums.iter().map(|sum| 1.0 / sum.scale.sqrt()).collect();
+    let sources: Vec<Vec<f64>> = units.iter().map(|unit| map.values().iter().map(|v| v * unit).collect()).collect();
+    let ones = vec![1.0; n];
     let mut out = Vec::with_capacity(affinities.rows() * d);
     for first in (0..affinities.rows()).step_by(BATCH) {
         let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
@@ -97,14 +105,21 @@ pub(super) fn place<P: OnePoint>(
             if active.is_empty() {
                 break;
             }
-            let targets: Vec<f64> =
-                active.iter().flat_map(|(_, walker, _)| walker.trial.iter().map(|v| v * unit)).collect();
-            let (mut potential, mut slopes) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
-            let (targets, sources) = (Points::new(&targets, d)?, Points::new(&sources, d)?);
-            engine.potential(kernel, targets, sources, &charges, &mut potential, &mut slopes)?;
-            let sums = potential.par_iter().zip(slopes.par_chunks(d));
-            active.par_iter_mut().zip(sums).for_each(|((row, walker, state), (&potential, slopes))| {
-                let (value, gradient) = points.evaluate(&walker.trial, state, affinities.row(*row), potential, slopes);
+            let mut found: Vec<(Vec<f64>, Vec<f64>)> = Vec::with_capacity(sums.len());
+            for (sum, (unit, sources)) in sums.iter().zip(units.iter().zip(&sources)) {
+                let targets: Vec<f64> =
+                    active.iter().flat_map(|(_, walker, _)| walker.trial.iter().map(|v| v * unit)).collect();
+                let (mut potential, mut slopes) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
+                let (targets, sources) = (Points::new(&targets, d)?, Points::new(sources, d)?);
+                let charges = sum.charges.unwrap_or(&ones);
+                engine.potential(sum.kernel, targets, sources, charges, &mut potential, &mut slopes)?;
+                slopes.iter_mut().for_each(|slope| *slope *= unit);
+                found.push((potential, slopes));
+            }
+            active.par_iter_mut().enumerate().for_each(|(at, (row, walker, state))| {
+                let potentials: Vec<(f64, &[f64])> =
+                    found.iter().map(|(values, slopes)| (values[at], &slopes[at * d..(at + 1) * d])).collect();
+                let (value, gradient) = points.evaluate(&walker.trial, state, affinities.row(*row), &potentials);
                 walker.advance(value, gradient);
             });
         }
@@ -116,8 +131,8 @@ pub(super) fn place<P: OnePoint>(
 impl OnePoint for Placement<'_> {
     type State = ();
 
-    fn kernel(&self) -> (Kernel, f64) {
-        (self.energy.kernel(), self.energy.scale())
+    fn sums(&self) -> Vec<Sum<'_>> {
+        vec![Sum { kernel: self.energy.kernel(), scale: self.energy.scale(), charges: None }]
     }
 
     /// At the mean of the neighbours, weighted by affinity.
@@ -135,14 +150,13 @@ impl OnePoint for Placement<'_> {
         place: &[f64],
         _: &(),
         (columns, weights): Row,
-        potential: f64,
-        slopes: &[f64],
+        potentials: &[(f64, &[f64])],
     ) -> (f64, Vec<f64>) {
         let d = place.len();
         let pull = self.energy.pull();
+        let (potential, slopes) = potentials[0];
         let mut value = self.repulsion * potential;
-        let push = self.repulsion / self.energy.scale().sqrt();
-        let mut gradient: Vec<f64> = slopes.iter().map(|slope| push * slope).collect();
+        let mut gradient: Vec<f64> = slopes.iter().map(|slope| self.repulsion * slope).collect();
         for (&j, &w) in columns.iter().zip(weights) {
             let there = self.map.row(j as usize);
             let (f, slope, _) = pull.derivatives(squared_distance(place, there));

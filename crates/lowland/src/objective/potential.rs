@@ -16,6 +16,8 @@ const ROWS: usize = 1024;
 pub(super) struct Potential {
     engine: Box<dyn KernelSum>,
     sample: Vec<usize>,
+    /// The accuracy it works with.
+    asked: f64,
     /// What the engine said of its error at the last sum.
     pub bound: Option<f64>,
     /// What its sums have cost so far, in its own operations.
@@ -38,7 +40,7 @@ impl Potential {
         let offset = Seed(n as u64).stream("accuracy").0 as f64 / u64::MAX as f64;
         let sample = (0..SAMPLE.min(n)).map(|i| (((i as f64 + offset) * step) as usize).min(n - 1)).collect();
         let (places, values, slopes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { engine, sample, bound: None, cost: 0.0, places, ones: vec![1.0; n], values, slopes }
+        Self { engine, sample, asked: f64::NAN, bound: None, cost: 0.0, places, ones: vec![1.0; n], values, slopes }
     }
 
     /// The engine's name.
@@ -46,8 +48,14 @@ impl Potential {
         self.engine.name()
     }
 
-    /// Sets the engine's accuracy.
-    pub fn ask(&mut self, accuracy: f64) {
+    /// Sets the engine's accuracy; returns whether it is another than the last sums to be kept were made with.
+    pub fn ask(&mut self, accuracy: f64) -> bool {
+        self.engine.set_accuracy(accuracy);
+        std::mem::replace(&mut self.asked, accuracy) != accuracy
+    }
+
+    /// Sets the engine's accuracy for a sum that is not kept.
+    pub fn try_out(&mut self, accuracy: f64) {
         self.engine.set_accuracy(accuracy);
     }
 
@@ -99,15 +107,18 @@ impl Potential {
         let (mut exact, mut exact_slopes) = (vec![0.0; sample.len()], vec![0.0; targets.len()]);
         let (targets, places) = (Points::new(&targets, d)?, Points::new(places, d)?);
         Exact.potential(kernel, targets, places, ones, &mut exact, &mut exact_slopes)?;
-        let (mut wrong, mut size, mut total_wrong, mut total) = (0.0, 0.0, 0.0, 0.0);
+        let (mut wrong, mut size, mut total_wrong, mut scatter, mut total) = (0.0, 0.0, 0.0f64, 0.0f64, 0.0);
         for (at, &i) in sample.iter().enumerate() {
             total_wrong += values[i] - exact[at];
-            total += exact[at];
+            scatter += (values[i] - exact[at]).powi(2);
+            // What a point is to itself is no part of the sum.
+            total += (exact[at] - 1.0).max(0.0);
             wrong += squared_distance(&slopes[row(i)], &exact_slopes[row(at)]);
             size += exact_slopes[row(at)].iter().map(|v| v * v).sum::<f64>();
         }
         // Points in one place push nobody: then nothing can be wrong either.
         let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
-        Ok([relative, total_wrong.abs() / total])
+        // The mean error of the sample, and what it may be off for being a sample.
+        Ok([relative, (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE)])
     }
 }

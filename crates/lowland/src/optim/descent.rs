@@ -2,7 +2,7 @@
 
 use super::Optimizer;
 use crate::archive::Archive;
-use crate::objective::Field;
+use crate::objective::{Change, Field};
 use crate::points::{Embedding, Points, Result};
 use crate::run::{Step, Stepper};
 
@@ -34,10 +34,15 @@ impl<F: Field> Stepper for Descent<F> {
     fn step(&mut self) -> Result<Step> {
         self.iteration += 1;
         let known = (!self.value.is_nan()).then_some(self.value);
-        if self.objective.prepare(self.iteration, Points::new(&self.y, self.dim)?, known)? {
-            self.optimizer.forget();
+        match self.objective.prepare(self.iteration, Points::new(&self.y, self.dim)?, known)? {
+            Change::Nothing => {}
+            Change::Accuracy => self.optimizer.measure_anew(),
+            Change::Objective => self.optimizer.forget(),
         }
         let moved = self.optimizer.step(&mut self.objective, &mut self.y, self.dim)?;
+        if moved.change == 0.0 {
+            self.objective.stuck();
+        }
         self.value = moved.value.unwrap_or(self.value);
         // While the objective itself still changes, all of the way is left.
         let change = if self.objective.changes_ahead() { moved.change.max(1.0) } else { moved.change };

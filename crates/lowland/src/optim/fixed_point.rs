@@ -25,7 +25,7 @@ impl FixedPoint {
 
 /// `1 / (4 d_i)` for each point; one that nothing attracts moves as the mean of the others would.
 pub(super) fn diagonal_scales<F: Objective + ?Sized>(objective: &F) -> Vec<f64> {
-    let degrees = objective.attraction().row_sums();
+    let degrees = objective.degrees();
     let mean = degrees.iter().sum::<f64>() / degrees.len().max(1) as f64;
     degrees.iter().map(|&d| 0.25 / if d > 1e-3 * mean { d } else { mean }).collect()
 }
@@ -53,6 +53,10 @@ impl<F: Objective + ?Sized> Optimizer<F> for FixedPoint {
 
     fn forget(&mut self) {
         self.search.forget();
+    }
+
+    fn measure_anew(&mut self) {
+        self.search.measure_anew();
     }
 
     fn save(&self, archive: &mut Archive) {

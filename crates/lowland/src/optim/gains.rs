@@ -87,6 +87,8 @@ impl<F: Field + ?Sized> Optimizer<F> for Gains {
         self.steps = 0;
     }
 
+    fn measure_anew(&mut self) {}
+
     fn save(&self, archive: &mut Archive) {
         archive.put("gains/steps", self.steps as u64);
         archive.put("gains/gains", self.gains.as_slice());

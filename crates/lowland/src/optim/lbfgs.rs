@@ -111,6 +111,10 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
         self.pairs.clear();
     }
 
+    fn measure_anew(&mut self) {
+        self.search.measure_anew();
+    }
+
     fn save(&self, archive: &mut Archive) {
         self.search.save(archive);
         archive.put("lbfgs/pairs", self.pairs.len() as u64);

@@ -81,7 +81,7 @@ impl LineSearch {
             }
         }
         // Nowhere to go: the map stays, and the next search starts afresh.
-        self.step = 1.0;
+        self.forget();
         Ok((Moved { value: Some(start), change: 0.0 }, false))
     }
 
@@ -93,6 +93,10 @@ impl LineSearch {
     pub(super) fn forget(&mut self) {
         self.value = None;
         self.step = 1.0;
+    }
+
+    pub(super) fn measure_anew(&mut self) {
+        self.value = None;
     }
 
     pub(super) fn save(&self, archive: &mut Archive) {

@@ -68,6 +68,8 @@ pub trait Optimizer<F: ?Sized>: Send {
     fn step(&mut self, objective: &mut F, y: &mut [f64], dim: usize) -> Result<Moved>;
     /// The objective has changed: what was learned about it no longer holds.
     fn forget(&mut self);
+    /// It is computed with another accuracy: values and gradients from before cannot be compared with new ones.
+    fn measure_anew(&mut self);
     /// Puts the state into an archive.
     fn save(&self, archive: &mut Archive);
     /// Takes it up again; `len` is the number of coordinates.

@@ -70,6 +70,8 @@ impl<F: Field + ?Sized> Optimizer<F> for Momentum {
         // What moves goes on moving.
     }
 
+    fn measure_anew(&mut self) {}
+
     fn save(&self, archive: &mut Archive) {
         archive.put("momentum/steps", self.steps as u64);
         archive.put("momentum/update", self.update.as_slice());

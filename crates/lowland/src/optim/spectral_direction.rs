@@ -8,7 +8,7 @@ use crate::archive::Archive;
 use crate::graph::Components;
 use crate::linalg::{ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymOp, pcg};
 use crate::objective::Objective;
-use crate::points::{Result, Seed};
+use crate::points::{Error, Result, Seed};
 
 /// The spectral direction with a line search.
 pub struct SpectralDirection {
@@ -62,11 +62,15 @@ impl Solver {
             (i as u32, i as u32, 4.0 * (degrees[i] - loops + ground))
         });
         let matrix = Csr::from_triplets(n, n, off_diagonal.chain(diagonal))?;
-        if matrix.entries() <= MOST_TRIED
-            && let Some(factor) = SparseCholesky::new(&matrix, dim, MOST_ENTRIES)?
-        {
-            return Ok(Self::Direct(Box::new(factor)));
+        if matrix.entries() <= MOST_TRIED {
+            match SparseCholesky::new(&matrix, dim, MOST_ENTRIES) {
+                Ok(Some(factor)) => return Ok(Self::Direct(Box::new(factor))),
+                // Too large, or rounding made a pivot negative: conjugate gradients mind neither.
+                Ok(None) | Err(Error::Numerical { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
+        // Only the number of iterations depends on the preconditioner.
         let preconditioner: Box<dyn Preconditioner + Send> = match ApproxCholesky::dominant(&matrix, Seed(0)) {
             Ok(factor) => Box::new(factor),
             Err(_) => Box::new(Jacobi::new(&matrix.diagonal())),
@@ -97,7 +101,7 @@ impl Solver {
 impl<F: Objective + ?Sized> Optimizer<F> for SpectralDirection {
     fn step(&mut self, objective: &mut F, y: &mut [f64], dim: usize) -> Result<Moved> {
         if self.solver.is_none() {
-            self.solver = Some(Solver::new(objective.attraction(), dim)?);
+            self.solver = Some(Solver::new(&objective.attraction(), dim)?);
         }
         let factor = -1.0 / objective.exaggeration();
         let solver = self.solver.as_mut().expect("just made");
@@ -113,6 +117,10 @@ impl<F: Objective + ?Sized> Optimizer<F> for SpectralDirection {
 
     fn forget(&mut self) {
         self.search.forget();
+    }
+
+    fn measure_anew(&mut self) {
+        self.search.measure_anew();
     }
 
     fn save(&self, archive: &mut Archive) {

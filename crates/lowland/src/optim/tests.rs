@@ -3,14 +3,15 @@
 use super::*;
 use crate::affinity::{entropic, joint};
 use crate::graph::lengths;
+use crate::linalg::Csr;
 use crate::nbody::{BarnesHut, Exact, FastGauss, Fft, KernelSum};
 use crate::neighbors::{NeighborParams, Search, nearest};
-use crate::objective::{Accuracy, AccuracyControl, Energy, Field, NeighborEmbedding, Schedule};
+use crate::objective::{Accuracy, AccuracyControl, Energy, Field, NeighborEmbedding, Objective, Schedule};
 use crate::run::Stepper;
 use crate::{Data, Embedding, Metric, Points, Seed};
 
 /// Affinities of five clouds of points.
-fn affinities(n: usize) -> crate::linalg::Csr {
+fn affinities(n: usize) -> Csr {
     let noise = Seed(1).normals(n * 6);
     let cell = |(at, e): (usize, &f64)| (e + if at % 6 == at / 6 % 5 { 4.0 } else { 0.0 }) as f32;
     let data = Data::dense(noise.iter().enumerate().map(cell).collect(), 6).unwrap();
@@ -120,6 +121,84 @@ fn a_schedule_ends_within_a_thousandth_of_the_accurate_run_at_less_cost() {
     assert!(scheduled.1 < 0.9 * fixed.1, "cost {} against {}", scheduled.1, fixed.1);
 }
 
+/// Run as methods are: to a change of a millionth, or 300 iterations.
+fn settle(
+    objective: NeighborEmbedding,
+    optimizer: Box<dyn Optimizer<NeighborEmbedding>>,
+    from: &Embedding,
+) -> Embedding {
+    let mut descent = Descent::new(objective, optimizer, from.clone());
+    for _ in 0..300 {
+        if descent.step().unwrap().change < 1e-6 {
+            let control = descent.objective().control();
+            assert!(!control.coarse() && control.measured().unwrap() <= 1e-3, "{control:?}");
+            break;
+        }
+    }
+    descent.embedding()
+}
+
+#[test]
+fn searches_go_on_where_the_accuracy_changes_and_end_as_low_as_accurate_ones() {
+    let n = 400;
+    for energy in [Energy::Elastic { lambda: 1.0 / n as f64 }, Energy::SymmetricSne] {
+        // Unfolded, but not at rest: from a small start, noise decides which of many rests is found.
+        let exact = embedding(energy, n, Box::new(Exact), Accuracy::Fixed, 1e-3);
+        let mut unfolding = Descent::new(exact, Box::new(Lbfgs::default()), start(n, 2));
+        (0..25).for_each(|_| assert!(unfolding.step().unwrap().change > 0.0));
+        let from = unfolding.embedding();
+        for which in 1..4 {
+            let engines: [fn() -> Box<dyn KernelSum>; 3] =
+                [|| Box::new(BarnesHut::default()), || Box::new(Fft::default()), || Box::new(FastGauss::new(1e-3))];
+            for engine in engines {
+                let [fixed, scheduled] = [Accuracy::Fixed, Accuracy::Schedule].map(|accuracy| {
+                    let objective = embedding(energy, n, engine(), accuracy, 1e-3);
+                    exact_value(energy, &settle(objective, optimizers().into_iter().nth(which).unwrap(), &from))
+                });
+                let name = engine().name();
+                assert!(scheduled <= fixed * 1.001, "{energy:?} {which} {name}: {scheduled} against {fixed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_search_takes_steps_within_the_engines_error_and_no_others() {
+    /// `y^2`, off by up to the noise it admits to.
+    struct Noisy {
+        offset: f64,
+        noise: f64,
+    }
+    impl Field for Noisy {
+        fn field(&mut self, y: Points, _: bool, out: &mut [f64]) -> Result<Option<f64>> {
+            out[0] = 2.0 * y.values()[0];
+            // The first value is too low: every later one looks like a step up.
+            let offset = std::mem::replace(&mut self.offset, 0.0);
+            Ok(Some(y.values()[0].powi(2) - offset))
+        }
+        fn save(&self, _: &mut Archive) {}
+        fn restore(&mut self, _: &Archive) -> Result<()> {
+            Ok(())
+        }
+    }
+    impl Objective for Noisy {
+        fn attraction(&self) -> Csr {
+            Csr::from_triplets(1, 1, []).unwrap()
+        }
+        fn degrees(&self) -> Vec<f64> {
+            vec![1.0]
+        }
+        fn noise(&self) -> f64 {
+            self.noise
+        }
+    }
+    for (noise, moves) in [(2.0, true), (0.5, false)] {
+        let (mut y, mut search) = (vec![1.0], LineSearch::new(1.0));
+        let (moved, paid) = search.along(&mut Noisy { offset: 2.0, noise }, &mut y, 1, &[-0.5], None).unwrap();
+        assert_eq!((paid, moved.change > 0.0, y[0] < 1.0), (moves, moves, moves), "noise {noise}");
+    }
+}
+
 #[test]
 fn the_error_allowed_is_kept() {
     let n = 1500;
@@ -135,8 +214,15 @@ fn the_error_allowed_is_kept() {
         let wrong = found.iter().zip(&exact).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
         let measured = objective.control().measured().unwrap();
         assert!(measured <= tolerance && measured > 0.0, "{measured}");
-        // The gradient is the difference of attraction and repulsion: the error is the repulsion's alone.
-        let repulsion = exact.iter().map(|v| v * v).sum::<f64>().sqrt();
+        // The gradient is the difference of attraction and repulsion, and the error is the repulsion's alone.
+        let mut springs = vec![0.0; n * 2];
+        let weights = oracle.attraction();
+        for (i, j, w) in weights.iter() {
+            let apart: [f64; 2] = std::array::from_fn(|c| y[i * 2 + c] - y[j * 2 + c]);
+            let pull = 4.0 * w / (1.0 + apart[0].powi(2) + apart[1].powi(2));
+            (0..2).for_each(|c| springs[i * 2 + c] += pull * apart[c]);
+        }
+        let repulsion = exact.iter().zip(&springs).map(|(all, pull)| (all - pull).powi(2)).sum::<f64>().sqrt();
         assert!(wrong < 3.0 * tolerance * repulsion, "{wrong} of {repulsion}");
     }
 }

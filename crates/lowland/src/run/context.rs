@@ -94,9 +94,11 @@ impl<'a> Context<'a> {
         self.resume
     }
 
-    /// Makes `fill` part of every checkpoint of this run.
+    /// Makes `fill` part of every checkpoint of this run, if there will be any.
     pub fn keep(&mut self, fill: impl FnOnce(&mut Archive)) {
-        fill(&mut self.header);
+        if self.observer.wants_checkpoints() {
+            fill(&mut self.header);
+        }
     }
 
     /// The notes so far, given up.

@@ -35,7 +35,7 @@ pub enum Event<'a> {
         done: f64,
         /// The map now; costs a copy, so it is made only when asked for.
         embedding: &'a dyn Fn() -> Embedding,
-        /// Everything needed to go on from here later.
+        /// Everything needed to go on from here later; for observers that want checkpoints.
         checkpoint: &'a dyn Fn() -> Archive,
     },
     /// Something worth knowing: duplicates, a fallback, a parameter that was adapted.
@@ -46,6 +46,11 @@ pub enum Event<'a> {
 pub trait Observer {
     /// Called for every event, on the thread that called `fit`.
     fn on(&mut self, event: &Event) -> ControlFlow<()>;
+
+    /// Whether it may ask for a checkpoint. If not, what only checkpoints need is not kept: of large data that is much.
+    fn wants_checkpoints(&self) -> bool {
+        true
+    }
 }
 
 /// Looks away.
@@ -55,6 +60,10 @@ pub struct Silent;
 impl Observer for Silent {
     fn on(&mut self, _: &Event) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    fn wants_checkpoints(&self) -> bool {
+        false
     }
 }
 

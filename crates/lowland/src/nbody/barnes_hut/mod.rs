@@ -12,14 +12,11 @@ use rayon::prelude::*;
 
 use self::block::{Block, Source};
 use self::tree::Tree;
-use super::{Charges, ErrorReport, Kernel, KernelSum, Term, check, columns};
+use super::{Charges, ErrorReport, FARTHEST, Kernel, KernelSum, Term, check, columns};
 use crate::points::{Error, Points, Result};
 
 /// Most dimensions: beyond, so few cells are small for their distance that summing every pair is faster.
 const MOST_DIMENSIONS: usize = 10;
-
-/// Coordinates whose squares are numbers.
-const FARTHEST: f64 = 1e100;
 
 /// Sums by a tree, in up to ten dimensions.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ use self::places::Places;
 use self::setting::{Demand, Setting, choose};
 use self::spline::Spline;
 use self::spread::{BAND, Window};
-use super::{Charges, ErrorReport, Kernel, KernelSum, Term, check};
+use super::{Charges, ErrorReport, FARTHEST, Kernel, KernelSum, Term, check};
 use crate::points::{Error, Points, Result};
 
 /// Sums by interpolation on a grid, in one and two dimensions.
@@ -56,11 +56,13 @@ impl Default for Fft {
 
 impl Fft {
     /// Whether these points fit a grid of bearable size at this accuracy.
-    pub fn fits(sources: Points, accuracy: f64) -> bool {
-        let kernels = [Kernel::Cauchy { power: 1.0 }, Kernel::Cauchy { power: 2.0 }];
-        let demand = Demand { accuracy, kernels: &kernels, points: sources.rows(), grids: 7, slopes: true };
+    pub fn fits(kernels: &[Kernel], targets: Points, sources: Points, accuracy: f64) -> bool {
+        let points = targets.rows() + sources.rows();
+        let demand = Demand { accuracy, kernels, points, grids: 7, slopes: true };
         let fits = |bounds: Bounds| choose(demand, sources.dim(), &bounds).is_ok();
-        (1..=2).contains(&sources.dim()) && (sources.rows() == 0 || bounds(sources).is_ok_and(fits))
+        let same = std::ptr::eq(targets.values(), sources.values());
+        let all = || if same { bounds(sources) } else { Ok(join(bounds(sources)?, bounds(targets)?)) };
+        (1..=2).contains(&sources.dim()) && (points == 0 || all().is_ok_and(fits))
     }
 
     /// Spreads, convolves and reads off.
@@ -225,7 +227,7 @@ fn bounds(points: Points) -> Result<Bounds> {
         for point in chunk.chunks_exact(dim) {
             for axis in 0..2 {
                 let x = point[axis.min(dim - 1)];
-                finite &= x.is_finite();
+                finite &= x.abs() < FARTHEST;
                 bounds[axis] = [bounds[axis][0].min(x), bounds[axis][1].max(x)];
             }
         }
@@ -233,8 +235,10 @@ fn bounds(points: Points) -> Result<Bounds> {
     };
     let chunks = points.values().par_chunks(places::CHUNK * dim).map(of_chunk);
     let all = chunks.try_reduce_with(|a, b| Some(join(a, b)));
-    all.flatten()
-        .ok_or_else(|| Error::Numerical { what: "a kernel sum on a grid", reason: "a coordinate is not finite".into() })
+    all.flatten().ok_or_else(|| Error::Numerical {
+        what: "a kernel sum on a grid",
+        reason: format!("a coordinate is not within {FARTHEST} of zero"),
+    })
 }
 
 /// The bounds of both.

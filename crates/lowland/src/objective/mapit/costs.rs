@@ -4,13 +4,13 @@
 use rayon::prelude::*;
 
 use super::neighborhoods::Neighborhoods;
-use super::{CHUNK, Controlled, LEAST_ENTROPY, Similarity, edges};
+use super::{CHUNK, Controlled, LEAST_ENTROPY, MapItFrozen, Similarity, edges};
 use crate::archive::Archive;
 use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
 use crate::linalg::block::column_dots;
 use crate::nbody::KernelSum;
-use crate::objective::{Field, Objective};
+use crate::objective::{Change, Field, Objective};
 use crate::params::choice;
 use crate::points::{Points, Result};
 
@@ -44,6 +44,8 @@ pub struct CauchySchwarz {
     map_marginals: Vec<f64>,
     balance: Vec<f64>,
     zeros: Vec<f64>,
+    /// `<p, q>` and `|q|^2` at the last map.
+    entropies: [f64; 2],
 }
 
 impl CauchySchwarz {
@@ -90,12 +92,23 @@ impl CauchySchwarz {
             map_marginals,
             balance,
             zeros,
+            entropies: [f64::NAN; 2],
         })
     }
 
     /// The engine, and the error of its force as measured last.
     pub fn measured(&self) -> Option<(&'static str, f64)> {
         self.sums.control.measured().map(|error| (self.sums.potential.engine(), error))
+    }
+
+    /// What new points are placed by: the marginals that are compared, if any are, and the sums over the map at `y`.
+    pub fn frozen(&mut self, y: Points) -> Result<MapItFrozen> {
+        self.field(y, false, &mut vec![0.0; y.values().len()])?;
+        let marginals = match self.cost {
+            Cost::Pairs => [self.zeros.clone(), self.zeros.clone()],
+            Cost::Neighborhoods | Cost::Marginals => [self.marginals.clone(), self.map_marginals.clone()],
+        };
+        Ok(MapItFrozen { marginals, entropies: self.entropies })
     }
 
     /// Proposition 11: `4 sum_j (P_ij / c1 - K_ij / c2) S_ij (y_i - y_j)`.
@@ -109,6 +122,7 @@ impl CauchySchwarz {
         out.par_chunks_mut(CHUNK).zip(self.sums.potential.slopes.par_chunks(CHUNK)).for_each(|(out, slopes)| {
             out.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 4.0 / c1 * *out + push * slope);
         });
+        self.entropies = [c1, c2];
         Ok(0.5 * c2.ln() - c1.ln())
     }
 
@@ -146,6 +160,7 @@ impl CauchySchwarz {
         let c2 = column_dots(&self.map_marginals, &self.map_marginals, 1)[0].max(LEAST_ENTROPY);
         let marginals = self.marginals.iter().zip(&self.map_marginals);
         self.balance.iter_mut().zip(marginals).for_each(|(balance, (p, q))| *balance = p / c1 - q / c2);
+        self.entropies = [c1, c2];
         0.5 * c2.ln() - c1.ln()
     }
 }
@@ -160,11 +175,11 @@ impl Field for CauchySchwarz {
         Ok(Some(value + self.constant))
     }
 
-    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<bool> {
+    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<Change> {
         if self.cost != Cost::Neighborhoods {
-            self.sums.prepare(iteration, y)?;
+            return self.sums.prepare(iteration, y);
         }
-        Ok(false)
+        Ok(Change::Nothing)
     }
 
     fn save(&self, archive: &mut Archive) {
@@ -177,8 +192,12 @@ impl Field for CauchySchwarz {
 }
 
 impl Objective for CauchySchwarz {
-    fn attraction(&self) -> &Csr {
-        &self.attraction
+    fn attraction(&self) -> Csr {
+        self.attraction.clone()
+    }
+
+    fn degrees(&self) -> Vec<f64> {
+        self.attraction.row_sums()
     }
 
     fn noise(&self) -> f64 {

@@ -53,7 +53,9 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
             slope: [0.0; LANES],
         };
         if at < whole_columns.len() {
-            vector.ends = whole_columns[at].map(|j| j as usize);
+            for l in 0..LANES {
+                vector.ends[l] = whole_columns[at][l] as usize;
+            }
             (vector.weights, vector.present) = (whole_values[at], [1.0; LANES]);
         } else {
             for (l, (&j, &w)) in rest_columns.iter().zip(rest_values).enumerate() {
@@ -68,10 +70,14 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
                 squares[l] = here.iter().zip(there).map(|(a, b)| (a - b) * (a - b)).sum();
             }
         } else {
-            let ends: [[f64; D]; LANES] = vector.ends.map(|j| row::<D>(y, j));
+            for l in 0..LANES {
+                let there = &y.values()[vector.ends[l] * D..][..D];
+                for c in 0..D {
+                    apart[c][l] = here[c] - there[c];
+                }
+            }
             for c in 0..D {
                 for l in 0..LANES {
-                    apart[c][l] = here[c] - ends[l][c];
                     squares[l] += apart[c][l] * apart[c][l];
                 }
             }
@@ -102,12 +108,6 @@ fn over_edges<const D: usize, const T: bool, const C: usize>(
             sums.iter_mut().zip(lanes).for_each(|(sum, lanes)| *sum += total(lanes));
         }
     }
-}
-
-#[inline(always)]
-fn row<const D: usize>(y: Points, j: usize) -> [f64; D] {
-    let row = &y.values()[j * D..][..D];
-    std::array::from_fn(|c| row[c])
 }
 
 #[inline(always)]
@@ -181,9 +181,10 @@ fn marginal_rows<const D: usize, const T: bool>(
     sums.map(|lanes| total(&lanes))
 }
 
-/// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the neighbour's
-/// marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours alone.
-/// `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the sum of `w_ij K_ij` over all edges, with their own weights.
+/// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
+/// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
+/// alone. `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the
+/// sum of `w_ij K_ij` over all edges, with their own weights.
 pub(super) fn program(
     graph: &Neighborhoods,
     map_marginals: &[f64],

@@ -20,8 +20,9 @@ mod tests;
 use rayon::prelude::*;
 
 use super::accuracy::Measure;
+use super::numbering::Numbering;
 use super::potential::Potential;
-use super::{Accuracy, AccuracyControl, Field};
+use super::{Accuracy, AccuracyControl, Change, Field};
 use crate::archive::Archive;
 use crate::linalg::Csr;
 use crate::nbody::{Kernel, KernelSum};
@@ -31,7 +32,7 @@ use all_pairs::AllPairs;
 use neighborhoods::Neighborhoods;
 
 pub use costs::{CauchySchwarz, Cost};
-pub use one_point::MapItPlacement;
+pub use one_point::{MapItFrozen, MapItPlacement};
 pub use sampling::Sampling;
 
 choice! {
@@ -102,15 +103,14 @@ impl Controlled {
     }
 
     /// Has a look at the error, if one is due at this iteration.
-    fn prepare(&mut self, iteration: usize, y: Points) -> Result<()> {
+    fn prepare(&mut self, iteration: usize, y: Points) -> Result<Change> {
         // Sums without error need no looking after; whether they have one is known once there was one.
-        if self.potential.bound != Some(0.0) && AccuracyControl::due(iteration) {
+        if self.potential.bound != Some(0.0) && self.control.due(iteration) {
             let mut control = self.control.clone();
             control.look(None, &mut Looking { sums: self, y })?;
             self.control = control;
         }
-        self.potential.ask(self.control.asked());
-        Ok(())
+        Ok(if self.potential.ask(self.control.asked()) { Change::Accuracy } else { Change::Nothing })
     }
 }
 
@@ -121,14 +121,13 @@ struct Looking<'a, 'y> {
 
 impl Measure for Looking<'_, '_> {
     fn ask(&mut self, accuracy: f64) {
-        self.sums.potential.ask(accuracy);
+        self.sums.potential.try_out(accuracy);
     }
 
     /// The force is divided by the sum over different points: the error of that counts too.
     fn errors(&mut self) -> Result<[f64; 2]> {
-        let total = self.sums.sum(self.y)?;
+        self.sums.sum(self.y)?;
         let [slopes, values] = self.sums.potential.errors(self.sums.kernel, self.y.dim())?;
-        let values = values * (1.0 + self.y.rows() as f64 / total);
         Ok([slopes.max(values), values])
     }
 
@@ -153,6 +152,10 @@ pub struct MapIt {
     similarity: Similarity,
     entropy: EntropyWeights,
     others: Others,
+    /// What all of these arrays are numbered by.
+    numbering: Numbering,
+    places: Vec<f64>,
+    forces: Vec<f64>,
     /// `q_j` at the last map.
     map_marginals: Vec<f64>,
     /// Pull and push over edges, side by side for each point.
@@ -194,6 +197,9 @@ impl MapIt {
             similarity,
             entropy: EntropyWeights::All,
             others,
+            numbering: Numbering::default(),
+            places: Vec::new(),
+            forces: Vec::new(),
             map_marginals: vec![0.0; n],
             edge_sums: Vec::new(),
             entropies: [f64::NAN; 2],
@@ -216,16 +222,20 @@ impl MapIt {
 
     /// What new points are placed by: the marginals of every point in the data and in the map at `y`, and the entropy
     /// weights there.
-    pub fn frozen(&mut self, y: Points) -> Result<(Vec<f64>, Vec<f64>, [f64; 2])> {
-        let mut field = vec![0.0; y.values().len()];
-        self.field(y, false, &mut field)?;
-        Ok((self.graph.marginals.clone(), self.map_marginals.clone(), self.entropies))
+    pub fn frozen(&mut self, y: Points) -> Result<MapItFrozen> {
+        self.field(y, false, &mut vec![0.0; y.values().len()])?;
+        let marginals = [&self.graph.marginals, &self.map_marginals].map(|rows| {
+            let mut marginals = rows.clone();
+            self.numbering.scatter(rows, 1, &mut marginals);
+            marginals
+        });
+        Ok(MapItFrozen { marginals, entropies: self.entropies })
     }
 }
 
-impl Field for MapIt {
-    /// The value is `-ln c1 + ln c2`, which costs nothing more; the field need not descend it.
-    fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
+impl MapIt {
+    /// The field in the order of the rows; returns the value.
+    fn rows(&mut self, y: Points, out: &mut [f64]) -> Result<f64> {
         let (d, similarity) = (y.dim(), self.similarity);
         let near = edges::marginals(&self.graph.near, y, similarity, &mut self.map_marginals);
         let entropies = match &mut self.others {
@@ -265,27 +275,64 @@ impl Field for MapIt {
             }
         };
         self.entropies = entropies;
-        Ok(Some(entropies[1].ln() - entropies[0].ln()))
+        Ok(entropies[1].ln() - entropies[0].ln())
     }
 
-    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<bool> {
+    fn renumber(&mut self, rows: &[u32]) {
+        let graph = &mut self.graph;
+        (graph.near, graph.others) = (graph.near.renumber(rows), graph.others.renumber(rows));
+        graph.marginals = rows.iter().map(|&row| graph.marginals[row as usize]).collect();
+    }
+}
+
+impl Field for MapIt {
+    /// The value is `-ln c1 + ln c2`, which costs nothing more; the field need not descend it.
+    fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
+        if self.numbering.is_natural() {
+            return self.rows(y, out).map(Some);
+        }
+        let (mut places, mut forces) = (std::mem::take(&mut self.places), std::mem::take(&mut self.forces));
+        self.numbering.gather(y.values(), y.dim(), &mut places);
+        forces.resize(out.len(), 0.0);
+        let value = self.rows(Points::new(&places, y.dim())?, &mut forces)?;
+        self.numbering.scatter(&forces, y.dim(), out);
+        (self.places, self.forces) = (places, forces);
+        Ok(Some(value))
+    }
+
+    fn prepare(&mut self, iteration: usize, y: Points, _value: Option<f64>) -> Result<Change> {
         match &mut self.others {
-            Others::Summed(sums) => sums.prepare(iteration, y)?,
+            Others::Summed(sums) => {
+                let change = sums.prepare(iteration, y);
+                if let Some(rows) = self.numbering.renew(iteration, y) {
+                    self.renumber(&rows);
+                }
+                return change;
+            }
             Others::AllPairs(_) => {}
             Others::Sampled(sampling) => sampling.prepare(iteration),
         }
-        Ok(false)
+        Ok(Change::Nothing)
     }
 
     fn save(&self, archive: &mut Archive) {
         if let Others::Summed(sums) = &self.others {
             sums.control.save(archive);
+            self.numbering.save(archive);
         }
     }
 
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         match &mut self.others {
-            Others::Summed(sums) => sums.control.restore(archive),
+            Others::Summed(sums) => {
+                sums.control.restore(archive)?;
+                sums.potential.ask(sums.control.asked());
+                if let Some(order) = Numbering::saved(archive, self.map_marginals.len())? {
+                    let rows = self.numbering.adopt(order);
+                    self.renumber(&rows);
+                }
+                Ok(())
+            }
             Others::AllPairs(_) | Others::Sampled(_) => Ok(()),
         }
     }

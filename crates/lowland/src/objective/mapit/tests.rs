@@ -57,9 +57,9 @@ fn farthest(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn the_program_is_the_double_loop_in_every_dimension() {
-    let n = 60;
-    let p = affinities(n, 14);
-    for d in [1, 2, 3, 5] {
+    // Few points, and enough for several parts of the sums over all pairs; neither a whole number of vectors.
+    for (n, d) in [(60, 1), (60, 2), (301, 2), (60, 3), (60, 5), (301, 4)] {
+        let p = affinities(n, 14);
         let values: Vec<f64> = Seed(d as u64).normals(n * d).iter().map(|v| 1.3 * v + 4.0).collect();
         let y = Points::new(&values, d).unwrap();
         for kind in KINDS {
@@ -243,7 +243,8 @@ fn a_placed_point_is_at_a_minimum_where_the_programs_field_on_it_is_zero() {
     let (p, q) = (vec![0.004; n], vec![3.0; n]);
     for kind in KINDS {
         let entropies = [0.7, 6000.0];
-        let placement = MapItPlacement { map, similarity: kind, marginals: [&p, &q], entropies, k: 5 };
+        let frozen = MapItFrozen { marginals: [p.clone(), q.clone()], entropies };
+        let placement = MapItPlacement { map, similarity: kind, frozen: &frozen, k: 5, cost: None };
         let placed = placement.place(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
         for row in 0..30 {
             let here = &placed[2 * row..2 * row + 2];
@@ -268,5 +269,90 @@ fn a_placed_point_is_at_a_minimum_where_the_programs_field_on_it_is_zero() {
         }
         let one = Csr::from_triplets(1, n, rows.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2))).unwrap();
         assert_eq!(placement.place(&one, &mut Exact, &mut |_| Ok(())).unwrap(), placed[14..16]);
+    }
+}
+
+#[test]
+fn a_point_placed_by_a_cost_is_at_a_minimum_of_that_cost_of_one_point_more() {
+    let n = 120;
+    let values: Vec<f64> = Seed(2).normals(n * 2).iter().map(|v| 1.5 * v).collect();
+    let map = Points::new(&values, 2).unwrap();
+    let order = |here: &[f64]| {
+        let mut order: Vec<usize> = (0..n).collect();
+        let square = |j: usize| here.iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+        order.sort_by(|&a, &b| square(a).total_cmp(&square(b)));
+        order
+    };
+    // Neighbours in the map are neighbours in the data, more or less.
+    let links = (0..n).flat_map(|i| order(map.row(i))[1..13].to_vec().into_iter().map(move |j| (i as u32, j as u32)));
+    let links: Vec<_> = links.map(|(i, j)| (i, j, 1.0 + f64::from((i * 7 + j) % 5))).collect();
+    let p = joint(Csr::from_triplets(n, n, links).unwrap()).unwrap();
+    let rows = (0..9u32).flat_map(|row| {
+        let near = order(map.row(row as usize * 13))[..8].to_vec();
+        near.into_iter().enumerate().map(move |(at, j)| (row, j as u32, (8 - at) as f64 / 36.0))
+    });
+    let rows = Csr::from_triplets(9, n, rows.collect::<Vec<_>>()).unwrap();
+    let k = 5;
+    for (kind, cost) in KINDS.into_iter().flat_map(|kind| [Cost::Pairs, Cost::Marginals].map(|cost| (kind, cost))) {
+        let engine = || Box::new(Exact);
+        let frozen = CauchySchwarz::new(cost, p.clone(), k, kind, engine(), 0.01).unwrap().frozen(map).unwrap();
+        let placement = MapItPlacement { map, similarity: kind, frozen: &frozen, k, cost: Some(cost) };
+        let placed = placement.place(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
+        for row in 0..9 {
+            // The same cost with the new point as the last.
+            let new = rows
+                .iter()
+                .filter(|e| e.0 == row)
+                .flat_map(|(_, j, w)| [(n as u32, j as u32, w / n as f64), (j as u32, n as u32, w / n as f64)]);
+            let old = p.iter().map(|(i, j, w)| (i as u32, j as u32, w));
+            let all = Csr::from_triplets(n + 1, n + 1, old.chain(new).collect::<Vec<_>>()).unwrap();
+            let mut whole = CauchySchwarz::new(cost, all, k, kind, engine(), 0.01).unwrap();
+            let mut at = |place: &[f64]| {
+                let y = [&values[..], place].concat();
+                let mut gradient = vec![0.0; y.len()];
+                let value = whole.field(Points::new(&y, 2).unwrap(), true, &mut gradient).unwrap().unwrap();
+                (value, gradient[2 * n..].to_vec())
+            };
+            let here = &placed[2 * row..2 * row + 2];
+            let (least, gradient) = at(here);
+            let typical = largest(&at(&[here[0] + 0.3, here[1]]).1);
+            assert!(largest(&gradient) < 1e-4 * typical, "{cost:?} {kind:?} row {row}: {gradient:?} of {typical}");
+            for (x, y) in [(0.01, 0.0), (-0.01, 0.0), (0.0, 0.01), (0.0, -0.01)] {
+                assert!(at(&[here[0] + x, here[1] + y]).0 > least, "{cost:?} {kind:?} row {row}");
+            }
+            let one = Csr::from_triplets(1, n, rows.iter().filter(|e| e.0 == row).map(|e| (0, e.1 as u32, e.2)));
+            assert_eq!(placement.place(&one.unwrap(), &mut Exact, &mut |_| Ok(())).unwrap(), here);
+        }
+    }
+}
+
+#[test]
+fn a_point_placed_by_its_neighbourhood_has_the_marginal_that_the_cost_asks_for_if_any_place_has() {
+    let n = 60;
+    let values: Vec<f64> = Seed(3).normals(n * 2);
+    let map = Points::new(&values, 2).unwrap();
+    let row = Csr::from_triplets(1, n, (0..8u32).map(|j| (0, j, f64::from(8 - j) / 36.0))).unwrap();
+    let marginal: f64 = (4..9).map(|w| f64::from(w) / 36.0).sum::<f64>() / n as f64;
+    for kind in KINDS {
+        let similar = |place: &[f64]| {
+            let square = |j: usize| place.iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+            (0..5).map(|j| kind.value_and_slope(square(j)).0).sum::<f64>()
+        };
+        // With c2 / c1 so small, and so large, that the marginal wanted is within reach, and out of it.
+        for (wanted, reach) in [(0.8, true), (100.0, false)] {
+            let frozen =
+                MapItFrozen { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [marginal * 1e3, wanted * 1e3] };
+            let cost = Some(Cost::Neighborhoods);
+            let placement = MapItPlacement { map, similarity: kind, frozen: &frozen, k: 5, cost };
+            let placed = placement.place(&row, &mut Exact, &mut |_| Ok(())).unwrap();
+            let found = similar(&placed);
+            if reach {
+                assert!((found - wanted).abs() < 1e-3 * wanted, "{kind:?}: {found} of {wanted}");
+            } else {
+                // As much as there is to be had near by.
+                let around = [(0.01, 0.0), (-0.01, 0.0), (0.0, 0.01), (0.0, -0.01)];
+                assert!(around.iter().all(|(x, y)| similar(&[placed[0] + x, placed[1] + y]) < found), "{kind:?}");
+            }
+        }
     }
 }
