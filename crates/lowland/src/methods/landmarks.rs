@@ -25,10 +25,11 @@ pub(super) fn spec() -> ParamSpec {
 }
 
 /// Takes `landmarks` out of some parameter values; `None` when all rows are to be fitted.
-pub(super) fn taken_out<'v>(values: &[(&'v str, &'v str)]) -> Result<(Vec<(&'v str, &'v str)>, Option<usize>)> {
-    let (mine, others): (Vec<_>, Vec<_>) = values.iter().copied().partition(|(name, _)| *name == NAME);
-    let count: usize = mine.last().map_or(Ok(0), |(_, text)| parse(NAME, text))?;
-    Ok((others, (count > 0).then_some(count)))
+pub(super) fn take_out(values: &mut Vec<(&str, &str)>) -> Result<Option<usize>> {
+    let given = values.iter().rfind(|(name, _)| *name == NAME);
+    let count: usize = given.map_or(Ok(0), |(_, text)| parse(NAME, text))?;
+    values.retain(|(name, _)| *name != NAME);
+    Ok((count > 0).then_some(count))
 }
 
 /// A method on some of the rows.

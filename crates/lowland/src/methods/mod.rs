@@ -236,7 +236,8 @@ impl MethodInfo {
 
     /// The method with these parameters, the others at their defaults.
     pub fn build(&self, values: &[(&str, &str)]) -> Result<Box<dyn Method>> {
-        let (values, landmarks) = landmarks::taken_out(values)?;
+        let mut values = values.to_vec();
+        let landmarks = landmarks::take_out(&mut values)?;
         let method = (self.build)(&values)?;
         Ok(match landmarks {
             Some(count) => Box::new(landmarks::Landmarks { method, count }),

@@ -4,7 +4,7 @@
 //! With memory for two matrices the tiles are kept (momentum needs them); without, they are made again whenever `Z` is
 //! applied, and nothing of size `n^2` exists.
 
-use std::ops::{Add, Mul, Range, Sub};
+use std::ops::{Add, AddAssign, Mul, Range, Sub};
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ const LANES: usize = 16;
 
 /// `f32` or `f64`, with its arithmetic.
 pub(super) trait Number:
-    Real + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + PartialOrd + Default + Into<f64>
+    Real + AddAssign + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + PartialOrd + Default + Into<f64>
 {
     fn of(value: f64) -> Self;
 }
@@ -282,9 +282,9 @@ fn advance<T: Number>(low: &[T], newer: &[T], older: &mut [T], momentum: T, widt
                 let clamped = if low[lane] < T::default() { low[lane] } else { T::default() };
                 let value = clamped + momentum * (newer[lane] - older[lane]);
                 older[lane] = value;
-                lanes[0][lane] = lanes[0][lane] + clamped;
-                lanes[1][lane] = lanes[1][lane] + value;
-                lanes[2][lane] = lanes[2][lane] + value * value;
+                lanes[0][lane] += clamped;
+                lanes[1][lane] += value;
+                lanes[2][lane] += value * value;
             }
         }
         let rest = low.remainder().iter().zip(newer.remainder()).zip(older.into_remainder());
@@ -292,9 +292,9 @@ fn advance<T: Number>(low: &[T], newer: &[T], older: &mut [T], momentum: T, widt
             let clamped = if low < T::default() { low } else { T::default() };
             let value = clamped + momentum * (newer - *older);
             *older = value;
-            lanes[0][lane] = lanes[0][lane] + clamped;
-            lanes[1][lane] = lanes[1][lane] + value;
-            lanes[2][lane] = lanes[2][lane] + value * value;
+            lanes[0][lane] += clamped;
+            lanes[1][lane] += value;
+            lanes[2][lane] += value * value;
         }
         sums.add(total(lanes), 1.0);
     }
@@ -310,8 +310,8 @@ fn clamp<T: Number>(low: &mut [T], width: usize) -> Sums {
         for group in row.chunks_mut(LANES) {
             for (lane, value) in group.iter_mut().enumerate() {
                 *value = if *value < T::default() { *value } else { T::default() };
-                lanes[1][lane] = lanes[1][lane] + *value;
-                lanes[2][lane] = lanes[2][lane] + *value * *value;
+                lanes[1][lane] += *value;
+                lanes[2][lane] += *value * *value;
             }
         }
         lanes[0] = lanes[1];
