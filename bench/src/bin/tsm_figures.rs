@@ -1,4 +1,4 @@
-//! The numbers behind docs/methods/tsm.md: tsm_figures FILE TAU STEP DIMS [QUESTIONS]
+//! The numbers behind docs/methods/tsm.md: tsm_figures FILE TAU STEP DIMS UPDATES [QUESTIONS]
 //!
 //! Every STEP-th row of FILE (an array, or word vectors) by `tsm` and by `svd` in each of the dimensions (`4,8,16`): mean angular
 //! deviation, Jaccard index, norm error and seconds (Figs 3 and 4; Figs 6 and 7 by `tsm` on landmarks where STEP is above 1),
@@ -18,13 +18,14 @@ use serde_json::{Value, json};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let word = |at: usize| arguments.get(at).map(String::as_str).context("usage: FILE TAU STEP DIMS [QUESTIONS]");
+    let word =
+        |at: usize| arguments.get(at).map(String::as_str).context("usage: FILE TAU STEP DIMS UPDATES [QUESTIONS]");
     let table = lowland_io::read(Path::new(word(0)?), &Default::default())?;
     let (tau, step): (f64, usize) = (word(1)?.parse()?, word(2)?.parse()?);
     let rows: Vec<usize> = (0..table.data.rows()).step_by(step).collect();
     let (all, part) = (&table.data, table.data.select(&rows));
     let words: Vec<String> = table.ids.iter().flat_map(|ids| rows.iter().map(|&i| ids[i].clone())).collect();
-    let questions = match arguments.get(4) {
+    let questions = match arguments.get(5) {
         Some(path) => Some(Analogies::parse(&std::fs::read_to_string(path)?)?),
         None => None,
     };
@@ -47,11 +48,12 @@ fn main() -> Result<()> {
         println!("{}", json!({ "method": "data", "d": x.dim(), "analogies": asked(Points::new(&values, x.dim())?)? }));
     }
     let (tau_text, landmarks) = (tau.to_string(), rows.len().to_string());
+    let tsm = vec![("tau", tau_text.as_str()), ("max_iter", word(4)?)];
     for d in word(3)?.split(',') {
-        let mut runs = vec![("svd", "svd", &part, vec![]), ("tsm", "tsm", &part, vec![("tau", tau_text.as_str())])];
+        let mut runs = vec![("svd", "svd", &part, vec![]), ("tsm", "tsm", &part, tsm.clone())];
         if step > 1 {
             runs.push(("svd all", "svd", all, vec![]));
-            runs.push(("tsm llx", "tsm", all, vec![("tau", tau_text.as_str()), ("landmarks", landmarks.as_str())]));
+            runs.push(("tsm llx", "tsm", all, [&tsm[..], &[("landmarks", landmarks.as_str())]].concat()));
         }
         for (name, method, data, mut parameters) in runs {
             parameters.push(("n_components", d));
