@@ -1,8 +1,9 @@
 //! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
 
 use lowland::linalg::{Csr, dense};
+use lowland::quality::angles;
 use lowland::tsm::{Alternating, AlternatingOptions, Problem};
-use lowland::{Embedding, Seed};
+use lowland::{Data, Embedding, Points, Seed};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tsm").join(format!("{name}.npy"));
@@ -88,5 +89,26 @@ fn every_update_follows_the_authors_run() {
         let pairs = gram(&y[..300 * setting.dim], setting.dim).into_iter().zip(gram(&expected, setting.dim));
         let off = pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
         assert!(off < 1e-5, "run {run}: inner products are off by {off}");
+    }
+}
+
+#[test]
+fn scores_and_virtual_inputs_are_the_authors() {
+    let x = transposed(&golden("x"));
+    let columns = golden("x").rows();
+    // Sixteenths, which single precision holds exactly.
+    let data = Data::dense(x.iter().map(|&v| v as f32).collect(), columns).unwrap();
+    for setting in SETTINGS {
+        let run = setting.run;
+        let y = transposed(&golden(&format!("y_{run}")));
+        let scores = angles(&data, Points::new(&y, setting.dim).unwrap(), setting.tau, &mut |_| Ok(())).unwrap();
+        let expected = |name: &str| golden(&format!("{name}_{run}")).values()[0];
+        // The angle of a row with itself is rounding there and zero here.
+        assert!((scores.deviation - expected("deviation")).abs() < 1e-6, "run {run}: {scores:?}");
+        assert!((scores.jaccard - expected("jaccard")).abs() < 1e-12, "run {run}: {scores:?}");
+        let (problem, found) = Problem::new(&data, setting.tau, setting.dim, Seed(0), &mut |_| Ok(())).unwrap();
+        assert_eq!(300 + found.virtual_rows, golden(&format!("inputs_{run}")).dim());
+        let cap = problem.cap * problem.unit * problem.unit;
+        assert!((cap - expected("cap")).abs() < 1e-5 * cap.abs(), "run {run}: {cap}");
     }
 }
