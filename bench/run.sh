@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ours and the peers, one after another on the same array; writes bench/results/DATE-NAME.{md,jsonl}.
-#   bench/run.sh NAME ARRAY.npy ["words about the machine"]        NAME: neighbors, spectral, pca, quality, tsne, lvm, mapit or growth
+#   bench/run.sh NAME ARRAY.npy ["words about the machine"]        NAME: neighbors, spectral, pca, quality, tsne, lvm, mapit, tsm or growth
 # PEERS_PYTHON: a Python that has the peers (else one is made under target/peers). RESULTS: another folder. THREADS: 2.
 set -euo pipefail
 name=${1:?usage: run.sh NAME ARRAY.npy [MACHINE]}

@@ -39,6 +39,8 @@ pub enum Command {
     Inverse(InverseArgs),
     /// Score a map against its data
     Quality(QualityArgs),
+    /// Ask word vectors for analogies: a is to b as c is to which word?
+    Analogies(AnalogyArgs),
     /// Find the nearest neighbours and save them, to be used again with --neighbors
     Neighbors(NeighborArgs),
     /// List, describe and generate the built-in data sets
@@ -166,8 +168,26 @@ pub struct QualityArgs {
     /// The metric of the data
     #[arg(long, default_value_t = Metric::Euclidean, help_heading = "Map and scores")]
     pub metric: Metric,
+    /// Also score norms, and angles whose cosine exceeds this, as `tsm` keeps them
+    #[arg(long, value_name = "COSINE", help_heading = "Map and scores")]
+    pub tau: Option<f64>,
     #[command(flatten)]
     pub prepare: PrepareArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  lowland embed words.bin --method tsm --n-components 32 --out words.csv\n  lowland analogies --vectors words.csv --questions questions-words.txt"
+)]
+pub struct AnalogyArgs {
+    /// Named vectors: a map as `embed` writes it (.csv .tsv .parquet, with its ids), or word vectors (.bin .vec .txt)
+    #[arg(long, value_name = "FILE")]
+    pub vectors: PathBuf,
+    /// Questions: a line `: category`, then lines of four words
+    #[arg(long, value_name = "FILE")]
+    pub questions: PathBuf,
     #[command(flatten)]
     pub run: RunArgs,
 }

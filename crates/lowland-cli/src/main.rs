@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Score(score) => commands::score(&score),
         Command::Inverse(inverse) => commands::inverse(&inverse),
         Command::Quality(quality) => commands::quality(&quality),
+        Command::Analogies(analogies) => commands::analogies(&analogies),
         Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
         Command::Data(data) => commands::data(&data.action),
         Command::Methods { name } => commands::methods(name.as_deref()),

@@ -324,3 +324,24 @@ fn help_lists_and_completions_answer() {
     good(at, &["data", "generate", "torus", "--n-points", "50", "--out", "t.csv"]);
     assert_eq!(good(at, &["embed", "t.csv", "--method", "pca", "--quiet"]).lines().count(), 51);
 }
+
+#[test]
+fn landmarks_make_a_map_of_all_rows_and_its_vectors_answer_analogies() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "table.csv", &small_table());
+    let columns = ["--id-column", "name", "--label-column", "kind"];
+    let embed =
+        ["embed", "table.csv", "--method", "tsm", "--landmarks", "20", "--tau", "0.8", "--out", "map.csv", "--quiet"];
+    good(at, &[&embed[..], &columns].concat());
+    let map = std::fs::read_to_string(at.join("map.csv")).expect("the map");
+    assert_eq!(map.lines().count(), 41);
+    let scores = good(at, &[&["quality", "table.csv", "map.csv", "--tau", "0.8"][..], &columns].concat());
+    assert!(scores.contains("mean deviation") && scores.contains("Jaccard"), "{scores}");
+    write(at, "questions.txt", ": gram-rows\nr1 r2 r3 r4\nr1 r2 r3 nobody\n");
+    let answers = good(at, &["analogies", "--vectors", "map.csv", "--questions", "questions.txt"]);
+    assert!(answers.contains("of 1, 1 left out") && answers.contains("syntactic"), "{answers}");
+    write(at, "broken.txt", "r1 r2 r3\n");
+    assert!(bad(at, 3, &["analogies", "--vectors", "map.csv", "--questions", "broken.txt"]).contains("line 1"));
+    assert!(bad(at, 2, &["embed", "table.csv", "--method", "tsm", "--tau", "1.5"]).contains("tau"));
+}

@@ -43,6 +43,16 @@ method_suite!(mapit, "mapit", [("max_iter", "100")], iterates);
 method_suite!(mapit_exact, "mapit", [("variant", "exact"), ("max_iter", "30"), ("kernel", "gaussian")], iterates);
 method_suite!(mapit_sampled, "mapit", [("variant", "sampled"), ("max_iter", "40")], iterates);
 method_suite!(mapit_objective, "mapit", [("variant", "objective"), ("max_iter", "30")], iterates);
+method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
+method_suite!(
+    tsm_factors,
+    "tsm",
+    [("matrices", "factors"), ("tau", "0.8"), ("n_components", "3"), ("max_iter", "30")],
+    iterates
+);
+method_suite!(tsm_landmarks, "tsm", [("landmarks", "90"), ("max_iter", "20")], iterates);
+method_suite!(spectral_landmarks, "spectral", [("landmarks", "300")], iterates);
+method_suite!(pca_landmarks, "pca", [("landmarks", "50")]);
 method_suite!(pca, "pca", []);
 method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);
 method_suite!(svd, "svd", []);

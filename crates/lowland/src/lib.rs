@@ -24,6 +24,7 @@ pub mod affinity;
 pub mod archive;
 pub mod graph;
 pub mod linalg;
+pub mod llx;
 pub mod lvm;
 pub mod methods;
 pub mod nbody;
@@ -35,6 +36,7 @@ pub mod points;
 pub mod prepare;
 pub mod quality;
 pub mod run;
+pub mod tsm;
 
 pub use points::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Sparse};
 

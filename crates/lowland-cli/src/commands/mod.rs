@@ -1,5 +1,6 @@
 //! One file a verb.
 
+mod analogies;
 mod data;
 mod embed;
 mod methods;
@@ -9,6 +10,7 @@ mod outputs;
 mod quality;
 mod transform;
 
+pub use analogies::analogies;
 pub use data::data;
 pub use embed::embed;
 pub use methods::{completions, methods};

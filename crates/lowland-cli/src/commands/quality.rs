@@ -34,11 +34,13 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
         ..QualityParams::default()
     };
     let codes = labels.map(|labels| labels.codes.as_slice());
-    let scores = lowland::with_threads(args.run.threads(), || {
+    let (scores, angles) = lowland::with_threads(args.run.threads(), || -> Result<_, Failure> {
         let data = args.prepare.apply(&table.data, &args.run)?;
-        let scored =
-            console.progress("scores", |progress| quality::report(&data, map.map.points(), codes, &params, progress));
-        scored.map_err(Failure::from)
+        let points = map.map.points();
+        let scored = console.progress("scores", |progress| quality::report(&data, points, codes, &params, progress))?;
+        let angles =
+            args.tau.map(|tau| console.progress("angles", |progress| quality::angles(&data, points, tau, progress)));
+        Ok((scored, angles.transpose()?))
     })??;
     let distance = match &other {
         Some(other) => Some(quality::procrustes(map.map.points(), other.map.points())?.disparity),
@@ -51,11 +53,23 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
         if let Some(distance) = distance {
             value["procrustes"] = json!(distance);
         }
+        if let Some(angles) = angles {
+            value["angular_deviation"] = json!(angles.deviation);
+            value["angular_jaccard"] = json!(angles.jaccard);
+            value["norm_error"] = json!(angles.norm_error);
+        }
         emit(&value);
     } else {
         let mut text = report::score_table(&scores, names);
         if let Some(distance) = distance {
             text.push_str(&format!("Procrustes distance between the two maps: {distance:.6}\n"));
+        }
+        if let Some(angles) = angles {
+            let tau = args.tau.unwrap_or_default();
+            text.push_str(&format!(
+                "angles with a cosine above {tau} ({} pairs): mean deviation {:.3} degrees, Jaccard index {:.4}; norms off by {:.4}\n",
+                angles.pairs, angles.deviation, angles.jaccard, angles.norm_error
+            ));
         }
         std::io::stdout().write_all(text.as_bytes())?;
     }

@@ -2,7 +2,7 @@
 
 Each becomes a float64 .npy with two axes, so that the map reader reads it. The folder's own README says which program
 made what: ee, ssne and tsne are Vladymyrov and Carreira-Perpinan's (2012), fgt and lvm independent numpy programs,
-mapit Jenssen's released one."""
+mapit Jenssen's released one, tsm Saul's."""
 
 import sys
 from pathlib import Path
@@ -20,6 +20,8 @@ EE = dict(Y="y", X0="x0", W_rows="w_rows", bandwidth_s="bandwidth", Wp="w_plus",
           steps_unif="steps_uniform")
 MAPIT = dict(P_conditional="p_conditional", Y0="y0", cost_k7="cost_k7", cost_k10="cost_k10", force1_k7="force1_k7",
              force1_k10="force1_k10", traj_k7="trajectory_k7", traj_k10="trajectory_k10", Y_final_k10="final_k10")
+TSM = {f"{theirs}{run}": f"{ours}_{run}" for run in (1, 2, 3) for theirs, ours in
+       dict(Xaug="inputs", Y="y", costs="costs", mad="deviation", jac="jaccard", diagTheta="diagonal", maxSumZ="cap").items()}
 RUN = dict(X0="x0", X="x", E="e", steps="steps")
 
 source, here = Path(sys.argv[1]), Path(__file__).parent
@@ -29,6 +31,7 @@ FILES = {
     "tsne": [("tsne_sd/tsne_sd_digits150.npz", RUN)],
     "fgt": [("fgt/fgt2d.npz", {name: name.lower() for name in np.load(source / "fgt/fgt2d.npz")})],
     "mapit": [("mapit/mapit_digits200.npz", MAPIT)],
+    "tsm": [("tsm/tsm_digits300.npz", dict(X="x") | TSM)],
     "lvm": [("lvm_saul/lvm_l0_digits150.npz", LVM), ("lvm_saul/lvm_l1_structure.npz", LANDMARKS)],
 }
 for folder, parts in FILES.items():

@@ -31,6 +31,11 @@ pub fn product_nn<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     product_nn_into(a, b, depth, out, Accum::Replace, T::one_impl());
 }
 
+/// `out += a b`, shapes as in [`product_nn`].
+pub fn product_nn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
+    product_nn_into(a, b, depth, out, Accum::Add, T::one_impl());
+}
+
 /// `out -= a b`, shapes as in [`product_nn`].
 pub fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
     product_nn_into(a, b, depth, out, Accum::Add, -1.0);

@@ -6,7 +6,7 @@ use super::kernel::{self, Wanted, padded};
 use super::numbers::Number;
 use super::structure::{HALF, Structure};
 use crate::archive::Archive;
-use crate::linalg::dense::Cholesky;
+use crate::llx::affine_weights;
 use crate::neighbors::{NeighborGraph, distance, nearest_to};
 use crate::points::{Data, Embedding, Metric, Points, Result};
 use crate::run::Progress;
@@ -260,18 +260,10 @@ impl Frozen {
     fn weights(&self, target: &[f64], near: &[u32]) -> Vec<f64> {
         let k = near.len();
         let offset = |j: u32, c: usize| target[c] - self.means[j as usize * self.dim + c];
-        let mut gram: Vec<f64> = (0..k * k)
+        let gram = (0..k * k)
             .map(|at| (0..self.dim).map(|c| offset(near[at / k], c) * offset(near[at % k], c)).sum())
             .collect();
-        let trace: f64 = (0..k).map(|i| gram[i * k + i]).sum();
-        let ridge = 1e-3 * trace + f64::MIN_POSITIVE.sqrt();
-        (0..k).for_each(|i| gram[i * k + i] += ridge);
-        let mut weights = vec![1.0; k];
-        if let Ok(factor) = Cholesky::new(&gram, k) {
-            factor.solve(&mut weights, 1);
-        }
-        let total: f64 = weights.iter().sum();
-        weights.iter().map(|w| w / total).collect()
+        affine_weights(gram, &vec![1e-3; k])
     }
 
     /// Writes it under `lvm/`.

@@ -96,6 +96,8 @@ impl Job {
             let remedy = "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)";
             return Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedy });
         }
+        let besides = needed.saturating_sub(self.method.memory(self.prepare.output(data.shape())));
+        context.allow(limits.max_memory.map(|limit| limit.saturating_sub(besides)));
         self.identify(data, &mut context)?;
         self.report_duplicates(data, &mut context);
         context.plan(&self.stages(data.shape()))?;

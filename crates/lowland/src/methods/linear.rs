@@ -41,6 +41,7 @@ macro_rules! linear_method {
             const NAME: &'static str = $name;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
+            const KEEPS_ORIGIN: bool = !$centred;
             type Model = LinearMap;
 
             fn check(&self) -> Result<()> {

@@ -4,6 +4,7 @@
 //! model file follow from that.
 
 mod fitted;
+mod landmarks;
 mod linear;
 mod lvm;
 mod mapit;
@@ -12,6 +13,7 @@ mod neighbor_stage;
 mod placed;
 mod spectral;
 mod start;
+mod tsm;
 
 use crate::archive::Archive;
 use crate::neighbors::NeighborGraph;
@@ -26,6 +28,7 @@ pub use mapit::{MapIt, Variant};
 pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
 pub use spectral::{Affinity, Spectral};
 pub use start::Init;
+pub use tsm::{Matrices, Placing, Tsm};
 
 /// What a method is given.
 #[derive(Clone, Copy)]
@@ -90,6 +93,8 @@ pub trait Recipe: Params + Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// When to use it, in one or two sentences.
     const ADVICE: &'static str;
+    /// Whether zero means zero in its maps, so that they must not be moved.
+    const KEEPS_ORIGIN: bool = false;
     /// What it leaves for `transform`.
     type Model: Model + 'static;
 
@@ -109,6 +114,8 @@ pub trait Recipe: Params + Send + Sync + 'static {
 pub trait Method: Send + Sync {
     /// The name on the command line.
     fn name(&self) -> &'static str;
+    /// Whether zero means zero in its maps, so that they must not be moved.
+    fn keeps_origin(&self) -> bool;
     /// Name and value of every parameter.
     fn values(&self) -> Vec<(&'static str, String)>;
     /// The stages of a fit, with their expected shares of the time.
@@ -124,6 +131,10 @@ pub trait Method: Send + Sync {
 impl<R: Recipe> Method for R {
     fn name(&self) -> &'static str {
         R::NAME
+    }
+
+    fn keeps_origin(&self) -> bool {
+        R::KEEPS_ORIGIN
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {
@@ -184,6 +195,7 @@ pub const METHODS: &[MethodInfo] = &[
     info::<Ssne>(),
     info::<Ee>(),
     info::<MapIt>(),
+    info::<Tsm>(),
     info::<Spectral>(),
     info::<Pca>(),
     info::<Svd>(),
@@ -215,13 +227,21 @@ impl MethodInfo {
         })
     }
 
-    /// Its parameters.
+    /// Its parameters, and `landmarks`, which every method has.
     pub fn params(&self) -> Vec<ParamSpec> {
-        (self.specs)()
+        let mut specs = (self.specs)();
+        specs.push(landmarks::spec());
+        specs
     }
 
     /// The method with these parameters, the others at their defaults.
     pub fn build(&self, values: &[(&str, &str)]) -> Result<Box<dyn Method>> {
-        (self.build)(values)
+        let mut values = values.to_vec();
+        let landmarks = landmarks::take_out(&mut values)?;
+        let method = (self.build)(&values)?;
+        Ok(match landmarks {
+            Some(count) => Box::new(landmarks::Landmarks { method, count }),
+            None => method,
+        })
     }
 }

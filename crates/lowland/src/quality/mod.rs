@@ -6,6 +6,8 @@
 //!
 //! No score needs a matrix of all distances: memory grows with points times neighbours.
 
+mod analogies;
+mod angles;
 mod blocks;
 mod global;
 mod labels;
@@ -18,6 +20,8 @@ mod space;
 mod tests;
 mod tiles;
 
+pub use analogies::{Analogies, Analogy, AnalogyScore, analogies};
+pub use angles::{Angles, angles};
 pub use global::{distance_correlation, triplet_accuracy};
 pub use labels::{ClassShare, class_shares, classification_error};
 pub use local::{first_neighbor_recall, knn_recall, trustworthiness};

@@ -29,6 +29,8 @@ pub struct Context<'a> {
     header: Archive,
     stage: &'static str,
     notes: Vec<String>,
+    /// Bytes the method may take; `None` for no limit.
+    allowance: Option<u64>,
     /// A stop was asked for and obeyed with a map in hand: what follows only wraps up and is not stopped again.
     wrapping_up: bool,
 }
@@ -37,7 +39,26 @@ impl<'a> Context<'a> {
     /// A fresh context.
     pub fn new(observer: &'a mut dyn Observer, seed: Seed, resume: Option<&'a Archive>) -> Self {
         let header = Archive::new(Kind::Checkpoint);
-        Self { observer, seed, resume, header, stage: "preparation", notes: Vec::new(), wrapping_up: false }
+        Self {
+            observer,
+            seed,
+            resume,
+            header,
+            stage: "preparation",
+            notes: Vec::new(),
+            allowance: None,
+            wrapping_up: false,
+        }
+    }
+
+    /// Lets the method take so many bytes.
+    pub(crate) fn allow(&mut self, allowance: Option<u64>) {
+        self.allowance = allowance;
+    }
+
+    /// Bytes the method may take, where it can choose; `None` for no limit.
+    pub fn allowance(&self) -> Option<u64> {
+        self.allowance
     }
 
     /// Announces the stages.

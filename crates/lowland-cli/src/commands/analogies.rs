@@ -1,0 +1,78 @@
+//! `lowland analogies`: whether sums and differences of word vectors still mean something.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use lowland::quality::{Analogies, AnalogyScore};
+use lowland::{Data, Embedding};
+use serde_json::json;
+
+use crate::args::AnalogyArgs;
+use crate::failure::Failure;
+use crate::observer::{Console, emit};
+
+/// Categories of grammar carry this in the usual list.
+const GRAMMAR: &str = "gram";
+
+pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
+    let (vectors, words) = named_vectors(&args.vectors)?;
+    let text = lowland_io::read_bytes(&args.questions, u64::MAX)?;
+    let asked = Analogies::parse(&String::from_utf8_lossy(&text))
+        .map_err(|error| Failure::from(error).within(&args.questions.display().to_string()))?;
+    let mut console = Console::new(&args.run)?;
+    let scores = lowland::with_threads(args.run.threads(), || {
+        console
+            .progress("analogies", |progress| lowland::quality::analogies(vectors.points(), &words, &asked, progress))
+    })??;
+    console.finish();
+    let (grammar, meaning): (Vec<_>, Vec<_>) = scores.iter().partition(|score| score.category.starts_with(GRAMMAR));
+    let sums = [
+        ("semantic", total(&meaning)),
+        ("syntactic", total(&grammar)),
+        ("all", total(&scores.iter().collect::<Vec<_>>())),
+    ];
+    let lines =
+        scores.iter().map(|score| (score.category.as_str(), [score.right, score.asked, score.left_out])).chain(sums);
+    if args.run.json {
+        let categories: Vec<_> = lines
+            .map(|(name, [right, asked, left_out])| {
+                json!({ "category": name, "right": right, "asked": asked, "left_out": left_out })
+            })
+            .collect();
+        emit(&json!({ "event": "analogies", "categories": categories }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for (name, [right, asked, left_out]) in lines {
+        let share = if asked > 0 { format!("{:.1} %", 100.0 * right as f64 / asked as f64) } else { "-".into() };
+        let _ = writeln!(text, "{name:<30} {share:>8}  {right} of {asked}, {left_out} left out");
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn total(scores: &[&AnalogyScore]) -> [usize; 3] {
+    let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().map(|score| part(score)).sum();
+    [sum(|score| score.right), sum(|score| score.asked), sum(|score| score.left_out)]
+}
+
+/// A map with ids, or word vectors.
+fn named_vectors(path: &Path) -> Result<(Embedding, Vec<String>), Failure> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_lowercase();
+    let (vectors, words) = if ["csv", "tsv", "parquet", "npy"].contains(&ending.as_str()) {
+        let table = lowland_io::read_map(path)?;
+        (table.map, table.ids)
+    } else {
+        let table = lowland_io::read(path, &Default::default())?;
+        let Data::Dense(rows) = &table.data else {
+            return Err(Failure::flag(format!("{}: word vectors are rows of numbers", path.display())));
+        };
+        (Embedding::new(rows.values().iter().map(|&v| f64::from(v)).collect(), rows.dim())?, table.ids)
+    };
+    match words {
+        Some(words) => Ok((vectors, words)),
+        None => Err(Failure::flag(format!("{}: its rows have no names (a column id)", path.display()))),
+    }
+}

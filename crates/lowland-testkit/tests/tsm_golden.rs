@@ -1,0 +1,114 @@
+//! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
+
+use lowland::linalg::{Csr, dense};
+use lowland::quality::angles;
+use lowland::tsm::{Alternating, AlternatingOptions, Problem};
+use lowland::{Data, Embedding, Points, Seed};
+
+fn golden(name: &str) -> Embedding {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tsm").join(format!("{name}.npy"));
+    lowland_io::read_map(&path).expect("a golden array").map
+}
+
+struct Setting {
+    run: usize,
+    dim: usize,
+    tau: f64,
+    momentum: f64,
+}
+
+const SETTINGS: [Setting; 3] = [
+    Setting { run: 1, dim: 8, tau: 0.9, momentum: 0.9 },
+    Setting { run: 2, dim: 8, tau: 0.9, momentum: 0.0 },
+    Setting { run: 3, dim: 4, tau: 0.93, momentum: 0.9 },
+];
+
+fn transposed(a: &Embedding) -> Vec<f64> {
+    (0..a.dim()).flat_map(|c| (0..a.rows()).map(move |r| a.row(r)[c])).collect()
+}
+
+/// The problem of the authors' own augmented inputs, in double precision and by all pairs.
+fn problem(setting: &Setting) -> Problem {
+    let x = transposed(&golden(&format!("inputs_{}", setting.run)));
+    let dim = golden("x").rows();
+    let (n, tau) = (x.len() / dim, setting.tau);
+    let mut dots = vec![0.0; n * n];
+    dense::product_nt(&x, &x, dim, &mut dots);
+    let norms: Vec<f64> = (0..n).map(|i| dots[i * n + i].sqrt()).collect();
+    let above = |at: usize| dots[at] - tau * norms[at / n] * norms[at % n];
+    let entries = (0..n * n).filter(|&at| above(at) > 0.0).map(|at| ((at / n) as u32, (at % n) as u32, above(at)));
+    let mut covariance = vec![0.0; dim * dim];
+    dense::product_tn_add(&x, &x, n, &mut covariance);
+    let (_, vectors) = dense::eigh(&covariance, dim).unwrap();
+    let start = (0..n * setting.dim)
+        .map(|at| (0..dim).map(|c| x[at / setting.dim * dim + c] * vectors[c * dim + dim - 1 - at % setting.dim]).sum())
+        .collect();
+    Problem {
+        similar: Csr::from_triplets(n, n, entries).unwrap(),
+        cap: (0..n * n).map(above).sum(),
+        tau,
+        start,
+        unit: 1.0,
+        rows: (0..300).collect(),
+        total: 300,
+        output_dim: setting.dim,
+    }
+}
+
+fn gram(y: &[f64], dim: usize) -> Vec<f64> {
+    let n = y.len() / dim;
+    let mut out = vec![0.0; n * n];
+    dense::product_nt(y, y, dim, &mut out);
+    out
+}
+
+#[test]
+fn every_update_follows_the_authors_run() {
+    for setting in SETTINGS {
+        let run = setting.run;
+        let problem = problem(&setting);
+        let cap = golden(&format!("cap_{run}")).values()[0];
+        assert!((problem.cap - cap).abs() < 1e-9 * cap.abs());
+        let options = AlternatingOptions {
+            momentum: setting.momentum,
+            double: true,
+            tolerance: 1e-12,
+            rounds: 100,
+            ..AlternatingOptions::default()
+        };
+        let mut alternating = Alternating::new(problem, options, Seed(0)).unwrap();
+        for (t, expected) in golden(&format!("costs_{run}")).values().iter().enumerate() {
+            let cost = alternating.update().unwrap();
+            assert!((cost - expected).abs() < 1e-8 * expected, "run {run}, update {t}: {cost} {expected}");
+        }
+        let (diagonal, expected) = (alternating.diagonal(), golden(&format!("diagonal_{run}")));
+        let off = diagonal.iter().zip(expected.values()).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(off < 1e-6, "run {run}: the diagonal is off by {off}");
+        let y = alternating.gram().unwrap().coordinates();
+        let expected = transposed(&golden(&format!("y_{run}")));
+        let pairs = gram(&y[..300 * setting.dim], setting.dim).into_iter().zip(gram(&expected, setting.dim));
+        let off = pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(off < 1e-5, "run {run}: inner products are off by {off}");
+    }
+}
+
+#[test]
+fn scores_and_virtual_inputs_are_the_authors() {
+    let x = transposed(&golden("x"));
+    let columns = golden("x").rows();
+    // Sixteenths, which single precision holds exactly.
+    let data = Data::dense(x.iter().map(|&v| v as f32).collect(), columns).unwrap();
+    for setting in SETTINGS {
+        let run = setting.run;
+        let y = transposed(&golden(&format!("y_{run}")));
+        let scores = angles(&data, Points::new(&y, setting.dim).unwrap(), setting.tau, &mut |_| Ok(())).unwrap();
+        let expected = |name: &str| golden(&format!("{name}_{run}")).values()[0];
+        // The angle of a row with itself is rounding there and zero here.
+        assert!((scores.deviation - expected("deviation")).abs() < 1e-6, "run {run}: {scores:?}");
+        assert!((scores.jaccard - expected("jaccard")).abs() < 1e-12, "run {run}: {scores:?}");
+        let (problem, found) = Problem::new(&data, setting.tau, setting.dim, Seed(0), &mut |_| Ok(())).unwrap();
+        assert_eq!(300 + found.virtual_rows, golden(&format!("inputs_{run}")).dim());
+        let cap = problem.cap * problem.unit * problem.unit;
+        assert!((cap - expected("cap")).abs() < 1e-5 * cap.abs(), "run {run}: {cap}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Thresholded similarity matching (Saul 2022): a map that keeps norms and small angles.
+
+use crate::archive::Archive;
+use crate::linalg::linear_memory;
+use crate::llx::Llx;
+use crate::neighbors::{self, Search};
+use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use crate::points::{Data, Embedding, Metric, Result, Shape, bytes};
+use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use crate::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
+
+use super::landmarks::LocalModel;
+use super::{Fit, Input, Model, Recipe, available_components};
+
+choice! {
+    /// Where the matrices of all pairs are.
+    pub enum Matrices ("auto, tiles or factors") {
+        /// Tiles where they fit into memory and rows are not too many, else factors.
+        Auto = "auto",
+        /// Two matrices of half of all pairs, in tiles; the paper's updates exactly.
+        Tiles = "tiles",
+        /// Nothing of that size: entries are made from factors whenever they are needed; the momentum is that of the factors.
+        Factors = "factors",
+    }
+}
+
+choice! {
+    /// How new rows are placed.
+    pub enum Placing ("llx or relu") {
+        /// As a combination of their neighbours.
+        Llx = "llx",
+        /// Where their similarities to all fitted rows come out right (eq 16).
+        Relu = "relu",
+    }
+}
+
+params! {
+    /// Thresholded similarity matching.
+    pub struct Tsm {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Cosine above which rows are similar; auto takes the one that `density` of all pairs exceed.
+        tau: Auto<f64> = Auto::Auto,
+        /// Share of all pairs that are similar (tau auto).
+        density: f64 = 0.01,
+        /// Updates.
+        max_iter: usize = 250,
+        /// Share of the last change that is added to the next.
+        momentum: f64 = 0.9,
+        /// Where the matrices of all pairs are: tiles need about 4 n^2 bytes.
+        matrices: Matrices = Matrices::Auto,
+        /// How new rows are placed.
+        placing: Placing = Placing::Llx,
+        /// Relative change of the cost at which the updates end; the paper makes them all.
+        tol: f64 = 0.0,
+    }
+}
+
+const SIMILARITIES: &str = "similarities";
+const UPDATES: &str = "updates";
+
+/// Tiles of more rows take over six gigabytes; factors then lose nothing but some time.
+const MOST_TILED: usize = 40_000;
+/// Up to this many rows double precision costs nothing that matters.
+const DOUBLE: usize = 2_000;
+
+impl Recipe for Tsm {
+    const NAME: &'static str = "tsm";
+    const SUMMARY: &'static str = "thresholded similarity matching: norms and small angles are kept, zero stays zero";
+    const ADVICE: &'static str = "For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64 dimensions \
+        with the same norms and the same neighbours by angle, for search and analogies rather than pictures.";
+    const KEEPS_ORIGIN: bool = true;
+    type Model = TsmModel;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        at_least_one("max_iter", self.max_iter)?;
+        if let Auto::Given(tau) = self.tau
+            && !(tau > 0.0 && tau < 1.0)
+        {
+            return refuse("tau", &self.tau, "auto, or above 0 and below 1");
+        }
+        if !(self.density > 0.0 && self.density < 1.0) {
+            return refuse("density", &self.density, "above 0 and below 1");
+        }
+        if !(0.0..1.0).contains(&self.momentum) {
+            return refuse("momentum", &self.momentum, "at least 0 and below 1");
+        }
+        tolerance("tol", self.tol)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let [n, dim, d] = [shape.rows, shape.dim, self.n_components].map(|count| count as f64);
+        // Seconds on two cores, roughly.
+        let similarities = n * n * (dim + 20.0) / 1.5e11 + 1e-3;
+        let updates = self.max_iter as f64 * n * n * (d + 8.0) / 2e10 + 1e-3;
+        vec![Stage { name: SIMILARITIES, weight: similarities }, Stage { name: UPDATES, weight: updates }]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        self.needed(shape, self.matrices == Matrices::Tiles)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<TsmModel>> {
+        let data = input.data;
+        let most = data.dim().min(data.rows());
+        available_components(self.n_components, most, "the number of columns or of rows", context)?;
+        let (problem, tau) = context.stage(SIMILARITIES, |context| self.similarities(data, context))?;
+        let done = |embedding: Embedding, outcome: Outcome| {
+            let local = LocalModel { llx: self.llx(), data: data.clone(), embedding: embedding.clone() };
+            Ok(Fit { embedding, model: TsmModel { local, tau, placing: self.placing }, outcome, graph: None })
+        };
+        if problem.similar.rows() == 0 {
+            context.note("all rows are zero: they share one place");
+            return done(problem.place(&[], 0), Outcome::direct());
+        }
+        let options = self.options(problem.similar.rows(), data.shape(), context);
+        let mut updates = Alternating::new(problem, options, context.seed.stream(UPDATES))?;
+        let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
+        let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
+        if let Some(complaint) = updates.gram()?.complaint() {
+            context.note(complaint);
+        }
+        done(updates.embedding(), outcome)
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<TsmModel> {
+        let local = LocalModel::load(self.llx(), archive, dim)?;
+        match archive.finite("tsm/tau")? {
+            &[tau] if tau > 0.0 && tau < 1.0 && local.embedding.dim() == self.n_components => {
+                Ok(TsmModel { local, tau, placing: self.placing })
+            }
+            _ => Err(archive.bad("its threshold or its map is not one of this method".into())),
+        }
+    }
+}
+
+impl Tsm {
+    fn llx(&self) -> Llx {
+        Llx::linear(self.n_components)
+    }
+
+    /// The sparse similarities, and the threshold they are made with.
+    fn similarities(&self, data: &Data, context: &mut Context) -> Result<(Problem, f64)> {
+        let seed = context.seed.stream(SIMILARITIES);
+        let tau = match self.tau {
+            Auto::Given(tau) => tau,
+            Auto::Auto => {
+                let cosines = Cosines::new(data)?;
+                let angles = context
+                    .with_progress(|progress| AngleHistogram::new(&cosines, seed, &mut |done| progress(0.1 * done)))?;
+                let tau = angles.threshold(self.density);
+                context.note(format!("angles between rows, with the threshold (<):\n{}", angles.draw(tau)));
+                tau
+            }
+        };
+        let (problem, similarity) = context.with_progress(|progress| {
+            Problem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
+        })?;
+        context.note(similarity.describe());
+        Ok((problem, tau))
+    }
+
+    fn options(&self, inputs: usize, shape: Shape, context: &mut Context) -> AlternatingOptions {
+        let need = self.needed(shape, true);
+        let fits = context.allowance().is_none_or(|allowed| need <= allowed);
+        let dense = match self.matrices {
+            Matrices::Tiles => true,
+            Matrices::Factors => false,
+            Matrices::Auto => inputs <= MOST_TILED && fits,
+        };
+        context.note(match (self.matrices, dense) {
+            (_, true) => format!("matrices in tiles: about {} in all", bytes(need)),
+            (Matrices::Factors, _) => format!("matrices from factors (in tiles: about {} in all)", bytes(need)),
+            (_, _) if fits => format!("matrices from factors: there are many rows (in tiles: about {})", bytes(need)),
+            (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", bytes(need)),
+        });
+        AlternatingOptions { momentum: self.momentum, dense, double: inputs <= DOUBLE, ..AlternatingOptions::default() }
+    }
+
+    /// Bytes for the similarities and the updates.
+    fn needed(&self, shape: Shape, dense: bool) -> u64 {
+        let [n, d] = [shape.rows, self.n_components].map(|count| count as f64);
+        let kept = AlternatingOptions { dense, double: shape.rows <= DOUBLE, ..AlternatingOptions::default() };
+        // Pairs, S and its shifted copy, places of its entries in the tiles; density is a guess where tau is given.
+        let similar = n * n * self.density.max(10.0 / n.max(1.0)).min(1.0) * 42.0;
+        // The rows again with virtual ones, and their directions.
+        let copies = 3.0 * shape.bytes as f64;
+        let search = neighbors::memory(Shape { rows: shape.rows.min(4096), ..shape }, Metric::Cosine, 2, Search::Exact);
+        let updates = Alternating::memory(n, d, &kept);
+        linear_memory(self.n_components, shape)
+            .saturating_add(search)
+            .saturating_add((similar + copies + updates) as u64)
+    }
+}
+
+/// The rows and their map, with the threshold.
+pub struct TsmModel {
+    local: LocalModel,
+    tau: f64,
+    placing: Placing,
+}
+
+impl Model for TsmModel {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        let local = self.local.transform(new, progress)?;
+        match self.placing {
+            Placing::Llx => Ok(local),
+            Placing::Relu => {
+                relu_places(new, &self.local.data, self.local.embedding.points(), self.tau, &local, progress)
+            }
+        }
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.local.save(archive);
+        archive.put("tsm/tau", [self.tau].as_slice());
+    }
+}
