@@ -2,6 +2,7 @@
 
 mod entropic;
 
+use crate::archive::Archive;
 use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
 use crate::params::{ParamValue, choice, refuse};
@@ -50,6 +51,20 @@ impl Perplexities {
     /// None above `most`.
     pub fn at_most(&self, most: f64) -> Self {
         Self(self.0.iter().map(|p| p.min(most)).collect())
+    }
+
+    /// Those a map was made with become part of its model: few points allow less than was asked for.
+    pub(crate) fn save(&self, archive: &mut Archive) {
+        archive.put("placement/perplexity", self.values());
+    }
+
+    /// The ones of a model; `self` are those that were asked for.
+    pub(crate) fn used(&self, archive: &Archive) -> Result<Self> {
+        let used = Self(archive.finite("placement/perplexity")?.to_vec());
+        if used.check().is_err() || used.0.len() != self.0.len() {
+            return Err(archive.bad("a perplexity is below 1, or one is missing".into()));
+        }
+        Ok(used)
     }
 }
 

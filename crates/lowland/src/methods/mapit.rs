@@ -172,8 +172,8 @@ impl MapIt {
         Ok((embedding, outcome, frozen))
     }
 
-    fn model(&self, data: &Data, map: &Embedding, frozen: MapItFrozen) -> Placed {
-        Placed { data: data.clone(), map: map.clone(), settings: self.clone(), frozen }
+    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFrozen) -> Placed {
+        Placed { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
     }
 }
 
@@ -234,7 +234,7 @@ impl Recipe for MapIt {
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
             let frozen = MapItFrozen { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
-            let model = self.model(input.data, &embedding, frozen);
+            let model = self.model(input.data, &embedding, perplexity, frozen);
             return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
@@ -257,7 +257,7 @@ impl Recipe for MapIt {
             let advice = "try fewer n_neighbors, another metric, or more iterations";
             context.note(format!("all points fell together: neighbourhoods of {k} tell nothing apart; {advice}"));
         }
-        let model = self.model(input.data, &embedding, frozen);
+        let model = self.model(input.data, &embedding, perplexity, frozen);
         Ok(Fit { embedding, model, outcome, graph })
     }
 
@@ -277,7 +277,7 @@ impl Recipe for MapIt {
             return Err(archive.bad("an entropy weight is not positive".into()));
         }
         let frozen = MapItFrozen { marginals, entropies: [c1, c2] };
-        Ok(Placed { data, map, settings: self.clone(), frozen })
+        Ok(Placed { data, map, settings: self.clone(), perplexity: self.perplexity.used(archive)?, frozen })
     }
 }
 
@@ -297,20 +297,22 @@ pub struct Placed {
     data: Data,
     map: Embedding,
     settings: MapIt,
+    /// As the map was made with.
+    perplexity: Perplexities,
     frozen: MapItFrozen,
 }
 
 impl Model for Placed {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
         let (n, settings) = (self.data.rows(), &self.settings);
-        let k = neighbors_for(AffinityKind::Entropic, &settings.perplexity).max(settings.n_neighbors).min(n);
+        let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(settings.n_neighbors).min(n);
         let graph = nearest_to(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
         let edges = (0..new.rows()).flat_map(|i| {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
         let distances = Csr::from_triplets(new.rows(), n, edges)?;
-        let rows = affinities(distances, AffinityKind::Entropic, &settings.perplexity)?;
+        let rows = affinities(distances, AffinityKind::Entropic, &self.perplexity)?;
         let placement = MapItPlacement {
             map: self.map.points(),
             similarity: settings.kernel,
@@ -324,6 +326,7 @@ impl Model for Placed {
 
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
+        self.perplexity.save(archive);
         archive.put("placement/marginals", self.frozen.marginals[0].as_slice());
         archive.put("placement/map_marginals", self.frozen.marginals[1].as_slice());
         archive.put("placement/entropies", self.frozen.entropies.as_slice());

@@ -18,7 +18,7 @@ pub struct Placed {
     pub(super) map: Embedding,
     pub(super) metric: Metric,
     pub(super) affinity: AffinityKind,
-    /// As the map was made with: few points allow less than was asked for.
+    /// As the map was made with.
     pub(super) perplexity: Perplexities,
     pub(super) energy: Energy,
     /// Strength of each point's repulsion, for a row whose affinities sum to one.
@@ -42,9 +42,7 @@ impl Placed {
         let &[repulsion] = archive.finite("placement/repulsion")? else {
             return Err(archive.bad("there is not one strength of repulsion".into()));
         };
-        let perplexity = Perplexities::new(archive.finite("placement/perplexity")?.to_vec())
-            .filter(|used| used.check().is_ok() && used.values().len() == asked.values().len())
-            .ok_or_else(|| archive.bad("a perplexity is below 1, or one is missing".into()))?;
+        let perplexity = asked.used(archive)?;
         if data.dim() != dim || map.rows() != data.rows() {
             return Err(archive.bad("its parts differ in size".into()));
         }
@@ -72,6 +70,6 @@ impl Model for Placed {
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
         archive.put("placement/repulsion", [self.repulsion].as_slice());
-        archive.put("placement/perplexity", self.perplexity.values());
+        self.perplexity.save(archive);
     }
 }
