@@ -1,4 +1,4 @@
-//! The numbers behind docs/methods/tsm.md: tsm_figures FILE TAU STEP DIMS UPDATES [QUESTIONS]
+//! The numbers behind docs/methods/tsm.md: `tsm_figures FILE TAU STEP DIMS UPDATES [QUESTIONS]`
 //!
 //! Every STEP-th row of FILE (an array, or word vectors) by `tsm` and by `svd` in each of the dimensions (`4,8,16`): mean angular
 //! deviation, Jaccard index, norm error and seconds (Figs 3 and 4; Figs 6 and 7 by `tsm` on landmarks where STEP is above 1),
