@@ -117,15 +117,15 @@ impl Method for Landmarks {
 }
 
 /// All rows and their map: new rows are combinations of their neighbours.
-pub(super) struct LocalModel {
-    pub llx: Llx,
-    pub data: Data,
-    pub embedding: Embedding,
+pub struct LocalModel {
+    pub(super) llx: Llx,
+    pub(super) data: Data,
+    pub(super) embedding: Embedding,
 }
 
 impl LocalModel {
     /// Reads it back; `dim` is the number of columns of the rows.
-    pub fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
+    pub(super) fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         llx.check(&data)?;
         let fits = data.dim() == dim && data.rows() == embedding.rows();

@@ -3,7 +3,10 @@
 //! A method is a parameter struct that implements [`Recipe`] and one line in [`METHODS`]; the command line, Python and the
 //! model file follow from that.
 
+mod aligned;
 mod fitted;
+mod gplvm;
+mod isomap;
 mod landmarks;
 mod linear;
 mod lvm;
@@ -21,7 +24,10 @@ use crate::params::{ParamSpec, Params, refuse};
 use crate::points::{Data, Embedding, Error, Points, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage};
 
+pub use aligned::{Lle, Ltsa};
 pub use fitted::{Fitted, Job};
+pub use gplvm::GpLvm;
+pub use isomap::Isomap;
 pub use linear::{LinearSolver, Pca, Svd};
 pub use lvm::{Lvm, Parts};
 pub use mapit::{MapIt, Variant};
@@ -197,6 +203,10 @@ pub const METHODS: &[MethodInfo] = &[
     info::<MapIt>(),
     info::<Tsm>(),
     info::<Spectral>(),
+    info::<Isomap>(),
+    info::<Lle>(),
+    info::<Ltsa>(),
+    info::<GpLvm>(),
     info::<Pca>(),
     info::<Svd>(),
 ];
