@@ -9,6 +9,7 @@ mod color;
 mod font;
 mod layout;
 mod limits;
+pub mod page;
 mod placement;
 mod raster;
 
@@ -66,12 +67,20 @@ pub fn png(map: Points, labels: Option<Labels>, options: &PictureOptions) -> Res
     canvas.png().map_err(|error| Error::Format { what: "picture", reason: error.to_string() })
 }
 
-fn check(map: Points, labels: Option<Labels>, options: &PictureOptions) -> Result<()> {
+/// Refuses NaN and infinities, naming the first.
+fn check_finite(map: Points) -> Result<()> {
     let mut bad = map.values().iter().enumerate().filter(|(_, v)| !v.is_finite());
-    if let Some((at, &value)) = bad.next() {
-        let (row, column, count) = (at / map.dim(), at % map.dim(), 1 + bad.count());
-        return Err(Error::NotFinite { row, column, value: value as f32, count });
+    match bad.next() {
+        None => Ok(()),
+        Some((at, &value)) => {
+            let (row, column, count) = (at / map.dim(), at % map.dim(), 1 + bad.count());
+            Err(Error::NotFinite { row, column, value: value as f32, count })
+        }
     }
+}
+
+fn check(map: Points, labels: Option<Labels>, options: &PictureOptions) -> Result<()> {
+    check_finite(map)?;
     if let Some(labels) = labels.filter(|labels| labels.codes.len() != map.rows()) {
         return Err(Error::Shape { what: "labels of a picture", expected: map.rows(), found: labels.codes.len() });
     }
