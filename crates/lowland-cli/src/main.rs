@@ -6,6 +6,7 @@ mod failure;
 mod input;
 mod observer;
 mod paths;
+mod picture_args;
 mod report;
 mod usage;
 
@@ -27,6 +28,11 @@ fn main() -> ExitCode {
         Command::Score(score) => commands::score(&score),
         Command::Inverse(inverse) => commands::inverse(&inverse),
         Command::Quality(quality) => commands::quality(&quality),
+        Command::Plot(plot) => commands::plot(&plot),
+        Command::Compare(compare) => {
+            let (_, matches) = matches.subcommand().expect("compare was given");
+            commands::compare(&compare, matches)
+        }
         Command::Analogies(analogies) => commands::analogies(&analogies),
         Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
         Command::Data(data) => commands::data(&data.action),

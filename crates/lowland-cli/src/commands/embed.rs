@@ -108,7 +108,7 @@ fn uses_neighbors(info: &MethodInfo) -> bool {
 /// Nothing that is written may fall on anything that is read. A checkpoint may replace the one the run goes on from.
 fn check_paths(args: &EmbedArgs, outputs: &Outputs, also_written: &[&PathBuf]) -> Result<(), Failure> {
     let mut read = vec![Path::new(&args.input.input)];
-    read.extend(args.input.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
+    read.extend(args.input.read.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
     let written: Vec<&PathBuf> = outputs.files().chain(also_written.iter().copied()).collect();
     paths::check(&read, &[&written[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     read.extend(args.resume.as_deref());
