@@ -65,14 +65,15 @@ pub enum Command {
 
 const EMBED_HELP: &str = "\
 Examples:
-  lowland embed digits --out digits.png
+  lowland embed digits --out digits.png --out digits.html
+  lowland embed train-images-idx3-ubyte.gz --method tsne --live
   lowland embed swiss-roll --n-points 5000 --method spectral --n-neighbors 12 --out roll.parquet --out roll.png
   lowland embed train-images-idx3-ubyte.gz --pca 50 --save mnist.lowland --report mnist.json --out mnist.csv
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
   lowland embed names.txt --metric levenshtein --out names.csv
 
---out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png (a picture; the map is then
-written beside it as .csv unless another --out holds it). Without --out the map goes to stdout as CSV (not with --json).";
+--out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png (a picture), .html (a page to explore
+in any browser). Beside a picture or a page the map is written as .csv, unless another --out holds it. Without --out the map goes to stdout as CSV (not with --json).";
 
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
@@ -86,6 +87,9 @@ pub struct EmbedArgs {
     /// Where to write; repeats
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
+    /// Show the map while it is fitted, on a page of this machine alone (127.0.0.1), with a button to stop
+    #[arg(long, conflicts_with = "quiet")]
+    pub live: bool,
     /// Save the model, for `lowland transform`
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod failure;
 mod input;
+mod live;
 mod observer;
 mod paths;
 mod picture_args;

@@ -11,6 +11,7 @@ use lowland::methods::{Fitted, Job, MethodInfo};
 use lowland::quality::{self, KnownGraphs, QualityParams};
 use lowland::run::{Ended, Limits};
 use lowland_io::Table;
+use lowland_view::page::PageMap;
 use serde_json::json;
 
 use crate::args::{EmbedArgs, RunArgs, dashes, method_values};
@@ -21,7 +22,8 @@ use crate::paths;
 use crate::report;
 use crate::usage::Stopwatch;
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, short};
+use super::page;
 
 pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
@@ -57,12 +59,21 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let table = input::load(&args.input, &run, &mut console)?;
     // A model is put together and laid out in memory before it is written; many hold the prepared rows.
     let reserve = if args.save.is_some() { 2 * job.prepare.output(table.data.shape()).bytes } else { 0 };
+    if args.live {
+        let page = page::about(short(&args.input.input), &table);
+        let html = lowland_view::page::html(&lowland_view::page::Page { live: true, ..page })?;
+        console.go_live(html, job.method.name())?;
+    }
     let limits = Limits { max_memory: args.memory.limit(), reserve, resume };
 
     let mut fitted =
         lowland::with_threads(run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;
     fitted.feature_names = table.columns.clone().unwrap_or_default();
     console.keep_the_map();
+    let live = console.take_live();
+    if let Some(live) = &live {
+        live.last(&fitted.embedding);
+    }
     console.finish();
     console.account_for_checkpoints();
     let early = fitted.outcome.ended == Ended::Stopped;
@@ -82,6 +93,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let scores = if args.no_quality || early { None } else { score(&run, &fitted, &table, &mut console)? };
     let caption = caption(&fitted, scores.as_ref());
     written = written.and(outputs.write_pictures(fitted.embedding.points(), &table, &args.input.input, &caption));
+    if outputs.has_pages() {
+        let settled = if early || console.stopped() { None } else { Some(&mut console) };
+        written = written.and(write_page(&outputs, args, &fitted, &table, &caption, settled));
+    }
     console.finish();
     let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
     if let Some(path) = &args.report {
@@ -96,6 +111,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         let doubtful = std.as_deref().map_or(String::new(), |std| report::doubtful_rows(std, &table));
         let files = if written.is_ok() { outputs.written(also_written.into_iter()) } else { String::new() };
         say(&format!("{score_table}{doubtful}{files}{} in all", duration(watch.used().wall_seconds)));
+    }
+    if let Some(live) = live {
+        let how = if early { "Stopped; the map is kept" } else { "Done" };
+        live.finish(&format!("{how}. {}", outputs.written(std::iter::empty())));
     }
     written?;
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
@@ -160,9 +179,7 @@ fn score(
     table: &Table,
     console: &mut Console,
 ) -> Result<Option<quality::Report>, Failure> {
-    let values = fitted.job.method.values();
-    let metric =
-        values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?;
+    let metric = metric_of(fitted)?;
     let usual = QualityParams::default();
     // Few points have small neighbourhoods: most scores need k below half of the points.
     let n_neighbors = usual.n_neighbors.min((table.rows().saturating_sub(1) / 2).max(1));
@@ -187,6 +204,43 @@ fn score(
             Ok(None)
         }
     }
+}
+
+/// The page, with the true neighbours unless there is no time for them (no console).
+fn write_page(
+    outputs: &Outputs,
+    args: &EmbedArgs,
+    fitted: &Fitted,
+    table: &Table,
+    caption: &str,
+    console: Option<&mut Console>,
+) -> Result<(), Failure> {
+    let (points, std) = (fitted.embedding.points(), fitted.std());
+    let graphs = match console {
+        Some(console) => {
+            let data = fitted.prepare(&table.data)?;
+            let truth = page::true_neighbors(&data, metric_of(fitted)?, fitted.graph.as_ref(), &args.run, console);
+            let kept = page::map_neighbors(points, truth.as_ref(), &args.run, console);
+            truth.zip(kept)
+        }
+        None => None,
+    };
+    let mut page = page::about(short(&args.input.input), table);
+    page.neighbors = graphs.as_ref().map(|(truth, _)| truth);
+    page.maps = vec![PageMap {
+        name: fitted.job.method.name().into(),
+        caption: caption.split_once(fitted.job.method.name()).map_or(caption, |(_, rest)| rest.trim_start_matches(", ")).into(),
+        points,
+        std: std.as_deref(),
+        neighbors: graphs.as_ref().map(|(_, kept)| kept),
+    }];
+    outputs.write_pages(&page)
+}
+
+/// The metric of the method, where it has one.
+fn metric_of(fitted: &Fitted) -> Result<Metric, Failure> {
+    let values = fitted.job.method.values();
+    Ok(values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?)
 }
 
 /// `spectral, n_neighbors 15 · trustworthiness 0.98, knn recall 0.35`

@@ -8,6 +8,7 @@ mod methods;
 mod model;
 mod neighbors;
 mod outputs;
+mod page;
 mod plot;
 mod quality;
 mod transform;

@@ -1,0 +1,24 @@
+/** Reads the page's data and shows them. */
+
+import { App } from "./app";
+import { load } from "./dataset";
+import { h } from "./dom";
+import { follow } from "./live";
+
+async function start(): Promise<void> {
+  const root = document.getElementById("app")!;
+  try {
+    const data = await load();
+    document.title = `${data.title || "map"} · lowland`;
+    const plain = /[?&#]canvas\b/.test(location.search + location.hash);
+    const app = new App(data, root, plain);
+    if (data.live) follow(app);
+    else app.panel.start();
+    root.dataset.ready = "";
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    root.replaceChildren(h("p", { class: "loading", role: "alert" }, `This page cannot show its map: ${reason}`));
+  }
+}
+
+void start();
