@@ -41,9 +41,14 @@ export class Camera {
 
   /** Pixels from the pane's left and top, and depth towards the eye. */
   project(p: Float32Array, at: number, out: Vec3): Vec3 {
-    const [cx, cy, cz] = this.center;
-    const [x, y, z] = [p[at] - cx, p[at + 1] - cy, p[at + 2] - cz];
-    const [a, b, c] = this.turn;
+    // Plain numbers: this runs for every point of a lasso.
+    const { center, turn } = this;
+    const x = p[at] - center[0];
+    const y = p[at + 1] - center[1];
+    const z = p[at + 2] - center[2];
+    const a = turn[0];
+    const b = turn[1];
+    const c = turn[2];
     const depth = c[0] * x + c[1] * y + c[2] * z;
     const size = this.deep ? this.scale * nearness(depth) : this.scale;
     out[0] = this.width / 2 + size * (a[0] * x + a[1] * y + a[2] * z);

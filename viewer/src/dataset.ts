@@ -93,15 +93,23 @@ export function placed(stored: Uint16Array | Float32Array, { dim, low, high }: S
   return { positions, frame: { middle, unit } };
 }
 
+/** Points that stand for all where a rank is wanted. */
+export const SAMPLE = 50_000;
+
 /** The whole range, or the range of the middle 99 % where a few points stand far out of it. */
 function innerRange(stored: Uint16Array | Float32Array, c: number, dim: number, rows: number, whole: number) {
-  const values = new Float32Array(rows);
-  for (let i = 0; i < rows; i++) values[i] = stored[i * dim + c] / whole;
   if (rows === 0) return [0, 1];
-  values.sort();
-  const rank = Math.floor(rows / 200);
-  const [low, high] = [values[rank], values[rows - 1 - rank]];
-  const [least, most] = [values[0], values[rows - 1]];
+  let [least, most] = [Infinity, -Infinity];
+  for (let at = c; at < stored.length; at += dim) {
+    if (stored[at] < least) least = stored[at];
+    if (stored[at] > most) most = stored[at];
+  }
+  [least, most] = [least / whole, most / whole];
+  // Of many points a sample tells where the middle is.
+  const step = Math.ceil(rows / SAMPLE);
+  const values = Float32Array.from({ length: Math.floor(rows / step) }, (_, i) => stored[i * step * dim + c] / whole).sort();
+  const rank = Math.floor(values.length / 200);
+  const [low, high] = [values[rank], values[values.length - 1 - rank]];
   return most - least > 3 * (high - low) && high > low ? [low, high] : [least, most];
 }
 

@@ -26,7 +26,7 @@ export function follow(app: App): void {
   const curve = h("canvas", { class: "curve", role: "img", "aria-label": "The objective by iteration" });
   const stop = h("button", { type: "button", class: "stop", disabled: true }, "Stop and keep the map");
   const box = h("fieldset", { class: "live" }, h("legend", {}, "Live"), status, bar, curve, stop);
-  app.panel.element.firstElementChild!.after(box);
+  app.panel.element.querySelector("header")!.after(box);
   const source = new EventSource("events");
   let ended = false;
   const say = (text: string) => (status.textContent = text);

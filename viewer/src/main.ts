@@ -15,6 +15,8 @@ async function start(): Promise<void> {
     if (data.live) follow(app);
     else app.panel.start();
     root.dataset.ready = "";
+    // For the curious, and for tests: the whole state from the browser's console.
+    Object.assign(window, { lowland: app });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     root.replaceChildren(h("p", { class: "loading", role: "alert" }, `This page cannot show its map: ${reason}`));

@@ -2,7 +2,7 @@
 
 import type { Camera, Vec3 } from "./camera";
 import { type Coloring, css, type Rgb, type Theme } from "./colors";
-import type { Dataset, MapData } from "./dataset";
+import { type Dataset, type MapData, SAMPLE } from "./dataset";
 import { clipped } from "./dom";
 
 export interface Drawing {
@@ -111,7 +111,8 @@ export function rings(drawing: Drawing, points: number[]): void {
 /** A place for the name of each class: the middle of its points, coordinate by coordinate. */
 export function middles(map: MapData, codes: Uint32Array, classes: number): Float32Array {
   const lists: number[][] = Array.from({ length: classes }, () => []);
-  codes.forEach((code, point) => lists[code].push(point));
+  const step = Math.ceil(codes.length / SAMPLE);
+  for (let point = 0; point < codes.length; point += step) lists[codes[point]].push(point);
   const out = new Float32Array(3 * classes);
   lists.forEach((points, code) => {
     for (let c = 0; c < 3; c++) {

@@ -15,6 +15,8 @@ import { drawn, inside, painted, visibility } from "./visible";
 /** Frames longer than this while something moves: draw fewer points until it rests. */
 const SLOW = 45;
 const REST = 180;
+/** Fewer than this would not look like the map. */
+const LEAST = 30_000;
 const REACH = 14;
 
 export class Pane {
@@ -24,7 +26,6 @@ export class Pane {
   renderer: Renderer;
   map: MapData;
   lasso: [number, number][] | null = null;
-  private points: HTMLCanvasElement;
   private readonly over = h("canvas", { class: "over", tabIndex: 0, role: "application" });
   private readonly stage = h("div", { class: "stage" });
   private from: Float32Array;
@@ -38,6 +39,8 @@ export class Pane {
   private frame = 0;
   private lastFrame = 0;
   private lastMove = 0;
+  private wasMoving = false;
+  private movedSince = false;
   private budget = Infinity;
   private resting = 0;
 
@@ -49,11 +52,10 @@ export class Pane {
     this.map = map;
     this.from = map.positions;
     this.camera = new Camera(map.dim > 2);
-    this.points = h("canvas", { class: "points" });
-    this.renderer = renderer(this.points, plain);
-    this.stage.append(this.points, this.over);
+    this.renderer = renderer(plain);
+    this.stage.append(this.renderer.canvas, this.over);
     this.element = h("section", { class: "pane" }, this.title, this.stage);
-    this.points.addEventListener("webglcontextlost", (event) => this.fallBack(event));
+    this.renderer.canvas.addEventListener("webglcontextlost", (event) => this.fallBack(event));
     new Pointer(this.over, this, app);
     new ResizeObserver(() => this.resize()).observe(this.stage);
     this.named();
@@ -65,10 +67,9 @@ export class Pane {
   private fallBack(event: Event): void {
     event.preventDefault();
     if (!this.element.isConnected) return;
-    const canvas = h("canvas", { class: "points" });
-    this.points.replaceWith(canvas);
-    this.points = canvas;
-    this.renderer = renderer(canvas, true);
+    const lost = this.renderer.canvas;
+    this.renderer = renderer(true);
+    lost.replaceWith(this.renderer.canvas);
     this.resize();
     this.upload();
     this.refresh(new Set<Key>(["mode", "hide"]));
@@ -145,7 +146,7 @@ export class Pane {
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.stage;
     const ratio = this.ratio;
-    for (const canvas of [this.points, this.over]) {
+    for (const canvas of [this.renderer.canvas, this.over]) {
       canvas.width = Math.max(1, Math.round(width * ratio));
       canvas.height = Math.max(1, Math.round(height * ratio));
     }
@@ -166,6 +167,7 @@ export class Pane {
   /** The camera has moved: draw soon, and whole when it rests. */
   moved(): void {
     this.lastMove = performance.now();
+    this.movedSince = true;
     clearTimeout(this.resting);
     this.resting = window.setTimeout(() => this.invalidate(), REST + 20);
     this.invalidate();
@@ -182,12 +184,17 @@ export class Pane {
   private draw(now: number): void {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    const moving = performance.now() - this.lastMove < REST || this.t < 1;
-    if (moving && now - this.lastFrame < 500) {
-      if (now - this.lastFrame > SLOW) this.budget = Math.max(20_000, Math.min(this.budget, this.order.length) / 2);
-      else if (now - this.lastFrame < 20) this.budget *= 1.2;
+    // A slow frame comes long after the move it shows.
+    const moving = this.movedSince || performance.now() - this.lastMove < REST || this.t < 1;
+    this.movedSince = false;
+    const taken = now - this.lastFrame;
+    if (moving && this.wasMoving) {
+      const drawn = Math.min(this.budget, this.order.length);
+      if (taken > SLOW) this.budget = Math.max(LEAST, drawn * Math.max(0.1, (0.7 * SLOW) / taken));
+      else if (taken > 5 && taken < 0.4 * SLOW) this.budget = drawn * 1.1;
     }
     this.lastFrame = now;
+    this.wasMoving = moving;
     const { ratio } = this;
     const count = Math.floor(Math.min(this.order.length, moving ? this.budget : Infinity));
     const ground = GROUND[this.app.store.state.theme];
@@ -250,8 +257,11 @@ export class Pane {
     const [xs, ys] = [line.map(([x]) => x), line.map(([, y]) => y)];
     const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const place: Vec3 = [0, 0, 0];
+    const { positions } = this.map;
     for (const point of this.order) {
-      const [x, y] = this.camera.project(this.map.positions, 3 * point, place);
+      this.camera.project(positions, 3 * point, place);
+      const x = place[0];
+      const y = place[1];
       if (x < left || x > right || y < top || y > bottom || !inside(x, y, line)) continue;
       flags[point] = how === "remove" ? 0 : 1;
     }

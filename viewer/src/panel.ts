@@ -31,6 +31,7 @@ export class Panel {
   private readonly lasso = h("button", { type: "button", title: "Draw around points (L, or shift and drag)", onclick: () => this.toggle("lasso") }, "Lasso");
   private readonly theme = h("button", { type: "button", onclick: () => this.turnTheme() });
   private readonly tabs = h("div", { class: "tabs", role: "group", "aria-label": "Maps" });
+  private readonly drawn = h("p", { class: "note", id: "drawn" });
   private readonly checks = new Map<Flag, HTMLInputElement>();
   private readonly finder: Search;
   private waiting = 0;
@@ -38,8 +39,10 @@ export class Panel {
   constructor(private readonly app: App) {
     const { data, store } = app;
     this.finder = new Search(data);
-    const points = `${count(data.rows)} points`;
-    this.element.append(h("header", {}, h("h1", {}, text(data.title || "lowland", 120)), h("p", { class: "note" }, points)));
+    const fit = h("button", { type: "button", title: "Show the whole map (0)", onclick: () => app.fit() }, "Fit");
+    const keys = h("button", { type: "button", title: "Keys (?)", onclick: () => help() }, "Keys");
+    const buttons = h("div", { class: "row" }, fit, this.theme, keys);
+    this.element.append(h("header", {}, h("h1", {}, text(data.title || "lowland", 120)), this.drawn, buttons));
     if (data.maps.length > 1) this.element.append(this.tabs);
     this.element.append(
       group("Search", "search", this.search, this.found, this.results),
@@ -52,13 +55,9 @@ export class Panel {
     }
     if (data.neighbors?.lists) this.element.append(section("True neighbours", this.check("neighbors", "Lines from the point"), key()));
     this.element.append(
-      section("Points", h("label", { htmlFor: "size" }, "Size"), this.size, this.check("names", "Names of classes")),
       section("Selection", h("div", { class: "row" }, this.lasso, this.export, this.clear), this.chosen),
+      section("Points", h("label", { htmlFor: "size" }, "Size"), this.size, this.check("names", "Names of classes")),
     );
-    const fit = h("button", { type: "button", title: "Show the whole map (0)", onclick: () => app.fit() }, "Fit");
-    const keys = h("button", { type: "button", title: "Keys (?)", onclick: () => help() }, "Keys");
-    const drawn = h("p", { class: "note", id: "drawn" });
-    this.element.append(h("footer", {}, h("div", { class: "row" }, fit, this.theme, keys), drawn));
     this.color.addEventListener("change", () => store.set({ mode: JSON.parse(this.color.value) as Mode, off: new Set() }));
     this.hide.addEventListener("input", () => store.set({ hide: Number(this.hide.value) }));
     this.size.addEventListener("input", () => store.set({ size: 2 ** Number(this.size.value) }));
@@ -131,10 +130,11 @@ export class Panel {
   /** How many points are drawn, and by what. */
   count(): void {
     const pane = this.app.panes[0];
-    const drawn = this.element.querySelector("#drawn")!;
     if (!pane) return;
     const by = pane.renderer.name === "webgl" ? "WebGL2" : "canvas";
-    drawn.textContent = `${count(pane.visible)} of ${count(this.app.data.rows)} points shown, drawn by ${by}`;
+    const { rows } = this.app.data;
+    const shown = pane.visible === rows ? `${count(rows)} points` : `${count(pane.visible)} of ${count(rows)} points`;
+    this.drawn.textContent = `${shown}, drawn by ${by}`;
   }
 
   private drawTabs(): void {

@@ -1,7 +1,7 @@
 /** Points pixel by pixel, for machines without WebGL2. */
 
 import { nearness } from "./camera";
-import type { Renderer, Scene } from "./renderer";
+import { pointsCanvas, type Renderer, type Scene } from "./renderer";
 
 /** A disc: how much of each pixel around its middle it covers, 0 to 256. */
 interface Disc {
@@ -11,6 +11,7 @@ interface Disc {
 
 export class Raster implements Renderer {
   readonly name = "canvas";
+  readonly canvas = pointsCanvas();
   private readonly context: CanvasRenderingContext2D;
   private readonly discs = new Map<number, Disc>();
   private from = new Float32Array(0);
@@ -20,8 +21,8 @@ export class Raster implements Renderer {
   private image: ImageData | null = null;
   private depth = new Float32Array(0);
 
-  constructor(private readonly canvas: HTMLCanvasElement) {
-    this.context = canvas.getContext("2d", { alpha: false })!;
+  constructor() {
+    this.context = this.canvas.getContext("2d", { alpha: false })!;
   }
 
   setPositions(from: Float32Array, to: Float32Array): void {

@@ -21,6 +21,7 @@ export interface Scene {
 
 export interface Renderer {
   readonly name: "webgl" | "canvas";
+  readonly canvas: HTMLCanvasElement;
   /** Three numbers a point, before and after a morph. */
   setPositions(from: Float32Array, to: Float32Array): void;
   /** Red, green, blue and opacity of each point. */
@@ -31,7 +32,13 @@ export interface Renderer {
   dispose(): void;
 }
 
-/** The canvas must be new: a canvas keeps the kind of context it first gave. */
-export function renderer(canvas: HTMLCanvasElement, plain: boolean): Renderer {
-  return (plain ? null : WebGl.on(canvas)) ?? new Raster(canvas);
+/** Each on a canvas of its own: a canvas keeps the kind of context it first gave. */
+export function renderer(plain: boolean): Renderer {
+  return (plain ? null : WebGl.make()) ?? new Raster();
+}
+
+export function pointsCanvas(): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.className = "points";
+  return canvas;
 }

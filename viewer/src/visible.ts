@@ -19,7 +19,7 @@ export function shuffled(rows: number): Uint32Array {
 export function threshold(std: Float32Array, hide: number): number {
   if (hide <= 0) return Infinity;
   const sorted = std.slice().sort();
-  return sorted[Math.max(0, Math.ceil(sorted.length * (1 - hide / 100)) - 1)];
+  return sorted[Math.max(0, Math.ceil((sorted.length * (100 - hide)) / 100) - 1)];
 }
 
 /** Tells of a point whether it is shown. */

@@ -1,7 +1,7 @@
 /** Points by WebGL2. */
 
 import { PERSPECTIVE } from "./camera";
-import type { Renderer, Scene } from "./renderer";
+import { pointsCanvas, type Renderer, type Scene } from "./renderer";
 
 const VERTEX = `#version 300 es
 layout(location=0) in vec3 a;
@@ -24,7 +24,7 @@ void main() {
 }`;
 
 const FRAGMENT = `#version 300 es
-precision mediump float;
+precision highp float;
 in vec4 ink;
 in float width;
 uniform float deep;
@@ -43,18 +43,21 @@ export class WebGl implements Renderer {
   private readonly order: WebGLBuffer;
   private readonly places: Record<string, WebGLUniformLocation | null> = {};
 
-  static on(canvas: HTMLCanvasElement): WebGl | null {
+  /** None where the browser has no WebGL2, or one that cannot run the program. */
+  static make(): WebGl | null {
+    const canvas = pointsCanvas();
     const gl = canvas.getContext("webgl2", { antialias: false, powerPreference: "high-performance" });
     try {
       return gl && new WebGl(gl, canvas);
-    } catch {
+    } catch (error) {
+      console.warn("WebGL2 is there but does not work:", error);
       return null;
     }
   }
 
   private constructor(
     private readonly gl: WebGL2RenderingContext,
-    private readonly canvas: HTMLCanvasElement,
+    readonly canvas: HTMLCanvasElement,
   ) {
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
@@ -89,8 +92,12 @@ export class WebGl implements Renderer {
   }
 
   setPositions(from: Float32Array, to: Float32Array): void {
-    this.fill(0, from);
+    const { gl } = this;
+    this.fill(0, from === to ? new Float32Array(0) : from);
     this.fill(1, to);
+    // At rest both ends are the same numbers, sent once.
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[from === to ? 1 : 0]);
+    gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
   }
 
   setColors(colors: Uint8Array): void {

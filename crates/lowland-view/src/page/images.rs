@@ -26,13 +26,19 @@ impl<'a> Images<'a> {
         fits.then_some(Self { data, width, height })
     }
 
-    /// Rows that look like square images: at least 8 by 8 whole numbers from 0 to 255, not all alike.
+    /// Rows that look like square images: at least 8 by 8 grey values of a byte (whole numbers from 0 to 255, or those
+    /// divided by 255), with as many shades as are shown.
     pub fn guess(data: &'a Dense) -> Option<Self> {
         let side = data.dim().isqrt();
-        let grey = |v: &f32| (0.0..=255.0).contains(v) && v.fract() == 0.0;
-        let square = side >= LEAST_SIDE && side * side == data.dim() && data.values().iter().all(grey);
-        let most = data.values().iter().copied().fold(0.0, f32::max);
-        (square && most >= SHADES).then_some(Self { data, width: side, height: side })
+        if side < LEAST_SIDE || side * side != data.dim() {
+            return None;
+        }
+        let grey = |unit: f32| {
+            let is_byte = |v: &f32| (0.0..=255.0).contains(&(v * unit)) && (v * unit - (v * unit).round()).abs() < 1e-3;
+            let most = data.values().iter().copied().fold(0.0, f32::max);
+            most * unit >= SHADES && data.values().iter().all(is_byte)
+        };
+        (grey(1.0) || grey(255.0)).then_some(Self { data, width: side, height: side })
     }
 
     pub(super) fn rows(&self) -> usize {
