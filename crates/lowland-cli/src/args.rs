@@ -71,7 +71,7 @@ Examples:
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
   lowland embed names.txt --metric levenshtein --out names.csv
 
---out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png (a picture; the map is then
+--out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png .svg .pdf (a picture; the map is then
 written beside it as .csv unless another --out holds it). Without --out the map goes to stdout as CSV (not with --json).";
 
 #[derive(Args)]
@@ -119,7 +119,7 @@ pub struct EmbedArgs {
 pub struct TransformArgs {
     /// A model saved by `lowland embed --save`
     pub model: PathBuf,
-    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png); repeats. Default: CSV on stdout
+    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png .svg .pdf); repeats. Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]

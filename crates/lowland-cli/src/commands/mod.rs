@@ -8,8 +8,10 @@ mod methods;
 mod model;
 mod neighbors;
 mod outputs;
+mod picture;
 mod plot;
 mod quality;
+mod shown;
 mod transform;
 
 pub use analogies::analogies;

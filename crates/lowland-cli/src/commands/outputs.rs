@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use lowland::Points;
 use lowland_io::Table;
-use lowland_view::PictureOptions;
+use lowland_view::{Color, Format, Panel, PictureOptions};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::paths;
+
+use super::picture::ending;
 
 /// The files asked for, by kind.
 pub struct Outputs {
@@ -20,7 +22,7 @@ pub struct Outputs {
 }
 
 const MAPS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
-const PICTURES: [&str; 1] = ["png"];
+const PICTURES: [&str; 3] = Format::ENDINGS;
 
 impl Outputs {
     /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed
@@ -28,7 +30,7 @@ impl Outputs {
     pub fn new(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
         let (mut maps, mut pictures) = (Vec::new(), Vec::new());
         for path in paths {
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
+            let ending = ending(path);
             if MAPS.contains(&ending.as_str()) {
                 maps.push(path.clone());
             } else if PICTURES.contains(&ending.as_str()) {
@@ -73,14 +75,24 @@ impl Outputs {
     }
 
     /// Draws the map.
-    pub fn write_pictures(&self, map: Points, table: &Table, title: &str, caption: &str) -> Result<(), Failure> {
+    pub fn write_pictures(
+        &self,
+        map: Points,
+        table: &Table,
+        std: Option<&[f64]>,
+        title: &str,
+        caption: &str,
+    ) -> Result<(), Failure> {
         // Of a path, the name is enough.
         let title = Path::new(title).file_name().map_or(title.into(), |name| name.to_string_lossy().into_owned());
         let options = PictureOptions { title, caption: caption.into(), ..PictureOptions::default() };
         let labels = table.labels.as_ref();
         let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
+        let panel = Panel { color: labels.map_or(Color::Plain, Color::Classes), std, ..Panel::new(map) };
         for path in &self.pictures {
-            lowland_io::write_bytes(path, &lowland_view::png(map, labels, &options)?).map_err(Failure::write)?;
+            let format = Format::of_ending(&ending(path)).unwrap_or(Format::Png);
+            let file = lowland_view::draw(std::slice::from_ref(&panel), &options, format)?;
+            lowland_io::write_bytes(path, &file).map_err(Failure::write)?;
         }
         Ok(())
     }

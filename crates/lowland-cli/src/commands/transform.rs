@@ -27,7 +27,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let map = &placed.embedding;
     outputs.write_maps(map.points(), &table, placed.std.as_deref())?;
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
-    outputs.write_pictures(map.points(), &table, &args.input.input, &caption)?;
+    outputs.write_pictures(map.points(), &table, placed.std.as_deref(), &args.input.input, &caption)?;
     console.finish();
     console.note(outputs.written(std::iter::empty()).trim_end());
     Ok(ExitCode::SUCCESS)
