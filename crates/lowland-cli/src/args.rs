@@ -72,8 +72,9 @@ Examples:
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
   lowland embed names.txt --metric levenshtein --out names.csv
 
---out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png (a picture), .html (a page to explore
-in any browser). Beside a picture or a page the map is written as .csv, unless another --out holds it. Without --out the map goes to stdout as CSV (not with --json).";
+--out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png .svg .pdf (a picture), .html (a page to
+explore in any browser). Beside a picture or a page the map is written as .csv, unless another --out holds it. Without --out
+the map goes to stdout as CSV (not with --json).";
 
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
@@ -123,7 +124,7 @@ pub struct EmbedArgs {
 pub struct TransformArgs {
     /// A model saved by `lowland embed --save`
     pub model: PathBuf,
-    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png); repeats. Default: CSV on stdout
+    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png .svg .pdf); repeats. Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]

@@ -39,6 +39,15 @@ pub(crate) fn ramp(t: f32, dark_ground: bool) -> Rgb {
     from_lab(mix(to_lab(rgb(RAMP[at])), to_lab(rgb(RAMP[at + 1])), t - at as f32))
 }
 
+/// Colour of a value from 0 (low) to 1 (high): lightness rises evenly all the way, so that the order is seen with any eyes and
+/// in grey; the hue goes from violet through blue and green to yellow to tell more steps apart.
+pub(crate) fn scale(t: f32) -> Rgb {
+    let (lightness, hue) = (0.27 + 0.6 * t, (305.0 - 200.0 * t).to_radians());
+    // As colourful as the screen can show at the darkest, the middle and the lightest.
+    let chroma = 0.1 + 0.06 * (2.0 * t - 1.0).powi(2);
+    from_lab([lightness, chroma * hue.cos(), chroma * hue.sin()])
+}
+
 /// Ottosson's OKLab: lightness, green-red, blue-yellow.
 pub(crate) fn to_lab(color: Rgb) -> [f32; 3] {
     let [r, g, b] = color.map(|v| if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) });
@@ -110,6 +119,18 @@ mod tests {
         let steps: Vec<f32> = lightness.windows(2).map(|w| w[0] - w[1]).collect();
         assert!(steps.iter().all(|&s| s > 0.004 && s < 0.03), "{steps:?}");
         assert_eq!(ramp(0.25, true), ramp(0.75, false));
+    }
+
+    #[test]
+    fn the_scale_only_gets_lighter_and_in_even_steps_for_all_eyes() {
+        let steps = |blind: Option<[[f32; 3]; 3]>| {
+            let color = |t: i32| blind.map_or(scale(t as f32 / 20.0), |b| seen(scale(t as f32 / 20.0), b));
+            (0..20).map(|t| to_lab(color(t + 1))[0] - to_lab(color(t))[0]).collect::<Vec<f32>>()
+        };
+        for blind in [None, Some(NO_RED), Some(NO_GREEN)] {
+            assert!(steps(blind).iter().all(|&s| s > 0.008 && s < 0.06), "{:?}", steps(blind));
+        }
+        assert!(distance(scale(1.0), [1.0; 3]) > 0.15);
     }
 
     #[test]

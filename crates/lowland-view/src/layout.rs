@@ -1,146 +1,188 @@
-//! What stands where in a picture, in pixels from its upper left corner.
+//! From maps to a picture: what stands where.
 
-use lowland::Points;
+use lowland::Result;
 
-use crate::classes::Classes;
-use crate::color::{self, Rgb, rgb};
-use crate::placement::Placement;
-use crate::{Labels, PictureOptions, font};
+use crate::check::{SIDES, bad_side};
+use crate::color::{self, Rgb, mix, rgb};
+use crate::key::Key;
+use crate::letters::clean;
+use crate::scene::{Item, Rect, Scene, Text};
+use crate::table::Ruled;
+use crate::{Panel, PictureOptions, font, marks};
 
-/// A rectangle.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rect {
-    pub left: f32,
-    pub top: f32,
-    pub right: f32,
-    pub bottom: f32,
-}
-
-impl Rect {
-    pub fn width(self) -> f32 {
-        self.right - self.left
-    }
-
-    pub fn height(self) -> f32 {
-        self.bottom - self.top
-    }
-}
-
-/// A line of text; a capital letter is `height` high.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Text {
-    pub left: f32,
-    pub baseline: f32,
-    pub height: f32,
-    pub content: String,
-    pub color: Rgb,
-}
-
-/// A disc.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Disc {
-    pub at: [f32; 2],
-    pub radius: f32,
-    pub color: Rgb,
-}
-
-/// The map itself.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Marks {
-    /// Discs of one size, painted in this order; `class` is an index into `colors`.
-    Points { at: Vec<[f32; 2]>, class: Vec<u8>, colors: Vec<Rgb>, radius: f32, opacity: f32, halo: f32 },
-    /// The number of points at each place; `blur` is the reach of one point.
-    Density { at: Vec<[f32; 2]>, blur: f32, dark_ground: bool },
-    /// Filled rectangles.
-    Bars(Vec<(Rect, Rgb)>),
-}
-
-/// A whole picture.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layout {
-    pub width: usize,
-    pub height: usize,
+/// Colours of everything that is not a point.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inks {
     pub ground: Rgb,
+    pub ink: Rgb,
+    pub soft: Rgb,
     pub line: Rgb,
-    pub hairline: f32,
-    pub frame: Rect,
-    pub marks: Marks,
-    /// Points beyond the frame, drawn as rings at its edge.
-    pub rings: Vec<Disc>,
-    pub swatches: Vec<Disc>,
-    pub texts: Vec<Text>,
 }
 
-impl Layout {
-    /// Lays out a checked map.
-    pub fn new(map: Points, labels: Option<Labels>, options: &PictureOptions) -> Self {
-        let (width, height) = (options.width as f32, options.height as f32);
-        let unit = width.min(height) / 1600.0;
-        let ground = options.background.map(|v| f32::from(v) / 255.0);
+impl Inks {
+    fn on(background: [u8; 3]) -> Self {
+        let ground = background.map(|v| f32::from(v) / 255.0);
         let ink = if color::is_dark(ground) { rgb(0xf2f2f2) } else { rgb(0x222222) };
-        let (soft, line) = (color::mix(ink, ground, 0.35), color::mix(ink, ground, 0.8));
-        let margin = 48.0 * unit;
-        let classes = labels.map(Classes::new);
-        let mut frame = Rect { left: margin, top: margin, right: width - margin, bottom: height - margin };
-        let mut texts = Vec::new();
+        Self { ground, ink, soft: mix(ink, ground, 0.35), line: mix(ink, ground, 0.8) }
+    }
+}
 
+/// Sizes that follow from the size of the picture.
+struct Sizes {
+    unit: f32,
+    margin: f32,
+    title: f32,
+    heading: f32,
+    text: f32,
+    step: f32,
+}
+
+impl Sizes {
+    fn new(options: &PictureOptions) -> Self {
+        let shorter = options.height.map_or(options.width, |height| height.min(options.width));
+        let unit = shorter as f32 / 1600.0;
         // Below about six pixels a letter's grid is finer than a pixel.
-        let [title_size, size] = [30.0, 18.0].map(|size: f32| (size * unit).max(6.0));
-        if !options.title.trim().is_empty() {
-            let content = font::fit(options.title.trim(), title_size, frame.width());
-            texts.push(Text { left: margin, baseline: margin + title_size, height: title_size, content, color: ink });
-            frame.top += 1.9 * title_size;
-        }
-        let mut swatches = Vec::new();
-        if let Some(classes) = &classes {
-            let (discs, lines) = classes.legend(&mut frame, size, [ink, soft]);
-            swatches = discs;
-            texts.extend(lines);
-        }
+        let [title, heading, text] = [30.0, 22.0, 18.0].map(|size: f32| (size * unit).max(6.0));
+        Self { unit, margin: 48.0 * unit, title, heading, text, step: 1.9 * text }
+    }
+}
 
-        // The height of the text below must be known before points are placed, and how many lie beyond the frame only after:
-        // what there is to note has a line of its own, whatever the caption.
-        let mut caption = font::wrap(&options.caption, size, width - 2.0 * margin);
-        let step = 1.9 * size;
-        let lines = (caption.len() + 1).min((height * 0.3 / step) as usize);
-        caption.truncate(lines.saturating_sub(1));
-        frame.bottom -= lines as f32 * step + 0.3 * size;
-        frame.bottom = frame.bottom.max(frame.top + 8.0);
-        frame.right = frame.right.max(frame.left + 8.0);
+/// Maps in rows of so many.
+fn columns(count: usize, asked: Option<usize>) -> usize {
+    let usual = match count {
+        0..=3 => count,
+        4 => 2,
+        5 | 6 | 9 => 3,
+        7 | 8 => 4,
+        _ => (count as f64).sqrt().ceil() as usize,
+    };
+    asked.unwrap_or(usual).clamp(1, count)
+}
 
-        let place = Placement::new(map, frame, options, unit);
-        let (marks, rings) = match map.dim() {
-            1 => (Marks::Bars(place.bars(map, classes.as_ref(), ink)), Vec::new()),
-            _ => place.points(map, classes.as_ref(), options, unit, ground),
-        };
-        let mut note = format!("{} points", grouped(map.rows()));
-        if map.dim() > 2 {
-            note += &format!(", first two of {} dimensions", map.dim());
-        }
-        match rings.len() {
-            0 => {}
-            1 => note += ", 1 far outside drawn as a ring at the edge",
-            beyond => note += &format!(", {} far outside drawn as rings at the edge", grouped(beyond)),
-        }
-        let note = font::fit(&note, size, width - 2.0 * margin);
-        let bodies = caption.into_iter().map(|line| (line, ink)).chain([(note, soft)]);
-        for (row, (content, color)) in bodies.take(lines).enumerate() {
-            let baseline = frame.bottom + (row + 1) as f32 * step;
-            texts.push(Text { left: margin, baseline, height: size, content, color });
-        }
-        Self {
-            width: options.width as usize,
-            height: options.height as usize,
-            ground,
-            line,
-            hairline: (1.5 * unit).max(1.0),
-            frame,
-            marks,
-            rings,
-            swatches,
-            texts,
+/// Lays out checked maps.
+pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene> {
+    let (sizes, inks) = (Sizes::new(options), Inks::on(options.background));
+    let Sizes { unit, margin, step, .. } = sizes;
+    let width = options.width as f32;
+    let across = width - 2.0 * margin;
+    let columns = columns(panels.len(), options.columns);
+    let rows = panels.len().div_ceil(columns);
+    let heads = panels.iter().any(|panel| !panel.title.trim().is_empty());
+    let (gap, head) = (28.0 * unit, if heads { 1.7 * sizes.heading } else { 0.0 });
+    let key = Key::new(panels);
+
+    // Below the maps: a table, the caption, a line of notes.
+    let mut caption = font::wrap(&clean(&options.caption), sizes.text, across);
+    let ruled = options.table.as_ref().map(|table| Ruled::new(table, sizes.text, across));
+    let table_height = ruled.as_ref().map_or(0.0, Ruled::height);
+    let title = font::fit(&clean(&options.title), sizes.title, across);
+    let top = margin + if title.is_empty() { 0.0 } else { 1.9 * sizes.title };
+
+    // The legend takes room from the maps' width, and the maps' width gives the picture's height: a first guess of the
+    // height is enough for the legend, which only ever leaves lines out.
+    let mut room = Rect { left: margin, top, right: width - margin, bottom: top };
+    let square = |room: Rect| (room.width() - gap * (columns - 1) as f32) / columns as f32;
+    let given = |caption: usize, height: u32| {
+        let below = caption as f32 * step + 0.3 * sizes.text + table_height + margin;
+        let left = height as f32 - top - below - rows as f32 * head - gap * (rows - 1) as f32;
+        left / rows as f32
+    };
+    if let Some(height) = options.height {
+        // A caption never takes more than a third of the picture.
+        caption.truncate(((height as f32 * 0.3 / step) as usize).saturating_sub(1));
+    }
+    let tall = |room: Rect| match options.height {
+        Some(height) => given(caption.len() + 1, height).max(8.0),
+        None => square(room).max(8.0),
+    };
+    let block = |tall: f32| rows as f32 * (tall + head) + gap * (rows - 1) as f32;
+    let guess = Rect { right: room.right - if key.is_plain() { 0.0 } else { 0.12 * across }, ..room };
+    room.top += head;
+    let legend = key.legend(&mut room, block(tall(guess)) - head, sizes.text, inks);
+    room.top = top;
+    let (wide, tall) = (square(room).max(8.0), tall(room));
+    let bottom = top + block(tall);
+    let lines = caption.len() + 1;
+    let height = match options.height {
+        Some(height) => height,
+        None => (bottom + table_height + lines as f32 * step + 0.3 * sizes.text + margin).ceil() as u32,
+    };
+    if !SIDES.contains(&height) {
+        return Err(bad_side("height", height));
+    }
+
+    let mut items = Vec::new();
+    let mut texts = Vec::new();
+    if !title.is_empty() {
+        texts.push(Text::new([margin, margin + sizes.title], sizes.title, title, inks.ink));
+    }
+    let hairline = (1.5 * unit).max(1.0);
+    let (mut beyond, mut hidden) = (0, 0);
+    for (at, panel) in panels.iter().enumerate() {
+        let left = room.left + (at % columns) as f32 * (wide + gap);
+        let top = room.top + head + (at / columns) as f32 * (tall + head + gap);
+        let frame = Rect { left, top, right: left + wide, bottom: top + tall };
+        let heading = font::fit(&clean(&panel.title), sizes.heading, wide);
+        texts.push(Text::new([left, top - 0.6 * sizes.heading], sizes.heading, heading, inks.ink));
+        // Small maps have smaller points, but not as small as they are.
+        let part = unit * (wide.min(tall) / (1400.0 * unit)).sqrt().clamp(0.3, 1.0);
+        let drawn = marks::draw(panel, &key, frame, options, part, inks);
+        (beyond, hidden) = (beyond + drawn.beyond, hidden + drawn.hidden);
+        items.extend(drawn.items);
+        items.push(Item::Boxes(border(frame, hairline, inks.line)));
+    }
+    items.extend(legend);
+    if let Some(ruled) = &ruled {
+        items.extend(ruled.items(margin, bottom + 0.3 * sizes.text, hairline, inks));
+    }
+    let note = font::fit(&note(panels, beyond, hidden), sizes.text, across);
+    let bodies = caption.into_iter().map(|line| (line, inks.ink)).chain([(note, inks.soft)]);
+    // Where the height was given there may be no room for all of them.
+    let last = height as f32 - 0.3 * sizes.text;
+    for (row, (content, color)) in bodies.enumerate() {
+        let baseline = bottom + table_height + (row + 1) as f32 * step;
+        if baseline <= last {
+            texts.push(Text::new([margin, baseline], sizes.text, content, color));
         }
     }
+    texts.retain(|text| !text.content.is_empty());
+    items.push(Item::Texts(texts));
+    let title = clean(&options.title);
+    Ok(Scene { width: options.width as usize, height: height as usize, ground: inks.ground, title, items })
+}
+
+/// `70,000 points, first two of 3 dimensions, the 3,500 least certain are left out, 2 far outside drawn as rings at the edge`
+fn note(panels: &[Panel], beyond: usize, hidden: usize) -> String {
+    let map = panels[0].map;
+    let mut note = match panels.iter().all(|panel| panel.map.rows() == map.rows()) {
+        true => format!("{} points", grouped(map.rows())),
+        false => panels.iter().map(|panel| grouped(panel.map.rows())).collect::<Vec<_>>().join(", ") + " points",
+    };
+    let most = panels.iter().map(|panel| panel.map.dim()).max().unwrap_or(0);
+    if most > 2 {
+        note += &format!(", first two of {most} dimensions");
+    }
+    if hidden > 0 {
+        note += &format!(", the {} least certain are left out", grouped(hidden));
+    }
+    match beyond {
+        0 => {}
+        1 => note += ", 1 far outside drawn as a ring at the edge",
+        beyond => note += &format!(", {} far outside drawn as rings at the edge", grouped(beyond)),
+    }
+    note
+}
+
+/// The four sides of a frame.
+fn border(frame: Rect, t: f32, line: Rgb) -> Vec<(Rect, Rgb)> {
+    let Rect { left, top, right, bottom } = frame;
+    let sides = [
+        Rect { left, top, right, bottom: top + t },
+        Rect { left, top: bottom - t, right, bottom },
+        Rect { left, top: top + t, right: left + t, bottom: bottom - t },
+        Rect { left: right - t, top: top + t, right, bottom: bottom - t },
+    ];
+    sides.map(|side| (side, line)).to_vec()
 }
 
 /// `70,000`.
@@ -159,13 +201,15 @@ pub(crate) fn grouped(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowland::Points;
 
     #[test]
     fn units_are_equal_on_both_axes_and_up_is_up() {
         let values = [0.0, 0.0, 4.0, 0.0, 0.0, 1.0];
-        let layout = Layout::new(Points::new(&values, 2).unwrap(), None, &PictureOptions::default());
-        let Marks::Points { at, .. } = &layout.marks else { panic!("points") };
-        let mut at = at.clone();
+        let panel = Panel::new(Points::new(&values, 2).unwrap());
+        let scene = scene(&[panel], &PictureOptions::default()).unwrap();
+        let Item::Cloud(cloud) = &scene.items[0] else { panic!("points") };
+        let mut at = cloud.at.clone();
         at.sort_by(|a, b| (a[0], -a[1]).partial_cmp(&(b[0], -b[1])).unwrap());
         let (across, up) = (at[2][0] - at[0][0], at[0][1] - at[1][1]);
         assert!((across - 4.0 * up).abs() < 0.01 && across > 1300.0, "{across} {up}");

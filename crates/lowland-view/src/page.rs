@@ -12,11 +12,11 @@ mod sections;
 use lowland::neighbors::NeighborGraph;
 use lowland::{Error, Points, Result};
 
-use crate::Labels;
+use crate::{Images, Labels};
 use sections::Sections;
 
 pub use header::{Quantised, quantised};
-pub use images::Images;
+pub use images::guess_images;
 pub use sections::base64;
 
 /// The page with its script, its style, and places for what may be asked of the network and for the data.
@@ -97,21 +97,24 @@ fn check(page: &Page) -> Result<()> {
         false => Err(Error::Shape { what, expected: page.rows, found }),
     };
     for map in &page.maps {
-        crate::check_finite(map.points)?;
+        crate::check::finite(map.points)?;
         count("points of a map", map.points.rows())?;
         map.std.map_or(Ok(()), |std| count("standard deviations", std.len()))?;
         map.neighbors.map_or(Ok(()), |graph| count("rows of a map's neighbours", graph.rows()))?;
     }
     for column in &page.columns {
-        count("values of a column", match &column.values {
-            Values::Classes(labels) => labels.codes.len(),
-            Values::Numbers(numbers) => numbers.len(),
-        })?;
+        count(
+            "values of a column",
+            match &column.values {
+                Values::Classes(labels) => labels.codes.len(),
+                Values::Numbers(numbers) => numbers.len(),
+            },
+        )?;
     }
     page.ids.map_or(Ok(()), |ids| count("ids", ids.len()))?;
     page.neighbors.map_or(Ok(()), |graph| count("rows of the neighbours", graph.rows()))?;
     page.neighbors.map_or(Ok(()), |graph| count("points of the neighbours", graph.targets()))?;
-    page.images.as_ref().map_or(Ok(()), |images| count("images", images.rows()))
+    page.images.map_or(Ok(()), |images| count("images", images::rows(images)))
 }
 
 #[cfg(test)]

@@ -91,14 +91,15 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         written = written.and(lowland_io::write_bytes(path, &bytes).map_err(Failure::write));
     }
     let scores = if args.no_quality || early { None } else { score(&run, &fitted, &table, &mut console)? };
-    let caption = caption(&fitted, scores.as_ref());
-    written = written.and(outputs.write_pictures(fitted.embedding.points(), &table, &args.input.input, &caption));
+    let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
+    let caption = report::caption_of_report(&report);
+    let (map, input) = (fitted.embedding.points(), args.input.input.as_str());
+    written = written.and(outputs.write_pictures(map, &table, std.as_deref(), input, &caption));
     if outputs.has_pages() {
         let settled = if early || console.stopped() { None } else { Some(&mut console) };
         written = written.and(write_page(&outputs, args, &fitted, &table, &caption, settled));
     }
     console.finish();
-    let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
     if let Some(path) = &args.report {
         let text = format!("{report:#}\n");
         written = written.and(lowland_io::write_bytes(path, text.as_bytes()).map_err(Failure::write));
@@ -227,9 +228,11 @@ fn write_page(
     };
     let mut page = page::about(short(&args.input.input), table);
     page.neighbors = graphs.as_ref().map(|(truth, _)| truth);
+    let name = fitted.job.method.name();
     page.maps = vec![PageMap {
-        name: fitted.job.method.name().into(),
-        caption: caption.split_once(fitted.job.method.name()).map_or(caption, |(_, rest)| rest.trim_start_matches(", ")).into(),
+        name: name.into(),
+        // The name stands before it anyway.
+        caption: caption.strip_prefix(name).unwrap_or(caption).trim_start_matches([',', ' ', '|']).into(),
         points,
         std: std.as_deref(),
         neighbors: graphs.as_ref().map(|(_, kept)| kept),
@@ -241,19 +244,4 @@ fn write_page(
 fn metric_of(fitted: &Fitted) -> Result<Metric, Failure> {
     let values = fitted.job.method.values();
     Ok(values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?)
-}
-
-/// `spectral, n_neighbors 15 · trustworthiness 0.98, knn recall 0.35`
-fn caption(fitted: &Fitted, scores: Option<&quality::Report>) -> String {
-    let values = fitted.job.method.values();
-    let shown = values.iter().filter(|(name, _)| matches!(*name, "n_neighbors" | "metric" | "perplexity"));
-    let mut text = fitted.job.method.name().to_string();
-    shown.for_each(|(name, value)| text.push_str(&format!(", {name} {value}")));
-    let scores = scores.into_iter().flat_map(|report| report.rows());
-    let wanted = ["knn recall", "trustworthiness", "continuity"];
-    let parts: Vec<String> = scores
-        .filter(|score| wanted.contains(&score.name))
-        .map(|score| format!("{} {:.3}", score.name, score.value))
-        .collect();
-    if parts.is_empty() { text } else { format!("{text} | {}", parts.join(", ")) }
 }

@@ -9,8 +9,10 @@ mod model;
 mod neighbors;
 mod outputs;
 mod page;
+mod picture;
 mod plot;
 mod quality;
+mod shown;
 mod transform;
 
 pub use analogies::analogies;

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use lowland::Points;
 use lowland::points::bytes;
 use lowland_io::Table;
-use lowland_view::PictureOptions;
-use lowland_view::page::{self, Page};
+use lowland_view::page::{Page, html};
+use lowland_view::{Color, Format, Panel, PictureOptions};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::paths;
+
+use super::page;
+use super::picture::ending;
 
 /// The files asked for, by kind.
 pub struct Outputs {
@@ -23,8 +26,7 @@ pub struct Outputs {
 }
 
 const MAPS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
-const PICTURES: [&str; 1] = ["png"];
-const PAGE: &str = "html";
+const PICTURES: [&str; 3] = Format::ENDINGS;
 
 impl Outputs {
     /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed
@@ -32,19 +34,20 @@ impl Outputs {
     pub fn new(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
         let (mut maps, mut pictures, mut pages) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
+            let ending = ending(path);
             if MAPS.contains(&ending.as_str()) {
                 maps.push(path.clone());
             } else if PICTURES.contains(&ending.as_str()) {
                 pictures.push(path.clone());
-            } else if ending == PAGE {
+            } else if ending == page::ENDING {
                 pages.push(path.clone());
             } else {
                 return Err(Failure::flag(format!(
-                    "--out {}: the ending says what is written: .{} for the map, .{} for a picture, .{PAGE} for a page",
+                    "--out {}: the ending says what is written: .{} for the map, .{} for a picture, .{} for a page",
                     path.display(),
                     MAPS.join(" ."),
-                    PICTURES.join(" .")
+                    PICTURES.join(" ."),
+                    page::ENDING
                 )));
             }
         }
@@ -79,12 +82,22 @@ impl Outputs {
     }
 
     /// Draws the map.
-    pub fn write_pictures(&self, map: Points, table: &Table, title: &str, caption: &str) -> Result<(), Failure> {
+    pub fn write_pictures(
+        &self,
+        map: Points,
+        table: &Table,
+        std: Option<&[f64]>,
+        title: &str,
+        caption: &str,
+    ) -> Result<(), Failure> {
         let options = PictureOptions { title: short(title), caption: caption.into(), ..PictureOptions::default() };
         let labels = table.labels.as_ref();
         let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
+        let panel = Panel { color: labels.map_or(Color::Plain, Color::Classes), std, ..Panel::new(map) };
         for path in &self.pictures {
-            lowland_io::write_bytes(path, &lowland_view::png(map, labels, &options)?).map_err(Failure::write)?;
+            let format = Format::of_ending(&ending(path)).unwrap_or(Format::Png);
+            let file = lowland_view::draw(std::slice::from_ref(&panel), &options, format)?;
+            lowland_io::write_bytes(path, &file).map_err(Failure::write)?;
         }
         Ok(())
     }
@@ -96,7 +109,7 @@ impl Outputs {
 
     /// Writes the page.
     pub fn write_pages(&self, page: &Page) -> Result<(), Failure> {
-        let html = page::html(page)?;
+        let html = html(page)?;
         self.pages.iter().try_for_each(|path| lowland_io::write_bytes(path, &html).map_err(Failure::write))
     }
 

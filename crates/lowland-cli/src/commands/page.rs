@@ -1,12 +1,17 @@
 //! `.html`: the interactive page of maps and their data.
 
+use std::path::PathBuf;
+
 use lowland::neighbors::{NeighborGraph, NeighborParams, nearest, nearest_points};
 use lowland::{Data, Metric, Points};
 use lowland_io::Table;
 use lowland_view::Labels;
-use lowland_view::page::{Column, Images, Page, Values};
+use lowland_view::page::{self, Column, Page, PageMap, Values, guess_images};
 
+use super::picture::ending;
+use super::shown::Shown;
 use crate::args::RunArgs;
+use crate::failure::Failure;
 use crate::observer::Console;
 
 /// Neighbours a point in a page, as in the scores.
@@ -18,6 +23,14 @@ const MOST_STRINGS: usize = 5_000;
 const MOST_COLUMNS: usize = 64;
 /// And the numbers in all of them together.
 const MOST_NUMBERS: usize = 8 << 20;
+
+/// The ending of a page.
+pub const ENDING: &str = "html";
+
+/// Pages and pictures among the files asked for.
+pub fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    paths.iter().cloned().partition(|path| ending(path) == ENDING)
+}
 
 /// What the table knows of each point: names, classes, true coordinates, named columns, images.
 pub fn about<'a>(title: String, table: &'a Table) -> Page<'a> {
@@ -39,10 +52,13 @@ pub fn about<'a>(title: String, table: &'a Table) -> Page<'a> {
     {
         let numbers = |c: usize| dense.values().iter().skip(c).step_by(dense.dim()).copied().collect();
         columns.extend(
-            names.iter().enumerate().map(|(c, name)| Column { name: name.clone(), values: Values::Numbers(numbers(c)) }),
+            names
+                .iter()
+                .enumerate()
+                .map(|(c, name)| Column { name: name.clone(), values: Values::Numbers(numbers(c)) }),
         );
     }
-    let images = dense.and_then(Images::guess);
+    let images = dense.and_then(guess_images);
     Page { title, rows: table.rows(), ids: table.ids.as_deref(), columns, images, ..Page::default() }
 }
 
@@ -83,4 +99,72 @@ pub fn map_neighbors(
     let found = lowland::with_threads(run.threads(), || nearest_points(map, n_neighbors, &mut |_| Ok(())));
     let found = found.and_then(|graph| graph);
     found.map_err(|error| console.note(&format!("warning: the page does not know what the map keeps: {error}"))).ok()
+}
+
+/// Writes the page of maps that belong together, each with a caption of its own, and says how large it is. `known` are
+/// true neighbours found exactly; without them they are searched for in `data`.
+pub fn write(
+    paths: &[PathBuf],
+    shown: &Shown,
+    captions: &[String],
+    (data, metric, known): (Option<&Data>, Metric, Option<&NeighborGraph>),
+    run: &RunArgs,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let Some(first) = shown.maps.first().filter(|_| !paths.is_empty()) else { return Ok(()) };
+    let truth = data.and_then(|data| true_neighbors(data, metric, known, run, console));
+    let kept: Vec<Option<NeighborGraph>> =
+        shown.maps.iter().map(|each| map_neighbors(each.map.map.points(), truth.as_ref(), run, console)).collect();
+    let others: Vec<(&String, Cells)> =
+        first.map.others.iter().map(|(name, cells)| (name, Cells::new(cells))).collect();
+    let bare = || Page { title: shown.title.clone(), rows: first.map.map.rows(), ..Page::default() };
+    let mut page = shown.table.as_ref().map_or_else(bare, |table| about(shown.title.clone(), table));
+    page.ids = page.ids.or(first.map.ids.as_deref());
+    if let Some(labels) = first.map.labels.as_ref().filter(|_| page.columns.iter().all(|column| column.name != "label"))
+    {
+        let values = Values::Classes(Labels { codes: &labels.codes, names: &labels.names });
+        page.columns.insert(0, Column { name: "label".into(), values });
+    }
+    page.columns.extend(others.iter().map(|(name, cells)| Column { name: name.to_string(), values: cells.values() }));
+    page.neighbors = truth.as_ref();
+    page.maps = shown
+        .maps
+        .iter()
+        .zip(&kept)
+        .enumerate()
+        .map(|(at, (each, kept))| PageMap {
+            name: each.name.clone(),
+            caption: captions.get(at).cloned().unwrap_or_default(),
+            points: each.map.map.points(),
+            std: each.map.std.as_deref(),
+            neighbors: kept.as_ref(),
+        })
+        .collect();
+    let html = page::html(&page)?;
+    console.note(&format!("the page takes {}", lowland::points::bytes(html.len() as u64)));
+    paths.iter().try_for_each(|path| lowland_io::write_bytes(path, &html).map_err(Failure::write))
+}
+
+/// Cells of a column that a map file has besides.
+enum Cells {
+    Numbers(Vec<f32>),
+    Classes(lowland_io::Labels),
+}
+
+impl Cells {
+    /// Numbers if all are, where an empty cell is a missing number; else classes.
+    fn new(cells: &[String]) -> Self {
+        let number = |cell: &String| if cell.trim().is_empty() { Some(f32::NAN) } else { cell.trim().parse().ok() };
+        match cells.iter().map(number).collect() {
+            Some(numbers) => Cells::Numbers(numbers),
+            None => Cells::Classes(lowland_io::Labels::new(cells)),
+        }
+    }
+
+    fn values(&self) -> Values<'_> {
+        match self {
+            Cells::Numbers(numbers) => Values::Numbers(numbers.clone()),
+            Cells::Classes(labels) => Values::Classes(Labels { codes: &labels.codes, names: &labels.names }),
+        }
+    }
 }

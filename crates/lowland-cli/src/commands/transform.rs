@@ -29,12 +29,11 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let map = &placed.embedding;
     outputs.write_maps(map.points(), &table, placed.std.as_deref())?;
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
-    outputs.write_pictures(map.points(), &table, &args.input.input, &caption)?;
+    outputs.write_pictures(map.points(), &table, placed.std.as_deref(), &args.input.input, &caption)?;
     if outputs.has_pages() {
         let name = model.job.method.name().to_string();
         let mut page = page::about(short(&args.input.input), &table);
-        page.maps =
-            vec![PageMap { name, caption, points: map.points(), std: placed.std.as_deref(), neighbors: None }];
+        page.maps = vec![PageMap { name, caption, points: map.points(), std: placed.std.as_deref(), neighbors: None }];
         outputs.write_pages(&page)?;
     }
     console.finish();

@@ -78,7 +78,8 @@ fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(head) = read_head(&mut stream)? else { return refuse(&mut stream, "400 Bad Request") };
     let Some(request) = Request::parse(&head) else { return refuse(&mut stream, "400 Bad Request") };
     let ours = matches!(request.hosts[..], [host] if shared.is_our_host(host));
-    let from_us = request.origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|o| shared.is_our_host(o)));
+    let from_us =
+        request.origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|o| shared.is_our_host(o)));
     if !ours || !from_us {
         return refuse(&mut stream, "403 Forbidden");
     }
@@ -143,9 +144,12 @@ fn watch(stream: &mut TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut sent = super::state::Latest::default();
     loop {
         let latest = shared.wait(sent.version, HEARTBEAT);
-        let news = [("stage", &latest.stage, &sent.stage), ("map", &latest.map, &sent.map), ("end", &latest.end, &sent.end)];
+        let news =
+            [("stage", &latest.stage, &sent.stage), ("map", &latest.map, &sent.map), ("end", &latest.end, &sent.end)];
         for (event, now, before) in news {
-            if let Some(json) = now.as_ref().filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before))) {
+            if let Some(json) =
+                now.as_ref().filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before)))
+            {
                 stream.write_all(format!("event: {event}\ndata: ").as_bytes())?;
                 stream.write_all(json.as_bytes())?;
                 stream.write_all(b"\n\n")?;
@@ -175,7 +179,9 @@ mod tests {
 
     #[test]
     fn what_is_not_a_request_is_refused() {
-        for head in ["", "GET", "GET / HTTP/2\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n"] {
+        for head in
+            ["", "GET", "GET / HTTP/2\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n"]
+        {
             assert_eq!(Request::parse(head), None, "{head:?}");
         }
     }

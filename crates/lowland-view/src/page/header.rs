@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::images::IN_SECTION;
+use super::images::{self, IN_SECTION};
 use super::sections::Sections;
 use super::{Column, Page, PageMap, Values, kept};
 use lowland::Points;
@@ -28,7 +28,7 @@ pub(super) fn of(page: &Page, sections: &mut Sections) -> Value {
     let maps: Vec<Value> = page.maps.iter().enumerate().map(|(at, map)| of_map(page, map, at, k, sections)).collect();
     let columns: Vec<Value> =
         page.columns.iter().enumerate().map(|(at, column)| of_column(column, at, sections)).collect();
-    let images = page.images.as_ref().and_then(|images| images.packed()).map(|(width, height, parts)| {
+    let images = page.images.and_then(images::packed).map(|(width, height, parts)| {
         let names = parts.into_iter().enumerate().map(|(at, part)| sections.add(format!("images-{at}"), part));
         json!({ "width": width, "height": height, "rows": IN_SECTION, "sections": names.collect::<Vec<_>>() })
     });

@@ -1,0 +1,67 @@
+//! What the colours of a picture mean, for all of its maps together.
+
+use crate::classes::Classes;
+use crate::color::{self, Rgb, rgb};
+use crate::layout::Inks;
+use crate::scale::Scale;
+use crate::scene::{Item, Rect};
+use crate::{Color, Panel};
+
+/// The meaning of the colours.
+pub(crate) enum Key<'a> {
+    Plain,
+    Classes(Classes<'a>),
+    Scale(Scale),
+}
+
+impl<'a> Key<'a> {
+    pub fn new(panels: &[Panel<'a>]) -> Self {
+        match panels[0].color {
+            Color::Plain => Key::Plain,
+            Color::Classes(labels) => {
+                let codes = |panel: &Panel<'a>| match panel.color {
+                    Color::Classes(labels) => labels.codes,
+                    _ => &[],
+                };
+                Key::Classes(Classes::new(panels.iter().flat_map(codes).copied(), labels.names))
+            }
+            Color::Values { name, .. } => {
+                let values = |panel: &Panel<'a>| match panel.color {
+                    Color::Values { values, .. } => values,
+                    _ => &[],
+                };
+                Key::Scale(Scale::new(name, panels.iter().flat_map(values).copied()))
+            }
+        }
+    }
+
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Key::Plain)
+    }
+
+    pub fn colors(&self) -> Vec<Rgb> {
+        match self {
+            Key::Plain => vec![rgb(color::CLASSES[0])],
+            Key::Classes(classes) => classes.colors(),
+            Key::Scale(scale) => scale.colors(),
+        }
+    }
+
+    /// Index of the colour of point `i`.
+    pub fn index(&self, color: &Color, i: usize) -> u16 {
+        match (self, color) {
+            (Key::Classes(classes), Color::Classes(labels)) => classes.index(labels.codes[i]),
+            (Key::Scale(scale), Color::Values { values, .. }) => scale.index(values[i]),
+            _ => 0,
+        }
+    }
+
+    /// The legend, for which `room` makes room.
+    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
+        match self {
+            Key::Plain => Vec::new(),
+            Key::Classes(classes) => classes.legend(room, height, size, inks),
+            Key::Scale(scale) => scale.legend(room, height, size, inks),
+        }
+    }
+}

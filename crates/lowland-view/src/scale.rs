@@ -1,0 +1,146 @@
+//! Numbers in colour, and the bar that explains them.
+
+use crate::color::{self, Rgb, rgb};
+use crate::font;
+use crate::layout::Inks;
+use crate::letters::clean;
+use crate::limits::Limits;
+use crate::scene::{Item, Rect, Text};
+
+/// Steps of the scale; the colour after them is for missing values.
+const STEPS: usize = 256;
+
+/// A scale of colours.
+pub(crate) struct Scale {
+    name: String,
+    limits: Limits,
+    /// Values beyond the limits, below and above.
+    beyond: [bool; 2],
+    missing: bool,
+}
+
+impl Scale {
+    pub fn new(name: &str, values: impl Iterator<Item = f64> + Clone) -> Self {
+        let limits = Limits::of(values.clone().filter(|v| v.is_finite()));
+        let missing = values.clone().any(|v| !v.is_finite());
+        let places = values.filter(|v| v.is_finite()).map(|v| limits.place(v));
+        let (mut below, mut above) = (false, false);
+        places.for_each(|place| (below, above) = (below | (place < -1.0 - 1e-9), above | (place > 1.0 + 1e-9)));
+        Self { name: clean(name), limits, beyond: [below, above], missing }
+    }
+
+    pub fn colors(&self) -> Vec<Rgb> {
+        let step = |at: usize| color::scale(at as f32 / (STEPS - 1) as f32);
+        (0..STEPS).map(step).chain([rgb(color::REST)]).collect()
+    }
+
+    /// Index of the colour of a value.
+    pub fn index(&self, value: f64) -> u16 {
+        if !value.is_finite() {
+            return STEPS as u16;
+        }
+        let part = (self.limits.place(value).clamp(-1.0, 1.0) + 1.0) / 2.0;
+        (part * (STEPS - 1) as f64 + 0.5) as u16
+    }
+
+    /// A bar with numbers to the right, for which `room` makes room.
+    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
+        let ticks = ticks(self.limits);
+        let widest = ticks.iter().map(|(_, text)| font::width(text, size)).fold(0.0, f32::max) + 1.2 * size;
+        let most = room.width() * 0.2;
+        let name = font::fit(&self.name, size, most);
+        let bar = 1.2 * size;
+        let wide = (bar + 0.8 * size + widest).max(font::width(&name, size));
+        let top = room.top + 2.4 * size;
+        let foot = if self.missing { 2.4 * size } else { 0.0 };
+        let tall = (height - 3.4 * size - foot).min(26.0 * size);
+        if wide > 0.3 * room.width() || tall < 4.0 * size {
+            return Vec::new();
+        }
+        let left = room.right - wide;
+        room.right = left - 1.6 * size;
+        let colors = self.colors();
+        // Each step reaches down to the foot of the bar: viewers of vector files leave no seams between them.
+        let cut = |at: usize| top + tall * at as f32 / STEPS as f32;
+        let step =
+            |at: usize| (Rect { left, top: cut(at), right: left + bar, bottom: top + tall }, colors[STEPS - 1 - at]);
+        let mut boxes: Vec<(Rect, Rgb)> = (0..STEPS).map(step).collect();
+        let mut texts = vec![Text::new([left, room.top + size], size, name, inks.ink)];
+        for (part, text) in ticks {
+            let y = top + tall * (1.0 - part);
+            let right = left + bar + 0.35 * size;
+            let half = (0.04 * size).max(0.5);
+            boxes.push((Rect { left: left + bar, top: y - half, right, bottom: y + half }, inks.soft));
+            let sign = match (part, self.beyond) {
+                (p, [true, _]) if p < 0.01 => "< ",
+                (p, [_, true]) if p > 0.99 => "> ",
+                _ => "",
+            };
+            texts.push(Text::new([right + 0.45 * size, y + 0.5 * size], size, format!("{sign}{text}"), inks.ink));
+        }
+        if self.missing {
+            let y = top + tall + 1.4 * size;
+            boxes.push((Rect { left, top: y, right: left + bar, bottom: y + size }, rgb(color::REST)));
+            texts.push(Text::new([left + bar + 0.8 * size, y + size], size, "missing", inks.soft));
+        }
+        vec![Item::Boxes(boxes), Item::Texts(texts)]
+    }
+}
+
+/// Round numbers within the limits, with their places from 0 to 1.
+fn ticks(limits: Limits) -> Vec<(f32, String)> {
+    let (low, half) = (limits.low(), limits.half_span());
+    if !(half > 0.0) {
+        return vec![(0.5, number(low, low.abs().max(1.0) * 1e-3))];
+    }
+    // Between four and eight steps of 1, 2 or 5 times a power of ten.
+    let rough = half / 2.5;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|&step| step >= rough * 0.999);
+    let step = step.unwrap_or(10.0 * power);
+    let first = (low / step).ceil();
+    let ticks = (0..12).map(|at| (first + f64::from(at)) * step);
+    let placed = ticks.map(|value| (((limits.place(value) + 1.0) / 2.0) as f32, number(value, step)));
+    placed.filter(|(part, _)| (-1e-4..=1.0001).contains(part)).collect()
+}
+
+/// As many digits as the step needs.
+fn number(value: f64, step: f64) -> String {
+    let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
+    let digits = -(step.log10() + 1e-9).floor();
+    if value.abs() >= 1e6 || digits > 5.0 {
+        format!("{value:.1e}")
+    } else {
+        format!("{value:.*}", digits.clamp(0.0, 5.0) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(values: &[f64]) -> Vec<String> {
+        ticks(Limits::of(values.iter().copied())).into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(texts(&[0.0, 10.0]), ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(texts(&[-0.13, 0.21]), ["-0.10", "0.00", "0.10", "0.20"]);
+        assert_eq!(texts(&[3.0, 3.0]), ["3.000"]);
+        for extreme in [[-1.7e308, 1.7e308], [1e-300, 2e-300], [0.0, f64::MIN_POSITIVE], [1e15, 1e15 + 1.0]] {
+            let ticks = ticks(Limits::of(extreme.into_iter()));
+            assert!(ticks.iter().all(|(part, text)| (-0.01..=1.01).contains(part) && text.len() < 12), "{ticks:?}");
+        }
+    }
+
+    #[test]
+    fn values_beyond_the_limits_have_the_end_colours_and_missing_ones_their_own() {
+        let mut values: Vec<f64> = (0..1000).map(f64::from).collect();
+        values.extend([1e9, f64::NAN]);
+        let scale = Scale::new("x", values.iter().copied());
+        assert_eq!(scale.beyond, [false, true]);
+        assert_eq!([0.0, 999.0, 1e9, f64::NAN].map(|v| scale.index(v)), [0, 255, 255, 256]);
+        assert_eq!(scale.colors().len(), 257);
+    }
+}
