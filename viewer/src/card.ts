@@ -46,6 +46,7 @@ export class Card {
       rows.push([column.name, value]);
     }
     const several = this.app.panes.length > 1;
+    this.element.classList.toggle("wide", several);
     for (const { map } of this.app.panes) {
       const of = several ? `${map.name} ` : "";
       const place = coordinates(map, point).map((value, c) => `${AXES[c]} ${number(value)}`);

@@ -49,7 +49,9 @@ export type Coloring =
 
 export function coloring(data: Dataset, map: MapData | null, mode: Mode, theme: Theme): Coloring {
   const plain: Coloring = { kind: "plain", color: () => rgb(PLAIN[theme]) };
-  if (mode.by === "std") return map?.std ? numbers("std", map.std, theme) : plain;
+  // One scale for all maps: they are compared.
+  const stds = data.maps.flatMap(({ std }) => (std ? [std] : []));
+  if (mode.by === "std") return map?.std ? numbers("std", map.std, theme, stds) : plain;
   if (mode.by === "recall") return map?.kept && data.neighbors ? recalls(map, data.neighbors.k, theme) : plain;
   if (mode.by === "none") return plain;
   const column = data.columns[mode.column];
@@ -76,8 +78,11 @@ function recalls(map: MapData, k: number, theme: Theme): Coloring {
 }
 
 /** Even steps between the 2nd and the 98th percentile: a few extreme values do not grey out the rest. */
-function numbers(name: string, values: Float32Array, theme: Theme): Coloring {
-  const sorted = values.filter((v) => Number.isFinite(v)).sort();
+function numbers(name: string, values: Float32Array, theme: Theme, all = [values]): Coloring {
+  const finite = all.map((each) => each.filter((v) => Number.isFinite(v)));
+  const sorted = new Float32Array(finite.reduce((sum, each) => sum + each.length, 0));
+  finite.reduce((at, each) => (sorted.set(each, at), at + each.length), 0);
+  sorted.sort();
   const at = (share: number) => (sorted.length ? sorted[Math.round(share * (sorted.length - 1))] : 0);
   const [low, high] = at(0.98) > at(0.02) ? [at(0.02), at(0.98)] : [at(0), at(1)];
   const table = Array.from({ length: 256 }, (_, step) => ramp(step / 255, theme));

@@ -40,7 +40,8 @@ export function help(): void {
 export function listen(app: App): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
-    const busy = target.closest("input, select, dialog, textarea") && event.key !== "Escape";
+    // An open dialog has its own Escape.
+    const busy = document.querySelector("dialog[open]") || (target.closest("input, select") && event.key !== "Escape");
     if (busy || event.ctrlKey || event.metaKey || event.altKey) return;
     // Keys that a focused button needs stay with it.
     if (target.closest("button") && (event.key === "Enter" || event.key === " ")) return;

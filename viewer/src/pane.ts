@@ -32,7 +32,8 @@ export class Pane {
   private morphStart = 0;
   private morphTime = 0;
   private shown: (point: number) => boolean = () => true;
-  private order = new Uint32Array(0);
+  /** The shown points, in the order they are drawn. */
+  order = new Uint32Array(0);
   private look!: Coloring;
   private grid: Grid | null = null;
   private places: Float32Array | null = null;
@@ -52,7 +53,7 @@ export class Pane {
     this.map = map;
     this.from = map.positions;
     this.camera = new Camera(map.dim > 2);
-    this.renderer = renderer(plain);
+    this.renderer = renderer(plain, app.data.maps.some((each) => each.dim > 2));
     this.stage.append(this.renderer.canvas, this.over);
     this.element = h("section", { class: "pane" }, this.title, this.stage);
     this.renderer.canvas.addEventListener("webglcontextlost", (event) => this.fallBack(event));
@@ -68,7 +69,7 @@ export class Pane {
     event.preventDefault();
     if (!this.element.isConnected) return;
     const lost = this.renderer.canvas;
-    this.renderer = renderer(true);
+    this.renderer = renderer(true, false);
     lost.replaceWith(this.renderer.canvas);
     this.resize();
     this.upload();
@@ -97,7 +98,8 @@ export class Pane {
     this.refresh(new Set<Key>(["mode", "hide"]));
   }
 
-  private get t(): number {
+  /** Part of the way of a morph, 1 when at rest. */
+  get t(): number {
     const t = this.morphTime > 0 ? (performance.now() - this.morphStart) / this.morphTime : 1;
     return t >= 1 ? 1 : t < 0 ? 0 : t * t * (3 - 2 * t);
   }
@@ -143,7 +145,8 @@ export class Pane {
     return this.order.length;
   }
 
-  private resize(): void {
+  /** Takes the size of its place, and draws at once. */
+  resize(): void {
     const { clientWidth: width, clientHeight: height } = this.stage;
     const ratio = this.ratio;
     for (const canvas of [this.renderer.canvas, this.over]) {

@@ -33,8 +33,8 @@ export interface Renderer {
 }
 
 /** Each on a canvas of its own: a canvas keeps the kind of context it first gave. */
-export function renderer(plain: boolean): Renderer {
-  return (plain ? null : WebGl.make()) ?? new Raster();
+export function renderer(plain: boolean, deep: boolean): Renderer {
+  return (plain ? null : WebGl.make(deep)) ?? new Raster();
 }
 
 export function pointsCanvas(): HTMLCanvasElement {

@@ -32,9 +32,10 @@ out vec4 pixel;
 void main() {
   float cover = 1.;
   if (width > 2.5) cover = clamp(.5 * width + .5 - length(gl_PointCoord - .5) * (width + 1.), 0., 1.);
-  if (cover * ink.a < mix(.004, .5 * ink.a, deep)) discard;
-  float alpha = ink.a * mix(cover, 1., deep);
-  pixel = vec4(ink.rgb * alpha, alpha);
+  if (cover < .02) discard;
+  float alpha = ink.a * cover;
+  // In depth, samples are covered or not: a soft edge would hide what lies behind it.
+  pixel = deep > .5 ? vec4(ink.rgb, alpha) : vec4(ink.rgb * alpha, alpha);
 }`;
 
 export class WebGl implements Renderer {
@@ -44,9 +45,9 @@ export class WebGl implements Renderer {
   private readonly places: Record<string, WebGLUniformLocation | null> = {};
 
   /** None where the browser has no WebGL2, or one that cannot run the program. */
-  static make(): WebGl | null {
+  static make(deep: boolean): WebGl | null {
     const canvas = pointsCanvas();
-    const gl = canvas.getContext("webgl2", { antialias: false, powerPreference: "high-performance" });
+    const gl = canvas.getContext("webgl2", { alpha: false, antialias: deep, powerPreference: "high-performance" });
     try {
       return gl && new WebGl(gl, canvas);
     } catch (error) {
@@ -82,7 +83,6 @@ export class WebGl implements Renderer {
     });
     this.order = gl.createBuffer();
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.order);
-    gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
@@ -124,8 +124,12 @@ export class WebGl implements Renderer {
     gl.uniform1f(places.t, t);
     gl.uniform1f(places.size, size);
     gl.uniform1f(places.deep, camera.deep ? 1 : 0);
-    if (camera.deep) gl.enable(gl.DEPTH_TEST);
-    else gl.disable(gl.DEPTH_TEST);
+    for (const test of [gl.DEPTH_TEST, gl.SAMPLE_ALPHA_TO_COVERAGE]) {
+      if (camera.deep) gl.enable(test);
+      else gl.disable(test);
+    }
+    if (camera.deep) gl.disable(gl.BLEND);
+    else gl.enable(gl.BLEND);
     gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 0);
   }
 
