@@ -345,3 +345,48 @@ fn landmarks_make_a_map_of_all_rows_and_its_vectors_answer_analogies() {
     assert!(bad(at, 3, &["analogies", "--vectors", "map.csv", "--questions", "broken.txt"]).contains("line 1"));
     assert!(bad(at, 2, &["embed", "table.csv", "--method", "tsm", "--tau", "1.5"]).contains("tau"));
 }
+
+#[test]
+fn a_page_is_one_file_with_the_map_beside_it_and_its_size_is_told() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let arguments =
+        ["embed", "t.csv", "--label-column", "kind", "--id-column", "name", "--method", "pca", "--out", "page.html"];
+    let output = lowland(folder.path(), &arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("wrote page.html (") && stderr.contains("KiB), page.csv"), "{stderr}");
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    for part in
+        ["\"rows\":40", "\"name\":\"pca\"", "\"name\":\"label\"", "\"name\":\"a\"", "id=\"kept-0\"", "id=\"ids\""]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn plot_and_compare_write_pages_of_several_maps() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let of_table = ["--label-column", "kind", "--id-column", "name", "--quiet"];
+    for method in ["pca", "spectral"] {
+        let out = format!("{method}.csv");
+        good(
+            folder.path(),
+            &[&["embed", "t.csv", "--method", method, "--no-quality", "--out", &out][..], &of_table].concat(),
+        );
+    }
+    let plot = ["plot", "pca.csv", "spectral.csv", "--data", "t.csv", "--out", "two.html", "--out", "two.png"];
+    good(folder.path(), &[&plot[..], &of_table].concat());
+    good(
+        folder.path(),
+        &[&["compare", "t.csv", "--methods", "pca,spectral", "--out", "c.html"][..], &of_table].concat(),
+    );
+    for name in ["two.html", "c.html"] {
+        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        for part in ["id=\"map-1\"", "id=\"kept-1\"", "\"name\":\"spectral\""] {
+            assert!(page.contains(part), "{name}: {part}");
+        }
+    }
+    assert!(folder.path().join("two.png").exists());
+}
