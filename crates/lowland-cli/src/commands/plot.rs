@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use lowland_io::{Labels, MapTable, Table};
+use lowland_view::Density;
 use serde_json::Value;
 
 use super::picture;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::observer::Console;
 use crate::paths;
+use crate::picture_args::DensityArg;
 use crate::report;
 
 pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
@@ -22,7 +24,12 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
     check_flags(args)?;
     let mut console = Console::new(&args.run)?;
     let shown = load(args, &mut console)?;
-    picture::write(&files, &shown, &args.picture, None)?;
+    let density = match args.density {
+        DensityArg::Auto => Density::Auto,
+        DensityArg::On => Density::On,
+        DensityArg::Off => Density::Off,
+    };
+    picture::write(&files, &shown, &args.picture, density, None)?;
     console.finish();
     let names: Vec<String> = args.out.iter().map(|path| path.display().to_string()).collect();
     console.note(&format!("wrote {}", names.join(", ")));
