@@ -36,6 +36,9 @@ pub struct PlotArgs {
     /// Titles of the maps, separated by commas (default: the files' names)
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub names: Vec<String>,
+    /// Shade by the number of points at each place (auto: from 100,000 points, or from 20,000 without colours)
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Picture")]
+    pub density: DensityArg,
     #[command(flatten)]
     pub picture: PictureArgs,
     #[command(flatten)]
@@ -92,9 +95,6 @@ pub struct PictureArgs {
     /// Diameter of a point in pixels (default: by the number of points)
     #[arg(long, value_name = "PIXELS")]
     pub point_size: Option<f32>,
-    /// Shade by the number of points at each place (auto: from 100,000 points, or from 20,000 without colours)
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub density: DensityArg,
     /// Show the standard deviations of the points
     #[arg(long, value_name = "HOW", default_value = "none")]
     pub uncertainty: UncertaintyArg,

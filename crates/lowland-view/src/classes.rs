@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::color::{self, Rgb, rgb};
+use crate::color::{self, Rgb};
 use crate::font;
 use crate::layout::{Inks, grouped};
 use crate::letters::clean;
@@ -37,9 +37,8 @@ impl<'a> Classes<'a> {
     }
 
     /// The colour of each class of the legend, then of the rest.
-    pub fn colors(&self) -> Vec<Rgb> {
-        let shown = color::CLASSES.iter().take(self.shown.len());
-        shown.chain([&color::REST]).map(|&hex| rgb(hex)).collect()
+    pub fn colors(&self, inks: Inks) -> Vec<Rgb> {
+        color::CLASSES.iter().take(self.shown.len()).map(|&hex| inks.class(hex)).chain([inks.rest()]).collect()
     }
 
     /// Index of the colour of a class.
@@ -52,11 +51,11 @@ impl<'a> Classes<'a> {
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| code.to_string())
     }
 
-    fn lines(&self, size: f32, most: f32) -> Vec<Line> {
+    fn lines(&self, size: f32, most: f32, inks: Inks) -> Vec<Line> {
         let class = |(&code, color): (&u32, Rgb)| (font::fit(&self.name(code), size, most), Some(color));
-        let mut lines: Vec<Line> = self.shown.iter().zip(self.colors()).map(class).collect();
+        let mut lines: Vec<Line> = self.shown.iter().zip(self.colors(inks)).map(class).collect();
         if self.hidden > 0 {
-            lines.push((font::fit(&format!("+ {} more", grouped(self.hidden)), size, most), Some(rgb(color::REST))));
+            lines.push((font::fit(&format!("+ {} more", grouped(self.hidden)), size, most), Some(inks.rest())));
         }
         lines
     }
@@ -67,7 +66,7 @@ impl<'a> Classes<'a> {
         let (step, gap) = (2.0 * size, 1.6 * size);
         let most = (room.width() * 0.22 - step).max(0.0);
         let rows = (height / step) as usize;
-        let mut lines = self.lines(size, most);
+        let mut lines = self.lines(size, most, inks);
         if most < 3.0 * size || rows < 2 || lines.is_empty() {
             return Vec::new();
         }

@@ -1,7 +1,7 @@
 //! What the colours of a picture mean, for all of its maps together.
 
 use crate::classes::Classes;
-use crate::color::{self, Rgb, rgb};
+use crate::color::{self, Rgb};
 use crate::layout::Inks;
 use crate::scale::Scale;
 use crate::scene::{Item, Rect};
@@ -39,11 +39,12 @@ impl<'a> Key<'a> {
         matches!(self, Key::Plain)
     }
 
-    pub fn colors(&self) -> Vec<Rgb> {
+    /// The colours on a ground.
+    pub fn colors(&self, inks: Inks) -> Vec<Rgb> {
         match self {
-            Key::Plain => vec![rgb(color::CLASSES[0])],
-            Key::Classes(classes) => classes.colors(),
-            Key::Scale(scale) => scale.colors(),
+            Key::Plain => vec![inks.class(color::CLASSES[0])],
+            Key::Classes(classes) => classes.colors(inks),
+            Key::Scale(scale) => scale.colors(inks),
         }
     }
 

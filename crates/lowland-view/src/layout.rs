@@ -27,6 +27,22 @@ impl Inks {
     }
 }
 
+impl Inks {
+    /// A colour of a class on this ground.
+    pub fn class(self, hex: u32) -> Rgb {
+        if self.is_dark() { color::on_dark(rgb(hex)) } else { rgb(hex) }
+    }
+
+    /// The colour of what has none.
+    pub fn rest(self) -> Rgb {
+        if self.is_dark() { rgb(0x5c5c5c) } else { rgb(color::REST) }
+    }
+
+    pub fn is_dark(self) -> bool {
+        color::is_dark(self.ground)
+    }
+}
+
 /// Sizes that follow from the size of the picture.
 struct Sizes {
     unit: f32,

@@ -84,7 +84,12 @@ pub(crate) const CAPITAL: f32 = 0.718;
 
 /// Width of a line of Helvetica when a capital is `height` high; accents do not widen a letter, bold does a little.
 pub(crate) fn helvetica_width(text: &str, height: f32, bold: bool) -> f32 {
-    let width = |letter: char| f32::from(HELVETICA[plain(letter) as usize - ' ' as usize]);
+    let width = |letter: char| match letter {
+        '\u{2014}' | '\u{2026}' | '\u{152}' | '\u{c6}' | '\u{2122}' => 1000.0,
+        '\u{153}' | '\u{e6}' => 900.0,
+        '\u{2013}' | '\u{20ac}' => 556.0,
+        _ => f32::from(HELVETICA[plain(letter) as usize - ' ' as usize]),
+    };
     let wider = if bold { 1.06 } else { 1.0 };
     text.chars().map(width).sum::<f32>() / 1000.0 * height / CAPITAL * wider
 }

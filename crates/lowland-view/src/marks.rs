@@ -26,15 +26,11 @@ pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptio
     let hidden = seen.iter().filter(|seen| !**seen).count();
     if map.dim() == 1 {
         let rows = (0..n).filter(|&i| seen[i]);
-        return Drawn {
-            items: vec![Item::Boxes(place.bars(map, rows, &panel.color, key, inks.ink))],
-            beyond: 0,
-            hidden,
-        };
+        return Drawn { items: vec![Item::Boxes(place.bars(map, rows, &panel.color, key, inks))], beyond: 0, hidden };
     }
     let places: Vec<([f32; 2], bool)> = (0..n).map(|i| place.at(map.row(i))).collect();
     let order: Vec<usize> = scattered(n).filter(|&i| seen[i] && !places[i].1).collect();
-    let colors = key.colors();
+    let colors = key.colors(inks);
     let index: Vec<u16> = order.iter().map(|&i| key.index(&panel.color, i)).collect();
     let std = panel.std.filter(|_| n > 0);
     let weight = std.filter(|_| options.uncertainty == Uncertainty::Fade).map(|std| {
@@ -51,7 +47,7 @@ pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptio
         index,
         weight,
         circles,
-        style: style(n, key, place.radius, frame, options, unit),
+        style: style(panel, key, place.radius, frame, options, unit),
         colors,
     };
     let ring = |i: usize| Disc {
@@ -104,7 +100,8 @@ fn most_certain(n: usize, std: Option<&[f64]>, share: f64) -> Vec<bool> {
     seen
 }
 
-fn style(n: usize, key: &Key, radius: f32, frame: Rect, options: &PictureOptions, unit: f32) -> Style {
+fn style(panel: &Panel, key: &Key, radius: f32, frame: Rect, options: &PictureOptions, unit: f32) -> Style {
+    let n = panel.map.rows();
     let heat = match options.density {
         Density::On => true,
         Density::Off => false,
@@ -116,6 +113,10 @@ fn style(n: usize, key: &Key, radius: f32, frame: Rect, options: &PictureOptions
     // Discs that would cover the frame many times over are made thinner, so that what lies below still shows.
     let cover = n as f32 * std::f32::consts::PI * radius.powi(2) / (frame.width() * frame.height());
     let opacity = (0.9 / (1.0 + 0.5 * cover)).clamp(0.3, 0.85);
+    // Beside images, dots only hint at the points that had no room.
+    if panel.images.is_some() {
+        return Style::Dots { radius: 0.6 * radius, opacity: 0.5 * opacity, halo: 0.0 };
+    }
     Style::Dots { radius, opacity, halo: if radius > 3.0 { 0.12 * radius } else { 0.0 } }
 }
 

@@ -1,5 +1,6 @@
 //! Writes a scene as a PDF page: shapes and text in Helvetica, which every reader has.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -10,13 +11,13 @@ use lowland::{Error, Result};
 use crate::color::Rgb;
 use crate::letters::{CAPITAL, helvetica_width, win_ansi};
 use crate::raster::{self, HALO, RING, tile_border};
-use crate::scene::{Cloud, Disc, Item, Rect, Scene, Style, Text, Tile};
+use crate::scene::{Circle, Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
 
 /// Points of a page for a pixel: the usual picture of 1600 pixels is 480 points or 17 cm wide, and its text of 7.5 points.
 const POINTS: f32 = 0.3;
 
 /// Opacities come in so many steps.
-const OPACITIES: usize = 64;
+const OPACITIES: usize = 255;
 
 /// The file.
 pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
@@ -29,7 +30,7 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
             },
             Item::Boxes(boxes) => boxes.iter().for_each(|&(place, color)| page.rect(place, color)),
             Item::Discs(discs) => discs.iter().for_each(|&disc| page.dot(disc)),
-            Item::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc)),
+            Item::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc, RING * disc.radius)),
             Item::Tiles(tiles) => tiles.iter().for_each(|tile| page.tile(tile)),
             Item::Texts(texts) => texts.iter().for_each(|text| page.text(text)),
         }
@@ -45,12 +46,20 @@ struct Page {
     fill: Option<Rgb>,
     stroke: Option<Rgb>,
     opacity: usize,
+    /// The opacities that were set.
+    opacities: BTreeSet<usize>,
 }
 
 impl Page {
     fn new(scene: &Scene) -> Self {
-        let mut page =
-            Self { content: String::new(), images: Vec::new(), fill: None, stroke: None, opacity: OPACITIES };
+        let mut page = Self {
+            content: String::new(),
+            images: Vec::new(),
+            fill: None,
+            stroke: None,
+            opacity: OPACITIES,
+            opacities: BTreeSet::new(),
+        };
         // From pixels that count down from the top to points that count up. Ends and joins of lines are round.
         let _ = writeln!(page.content, "{POINTS} 0 0 -{POINTS} 0 {} cm 1 J 1 j", scene.height as f32 * POINTS);
         let (right, bottom) = (scene.width as f32, scene.height as f32);
@@ -75,6 +84,7 @@ impl Page {
         let step = ((opacity * OPACITIES as f32).round() as usize).clamp(1, OPACITIES);
         if step != self.opacity {
             self.opacity = step;
+            self.opacities.insert(step);
             let _ = write!(self.content, "/A{step} gs ");
         }
     }
@@ -93,11 +103,11 @@ impl Page {
     }
 
     /// Four curves, whose handles are at the usual 0.5523 of the radius.
-    fn ring(&mut self, Disc { at: [x, y], radius, color }: Disc) {
+    fn ring(&mut self, Disc { at: [x, y], radius, color }: Disc, width: f32) {
         self.stroke(color);
-        let r = radius * (1.0 - RING / 2.0);
+        let r = radius - width / 2.0;
         let h = 0.5523 * r;
-        let _ = write!(self.content, "{} w {} m ", numbers(&[radius * RING]), numbers(&[x + r, y]));
+        let _ = write!(self.content, "{} w {} m ", numbers(&[width]), numbers(&[x + r, y]));
         for [ax, ay, bx, by, cx, cy] in
             [[r, h, h, r, 0.0, r], [-h, r, -r, h, -r, 0.0], [-r, -h, -h, -r, 0.0, -r], [h, -r, r, -h, r, 0.0]]
         {
@@ -110,13 +120,17 @@ impl Page {
     fn points(&mut self, cloud: &Cloud, ground: Rgb) {
         let Style::Dots { radius, opacity, halo } = cloud.style else { return };
         let color = |i: usize| cloud.colors[cloud.index[i] as usize];
-        if let Some(radii) = &cloud.circles {
+        if cloud.circles.is_some() {
             let frame = [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()];
-            self.opacity(cloud.circle_opacity());
             let before = (self.fill, self.stroke, self.opacity);
             let _ = writeln!(self.content, "q {} re W n", numbers(&frame));
-            for (i, (&at, &radius)) in cloud.at.iter().zip(radii).enumerate() {
-                self.dot(Disc { at, radius, color: color(i) });
+            for Circle { disc, opacity, outline } in cloud.circles() {
+                self.opacity(opacity);
+                self.dot(disc);
+                if outline > 0.0 {
+                    self.opacity(OUTLINE);
+                    self.ring(disc, outline);
+                }
             }
             self.content.push_str("Q\n");
             (self.fill, self.stroke, self.opacity) = before;
@@ -165,7 +179,11 @@ impl Page {
         let mut file = Objects::new();
         let (width, height) = (scene.width as f32 * POINTS, scene.height as f32 * POINTS);
         // Objects: 1 catalogue, 2 pages, 3 page, 4 content, 5 and 6 fonts, 7 about the document, then images.
-        let states: String = (1..=OPACITIES).map(|step| opacity_state(step, step as f32 / OPACITIES as f32)).collect();
+        let state = |step: &usize| {
+            let opacity = numbers(&[*step as f32 / OPACITIES as f32]);
+            format!("/A{step} << /ca {opacity} /CA {opacity} >> ")
+        };
+        let states: String = self.opacities.iter().map(state).collect();
         let images: String = (0..self.images.len()).map(|at| format!("/I{at} {} 0 R ", 8 + at)).collect();
         file.add("<< /Type /Catalog /Pages 2 0 R >>");
         file.add("<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
@@ -190,10 +208,6 @@ impl Page {
         }
         Ok(file.finish())
     }
-}
-
-fn opacity_state(step: usize, opacity: f32) -> String {
-    format!("/A{step} << /ca {opacity:.3} /CA {opacity:.3} >> ")
 }
 
 /// Numbers with three decimals, without zeros at their ends.

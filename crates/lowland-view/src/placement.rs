@@ -5,6 +5,7 @@ use lowland::Points;
 use crate::Color;
 use crate::color::Rgb;
 use crate::key::Key;
+use crate::layout::Inks;
 use crate::limits::Limits;
 use crate::scene::Rect;
 
@@ -67,11 +68,11 @@ impl Placement {
         rows: impl Iterator<Item = usize>,
         color: &Color,
         key: &Key,
-        ink: Rgb,
+        inks: Inks,
     ) -> Vec<(Rect, Rgb)> {
         let Rect { left, top, right, bottom } = self.frame;
         let (center, reach) = ((left + right) / 2.0, self.reach[0] as f32);
-        let colors = key.colors();
+        let colors = key.colors(inks);
         let bins = ((map.rows() as f64).sqrt() as usize * 2).clamp(1, 120);
         let columns = (right - left) as usize;
         let mut counts = vec![vec![0usize; colors.len()]; bins];
@@ -98,7 +99,7 @@ impl Placement {
         for (x, _) in rug.iter().enumerate().filter(|(_, there)| **there) {
             let x = left + x as f32;
             let (top, bottom) = (floor + 0.25 * (bottom - floor), floor + 0.7 * (bottom - floor));
-            bars.push((Rect { left: x, top, right: x + 1.0, bottom }, ink));
+            bars.push((Rect { left: x, top, right: x + 1.0, bottom }, inks.ink));
         }
         bars
     }

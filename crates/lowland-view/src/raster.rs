@@ -3,7 +3,7 @@
 use crate::canvas::Canvas;
 use crate::color::{Rgb, is_dark, ramp};
 use crate::font;
-use crate::scene::{Cloud, Disc, Item, Rect, Scene, Style, Text, Tile};
+use crate::scene::{Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
 
 /// Paints everything.
 pub(crate) fn paint(scene: &Scene) -> Canvas {
@@ -13,7 +13,7 @@ pub(crate) fn paint(scene: &Scene) -> Canvas {
             Item::Cloud(points) => cloud(&mut canvas, points, scene.ground),
             Item::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| bar(&mut canvas, rect, color)),
             Item::Discs(discs) => discs.iter().for_each(|&each| disc(&mut canvas, each, 1.0, None)),
-            Item::Rings(rings) => rings.iter().for_each(|&each| ring(&mut canvas, each)),
+            Item::Rings(rings) => rings.iter().for_each(|&each| ring(&mut canvas, each, RING * each.radius, 1.0, None)),
             Item::Tiles(tiles) => tiles.iter().for_each(|each| tile(&mut canvas, each)),
             Item::Texts(texts) => texts.iter().for_each(|line| text(&mut canvas, line)),
         }
@@ -37,10 +37,10 @@ pub(crate) fn pixels(points: &Cloud, ground: Rgb) -> Option<Tile> {
 }
 
 fn cloud(canvas: &mut Canvas, points: &Cloud, ground: Rgb) {
-    if let Some(radii) = &points.circles {
-        let opacity = points.circle_opacity();
-        for ((&at, &radius), &index) in points.at.iter().zip(radii).zip(&points.index) {
-            disc(canvas, Disc { at, radius, color: points.colors[index as usize] }, opacity, Some(points.frame));
+    for circle in points.circles() {
+        disc(canvas, circle.disc, circle.opacity, Some(points.frame));
+        if circle.outline > 0.0 {
+            ring(canvas, circle.disc, circle.outline, OUTLINE, Some(points.frame));
         }
     }
     match points.style {
@@ -67,14 +67,19 @@ fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
 }
 
 fn disc(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, opacity: f32, clip: Option<Rect>) {
-    let place = Rect::about([x, y], 2.0 * radius + 2.0, 2.0 * radius + 2.0);
-    let place = clip.map_or(place, |clip| Rect {
+    let cover = |px: f32, py: f32| (radius + 0.5 - (px - x).hypot(py - y)).clamp(0.0, 1.0) * opacity;
+    canvas.shade(clipped([x, y], radius, clip), color, cover);
+}
+
+/// The square around a disc, as far as it is inside.
+fn clipped(at: [f32; 2], radius: f32, clip: Option<Rect>) -> Rect {
+    let place = Rect::about(at, 2.0 * radius + 2.0, 2.0 * radius + 2.0);
+    clip.map_or(place, |clip| Rect {
         left: place.left.max(clip.left),
         top: place.top.max(clip.top),
         right: place.right.min(clip.right),
         bottom: place.bottom.min(clip.bottom),
-    });
-    canvas.shade(place, color, |px, py| (radius + 0.5 - (px - x).hypot(py - y)).clamp(0.0, 1.0) * opacity);
+    })
 }
 
 /// Each pixel of the tile is a rectangle.
@@ -109,10 +114,11 @@ pub(crate) fn tile_border(Rect { left, top, right, bottom }: Rect) -> [Rect; 4] 
 /// Thickness of a ring, of its radius.
 pub(crate) const RING: f32 = 0.36;
 
-fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc) {
-    let half = RING * radius.max(0.5 / RING) / 2.0;
-    let cover = |px: f32, py: f32| half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs();
-    canvas.shade(Rect::about([x, y], 2.0 * radius + 2.0, 2.0 * radius + 2.0), color, cover);
+fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, width: f32, opacity: f32, clip: Option<Rect>) {
+    let half = (width / 2.0).max(0.5);
+    let cover =
+        |px: f32, py: f32| (half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs()).clamp(0.0, 1.0) * opacity;
+    canvas.shade(clipped([x, y], radius, clip), color, cover);
 }
 
 fn text(canvas: &mut Canvas, line: &Text) {

@@ -130,13 +130,33 @@ pub(crate) enum Style {
     Heat { blur: f32, one_color: bool },
 }
 
+/// How far a point may be from its place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Circle {
+    pub disc: Disc,
+    pub opacity: f32,
+    /// Width of the outline; none where it is 0.
+    pub outline: f32,
+}
+
+/// So few circles have outlines.
+const OUTLINED: usize = 2000;
+
+/// Opacity of outlines.
+pub(crate) const OUTLINE: f32 = 0.4;
+
 impl Cloud {
-    /// Opacity of a circle: many that overlap must not become a blot.
-    pub fn circle_opacity(&self) -> f32 {
-        let Some(radii) = &self.circles else { return 0.0 };
-        let reach = |r: &f32| r.min(self.frame.width() / 2.0);
-        let area: f32 = radii.iter().map(|r| std::f32::consts::PI * reach(r) * reach(r)).sum();
-        (0.22 / (1.0 + 0.35 * area / (self.frame.width() * self.frame.height()))).clamp(0.012, 0.2)
+    /// The circles that can be seen, and their opacity. Each point has the same amount of ink, spread over its circle: one that may
+    /// be anywhere is a breath, and many that overlap are no blot. Where points are few the circles have outlines.
+    pub fn circles(&self) -> impl Iterator<Item = Circle> {
+        let (Style::Dots { radius: dot, .. } | Style::Heat { blur: dot, .. }) = self.style;
+        let outline = if self.at.len() <= OUTLINED { 0.22 * dot } else { 0.0 };
+        let circle = move |(i, &radius): (usize, &f32)| {
+            let disc = Disc { at: self.at[i], radius, color: self.colors[self.index[i] as usize] };
+            Circle { disc, opacity: 0.25 * (5.0 * dot / radius).powi(2).min(1.0), outline }
+        };
+        let radii = self.circles.iter().flatten().enumerate();
+        radii.map(circle).filter(|circle| circle.opacity >= 1.0 / 255.0 || circle.outline > 0.0)
     }
 
     /// The same points seen from another corner.

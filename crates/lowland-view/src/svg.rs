@@ -8,7 +8,7 @@ use crate::canvas::png_file;
 use crate::color::Rgb;
 use crate::letters::CAPITAL;
 use crate::raster::{self, HALO, RING, tile_border};
-use crate::scene::{Anchor, Cloud, Disc, Item, Rect, Scene, Style, Text, Tile};
+use crate::scene::{Anchor, Circle, Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
 
 /// The file.
 pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
@@ -87,16 +87,19 @@ fn ring(out: &mut String, Disc { at, radius, color }: Disc) {
 fn points(out: &mut String, cloud: &Cloud, ground: Rgb, name: usize) {
     let Style::Dots { radius, opacity, halo } = cloud.style else { return };
     let color = |i: usize| cloud.colors[cloud.index[i] as usize];
-    if let Some(radii) = &cloud.circles {
+    if cloud.circles.is_some() {
         let [x, y, w, h] = [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()].map(number);
         let _ = writeln!(
             out,
             "<clipPath id=\"frame{name}\"><rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/></clipPath>\n\
-             <g clip-path=\"url(#frame{name})\" fill-opacity=\"{:.3}\">",
-            cloud.circle_opacity()
+             <g clip-path=\"url(#frame{name})\" stroke-opacity=\"{OUTLINE}\">"
         );
-        for (i, (&at, &radius)) in cloud.at.iter().zip(radii).enumerate() {
-            circle(out, Disc { at, radius, color: color(i) }, "");
+        for Circle { disc, opacity, outline } in cloud.circles() {
+            let mut more = format!(" fill-opacity=\"{opacity:.3}\"");
+            if outline > 0.0 {
+                let _ = write!(more, " stroke=\"{}\" stroke-width=\"{}\"", hex(disc.color), number(outline));
+            }
+            circle(out, disc, &more);
         }
         out.push_str("</g>\n");
     }

@@ -13,7 +13,7 @@ use lowland::quality::{self, Better, KnownGraphs, QualityParams};
 use lowland::run::{Ended, Limits};
 use lowland::{Data, Error, Metric};
 use lowland_io::{MapTable, Table};
-use lowland_view::{Cell, TextTable};
+use lowland_view::{Cell, Density, TextTable};
 use serde_json::{Value, json};
 
 use super::page;
@@ -75,7 +75,7 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
         lowland_io::write_map(path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref())
             .map_err(Failure::write)?;
     }
-    picture::write(&files, &shown, &args.picture, Some(text_table(&entries, &scores)))?;
+    picture::write(&files, &shown, &args.picture, Density::Auto, Some(text_table(&entries, &scores)))?;
     write_pages(args, &pages, &shown, &captions(&entries, &scores), shared.as_ref(), &mut console)?;
     console.finish();
     if args.run.json {
@@ -218,13 +218,17 @@ struct Column {
     best: Option<usize>,
 }
 
+/// The scores of the table; all are in the JSON.
+const SHOWN: [&str; 6] =
+    ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "distance correlation", "classification error"];
+
 /// The scores that any of the maps has, and the times.
 fn scores(entries: &[Entry], seconds: &[f64]) -> Vec<Column> {
     let mut names: Vec<(&'static str, Option<usize>, Better)> = Vec::new();
     let all: Vec<Vec<quality::Score>> =
         entries.iter().map(|entry| entry.scores.as_ref().map_or(Vec::new(), quality::Report::rows)).collect();
     for score in all.iter().flatten() {
-        if !names.iter().any(|(name, ..)| *name == score.name) {
+        if SHOWN.contains(&score.name) && !names.iter().any(|(name, ..)| *name == score.name) {
             names.push((score.name, score.k, score.better));
         }
     }

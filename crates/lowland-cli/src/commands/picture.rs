@@ -7,7 +7,7 @@ use lowland_view::{Density, Format, Images, Panel, PictureOptions, TextTable, Un
 
 use super::shown::{Coloring, Shown};
 use crate::failure::Failure;
-use crate::picture_args::{DensityArg, PictureArgs, UncertaintyArg};
+use crate::picture_args::{PictureArgs, UncertaintyArg};
 
 /// The ending of a file, in small letters.
 pub fn ending(path: &Path) -> String {
@@ -31,6 +31,7 @@ pub fn write(
     files: &[(&PathBuf, Format)],
     shown: &Shown,
     args: &PictureArgs,
+    density: Density,
     table: Option<TextTable>,
 ) -> Result<(), Failure> {
     let known = shown.maps.iter().any(|each| each.map.std.is_some());
@@ -50,7 +51,7 @@ pub fn write(
         let (map, color, std) = (each.map.map.points(), coloring.of_map(at), each.map.std.as_deref());
         panels.push(Panel { map, title, color, std, words, images });
     }
-    let options = options(shown, args, table);
+    let options = PictureOptions { density, table, ..options(shown, args) };
     for (path, format) in files {
         lowland_io::write_bytes(path, &draw(&panels, &options, *format)?).map_err(Failure::write)?;
     }
@@ -58,21 +59,15 @@ pub fn write(
 }
 
 /// The look that the flags ask for.
-fn options(shown: &Shown, args: &PictureArgs, table: Option<TextTable>) -> PictureOptions {
+fn options(shown: &Shown, args: &PictureArgs) -> PictureOptions {
     let usual = PictureOptions::default();
     PictureOptions {
         width: args.width.unwrap_or(usual.width),
         height: args.height,
         title: args.title.clone().unwrap_or_else(|| shown.title.clone()),
         caption: args.caption.clone().unwrap_or_else(|| shown.caption.clone()),
-        table,
         columns: args.columns.map(|columns| columns as usize),
         point_size: args.point_size,
-        density: match args.density {
-            DensityArg::Auto => Density::Auto,
-            DensityArg::On => Density::On,
-            DensityArg::Off => Density::Off,
-        },
         uncertainty: match args.uncertainty {
             UncertaintyArg::None => Uncertainty::None,
             UncertaintyArg::Fade => Uncertainty::Fade,
@@ -80,6 +75,7 @@ fn options(shown: &Shown, args: &PictureArgs, table: Option<TextTable>) -> Pictu
         },
         certain: args.certain.unwrap_or(usual.certain),
         background: args.background,
+        ..usual
     }
 }
 

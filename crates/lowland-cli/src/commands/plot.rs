@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lowland::Metric;
 use lowland_io::{Labels, MapTable, Table};
+use lowland_view::Density;
 use serde_json::Value;
 
 use super::page;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::observer::Console;
 use crate::paths;
+use crate::picture_args::DensityArg;
 use crate::report;
 
 pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
@@ -25,7 +27,12 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
     check_flags(args)?;
     let mut console = Console::new(&args.run)?;
     let (shown, captions, metric) = load(args, &mut console)?;
-    picture::write(&files, &shown, &args.picture, None)?;
+    let density = match args.density {
+        DensityArg::Auto => Density::Auto,
+        DensityArg::On => Density::On,
+        DensityArg::Off => Density::Off,
+    };
+    picture::write(&files, &shown, &args.picture, density, None)?;
     let data = shown.table.as_ref().map(|table| &table.data);
     page::write(&pages, &shown, &captions, (data, metric, None), &args.run, &mut console)?;
     console.finish();

@@ -99,13 +99,14 @@ impl Coloring {
             let texts: Vec<String> = values.iter().map(f64::to_string).collect();
             return Ok(Self::of_texts(name, vec![texts.iter().map(String::as_str).collect(); shown.maps.len()]));
         }
+        let all = |has: fn(&MapTable) -> bool| shown.maps.iter().all(|each| has(&each.map));
         let mut known: Vec<String> = shown.maps[0].map.others.iter().map(|(name, _)| name.clone()).collect();
-        known.extend(shown.maps[0].map.labels.is_some().then(|| "label".into()));
-        known.extend(shown.maps[0].map.std.is_some().then(|| "std".into()));
+        known.extend(all(|map| map.labels.is_some()).then(|| "label".into()));
+        known.extend(all(|map| map.std.is_some()).then(|| "std".into()));
         let columns = shown.table.as_ref().and_then(|table| table.columns.as_deref()).unwrap_or_default();
         known.extend(columns.iter().take(20).cloned());
         known.push("none".into());
-        Err(Failure::flag(format!("--color {name}: there is no such column; there is {}", known.join(", "))))
+        Err(Failure::flag(format!("--color {name}: not every map has such a column; there is {}", known.join(", "))))
     }
 
     /// Many different numbers are a scale; anything else is classes.
