@@ -197,6 +197,19 @@ test("wheel, drag and keys move and zoom, and fit brings the whole map back", as
   await page.close();
 });
 
+test("two fingers zoom", async () => {
+  const page = await opened("digits.html");
+  const touch = await page.context().newCDPSession(page);
+  const fingers = (gap: number) => [{ x: 400 - gap, y: 300 }, { x: 400 + gap, y: 300 }];
+  await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(40) });
+  for (const gap of [50, 70, 90, 120]) await touch.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: fingers(gap) });
+  await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  const { zoom, pinned } = await page.evaluate(() => ({ zoom: window.lowland.panes[0].camera.zoom, pinned: window.lowland.store.state.pinned }));
+  assert.ok(Math.abs(zoom - 3) < 0.3, `${zoom}`);
+  assert.equal(pinned, -1, "a pinch is no click");
+  await page.close();
+});
+
 test("without WebGL2 the same map is drawn on a plain canvas", async () => {
   const [fast, plain] = [await opened("digits.html"), await opened("digits.html?canvas")];
   assert.equal(await fast.evaluate(() => window.lowland.panes[0].renderer.name), "webgl");

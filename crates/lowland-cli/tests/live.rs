@@ -34,13 +34,13 @@ impl Run {
         stream
     }
 
-    /// The whole answer to a request.
+    /// The whole answer to a request; as far as it came, when the connection was closed on us.
     fn ask(&self, method: &str, path: &str, headers: &str) -> String {
         let mut stream = self.connect();
-        write!(stream, "{method} {path} HTTP/1.1\r\n{headers}\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let _ = write!(stream, "{method} {path} HTTP/1.1\r\n{headers}\r\n");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
     }
 
     fn status(&self, method: &str, path: &str, headers: &str) -> String {
@@ -112,10 +112,12 @@ fn strangers_are_refused() {
         ("GET", &run.path, String::new(), "403"),
         ("GET", &run.path, format!("{host}Host: evil.example\r\n"), "403"),
         ("POST", &format!("{}stop", run.path), format!("{host}Origin: http://evil.example\r\n"), "403"),
-        ("GET", &format!("/{}", "x".repeat(20_000)), host.clone(), "400"),
     ] {
         assert_eq!(run.status(method, path, &headers), status, "{method} {path:.60} {headers:?}");
     }
+    // What has no end in sight is cut off, with an answer or without.
+    let long = run.status("GET", &format!("/{}", "x".repeat(1 << 20)), &host);
+    assert!(["400", "nothing"].contains(&long.as_str()), "{long}");
     run.wait_for_a_step();
     assert!(run.child.try_wait().unwrap().is_none(), "nobody has stopped the run");
     assert_eq!(run.stop().0, 130);

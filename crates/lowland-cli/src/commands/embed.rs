@@ -115,7 +115,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     if let Some(live) = live {
         let how = if early { "Stopped; the map is kept" } else { "Done" };
-        live.finish(&format!("{how}. {}", outputs.written(std::iter::empty())));
+        live.finish(&format!("{how}; {}", outputs.written(std::iter::empty()).trim_end()));
     }
     written?;
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
