@@ -7,6 +7,7 @@ import { h } from "./dom";
 import { listen } from "./keys";
 import { Pane } from "./pane";
 import { Panel } from "./panel";
+import type { Kind } from "./renderer";
 import { Store } from "./store";
 import { shuffled } from "./visible";
 
@@ -24,8 +25,7 @@ export class App {
   constructor(
     readonly data: Dataset,
     root: HTMLElement,
-    /** Whether to draw without WebGL2. */
-    private readonly plain: boolean,
+    private readonly kind: Kind,
   ) {
     this.shuffle = shuffled(data.rows);
     const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -77,7 +77,7 @@ export class App {
     }
     for (const pane of this.panes) pane.dispose();
     const camera = this.panes[0]?.camera;
-    this.panes = wanted.map((map, at) => new Pane(this, map, this.plain || at >= MOST_CONTEXTS));
+    this.panes = wanted.map((map, at) => new Pane(this, map, at < MOST_CONTEXTS ? this.kind : "canvas"));
     if (camera) for (const pane of this.panes) pane.camera.follow(camera);
     // As many columns as make the panes nearly square.
     const across = Math.max(1, Math.min(wanted.length, Math.round(Math.sqrt(wanted.length * (innerWidth / innerHeight)))));

@@ -4,14 +4,15 @@ import { App } from "./app";
 import { load } from "./dataset";
 import { h } from "./dom";
 import { follow } from "./live";
+import type { Kind } from "./renderer";
 
 async function start(): Promise<void> {
   const root = document.getElementById("app")!;
   try {
     const data = await load();
     document.title = `${data.title || "map"} · lowland`;
-    const plain = /[?&#]canvas\b/.test(location.search + location.hash);
-    const app = new App(data, root, plain);
+    const asked = /[?&#](canvas|webgl)\b/.exec(location.search + location.hash)?.[1];
+    const app = new App(data, root, (asked ?? "auto") as Kind);
     if (data.live) follow(app);
     else app.panel.start();
     root.dataset.ready = "";

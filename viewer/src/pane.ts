@@ -8,7 +8,7 @@ import { data as text, h } from "./dom";
 import { Grid } from "./grid";
 import * as overlay from "./overlay";
 import { Pointer } from "./pointer";
-import { type Renderer, renderer } from "./renderer";
+import { type Kind, type Renderer, renderer } from "./renderer";
 import { selectionOf, type Key } from "./store";
 import { drawn, inside, painted, visibility } from "./visible";
 
@@ -48,12 +48,12 @@ export class Pane {
   constructor(
     private readonly app: App,
     map: MapData,
-    plain: boolean,
+    kind: Kind,
   ) {
     this.map = map;
     this.from = map.positions;
     this.camera = new Camera(map.dim > 2);
-    this.renderer = renderer(plain, app.data.maps.some((each) => each.dim > 2));
+    this.renderer = renderer(kind, app.data.maps.some((each) => each.dim > 2));
     this.stage.append(this.renderer.canvas, this.over);
     this.element = h("section", { class: "pane" }, this.title, this.stage);
     this.renderer.canvas.addEventListener("webglcontextlost", (event) => this.fallBack(event));
@@ -69,7 +69,7 @@ export class Pane {
     event.preventDefault();
     if (!this.element.isConnected) return;
     const lost = this.renderer.canvas;
-    this.renderer = renderer(true, false);
+    this.renderer = renderer("canvas", false);
     lost.replaceWith(this.renderer.canvas);
     this.resize();
     this.upload();

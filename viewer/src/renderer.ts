@@ -32,9 +32,12 @@ export interface Renderer {
   dispose(): void;
 }
 
+/** What draws: WebGL2 where a graphics card runs it; an address with ?webgl or ?canvas decides otherwise. */
+export type Kind = "auto" | "webgl" | "canvas";
+
 /** Each on a canvas of its own: a canvas keeps the kind of context it first gave. */
-export function renderer(plain: boolean, deep: boolean): Renderer {
-  return (plain ? null : WebGl.make(deep)) ?? new Raster();
+export function renderer(kind: Kind, deep: boolean): Renderer {
+  return (kind === "canvas" ? null : WebGl.make(deep, kind === "webgl")) ?? new Raster();
 }
 
 export function pointsCanvas(): HTMLCanvasElement {

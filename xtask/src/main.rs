@@ -23,7 +23,11 @@ enum Task {
     /// Formatting and lints only
     Check,
     /// Bundle the interactive page from viewer/ (needs Node and npm)
-    Viewer,
+    Viewer {
+        /// Instead, run its checks and tests
+        #[arg(long)]
+        test: bool,
+    },
     /// Ours and the peers on one array, see bench/README.md; results go to bench/results
     Bench {
         /// neighbors, spectral, pca, quality or tsne
@@ -42,7 +46,8 @@ fn main() -> Result<()> {
     std::env::set_current_dir(root).context("the workspace's folder")?;
     match Cli::parse().task {
         Task::Check => check(),
-        Task::Viewer => viewer::build(),
+        Task::Viewer { test: false } => viewer::build(),
+        Task::Viewer { test: true } => viewer::test(),
         Task::Test => {
             check()?;
             cargo(&["test", "--workspace", "--quiet"], &[])?;

@@ -25,7 +25,14 @@ pub fn test() -> Result<()> {
     if !has("node") || !has("npm") {
         return missing("Node and npm", "nodejs npm", "the page's types, bundle and tests");
     }
-    install()?;
+    if let Err(error) = install() {
+        println!("{error}");
+        return missing(
+            "The packages that viewer/package-lock.json names",
+            "npm",
+            "the page's types, bundle and tests",
+        );
+    }
     for task in ["types", "verify", "test"] {
         npm(task)?;
     }

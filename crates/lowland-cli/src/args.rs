@@ -124,7 +124,7 @@ pub struct EmbedArgs {
 pub struct TransformArgs {
     /// A model saved by `lowland embed --save`
     pub model: PathBuf,
-    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png .svg .pdf); repeats. Default: CSV on stdout
+    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png .svg .pdf, .html); repeats. Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]

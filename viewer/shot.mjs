@@ -1,0 +1,15 @@
+import { chromium } from "playwright-core";
+const [url, out, theme = "light", script = "", w = "1280", hgt = "800"] = process.argv.slice(2);
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"] });
+const page = await browser.newPage({ viewport: { width: +w, height: +hgt }, colorScheme: theme });
+page.on("console", (m) => console.log("console:", m.text()));
+page.on("pageerror", (e) => console.log("pageerror:", e.message));
+const t0 = Date.now();
+await page.goto(url, { waitUntil: "commit" });
+await page.waitForSelector("#app[data-ready]", { timeout: 60000 });
+console.log("ready", Date.now() - t0, "ms");
+await page.waitForTimeout(400);
+if (script) console.log(await eval(`(async()=>{${script}})()`));
+await page.waitForTimeout(300);
+await page.screenshot({ path: out });
+await browser.close();
