@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { drag, end, folder, hover, ink, lonely, lowland, opened, place, program, start, write } from "./pages";
+import { closed, drag, end, folder, hover, ink, lonely, lowland, opened, place, program, start, write } from "./pages";
 
 const HOSTILE = [
   "<script>window.hacked = 1</script>",
@@ -52,7 +52,7 @@ test("a point under the pointer shows what is known of it", async () => {
   assert.ok(shades > 4, "the digit is drawn");
   await page.mouse.move(2, 2);
   await page.waitForSelector(".card", { state: "hidden" });
-  await page.close();
+  await closed(page);
 });
 
 test("a click keeps the card, another lets go, and so does Escape", async () => {
@@ -69,7 +69,7 @@ test("a click keeps the card, another lets go, and so does Escape", async () => 
   await page.mouse.click(x, y);
   await page.keyboard.press("Escape");
   assert.equal(await pinned(), -1);
-  await page.close();
+  await closed(page);
 });
 
 test("lines to true neighbours are drawn, kept and lost ones in two colours", async () => {
@@ -97,7 +97,7 @@ test("lines to true neighbours are drawn, kept and lost ones in two colours", as
   await page.waitForTimeout(100);
   const without = await colors();
   assert.ok(without.kept < drawn.kept && without.lost < drawn.lost, JSON.stringify(without));
-  await page.close();
+  await closed(page);
 });
 
 test("search finds by row and by class, and goes to the point", async () => {
@@ -116,7 +116,7 @@ test("search finds by row and by class, and goes to the point", async () => {
   await page.getByText("0 found").waitFor();
   await box.press("Escape");
   assert.deepEqual(await page.evaluate(() => window.lowland.store.state.matches), []);
-  await page.close();
+  await closed(page);
 });
 
 test("a lasso chooses the points inside it, and they are exported", async () => {
@@ -142,7 +142,7 @@ test("a lasso chooses the points inside it, and they are exported", async () => 
   assert.ok(Math.abs(x - Number(map[row + 1].split(",")[0])) < 0.02, "the coordinates are the map's own");
   await page.getByRole("button", { name: "Clear" }).click();
   assert.equal(await page.evaluate(() => window.lowland.store.state.selection), null);
-  await page.close();
+  await closed(page);
 });
 
 test("the slider hides the least certain points", async () => {
@@ -156,7 +156,7 @@ test("the slider hides the least certain points", async () => {
   const worst = std.indexOf(Math.max(...std));
   assert.equal(await page.evaluate((at) => Array.from(window.lowland.panes[0].order).includes(at), worst), false);
   await page.getByText(`${left.toLocaleString("en")} of 1,797 points`).waitFor();
-  await page.close();
+  await closed(page);
 });
 
 test("colours follow the column, and a class can be switched off", async () => {
@@ -173,7 +173,7 @@ test("colours follow the column, and a class can be switched off", async () => {
   assert.equal(await color(0), before);
   await legend.getByRole("button", { name: "3" }).first().click();
   assert.equal(await page.evaluate(() => window.lowland.panes[0].visible), 1797 - 183);
-  await page.close();
+  await closed(page);
 });
 
 test("wheel, drag and keys move and zoom, and fit brings the whole map back", async () => {
@@ -194,7 +194,7 @@ test("wheel, drag and keys move and zoom, and fit brings the whole map back", as
   assert.ok((await camera()).zoom > 2);
   await page.getByRole("button", { name: "Fit" }).click();
   assert.deepEqual(await camera(), { zoom: 1, x: 0 });
-  await page.close();
+  await closed(page);
 });
 
 test("two fingers zoom", async () => {
@@ -207,7 +207,7 @@ test("two fingers zoom", async () => {
   const { zoom, pinned } = await page.evaluate(() => ({ zoom: window.lowland.panes[0].camera.zoom, pinned: window.lowland.store.state.pinned }));
   assert.ok(Math.abs(zoom - 3) < 0.3, `${zoom}`);
   assert.equal(pinned, -1, "a pinch is no click");
-  await page.close();
+  await closed(page);
 });
 
 test("without WebGL2 the same map is drawn on a plain canvas", async () => {
@@ -222,7 +222,7 @@ test("without WebGL2 the same map is drawn on a plain canvas", async () => {
   // The browser of these tests only imitates a graphics card, and the page knows.
   const usual = await opened("digits.html");
   assert.equal(await usual.evaluate(() => window.lowland.panes[0].renderer.name), "canvas");
-  for (const page of [fast, plain, usual]) await page.close();
+  for (const page of [fast, plain, usual]) await closed(page);
 });
 
 test("a lost graphics card does not cost the map", async () => {
@@ -233,7 +233,7 @@ test("a lost graphics card does not cost the map", async () => {
   await page.waitForFunction(() => window.lowland.panes[0].renderer.name === "canvas");
   const found = await ink(page);
   wanted.forEach((share, part) => assert.ok(Math.abs(share - found[part]) < 0.02 + 0.25 * share, `part ${part}`));
-  await page.close();
+  await closed(page);
 });
 
 test("maps side by side share point, choice and view, and one becomes the other", async () => {
@@ -263,7 +263,7 @@ test("maps side by side share point, choice and view, and one becomes the other"
   await page.waitForFunction(() => window.lowland.panes[0].t === 1);
   const moved = await ink(page);
   assert.ok(moved.some((share, part) => Math.abs(share - still[part]) > 0.01));
-  await page.close();
+  await closed(page);
 });
 
 test("a map of three dimensions turns, with and without WebGL2", async () => {
@@ -283,7 +283,7 @@ test("a map of three dimensions turns, with and without WebGL2", async () => {
       return panes[0].pick(x - left, y - top);
     });
     assert.ok(point >= 0);
-    await page.close();
+    await closed(page);
   }
 });
 
@@ -299,7 +299,7 @@ test("dark and light follow the system and the button", async () => {
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "detached" });
-  await page.close();
+  await closed(page);
 });
 
 test("hostile names, classes and columns are text and never run", async () => {
@@ -324,7 +324,7 @@ test("hostile names, classes and columns are text and never run", async () => {
   const columns = await page.getByLabel("Colour by").locator("option").allInnerTexts();
   assert.ok(columns.includes("<b>a</b>"), `${columns}`);
   assert.equal(await page.evaluate(() => window.hacked), undefined);
-  await page.close();
+  await closed(page);
 });
 
 test("every control has a name", async () => {
@@ -338,7 +338,7 @@ test("every control has a name", async () => {
       .map((element) => element.outerHTML),
   );
   assert.deepEqual(nameless, []);
-  await page.close();
+  await closed(page);
 });
 
 test("a page whose data are cut short says so", async () => {
@@ -348,7 +348,7 @@ test("a page whose data are cut short says so", async () => {
   await page.goto(pathToFileURL(join(folder, "cut.html")).href);
   await page.getByRole("alert").waitFor();
   assert.match(await page.getByRole("alert").innerText(), /no section "map-0"/);
-  await page.close();
+  await closed(page);
 });
 
 test("a live page shows the map as it is fitted, and its button stops the run and keeps the map", async () => {
@@ -377,7 +377,7 @@ test("a live page shows the map as it is fitted, and its button stops the run an
     await page.getByText(/Stopped; the map is kept/).waitFor();
     assert.ok(existsSync(join(folder, "live.csv")));
     assert.equal(readFileSync(join(folder, "live.csv"), "utf8").trimEnd().split("\n").length, 1798);
-    await page.close();
+    await closed(page);
   } finally {
     child.kill();
   }

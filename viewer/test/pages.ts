@@ -38,7 +38,16 @@ export async function end(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Opens a page, and fails on anything a page must not do: errors, other addresses, dialogs. */
+/** What each page did that a page must not do. */
+const heard = new WeakMap<Page, string[]>();
+
+/** Closes a page, which must have done nothing wrong. */
+export async function closed(page: Page): Promise<void> {
+  assert.deepEqual(heard.get(page), []);
+  await page.close();
+}
+
+/** Opens a page, and listens for anything a page must not do: errors, other addresses, dialogs. */
 export async function opened(address: string, options: { dark?: boolean } = {}): Promise<Page> {
   const page = await browser!.newPage({
     viewport: { width: 1100, height: 760 },
@@ -47,12 +56,15 @@ export async function opened(address: string, options: { dark?: boolean } = {}):
     acceptDownloads: true,
   });
   page.setDefaultTimeout(10_000);
-  const fail = (what: string) => {
-    throw new Error(what);
-  };
+  const complaints: string[] = [];
+  heard.set(page, complaints);
+  const fail = (what: string) => complaints.push(what);
   page.on("pageerror", (error) => fail(`an error in the page: ${error.message}`));
   page.on("console", (message) => message.type() === "error" && fail(`the console says: ${message.text()}`));
-  page.on("dialog", (dialog) => fail(`a dialog: ${dialog.message()}`));
+  page.on("dialog", (dialog) => {
+    fail(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
   const url = address.startsWith("http") ? address : pathToFileURL(join(folder, address.split("?")[0])).href + (address.match(/\?.*/)?.[0] ?? "");
   page.on("request", (request) => {
     const origin = new URL(url);
