@@ -206,6 +206,17 @@ fn methods_are_compared_on_one_graph_with_scores_and_times() {
     assert_eq!(last["methods"][1]["parameters"]["max_iter"], 20);
     assert!(last["methods"][0]["scores"]["values"][0]["value"].is_number());
 
+    // A method that fails does not cost the others their picture.
+    write(at, "t.csv", &small_table());
+    let columns =
+        ["compare", "t.csv", "--label-column", "kind", "--id-column", "name", "--n-components", "5", "--out", "t.png"];
+    std::fs::create_dir(at.join("maps")).unwrap();
+    let said = bad(at, 1, &[&columns[..], &["--methods", "pca,spectral", "--maps", "maps"]].concat());
+    assert!(said.contains("pca is left out") && said.contains("at most 3"), "{said}");
+    assert!(read(at, "t.png").starts_with(b"\x89PNG"));
+    assert!(at.join("maps/spectral.csv").exists() && !at.join("maps/pca.csv").exists());
+    assert!(bad(at, 2, &[&columns[..], &["--methods", "pca,svd"]].concat()).contains("at most 3"));
+
     for (arguments, words) in [
         (&["--methods", "pca,pca"][..], "names pca twice"),
         (&["--methods", "pca,svd", "--perplexity", "5"], "--perplexity is not a parameter of pca, svd"),
