@@ -6,6 +6,7 @@ use crate::check::{SIDES, bad_side};
 use crate::color::{self, Rgb, mix, rgb};
 use crate::key::Key;
 use crate::letters::clean;
+use crate::marks::Fate;
 use crate::scene::{Item, Rect, Scene, Text};
 use crate::table::Ruled;
 use crate::{Panel, PictureOptions, font, marks};
@@ -133,7 +134,7 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
         texts.push(Text::new([margin, margin + sizes.title], sizes.title, title, inks.ink));
     }
     let hairline = (1.5 * unit).max(1.0);
-    let (mut beyond, mut hidden) = (0, 0);
+    let mut fate = Fate::default();
     for (at, panel) in panels.iter().enumerate() {
         let left = room.left + (at % columns) as f32 * (wide + gap);
         let top = room.top + head + (at / columns) as f32 * (tall + head + gap);
@@ -143,7 +144,7 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
         // Small maps have smaller points, but not as small as they are.
         let part = unit * (wide.min(tall) / (1400.0 * unit)).sqrt().clamp(0.3, 1.0);
         let drawn = marks::draw(panel, &key, frame, options, part, inks);
-        (beyond, hidden) = (beyond + drawn.beyond, hidden + drawn.hidden);
+        fate += drawn.fate;
         items.extend(drawn.items);
         items.push(Item::Boxes(border(frame, hairline, inks.line)));
     }
@@ -151,7 +152,7 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
     if let Some(ruled) = &ruled {
         items.extend(ruled.items(margin, bottom + 0.3 * sizes.text, hairline, inks));
     }
-    let note = font::fit(&note(panels, beyond, hidden), sizes.text, across);
+    let note = font::fit(&note(panels, fate), sizes.text, across);
     let bodies = caption.into_iter().map(|line| (line, inks.ink)).chain([(note, inks.soft)]);
     // Where the height was given there may be no room for all of them.
     let last = height as f32 - 0.3 * sizes.text;
@@ -168,7 +169,7 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
 }
 
 /// `70,000 points, first two of 3 dimensions, the 3,500 least certain are left out, 2 far outside drawn as rings at the edge`
-fn note(panels: &[Panel], beyond: usize, hidden: usize) -> String {
+fn note(panels: &[Panel], Fate { beyond, hidden, images }: Fate) -> String {
     let map = panels[0].map;
     let mut note = match panels.iter().all(|panel| panel.map.rows() == map.rows()) {
         true => format!("{} points", grouped(map.rows())),
@@ -180,6 +181,9 @@ fn note(panels: &[Panel], beyond: usize, hidden: usize) -> String {
     }
     if hidden > 0 {
         note += &format!(", the {} least certain are left out", grouped(hidden));
+    }
+    if images > 0 {
+        note += &format!(", {} drawn as images", grouped(images));
     }
     match beyond {
         0 => {}

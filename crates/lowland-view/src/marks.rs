@@ -10,11 +10,32 @@ use crate::{Density, Panel, PictureOptions, Uncertainty, thumbnails, words};
 /// Above this many points without colours their density is drawn; with colours, from the second number.
 const DENSITY_FROM: [usize; 2] = [20_000, 100_000];
 
-/// A drawn map: how many of its points are rings at the edge, and how many are left out as too uncertain.
+/// So few points are drawn as dots beside the images of others.
+const DOTS_BESIDE_IMAGES: usize = 5000;
+
+/// A drawn map, and what became of its points.
 pub(crate) struct Drawn {
     pub items: Vec<Item>,
+    pub fate: Fate,
+}
+
+/// What became of points that are not dots.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fate {
+    /// Rings at the edge.
     pub beyond: usize,
+    /// Left out as too uncertain.
     pub hidden: usize,
+    /// Images.
+    pub images: usize,
+}
+
+impl std::ops::AddAssign for Fate {
+    fn add_assign(&mut self, other: Self) {
+        self.beyond += other.beyond;
+        self.hidden += other.hidden;
+        self.images += other.images;
+    }
 }
 
 /// Draws a map into a frame.
@@ -23,10 +44,10 @@ pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptio
     let place = Placement::new(map, frame, options.point_size, unit);
     let n = map.rows();
     let seen = most_certain(n, panel.std, options.certain);
-    let hidden = seen.iter().filter(|seen| !**seen).count();
+    let mut fate = Fate { hidden: seen.iter().filter(|seen| !**seen).count(), ..Fate::default() };
     if map.dim() == 1 {
         let rows = (0..n).filter(|&i| seen[i]);
-        return Drawn { items: vec![Item::Boxes(place.bars(map, rows, &panel.color, key, inks))], beyond: 0, hidden };
+        return Drawn { items: vec![Item::Boxes(place.bars(map, rows, &panel.color, key, inks))], fate };
     }
     let places: Vec<([f32; 2], bool)> = (0..n).map(|i| place.at(map.row(i))).collect();
     let order: Vec<usize> = scattered(n).filter(|&i| seen[i] && !places[i].1).collect();
@@ -56,36 +77,28 @@ pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptio
         color: cloud.colors[key.index(&panel.color, i) as usize],
     };
     let rings: Vec<Disc> = (0..n).filter(|&i| seen[i] && places[i].1).map(ring).collect();
-    let beyond = rings.len();
+    fate.beyond = rings.len();
     let color_of =
         |i: usize| -> Option<Rgb> { (!key.is_plain()).then(|| cloud.colors[key.index(&panel.color, i) as usize]) };
     let at = |i: usize| places[i].0;
     let mut above = vec![Item::Rings(rings)];
     if let Some(images) = panel.images {
-        above.push(Item::Tiles(thumbnails::tiles(
-            images,
-            scattered(n).filter(|&i| seen[i]),
-            at,
-            color_of,
-            frame,
-            unit,
-            inks,
-        )));
+        let rows = scattered(n).filter(|&i| seen[i]);
+        let tiles = thumbnails::tiles(images, rows, at, color_of, frame, unit, inks);
+        fate.images = tiles.len();
+        above.push(Item::Tiles(tiles));
     }
     if let Some(names) = panel.words {
         let ink = |i: usize| color_of(i).map_or(inks.ink, |color| mix(color, inks.ink, 0.45));
-        above.push(Item::Texts(words::texts(
-            names,
-            (0..n).filter(|&i| seen[i]),
-            at,
-            ink,
-            frame,
-            place.radius,
-            unit,
-            inks,
-        )));
+        let rows = (0..n).filter(|&i| seen[i]);
+        let (dots, texts) = words::words(names, rows, at, ink, frame, place.radius, unit, inks);
+        // Where every dot is clear, it needs no second one.
+        above.extend((n > words::FEW).then_some(Item::Discs(dots)));
+        above.push(Item::Texts(texts));
     }
-    Drawn { items: [vec![Item::Cloud(cloud)], above].concat(), beyond, hidden }
+    // Between images so many dots would be mortar between bricks.
+    let cloud = if panel.images.is_some() && n > DOTS_BESIDE_IMAGES { Cloud::empty(frame) } else { cloud };
+    Drawn { items: [vec![Item::Cloud(cloud)], above].concat(), fate }
 }
 
 /// Whether each point is among the share of the smallest standard deviations.
@@ -113,8 +126,8 @@ fn style(panel: &Panel, key: &Key, radius: f32, frame: Rect, options: &PictureOp
     // Discs that would cover the frame many times over are made thinner, so that what lies below still shows.
     let cover = n as f32 * std::f32::consts::PI * radius.powi(2) / (frame.width() * frame.height());
     let opacity = (0.9 / (1.0 + 0.5 * cover)).clamp(0.3, 0.85);
-    // Beside images, dots only hint at the points that had no room.
-    if panel.images.is_some() {
+    // Beside images and among words, dots only hint at the points that had no room.
+    if panel.images.is_some() || panel.words.is_some() && n > words::FEW {
         return Style::Dots { radius: 0.6 * radius, opacity: 0.5 * opacity, halo: 0.0 };
     }
     Style::Dots { radius, opacity, halo: if radius > 3.0 { 0.12 * radius } else { 0.0 } }

@@ -3,7 +3,7 @@
 use crate::canvas::Canvas;
 use crate::color::{Rgb, is_dark, ramp};
 use crate::font;
-use crate::scene::{Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
+use crate::scene::{Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile, border_width};
 
 /// Paints everything.
 pub(crate) fn paint(scene: &Scene) -> Canvas {
@@ -102,7 +102,7 @@ fn tile(canvas: &mut Canvas, tile: &Tile) {
 
 /// The sides of a frame around a tile.
 pub(crate) fn tile_border(Rect { left, top, right, bottom }: Rect) -> [Rect; 4] {
-    let t = (0.06 * (right - left)).max(1.0);
+    let t = border_width(right - left);
     [
         Rect { left: left - t, top: top - t, right: right + t, bottom: top },
         Rect { left: left - t, top: bottom, right: right + t, bottom: bottom + t },

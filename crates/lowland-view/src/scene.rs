@@ -104,6 +104,11 @@ impl Tile {
     }
 }
 
+/// Width of the border around a tile.
+pub(crate) fn border_width(tile: f32) -> f32 {
+    (0.06 * tile).max(1.0)
+}
+
 /// The points of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cloud {
@@ -157,6 +162,13 @@ impl Cloud {
         };
         let radii = self.circles.iter().flatten().enumerate();
         radii.map(circle).filter(|circle| circle.opacity >= 1.0 / 255.0 || circle.outline > 0.0)
+    }
+
+    /// No points.
+    pub fn empty(frame: Rect) -> Self {
+        let style = Style::Dots { radius: 1.0, opacity: 1.0, halo: 0.0 };
+        let (at, index, colors) = (Vec::new(), Vec::new(), Vec::new());
+        Self { frame, at, index, colors, weight: None, circles: None, style }
     }
 
     /// The same points seen from another corner.

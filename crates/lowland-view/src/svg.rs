@@ -118,10 +118,12 @@ fn points(out: &mut String, cloud: &Cloud, ground: Rgb, name: usize) {
 fn tile(out: &mut String, tile: &Tile) -> Result<()> {
     let file = png_file(tile.width, &tile.pixels)?;
     let [x, y, w, h] = [tile.place.left, tile.place.top, tile.place.width(), tile.place.height()].map(number);
+    // Pixels that are made larger stay pixels.
+    let style = if tile.width < tile.place.width() as usize { " style=\"image-rendering:pixelated\"" } else { "" };
     let _ = writeln!(
         out,
-        "<image x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" preserveAspectRatio=\"none\" \
-         style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>",
+        "<image x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" preserveAspectRatio=\"none\"{style} \
+         href=\"data:image/png;base64,{}\"/>",
         base64(&file)
     );
     if let Some(color) = tile.border {

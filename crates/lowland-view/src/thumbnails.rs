@@ -4,7 +4,7 @@ use crate::Images;
 use crate::color::{Rgb, mix};
 use crate::layout::Inks;
 use crate::occupied::Occupied;
-use crate::scene::{Rect, Tile};
+use crate::scene::{Rect, Tile, border_width};
 
 /// Side of a thumbnail, in the picture's units.
 const SIDE: f32 = 40.0;
@@ -31,7 +31,14 @@ pub(crate) fn tiles(
         let [x, y] = at(i).map(f32::round);
         let place = Rect { left: x - (wide / 2.0).floor(), top: y - (tall / 2.0).floor(), right: 0.0, bottom: 0.0 };
         let place = Rect { right: place.left + wide, bottom: place.top + tall, ..place };
-        if occupied.take(place) {
+        // A frame has its width and a gap.
+        let pad = if gray.strokes { 0.0 } else { 2.0 * border_width(wide) };
+        if occupied.take(Rect {
+            left: place.left - pad,
+            top: place.top - pad,
+            right: place.right + pad,
+            bottom: place.bottom + pad,
+        }) {
             let (width, height) = (images.width.min(wide as usize), images.height.min(tall as usize));
             let values = gray.image(i, width, height);
             let color = color_of(i);

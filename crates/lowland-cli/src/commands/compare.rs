@@ -48,16 +48,17 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let (pages, pictures) = page::split(&args.out);
     let files = picture::formats(&pictures)?;
     let methods = methods(args, matches)?;
-    let maps = map_files(args)?;
+    let maps = map_files(args, args.methods.iter().map(String::as_str))?;
     let read: Vec<&Path> =
         [Path::new(&args.input.input)].into_iter().chain(args.input.read.labels.as_deref()).collect();
     paths::check(&read, &args.out.iter().chain(&maps).collect::<Vec<_>>())?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
-    let (entries, shared) = lowland::with_threads(args.run.threads(), || {
+    let (entries, failed, shared) = lowland::with_threads(args.run.threads(), || {
         let data = args.prepare.apply(&table.data, &args.run)?;
         let shared = shared_graph(args, &methods, &data, &mut console)?;
-        Ok::<_, Failure>((fit_all(args, methods, &data, &table, shared.as_ref(), &mut console)?, shared))
+        let (entries, failed) = fit_all(args, methods, &data, &table, shared.as_ref(), &mut console)?;
+        Ok::<_, Failure>((entries, failed, shared))
     })??;
     let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
     let scores = scores(&entries, &seconds);
@@ -70,6 +71,7 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
         table: Some(table),
     };
     shown.align(&mut console);
+    let maps = map_files(args, entries.iter().map(|entry| entry.method))?;
     for (path, each) in maps.iter().zip(&shown.maps) {
         let MapTable { map, ids, labels, std, .. } = &each.map;
         lowland_io::write_map(path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref())
@@ -85,6 +87,10 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     }
     let names: Vec<String> = args.out.iter().chain(&maps).map(|path| path.display().to_string()).collect();
     console.note(&format!("wrote {}", names.join(", ")));
+    if let Some((method, error)) = failed {
+        let error = anyhow::Error::from(error).context(format!("{method} is left out"));
+        return Err(Failure::Other { code: 1, error });
+    }
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
@@ -103,13 +109,13 @@ fn methods(args: &CompareArgs, matches: &ArgMatches) -> Result<Vec<Box<dyn Metho
     infos.iter().zip(&values).map(build).collect()
 }
 
-/// Where `--maps` writes.
-fn map_files(args: &CompareArgs) -> Result<Vec<PathBuf>, Failure> {
+/// Where `--maps` writes the maps of these methods.
+fn map_files<'a>(args: &CompareArgs, methods: impl Iterator<Item = &'a str>) -> Result<Vec<PathBuf>, Failure> {
     let Some(folder) = &args.maps else { return Ok(Vec::new()) };
     if !folder.is_dir() {
         return Err(Failure::flag(format!("--maps {}: there is no such folder; make it first", folder.display())));
     }
-    Ok(args.methods.iter().map(|name| folder.join(format!("{name}.csv"))).collect())
+    Ok(methods.map(|name| folder.join(format!("{name}.csv"))).collect())
 }
 
 fn parameter<T: std::str::FromStr>(method: &dyn Method, name: &str) -> Option<T> {
@@ -147,7 +153,10 @@ fn shared_graph(
     Ok(Some(Shared { graph: found.graph, exact: found.recall.is_none(), seconds }))
 }
 
-/// Fits and scores one after the other. A stop keeps what is there.
+/// A method that could not make a map.
+type Failed = (&'static str, Error);
+
+/// Fits and scores one after the other. A stop keeps what is there; a method that fails does not cost the others.
 fn fit_all(
     args: &CompareArgs,
     methods: Vec<Box<dyn Method>>,
@@ -155,18 +164,25 @@ fn fit_all(
     table: &Table,
     shared: Option<&Shared>,
     console: &mut Console,
-) -> Result<Vec<Entry>, Failure> {
+) -> Result<(Vec<Entry>, Option<Failed>), Failure> {
     let mut entries: Vec<Entry> = Vec::new();
+    let mut failed = None;
     for method in methods {
-        let watch = Stopwatch::start();
-        console.note(&format!("{}:", method.name()));
+        let (watch, name) = (Stopwatch::start(), method.name());
+        console.note(&format!("{name}:"));
         let of_method = metric_of(method.as_ref(), data.rows());
         let graph = shared.map(|shared| &shared.graph).filter(|graph| of_method == Some(graph.metric()));
         let limits = Limits { max_memory: args.memory.limit(), ..Limits::default() };
         let job = Job { prepare: Prepare::default(), method, seed: args.run.seed() };
         let fitted = match job.fit(data, graph, &limits, console) {
+            Ok(fitted) => fitted,
             Err(Error::Stopped { .. }) if !entries.is_empty() => break,
-            fitted => fitted?,
+            Err(error @ Error::Stopped { .. }) => return Err(error.into()),
+            Err(error) => {
+                console.note(&format!("warning: {name} is left out: {error}"));
+                failed = failed.or(Some((name, error)));
+                continue;
+            }
         };
         console.keep_the_map();
         let used = watch.used();
@@ -185,7 +201,10 @@ fn fit_all(
             break;
         }
     }
-    Ok(entries)
+    match failed {
+        Some((_, error)) if entries.is_empty() => Err(error.into()),
+        failed => Ok((entries, failed)),
+    }
 }
 
 /// Scores against the data as the methods saw them; a map without scores is still a map.

@@ -247,7 +247,7 @@ fn words_and_images_do_not_overlap_and_stay_inside() {
     let scene = scene_of(panel, &PictureOptions { width: 600, height: Some(600), ..small() });
     let frame = clouds(&scene)[0].frame;
     let Some(Item::Tiles(tiles)) = scene.items.iter().find(|item| matches!(item, Item::Tiles(_))) else { panic!() };
-    assert!(tiles.len() > 100);
+    assert!(tiles.len() > 100 && says(&scene, &format!("{} drawn as images", tiles.len())));
     for (a, tile) in tiles.iter().enumerate() {
         assert!(frame.holds(tile.place) && tile.pixels.len() == 12);
         assert!(tiles[..a].iter().all(|other| !other.place.overlaps(tile.place)));
