@@ -45,7 +45,7 @@ export type Mode = { by: "none" } | { by: "std" } | { by: "recall" } | { by: "co
 export type Coloring =
   | { kind: "plain"; color: (point: number) => Rgb }
   | { kind: "class"; column: Extract<Column, { kind: "class" }>; swatches: Rgb[]; color: (point: number) => Rgb }
-  | { kind: "number"; name: string; low: number; high: number; color: (point: number) => Rgb };
+  | { kind: "number"; name: string; low: number; middle: number; high: number; color: (point: number) => Rgb };
 
 export function coloring(data: Dataset, map: MapData | null, mode: Mode, theme: Theme): Coloring {
   const plain: Coloring = { kind: "plain", color: () => rgb(PLAIN[theme]) };
@@ -74,10 +74,13 @@ export function swatchesOf(counts: Uint32Array, theme: Theme): Rgb[] {
 function recalls(map: MapData, k: number, theme: Theme): Coloring {
   const table = Array.from({ length: k + 1 }, (_, kept) => ramp(kept / k, theme));
   const color = (point: number) => table[Math.round(recall(map, k, point) * k)];
-  return { kind: "number", name: "neighbours kept", low: 0, high: 1, color };
+  return { kind: "number", name: "neighbours kept", low: 0, middle: 0.5, high: 1, color };
 }
 
-/** Even steps between the 2nd and the 98th percentile: a few extreme values do not grey out the rest. */
+/**
+ * Even steps between the 2nd and the 98th percentile: a few extreme values do not grey out the rest. Numbers above zero that
+ * span orders of magnitude are shown by their logarithms, as in pictures (scale.rs).
+ */
 function numbers(name: string, values: Float32Array, theme: Theme, all = [values]): Coloring {
   const finite = all.map((each) => each.filter((v) => Number.isFinite(v)));
   const sorted = new Float32Array(finite.reduce((sum, each) => sum + each.length, 0));
@@ -85,12 +88,14 @@ function numbers(name: string, values: Float32Array, theme: Theme, all = [values
   sorted.sort();
   const at = (share: number) => (sorted.length ? sorted[Math.round(share * (sorted.length - 1))] : 0);
   const [low, high] = at(0.98) > at(0.02) ? [at(0.02), at(0.98)] : [at(0), at(1)];
+  const skewed = at(0) > 0 && at(0.99) > 8 * at(0.5);
+  const shown = skewed ? Math.log : (value: number) => value;
   const table = Array.from({ length: 256 }, (_, step) => ramp(step / 255, theme));
   const missing = rgb(REST[theme]);
-  const scale = high > low ? 255 / (high - low) : 0;
+  const scale = high > low ? 255 / (shown(high) - shown(low)) : 0;
   const color = (point: number) => {
-    const step = Math.round((values[point] - low) * scale);
+    const step = Math.round((shown(values[point]) - shown(low)) * scale);
     return Number.isNaN(step) ? missing : table[Math.min(255, Math.max(0, step))];
   };
-  return { kind: "number", name, low, high, color };
+  return { kind: "number", name, low, middle: skewed ? Math.sqrt(low * high) : (low + high) / 2, high, color };
 }

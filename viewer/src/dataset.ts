@@ -1,6 +1,6 @@
 /** The maps and what is known of each point, unpacked from the page. */
 
-import { type ColumnHeader, type Header, type MapHeader, VERSION } from "./header";
+import { type ColumnHeader, type Header, type MapHeader, type Table, VERSION } from "./header";
 import { Thumbnails } from "./images";
 import * as sections from "./sections";
 
@@ -37,6 +37,7 @@ export interface Dataset {
   ids: string[] | null;
   neighbors: { k: number; shown: number; lists: Uint32Array | null } | null;
   images: Thumbnails | null;
+  table: Table | null;
 }
 
 export async function load(): Promise<Dataset> {
@@ -51,7 +52,8 @@ export async function load(): Promise<Dataset> {
     near ? lists.then((found) => ({ k: near.k, shown: near.shown, lists: found })) : null,
   ]);
   const images = header.images ? new Thumbnails(header.images) : null;
-  return { title: header.title, rows: header.rows, live: header.live, maps, columns, ids, neighbors, images };
+  const { title, rows, live, table } = header;
+  return { title, rows, live, table, maps, columns, ids, neighbors, images };
 }
 
 async function mapOf(map: MapHeader, rows: number): Promise<MapData> {

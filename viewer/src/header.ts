@@ -10,6 +10,13 @@ export interface Header {
   ids: string | null;
   neighbors: { k: number; shown: number; section: string | null } | null;
   images: ImagesHeader | null;
+  table: Table | null;
+}
+
+/** Scores: a row for each map, its name first. */
+export interface Table {
+  header: string[];
+  rows: { text: string; best: boolean }[][];
 }
 
 export interface MapHeader {

@@ -13,12 +13,12 @@ export function legend(app: App, coloring: Coloring): HTMLElement {
   return h("div", {});
 }
 
-function scale(app: App, { low, high }: Extract<Coloring, { kind: "number" }>): HTMLElement {
+function scale(app: App, { low, middle, high }: Extract<Coloring, { kind: "number" }>): HTMLElement {
   const { theme } = app.store.state;
   const bar = h("div", { class: "ramp", role: "img", "aria-label": `Colours from ${number(low)} to ${number(high)}` });
   const stops = Array.from({ length: 11 }, (_, i) => css(ramp(i / 10, theme)));
   bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-  const ticks = [low, (low + high) / 2, high].map((value) => h("span", {}, number(value)));
+  const ticks = [low, middle, high].map((value) => h("span", {}, number(value)));
   return h("div", { class: "scale" }, bar, h("div", { class: "ticks" }, ...ticks));
 }
 

@@ -4,6 +4,7 @@ import type { App } from "./app";
 import type { Mode } from "./colors";
 import { csv, download } from "./csv";
 import { nameOf } from "./dataset";
+import type { Table } from "./header";
 import { count, data as text, h } from "./dom";
 import { help } from "./keys";
 import { legend } from "./legend";
@@ -44,6 +45,7 @@ export class Panel {
     const buttons = h("div", { class: "row" }, fit, this.theme, keys);
     this.element.append(h("header", {}, h("h1", {}, text(data.title || "lowland", 120)), this.drawn, buttons));
     if (data.maps.length > 1) this.element.append(this.tabs);
+    if (data.table) this.element.append(section("Scores", scores(data.table)));
     this.element.append(
       group("Search", "search", this.search, this.found, this.results),
       group("Colour by", "color", this.color, this.legend),
@@ -134,7 +136,7 @@ export class Panel {
     const by = pane.renderer.name === "webgl" ? "WebGL2" : "canvas";
     const { rows } = this.app.data;
     const shown = pane.visible === rows ? `${count(rows)} points` : `${count(pane.visible)} of ${count(rows)} points`;
-    this.drawn.textContent = `${shown}, drawn by ${by}`;
+    this.drawn.textContent = `${shown} · ${by}`;
   }
 
   private drawTabs(): void {
@@ -192,6 +194,16 @@ function section(title: string, ...children: (Node | string)[]): HTMLElement {
 /** A section whose title names its first control. */
 function group(title: string, control: string, ...children: Node[]): HTMLElement {
   return h("fieldset", {}, h("legend", {}, h("label", { htmlFor: control }, title)), ...children);
+}
+
+/** A line for each score, a column for each map; the best of a line stands out. */
+function scores({ header, rows }: Table): HTMLElement {
+  const head = h("tr", {}, h("td", {}), ...rows.map(([name]) => h("th", { scope: "col" }, text(name.text, 12))));
+  const lines = header.slice(1).map((name, at) => {
+    const cells = rows.map((row) => h("td", { class: row[at + 1].best ? "best" : "" }, row[at + 1].text));
+    return h("tr", {}, h("th", { scope: "row" }, name), ...cells);
+  });
+  return h("div", { class: "wide-table" }, h("table", { class: "scores" }, head, ...lines));
 }
 
 function key(): HTMLElement {

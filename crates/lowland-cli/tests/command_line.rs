@@ -337,6 +337,8 @@ fn plot_and_compare_write_pages_of_several_maps() {
         folder.path(),
         &[&["compare", "t.csv", "--methods", "pca,spectral", "--out", "c.html"][..], &of_table].concat(),
     );
+    let page = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
+    assert!(page.contains("\"table\":{\"header\":[\"method\""));
     for name in ["two.html", "c.html"] {
         let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
         for part in ["id=\"map-1\"", "id=\"kept-1\"", "\"name\":\"spectral\""] {

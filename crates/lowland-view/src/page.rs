@@ -12,7 +12,7 @@ mod sections;
 use lowland::neighbors::NeighborGraph;
 use lowland::{Error, Points, Result};
 
-use crate::{Images, Labels};
+use crate::{Images, Labels, TextTable};
 use sections::Sections;
 
 pub use header::{Quantised, quantised};
@@ -41,6 +41,8 @@ pub struct Page<'a> {
     pub neighbors: Option<&'a NeighborGraph>,
     /// A grey image for each point.
     pub images: Option<Images<'a>>,
+    /// Scores of the maps: a row for each map, its name first.
+    pub table: Option<&'a TextTable>,
     /// Whether the maps come from a server, while they are fitted.
     pub live: bool,
 }

@@ -16,7 +16,7 @@ use lowland_io::{MapTable, Table};
 use lowland_view::{Cell, Density, TextTable};
 use serde_json::{Value, json};
 
-use super::page;
+use super::page::{self, Besides};
 use super::picture;
 use super::shown::{Shown, ShownMap};
 use crate::args::{CompareArgs, values_for_each};
@@ -78,7 +78,7 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
             .map_err(Failure::write)?;
     }
     picture::write(&files, &shown, &args.picture, Density::Auto, Some(text_table(&entries, &scores)))?;
-    write_pages(args, &pages, &shown, &captions(&entries, &scores), shared.as_ref(), &mut console)?;
+    write_pages(args, &pages, &shown, &text_table(&entries, &scores), shared.as_ref(), &mut console)?;
     console.finish();
     if args.run.json {
         emit(&as_json(&entries, shared.as_ref()));
@@ -330,25 +330,21 @@ fn as_json(entries: &[Entry], shared: Option<&Shared>) -> Value {
     })
 }
 
-/// Scores and time of each map, for a page.
-fn captions(entries: &[Entry], columns: &[Column]) -> Vec<String> {
-    let caption = |at: usize| columns.iter().map(move |column| format!("{} {}", column.name, column.texts[at]));
-    (0..entries.len()).map(|at| caption(at).collect::<Vec<_>>().join(", ")).collect()
-}
-
 fn write_pages(
     args: &CompareArgs,
     pages: &[PathBuf],
     shown: &Shown,
-    captions: &[String],
+    table: &TextTable,
     shared: Option<&Shared>,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let Some(table) = shown.table.as_ref().filter(|_| !pages.is_empty()) else { return Ok(()) };
-    let data = args.prepare.apply(&table.data, &args.run)?;
+    let Some(rows) = shown.table.as_ref().filter(|_| !pages.is_empty()) else { return Ok(()) };
+    let data = args.prepare.apply(&rows.data, &args.run)?;
     let known = shared.filter(|shared| shared.exact).map(|shared| &shared.graph);
     let metric = shared.map_or(Metric::Euclidean, |shared| shared.graph.metric());
-    page::write(pages, shown, captions, (Some(&data), metric, known), &args.run, console)
+    let besides =
+        Besides { captions: &[], data: Some(&data), metric, known, table: Some(table), picture: &args.picture };
+    page::write(pages, shown, &besides, &args.run, console)
 }
 
 fn caption(shared: Option<&Shared>) -> String {

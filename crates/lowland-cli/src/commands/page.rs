@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use lowland::neighbors::{NeighborGraph, NeighborParams, nearest, nearest_points};
 use lowland::{Data, Metric, Points};
 use lowland_io::Table;
-use lowland_view::Labels;
 use lowland_view::page::{self, Column, Page, PageMap, Values, guess_images};
+use lowland_view::{Labels, TextTable};
 
-use super::picture::ending;
+use super::picture::{self, ending};
 use super::shown::Shown;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::observer::Console;
+use crate::picture_args::PictureArgs;
 
 /// Neighbours a point in a page, as in the scores.
 const NEIGHBORS: usize = 15;
@@ -101,18 +102,31 @@ pub fn map_neighbors(
     found.map_err(|error| console.note(&format!("warning: the page does not know what the map keeps: {error}"))).ok()
 }
 
-/// Writes the page of maps that belong together, each with a caption of its own, and says how large it is. `known` are
-/// true neighbours found exactly; without them they are searched for in `data`.
+/// What a page tells besides its maps.
+pub struct Besides<'a> {
+    /// A caption for each map.
+    pub captions: &'a [String],
+    /// The data as the methods saw them, and their metric: the true neighbours are searched for in them,
+    pub data: Option<&'a Data>,
+    pub metric: Metric,
+    /// unless they are known, exactly.
+    pub known: Option<&'a NeighborGraph>,
+    /// Scores of the maps.
+    pub table: Option<&'a TextTable>,
+    /// Title and images.
+    pub picture: &'a PictureArgs,
+}
+
+/// Writes the page of maps that belong together, and says how large it is.
 pub fn write(
     paths: &[PathBuf],
     shown: &Shown,
-    captions: &[String],
-    (data, metric, known): (Option<&Data>, Metric, Option<&NeighborGraph>),
+    besides: &Besides,
     run: &RunArgs,
     console: &mut Console,
 ) -> Result<(), Failure> {
     let Some(first) = shown.maps.first().filter(|_| !paths.is_empty()) else { return Ok(()) };
-    let truth = data.and_then(|data| true_neighbors(data, metric, known, run, console));
+    let truth = besides.data.and_then(|data| true_neighbors(data, besides.metric, besides.known, run, console));
     let kept: Vec<Option<NeighborGraph>> =
         shown.maps.iter().map(|each| map_neighbors(each.map.map.points(), truth.as_ref(), run, console)).collect();
     let others: Vec<(&String, Cells)> =
@@ -126,6 +140,13 @@ pub fn write(
         page.columns.insert(0, Column { name: "label".into(), values });
     }
     page.columns.extend(others.iter().map(|(name, cells)| Column { name: name.to_string(), values: cells.values() }));
+    if let Some(title) = &besides.picture.title {
+        page.title.clone_from(title);
+    }
+    if let Some(size) = &besides.picture.images {
+        page.images = Some(picture::images(shown, size)?);
+    }
+    page.table = besides.table;
     page.neighbors = truth.as_ref();
     page.maps = shown
         .maps
@@ -134,7 +155,7 @@ pub fn write(
         .enumerate()
         .map(|(at, (each, kept))| PageMap {
             name: each.name.clone(),
-            caption: captions.get(at).cloned().unwrap_or_default(),
+            caption: besides.captions.get(at).cloned().unwrap_or_default(),
             points: each.map.map.points(),
             std: each.map.std.as_deref(),
             neighbors: kept.as_ref(),

@@ -86,7 +86,7 @@ fn words(shown: &Shown, at: usize) -> Result<&[String], Failure> {
 }
 
 /// The rows of the data as images.
-fn images<'a>(shown: &'a Shown, size: &str) -> Result<Images<'a>, Failure> {
+pub fn images<'a>(shown: &'a Shown, size: &str) -> Result<Images<'a>, Failure> {
     let Some(Data::Dense(rows)) = shown.table.as_ref().map(|table| &table.data) else {
         return Err(Failure::flag("--images: name the images with --data INPUT (dense rows of pixels)"));
     };

@@ -8,7 +8,7 @@ use lowland_io::{Labels, MapTable, Table};
 use lowland_view::Density;
 use serde_json::Value;
 
-use super::page;
+use super::page::{self, Besides};
 use super::picture;
 use super::quality::in_order;
 use super::shown::{Shown, ShownMap, stem};
@@ -34,7 +34,8 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
     };
     picture::write(&files, &shown, &args.picture, density, None)?;
     let data = shown.table.as_ref().map(|table| &table.data);
-    page::write(&pages, &shown, &captions, (data, metric, None), &args.run, &mut console)?;
+    let besides = Besides { captions: &captions, data, metric, known: None, table: None, picture: &args.picture };
+    page::write(&pages, &shown, &besides, &args.run, &mut console)?;
     console.finish();
     let names: Vec<String> = args.out.iter().map(|path| path.display().to_string()).collect();
     console.note(&format!("wrote {}", names.join(", ")));

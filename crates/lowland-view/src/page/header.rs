@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::images::{self, IN_SECTION};
 use super::sections::Sections;
 use super::{Column, Page, PageMap, Values, kept};
+use crate::{Cell, TextTable};
 use lowland::Points;
 
 /// Raised when an older script could not read the sections.
@@ -41,6 +42,7 @@ pub(super) fn of(page: &Page, sections: &mut Sections) -> Value {
         "columns": columns,
         "ids": page.ids.map(|ids| sections.texts("ids", ids)),
         "neighbors": neighbors,
+        "table": page.table.map(of_table),
         "images": images,
     })
 }
@@ -76,6 +78,13 @@ fn of_map(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Sectio
         "std": std,
         "kept": kept,
     })
+}
+
+fn of_table(table: &TextTable) -> Value {
+    let row = |row: &Vec<Cell>| -> Vec<Value> {
+        row.iter().map(|cell| json!({ "text": cell.text, "best": cell.best })).collect()
+    };
+    json!({ "header": table.header, "rows": table.rows.iter().map(row).collect::<Vec<_>>() })
 }
 
 fn of_column(column: &Column, at: usize, sections: &mut Sections) -> Value {
