@@ -31,7 +31,8 @@ export class Card {
     if (point < 0 || !pane) return;
     const { x, y } = pane.screen(point);
     const { offsetWidth: width, offsetHeight: height } = this.element;
-    const left = x + 18 + width < innerWidth ? x + 18 : x - 18 - width;
+    const { right } = pane.element.parentElement!.getBoundingClientRect();
+    const left = x + 18 + width < right ? x + 18 : x - 18 - width;
     const top = Math.min(Math.max(8, y - height / 2), innerHeight - height - 8);
     this.element.style.transform = `translate(${Math.round(Math.max(8, left))}px, ${Math.round(Math.max(8, top))}px)`;
   }

@@ -13,12 +13,14 @@ interface Frame {
   dimOf: number;
   low: number[];
   high: number[];
+  /** Empty while the map is of landmarks only. */
   points: string;
   trace: [number, number][];
 }
 
 /** Moves from one frame to the next take about as long as frames take to come. */
 const BETWEEN = 200;
+const PATIENCE = 3;
 
 export function follow(app: App): void {
   const status = h("p", { class: "note", role: "status", id: "live-status" }, "Waiting for the first map …");
@@ -47,7 +49,7 @@ export function follow(app: App): void {
   });
   source.addEventListener("map", (event) => {
     const frame = JSON.parse(event.data as string) as Frame;
-    show(app, frame);
+    if (frame.points) show(app, frame);
     bar.value = frame.done;
     stop.disabled = ended;
     const [, objective] = frame.trace.at(-1) ?? [0, NaN];
@@ -58,8 +60,13 @@ export function follow(app: App): void {
     bar.value = 1;
     end(JSON.parse(event.data as string) as string);
   });
+  // Browsers knock again by themselves; where nobody answers several times, nobody is there.
+  let silences = 0;
+  source.addEventListener("open", () => (silences = 0));
   source.addEventListener("error", () => {
-    if (!ended && source.readyState === EventSource.CLOSED) end("The program is gone; the map is as it was last seen.");
+    silences++;
+    if (ended || (source.readyState !== EventSource.CLOSED && silences < PATIENCE)) return;
+    end("The program is gone; the map is as it was last seen.");
   });
 }
 

@@ -108,19 +108,32 @@ export function rings(drawing: Drawing, points: number[]): void {
   }
 }
 
-/** A place for the name of each class: the middle of its points, coordinate by coordinate. */
-export function middles(map: MapData, codes: Uint32Array, classes: number): Float32Array {
+/** Where the points of each class are: their middle, coordinate by coordinate, and how far half of them are from it. */
+export interface Middles {
+  places: Float32Array;
+  spread: Float32Array;
+}
+
+export function middles(map: MapData, codes: Uint32Array, classes: number): Middles {
   const lists: number[][] = Array.from({ length: classes }, () => []);
   const step = Math.ceil(codes.length / SAMPLE);
   for (let point = 0; point < codes.length; point += step) lists[codes[point]].push(point);
-  const out = new Float32Array(3 * classes);
+  const places = new Float32Array(3 * classes);
+  const spread = new Float32Array(classes);
   lists.forEach((points, code) => {
     for (let c = 0; c < 3; c++) {
-      const values = Float32Array.from(points, (point) => map.positions[3 * point + c]).sort();
-      out[3 * code + c] = values.length ? values[values.length >> 1] : NaN;
+      const middle = median(points, (point) => map.positions[3 * point + c]);
+      places[3 * code + c] = middle;
+      const away = median(points, (point) => Math.abs(map.positions[3 * point + c] - middle));
+      spread[code] = Math.max(spread[code], away);
     }
   });
-  return out;
+  return { places, spread };
+}
+
+function median(points: number[], value: (point: number) => number): number {
+  const values = Float32Array.from(points, value).sort();
+  return values.length ? values[values.length >> 1] : NaN;
 }
 
 interface Box {
@@ -129,8 +142,8 @@ interface Box {
   width: number;
 }
 
-/** Names of the classes over their middles, the largest first, none over another. */
-export function classNames(drawing: Drawing, places: Float32Array, off: ReadonlySet<number>): void {
+/** Names of the classes over their middles, of small heaps above them; the largest first, none over another. */
+export function classNames(drawing: Drawing, { places, spread }: Middles, off: ReadonlySet<number>): void {
   const { context, camera, coloring, theme } = drawing;
   if (coloring.kind !== "class") return;
   const { names, counts } = coloring.column;
@@ -142,7 +155,8 @@ export function classNames(drawing: Drawing, places: Float32Array, off: Readonly
   context.lineJoin = "round";
   const boxes: Box[] = [];
   for (const code of order.slice(0, 60)) {
-    const [x, y] = camera.project(places, 3 * code, [0, 0, 0]);
+    const [x, middle] = camera.project(places, 3 * code, [0, 0, 0]);
+    const y = spread[code] * camera.scale > 12 ? middle : middle - 17;
     const text = clipped(names[code], 28);
     const width = context.measureText(text).width + 8;
     if (boxes.some((box) => Math.abs(box.x - x) < (box.width + width) / 2 && Math.abs(box.y - y) < 18)) continue;

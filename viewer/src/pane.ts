@@ -36,7 +36,7 @@ export class Pane {
   order = new Uint32Array(0);
   private look!: Coloring;
   private grid: Grid | null = null;
-  private places: Float32Array | null = null;
+  private places: overlay.Middles | null = null;
   private frame = 0;
   private lastFrame = 0;
   private lastMove = 0;

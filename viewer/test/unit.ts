@@ -185,10 +185,11 @@ test("texts are cut between characters, not inside them", () => {
 
 test("the name of a class stands at the middle of its points", () => {
   const map = { ...small().maps[0], positions: Float32Array.from([0, 0, 0, 1, 5, 0, 9, 1, 0, 7, 7, 7]) };
-  const places = middles(map, Uint32Array.from([0, 0, 0, 2]), 3);
+  const { places, spread } = middles(map, Uint32Array.from([0, 0, 0, 2]), 3);
   assert.deepEqual(Array.from(places.subarray(0, 2)), [1, 1]);
   assert.ok(Number.isNaN(places[3]));
   assert.equal(places[6], 7);
+  assert.deepEqual(Array.from(spread), [1, NaN, 0]);
 });
 
 test("a change is told once, and only when it is one", () => {

@@ -35,13 +35,14 @@ pub struct Live {
     address: String,
     server: Option<JoinHandle<()>>,
     method: String,
+    rows: usize,
     due: Instant,
     curve: Vec<(usize, f64)>,
 }
 
 impl Live {
-    /// Serves `page` until dropped; whoever presses its button sets `stop`.
-    pub fn start(page: Vec<u8>, method: &str, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
+    /// Serves `page`, which shows a map of `rows` points, until dropped; whoever presses its button sets `stop`.
+    pub fn start(page: Vec<u8>, rows: usize, method: &str, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .map_err(|error| anyhow::anyhow!("--live: cannot listen on 127.0.0.1: {error}"))?;
         let port = listener.local_addr()?.port();
@@ -50,7 +51,7 @@ impl Live {
         let serving = Arc::clone(&shared);
         let server = std::thread::Builder::new().name("live".into()).spawn(move || http::serve(&listener, &serving))?;
         let (method, due) = (method.into(), Instant::now());
-        Ok(Self { shared, address, server: Some(server), method, due, curve: Vec::new() })
+        Ok(Self { shared, address, server: Some(server), method, rows, due, curve: Vec::new() })
     }
 
     /// What to open in a browser.
@@ -76,7 +77,9 @@ impl Live {
 
     fn show(&self, map: &Embedding, iteration: usize, done: f64) {
         let points = quantised(map.points());
-        let bytes: Vec<u8> = points.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        // A fit on landmarks has a map of fewer points until its end: its curve is shown without it.
+        let whole = map.rows() == self.rows;
+        let bytes: Vec<u8> = points.values.iter().filter(|_| whole).flat_map(|value| value.to_le_bytes()).collect();
         let every = self.curve.len().div_ceil(CURVE).max(1);
         // The last iterations are always there: counted from the end.
         let curve: Vec<Value> =

@@ -121,8 +121,8 @@ impl Console {
     }
 
     /// Serves this page, which shows the map as it is fitted and can stop the run as Ctrl-C does.
-    pub fn go_live(&mut self, page: Vec<u8>, method: &str) -> Result<(), Failure> {
-        let live = Live::start(page, method, Arc::clone(&self.stop))?;
+    pub fn go_live(&mut self, page: Vec<u8>, rows: usize, method: &str) -> Result<(), Failure> {
+        let live = Live::start(page, rows, method, Arc::clone(&self.stop))?;
         let address = live.address();
         match &self.show {
             Show::Json { .. } => emit(&json!({ "event": "live", "address": address })),

@@ -62,7 +62,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if args.live {
         let page = page::about(short(&args.input.input), &table);
         let html = lowland_view::page::html(&lowland_view::page::Page { live: true, ..page })?;
-        console.go_live(html, job.method.name())?;
+        console.go_live(html, table.rows(), job.method.name())?;
     }
     let limits = Limits { max_memory: args.memory.limit(), reserve, resume };
 
