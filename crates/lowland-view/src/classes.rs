@@ -61,11 +61,10 @@ impl<'a> Classes<'a> {
     }
 
     /// Swatches and names in columns to the right, for which `room` makes room; none where there is too little.
-    /// `height` is that of the legend.
-    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
+    pub fn legend(&self, room: &mut Rect, size: f32, inks: Inks) -> Vec<Item> {
         let (step, gap) = (2.0 * size, 1.6 * size);
         let most = (room.width() * 0.22 - step).max(0.0);
-        let rows = (height / step) as usize;
+        let rows = (room.height() / step) as usize;
         let mut lines = self.lines(size, most, inks);
         if most < 3.0 * size || rows < 2 || lines.is_empty() {
             return Vec::new();

@@ -58,11 +58,11 @@ impl<'a> Key<'a> {
     }
 
     /// The legend, for which `room` makes room.
-    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
+    pub fn legend(&self, room: &mut Rect, size: f32, inks: Inks) -> Vec<Item> {
         match self {
             Key::Plain => Vec::new(),
-            Key::Classes(classes) => classes.legend(room, height, size, inks),
-            Key::Scale(scale) => scale.legend(room, height, size, inks),
+            Key::Classes(classes) => classes.legend(room, size, inks),
+            Key::Scale(scale) => scale.legend(room, size, inks),
         }
     }
 }
