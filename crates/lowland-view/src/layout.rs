@@ -29,9 +29,12 @@ impl Inks {
 }
 
 impl Inks {
-    /// A colour of a class on this ground.
-    pub fn class(self, hex: u32) -> Rgb {
-        if self.is_dark() { color::on_dark(rgb(hex)) } else { rgb(hex) }
+    /// The colour of a class on this ground, by its place in the legend: when the strong colours are used up, pale ones.
+    pub fn class(self, at: usize) -> Rgb {
+        let strong = rgb(color::CLASSES[at % color::CLASSES.len()]);
+        let strong = if self.is_dark() { color::on_dark(strong) } else { strong };
+        let pale = if self.is_dark() { 0.4 } else { 0.6 };
+        if at < color::CLASSES.len() { strong } else { mix(strong, self.ground, pale) }
     }
 
     /// The colour of what has none.
@@ -139,6 +142,28 @@ impl Foot {
     }
 }
 
+/// The legend takes room from the maps' width, which gives their height, which is the room of the legend: a legend that turns out
+/// too long is made again for the height there is.
+fn with_legend_beside(key: &Key, grid: Grid, end: Option<f32>, size: f32, inks: Inks) -> (Grid, Vec<Item>) {
+    let mut bottom = grid.within(grid.right, end).bottom();
+    loop {
+        let mut room = Rect { left: grid.left, top: grid.top + grid.head, right: grid.right, bottom };
+        let legend = key.legend(&mut room, size, inks);
+        let fitted = grid.within(room.right, end);
+        // Each turn is shorter by more than a line, or the last.
+        if legend.is_empty() || fitted.bottom() > bottom - 2.0 * size || reach(&legend) <= fitted.bottom() {
+            return (fitted, legend);
+        }
+        bottom = fitted.bottom();
+    }
+}
+
+/// The lowest baseline.
+fn reach(items: &[Item]) -> f32 {
+    let texts = items.iter().filter_map(|item| if let Item::Texts(texts) = item { Some(texts) } else { None });
+    texts.flatten().map(|text| text.at[1]).fold(0.0, f32::max)
+}
+
 /// Lays out checked maps.
 pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene> {
     let (sizes, inks, key) = (Sizes::new(options), Inks::on(options.background), Key::new(panels));
@@ -157,13 +182,19 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
     let headed = panels.iter().any(|panel| !panel.title.trim().is_empty());
     let (gap, head) = (28.0 * unit, if headed { 1.7 * sizes.heading } else { 0.0 });
     let grid = Grid { left, top, right, columns, rows: panels.len().div_ceil(columns), gap, head, tall: 0.0 };
-    // The legend takes room from the maps' width, and the maps' width gives the picture's height: a first guess of the
-    // height is enough for the legend, which only ever leaves lines out.
-    let guess = grid.within(if key.is_plain() { right } else { right - 0.12 * (right - left) }, end);
-    let mut room = Rect { left, top: top + head, right, bottom: guess.bottom() };
-    let legend = key.legend(&mut room, sizes.text, inks);
-    let grid = grid.within(room.right, end);
-    let bottom = grid.bottom();
+    let whole = grid.within(right, end);
+    // Beside several small maps a long legend would take the room of one: it goes below them.
+    let is_below = panels.len() > 1 && key.is_long(whole.bottom() - top - head, sizes.text);
+    let legend_below = |top: f32| key.legend_below([left, top + 1.2 * sizes.text], right - left, sizes.text, inks);
+    let (grid, legend, legend_height) = if is_below {
+        let height = legend_below(0.0).1 + 1.2 * sizes.text;
+        let grid = grid.within(right, end.map(|end| end - height));
+        (grid, legend_below(grid.bottom()).0, height)
+    } else {
+        let (grid, legend) = with_legend_beside(&key, grid, end, sizes.text, inks);
+        (grid, legend, 0.0)
+    };
+    let bottom = grid.bottom() + legend_height;
     let height = options.height.unwrap_or((bottom + below).ceil() as u32);
     if !SIDES.contains(&height) {
         return Err(bad_side("height", height));
@@ -269,6 +300,20 @@ mod tests {
         at.sort_by(|a, b| (a[0], -a[1]).partial_cmp(&(b[0], -b[1])).unwrap());
         let (across, up) = (at[2][0] - at[0][0], at[0][1] - at[1][1]);
         assert!((across - 4.0 * up).abs() < 0.01 && across > 1300.0, "{across} {up}");
+    }
+
+    #[test]
+    fn pale_colours_are_no_strong_ones() {
+        for background in [[255; 3], [0x16, 0x18, 0x1d]] {
+            let inks = Inks::on(background);
+            let lab: Vec<[f32; 3]> = (0..2 * color::CLASSES.len()).map(|at| color::to_lab(inks.class(at))).collect();
+            for (a, x) in lab.iter().enumerate() {
+                for (b, y) in lab.iter().enumerate().skip(a + 1) {
+                    let apart = x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f32>().sqrt();
+                    assert!(apart > 0.02, "{a} {b}: {apart}");
+                }
+            }
+        }
     }
 
     #[test]
