@@ -8,8 +8,8 @@ use crate::layout::{Inks, grouped};
 use crate::letters::clean;
 use crate::scene::{Disc, Item, Rect, Text};
 
-/// More classes than this are not told apart; the rest are grey.
-const LEGEND: usize = color::CLASSES.len();
+/// More classes than this are not told apart; the rest are grey. All strong colours, and as many pale ones.
+const LEGEND: usize = 2 * color::CLASSES.len();
 
 /// Classes by size: the largest have colours and names, the rest are one.
 pub(crate) struct Classes<'a> {
@@ -38,7 +38,7 @@ impl<'a> Classes<'a> {
 
     /// The colour of each class of the legend, then of the rest.
     pub fn colors(&self, inks: Inks) -> Vec<Rgb> {
-        color::CLASSES.iter().take(self.shown.len()).map(|&hex| inks.class(hex)).chain([inks.rest()]).collect()
+        (0..self.shown.len()).map(|at| inks.class(at)).chain([inks.rest()]).collect()
     }
 
     /// Index of the colour of a class.
@@ -60,37 +60,77 @@ impl<'a> Classes<'a> {
         lines
     }
 
+    /// Columns that the legend needs where there is room for so many pixels down.
+    pub fn columns(&self, height: f32, size: f32) -> usize {
+        let rows = ((height / (STEP * size)) as usize).max(1);
+        (self.shown.len() + usize::from(self.hidden > 0)).div_ceil(rows)
+    }
+
     /// Swatches and names in columns to the right, for which `room` makes room; none where there is too little.
-    /// `height` is that of the legend.
-    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
-        let (step, gap) = (2.0 * size, 1.6 * size);
-        let most = (room.width() * 0.22 - step).max(0.0);
-        let rows = (height / step) as usize;
-        let mut lines = self.lines(size, most, inks);
-        if most < 3.0 * size || rows < 2 || lines.is_empty() {
+    pub fn legend(&self, room: &mut Rect, size: f32, inks: Inks) -> Vec<Item> {
+        let rows = (room.height() / (STEP * size)) as usize;
+        let columns = self.columns(room.height(), size).clamp(1, 3);
+        // One column takes no more than a quarter of the width, several together no more than two fifths.
+        let share = if columns == 1 { 0.25 } else { 0.4 / columns as f32 };
+        let most = room.width() * share - (GAP + SWATCH) * size;
+        if most < 3.0 * size || rows < 2 || self.shown.is_empty() {
             return Vec::new();
         }
-        let widest = lines.iter().map(|line| font::width(&line.0, size)).fold(0.0, f32::max) + 1.4 * size;
-        // Columns as far as they take no more than a third of the picture, or two thirds of it one.
-        let columns = (((room.width() / 3.0) / (widest + gap)) as usize).clamp(1, lines.len().div_ceil(rows));
-        if lines.len() > rows * columns {
-            let unnamed = lines.len() - (rows * columns - 1);
-            lines.truncate(rows * columns - 1);
-            lines.push((format!("+ {unnamed} more"), None));
-        }
-        let rows = lines.len().div_ceil(columns);
-        let left = room.right - columns as f32 * (widest + gap) + gap;
-        room.right = left - gap;
-        let (mut swatches, mut texts) = (Vec::new(), Vec::new());
-        for (at, (content, color)) in lines.into_iter().enumerate() {
-            let left = left + (at / rows) as f32 * (widest + gap);
-            let baseline = room.top + size + (at % rows) as f32 * step;
-            if let Some(color) = color {
-                swatches.push(Disc { at: [left + 0.45 * size, baseline - 0.5 * size], radius: 0.45 * size, color });
-            }
-            let ink = if color.is_some() { inks.ink } else { inks.soft };
-            texts.push(Text::new([left + 1.4 * size, baseline], size, content, ink));
-        }
-        vec![Item::Discs(swatches), Item::Texts(texts)]
+        let lines = shortened(self.lines(size, most, inks), rows * columns);
+        let column = widest(&lines, size) + GAP * size;
+        let left = room.right - columns as f32 * column + GAP * size;
+        room.right = left - GAP * size;
+        in_columns(lines, columns, [left, room.top], column, size, inks)
     }
+
+    /// The legend across a width, in as many columns as fit, and its height.
+    pub fn legend_below(&self, [left, top]: [f32; 2], width: f32, size: f32, inks: Inks) -> (Vec<Item>, f32) {
+        let lines = self.lines(size, 0.3 * width, inks);
+        let column = widest(&lines, size) + GAP * size;
+        let columns = (((width + GAP * size) / column) as usize).clamp(1, lines.len().max(1));
+        let height = lines.len().div_ceil(columns) as f32 * STEP * size;
+        (in_columns(lines, columns, [left, top], column, size, inks), height)
+    }
+}
+
+/// From line to line, between columns, and from a swatch to its name, in heights of a letter.
+const STEP: f32 = 2.0;
+const GAP: f32 = 1.6;
+const SWATCH: f32 = 1.4;
+
+fn widest(lines: &[Line], size: f32) -> f32 {
+    lines.iter().map(|line| font::width(&line.0, size)).fold(0.0, f32::max) + SWATCH * size
+}
+
+/// At most so many lines, of which the last counts the others.
+fn shortened(mut lines: Vec<Line>, most: usize) -> Vec<Line> {
+    if lines.len() > most {
+        let unnamed = lines.len() - (most - 1);
+        lines.truncate(most - 1);
+        lines.push((format!("+ {unnamed} more"), None));
+    }
+    lines
+}
+
+/// Lines one below the other, column after column.
+fn in_columns(
+    lines: Vec<Line>,
+    columns: usize,
+    [left, top]: [f32; 2],
+    column: f32,
+    size: f32,
+    inks: Inks,
+) -> Vec<Item> {
+    let rows = lines.len().div_ceil(columns).max(1);
+    let (mut swatches, mut texts) = (Vec::new(), Vec::new());
+    for (at, (content, color)) in lines.into_iter().enumerate() {
+        let left = left + (at / rows) as f32 * column;
+        let baseline = top + size + (at % rows) as f32 * STEP * size;
+        if let Some(color) = color {
+            swatches.push(Disc { at: [left + 0.45 * size, baseline - 0.5 * size], radius: 0.45 * size, color });
+        }
+        let ink = if color.is_some() { inks.ink } else { inks.soft };
+        texts.push(Text::new([left + SWATCH * size, baseline], size, content, ink));
+    }
+    vec![Item::Discs(swatches), Item::Texts(texts)]
 }

@@ -1,7 +1,7 @@
 //! What the colours of a picture mean, for all of its maps together.
 
 use crate::classes::Classes;
-use crate::color::{self, Rgb};
+use crate::color::Rgb;
 use crate::layout::Inks;
 use crate::scale::Scale;
 use crate::scene::{Item, Rect};
@@ -42,7 +42,7 @@ impl<'a> Key<'a> {
     /// The colours on a ground.
     pub fn colors(&self, inks: Inks) -> Vec<Rgb> {
         match self {
-            Key::Plain => vec![inks.class(color::CLASSES[0])],
+            Key::Plain => vec![inks.class(0)],
             Key::Classes(classes) => classes.colors(inks),
             Key::Scale(scale) => scale.colors(inks),
         }
@@ -57,12 +57,25 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// Whether the legend would be too wide beside maps of this height.
+    pub fn is_long(&self, height: f32, size: f32) -> bool {
+        matches!(self, Key::Classes(classes) if classes.columns(height, size) > 1)
+    }
+
+    /// The legend of classes from a place on, across a width, and its height.
+    pub fn legend_below(&self, at: [f32; 2], width: f32, size: f32, inks: Inks) -> (Vec<Item>, f32) {
+        match self {
+            Key::Classes(classes) => classes.legend_below(at, width, size, inks),
+            _ => (Vec::new(), 0.0),
+        }
+    }
+
     /// The legend, for which `room` makes room.
-    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
+    pub fn legend(&self, room: &mut Rect, size: f32, inks: Inks) -> Vec<Item> {
         match self {
             Key::Plain => Vec::new(),
-            Key::Classes(classes) => classes.legend(room, height, size, inks),
-            Key::Scale(scale) => scale.legend(room, height, size, inks),
+            Key::Classes(classes) => classes.legend(room, size, inks),
+            Key::Scale(scale) => scale.legend(room, size, inks),
         }
     }
 }

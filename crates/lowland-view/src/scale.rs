@@ -49,7 +49,7 @@ impl Scale {
     }
 
     /// A bar with numbers to the right, for which `room` makes room.
-    pub fn legend(&self, room: &mut Rect, height: f32, size: f32, inks: Inks) -> Vec<Item> {
+    pub fn legend(&self, room: &mut Rect, size: f32, inks: Inks) -> Vec<Item> {
         let ticks = if self.logarithmic { powers(self.limits) } else { ticks(self.limits) };
         let widest = ticks.iter().map(|(_, text)| font::width(text, size)).fold(0.0, f32::max) + 1.2 * size;
         let most = room.width() * 0.2;
@@ -58,7 +58,7 @@ impl Scale {
         let wide = (bar + 0.8 * size + widest).max(font::width(&name, size));
         let top = room.top + 2.4 * size;
         let foot = if self.missing { 2.4 * size } else { 0.0 };
-        let tall = (height - 3.4 * size - foot).min(26.0 * size);
+        let tall = (room.height() - 3.4 * size - foot).min(26.0 * size);
         if wide > 0.3 * room.width() || tall < 4.0 * size {
             return Vec::new();
         }

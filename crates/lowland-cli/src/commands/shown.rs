@@ -96,8 +96,12 @@ impl Coloring {
             return Ok(Self::of_texts(name, texts.collect()));
         }
         if let Some(values) = shown.table.as_ref().and_then(|table| numbers(table, name)) {
-            let texts: Vec<String> = values.iter().map(f64::to_string).collect();
-            return Ok(Self::of_texts(name, vec![texts.iter().map(String::as_str).collect(); shown.maps.len()]));
+            let maps = shown.maps.len();
+            if has_many(values.iter().copied()) {
+                return Ok(Coloring::Values(name.into(), vec![values; maps]));
+            }
+            let labels = Labels::from_numbers(values);
+            return Ok(Coloring::Classes(labels.names, vec![labels.codes; maps]));
         }
         let all = |has: fn(&MapTable) -> bool| shown.maps.iter().all(|each| has(&each.map));
         let mut known: Vec<String> = shown.maps[0].map.others.iter().map(|(name, _)| name.clone()).collect();
