@@ -13,6 +13,8 @@ import { shuffled } from "./visible";
 
 /** Browsers keep about sixteen graphics contexts; the maps beyond are drawn without. */
 const MOST_CONTEXTS = 12;
+/** Longer ids are not written beside points unless asked for. */
+const SHORT = 32;
 
 export class App {
   readonly store: Store;
@@ -41,6 +43,7 @@ export class App {
       neighbors: Boolean(data.neighbors?.lists),
       circles: false,
       names: true,
+      words: data.ids !== null && data.ids.every((id) => id.length <= SHORT),
       size: 1,
       lasso: false,
       view: data.maps.length > 1 ? "all" : 0,

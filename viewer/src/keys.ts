@@ -13,7 +13,8 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ["C", "colour by the next column"],
   ["[  ]", "hide fewer or more of the least certain points"],
-  ["N · U · T", "lines to the true neighbours · circles of one std · names of classes"],
+  ["N · U", "lines to the true neighbours · circles of one std"],
+  ["T · W", "names of classes · names of points"],
   ["M · A", "next map, moving every point · all maps side by side"],
   ["D", "dark or light"],
   ["Escape", "let go of point, choice and search"],
@@ -82,6 +83,7 @@ function act(app: App, event: KeyboardEvent): boolean {
     m: () => data.maps.length > 1 && store.set({ view: state.view === "all" ? 0 : (state.view + 1) % data.maps.length }),
     n: () => panel.toggle("neighbors"),
     t: () => panel.toggle("names"),
+    w: () => panel.toggle("words"),
     u: () => panel.toggle("circles"),
     Escape: () => store.set({ pinned: -1, hover: -1, selection: null, matches: [], lasso: false }),
   };

@@ -136,10 +136,49 @@ function median(points: number[], value: (point: number) => number): number {
   return values.length ? values[values.length >> 1] : NaN;
 }
 
-interface Box {
-  x: number;
-  y: number;
-  width: number;
+/** Places on the screen that are written on. */
+class Written {
+  private readonly boxes: { x: number; y: number; width: number }[] = [];
+
+  /** Takes a place for a line of text, unless it is taken. */
+  take(x: number, y: number, width: number): boolean {
+    const over = (box: { x: number; y: number; width: number }) =>
+      Math.abs(box.x - x) < (box.width + width) / 2 && Math.abs(box.y - y) < LINE;
+    if (this.boxes.some(over)) return false;
+    this.boxes.push({ x, y, width });
+    return true;
+  }
+}
+
+const LINE = 17;
+/** Words that are written, and points that are looked at for them. */
+const MOST_WORDS = 150;
+const MOST_LOOKS = 4000;
+
+/** Ids beside points, `gap` to the right, as many as have room; always the same ones, so that they do not flicker while the map moves. */
+export function pointNames(drawing: Drawing, order: Uint32Array, gap: number): void {
+  const { context, theme, data } = drawing;
+  if (!data.ids) return;
+  context.font = "12px system-ui, sans-serif";
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  context.lineWidth = 3;
+  context.strokeStyle = HALO[theme];
+  context.fillStyle = INK[theme];
+  const written = new Written();
+  let [looks, words] = [0, 0];
+  for (const point of order) {
+    const place = at(drawing, point);
+    if (!within(drawing, place, 0)) continue;
+    if (++looks > MOST_LOOKS || words >= MOST_WORDS) return;
+    const text = clipped(data.ids[point], 24);
+    const width = context.measureText(text).width + 10;
+    if (!written.take(place[0] + gap + width / 2, place[1], width)) continue;
+    words++;
+    context.strokeText(text, place[0] + gap, place[1]);
+    context.fillText(text, place[0] + gap, place[1]);
+  }
 }
 
 /** Names of the classes over their middles, of small heaps above them; the largest first, none over another. */
@@ -153,14 +192,13 @@ export function classNames(drawing: Drawing, { places, spread }: Middles, off: R
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineJoin = "round";
-  const boxes: Box[] = [];
+  const written = new Written();
   for (const code of order.slice(0, 60)) {
     const [x, middle] = camera.project(places, 3 * code, [0, 0, 0]);
     const y = spread[code] * camera.scale > 12 ? middle : middle - 17;
     const text = clipped(names[code], 28);
     const width = context.measureText(text).width + 8;
-    if (boxes.some((box) => Math.abs(box.x - x) < (box.width + width) / 2 && Math.abs(box.y - y) < 18)) continue;
-    boxes.push({ x, y, width });
+    if (!written.take(x, y, width)) continue;
     context.lineWidth = 4;
     context.strokeStyle = HALO[theme];
     context.strokeText(text, x, y);

@@ -217,6 +217,7 @@ export class Pane {
     if (this.t < 1) return;
     const drawing = { context, camera, data, map, coloring: this.look, theme: state.theme };
     if (state.circles) overlay.circles(drawing, this.order);
+    if (state.words) overlay.pointNames(drawing, this.order, this.pointSize / 2 + 3);
     if (state.names && this.look.kind === "class") {
       const { codes, names } = this.look.column;
       this.places ??= overlay.middles(map, codes, names.length);

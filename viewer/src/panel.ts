@@ -58,7 +58,7 @@ export class Panel {
     if (data.neighbors?.lists) this.element.append(section("True neighbours", this.check("neighbors", "Lines from the point"), key()));
     this.element.append(
       section("Selection", h("div", { class: "row" }, this.lasso, this.export, this.clear), this.chosen),
-      section("Points", h("label", { htmlFor: "size" }, "Size"), this.size, this.check("names", "Names of classes")),
+      section("Points", h("label", { htmlFor: "size" }, "Size"), this.size, ...this.nameChecks()),
     );
     this.color.addEventListener("change", () => store.set({ mode: JSON.parse(this.color.value) as Mode, off: new Set() }));
     this.hide.addEventListener("input", () => store.set({ hide: Number(this.hide.value) }));
@@ -79,8 +79,14 @@ export class Panel {
     modes.push(["nothing", { by: "none" }]);
     // Options are plain text: a name that looks like markup stays a name.
     this.color.replaceChildren(...modes.map(([name, mode]) => h("option", { value: JSON.stringify(mode) }, name.slice(0, 80))));
-    const every: Key[] = ["mode", "theme", "hide", "selection", "view", "lasso", "neighbors", "circles", "names"];
+    const every: Key[] = ["mode", "theme", "hide", "selection", "view", "lasso", "neighbors", "circles", "names", "words"];
     this.refresh(new Set(every));
+  }
+
+  private nameChecks(): HTMLElement[] {
+    const { columns, ids } = this.app.data;
+    const checks = columns.some((column) => column.kind === "class") ? [this.check("names", "Names of classes")] : [];
+    return ids ? [...checks, this.check("words", "Names of points, where there is room")] : checks;
   }
 
   private check(flag: Flag, label: string): HTMLElement {

@@ -7,7 +7,10 @@ export class Search {
 
   constructor(private readonly data: Dataset) {}
 
-  /** Points whose id or class holds the words, whatever their case, and the row of that number first. */
+  /**
+   * Points whose id or class holds the words, whatever their case: first the row of that number, then ids that are the words,
+   * then ids that begin with them.
+   */
   find(words: string): number[] {
     const wanted = words.trim().toLocaleLowerCase();
     if (!wanted) return [];
@@ -22,10 +25,13 @@ export class Search {
       return hits.some(Boolean) ? [{ codes: column.codes, hits }] : [];
     });
     if (!ids && classes.length === 0) return found;
+    const [same, first, others]: number[][] = [[], [], []];
     for (let i = 0; i < rows; i++) {
       if (i === row) continue;
-      if ((ids && this.folded[i].includes(wanted)) || classes.some(({ codes, hits }) => hits[codes[i]])) found.push(i);
+      const at = ids ? this.folded[i].indexOf(wanted) : -1;
+      if (at === 0) (this.folded[i].length === wanted.length ? same : first).push(i);
+      else if (at > 0 || classes.some(({ codes, hits }) => hits[codes[i]])) others.push(i);
     }
-    return found;
+    return found.concat(same, first, others);
   }
 }

@@ -24,6 +24,8 @@ export interface State {
   neighbors: boolean;
   circles: boolean;
   names: boolean;
+  /** Ids beside points, where there is room. */
+  words: boolean;
   /** Times the usual size of points. */
   size: number;
   lasso: boolean;

@@ -317,6 +317,9 @@ test("hostile names, classes and columns are text and never run", async () => {
     const wanted = `${point} ${HOSTILE[point]}`;
     assert.ok(wanted.startsWith(card.replace(/…$/, "").slice(0, 480)), `${card}`);
   }
+  assert.equal(await page.evaluate(() => window.lowland.store.state.words), false, "long ids are not written on the map");
+  await page.getByLabel("Names of points").check();
+  await page.waitForTimeout(100);
   const box = (await page.locator(".card").boundingBox())!;
   assert.ok(box.height < 760 && box.width < 500, "a long name does not fill the page");
   await page.getByLabel("Search").fill("<script>");

@@ -29,7 +29,7 @@ function cloud(rows: number, seed: number): Float32Array<ArrayBuffer> {
 
 const STATE: State = {
   mode: { by: "none" }, theme: "light", hide: 0, off: new Set(), selection: null, hover: -1, pinned: -1, matches: [],
-  neighbors: false, circles: false, names: false, size: 1, lasso: false, view: 0,
+  neighbors: false, circles: false, names: false, words: false, size: 1, lasso: false, view: 0,
 };
 
 function small(): Dataset {
@@ -162,6 +162,8 @@ test("search finds ids and classes in any case, and rows by number", () => {
   assert.deepEqual(search.find("2"), [2]);
   assert.deepEqual(search.find("99"), []);
   assert.deepEqual(search.find("  "), []);
+  const words = new Search({ ...small(), ids: ["making", "King", "kingdom"], columns: [] });
+  assert.deepEqual(words.find("king"), [1, 2, 0], "the word itself comes first");
 });
 
 test("the table of chosen points is quoted as RFC 4180 says", () => {

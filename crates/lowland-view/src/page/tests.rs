@@ -211,3 +211,25 @@ fn base64_is_that_of_the_standard() {
     }
     assert_eq!(base64(&[0xff, 0xef, 0xbe]), "/+++");
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_texts_and_numbers_make_a_page_that_holds_them(
+        texts in proptest::collection::vec(".{0,40}", 1..6),
+        numbers in proptest::collection::vec(proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL, 1..6),
+        dim in 1usize..6,
+    ) {
+        let rows = texts.len();
+        let shape = map((0..rows * dim).map(|at| numbers[at % numbers.len()]).collect(), dim);
+        let codes: Vec<u32> = (0..rows as u32).collect();
+        let column = Column { name: texts[0].clone(), values: Values::Classes(Labels { codes: &codes, names: &texts }) };
+        let mut page = Page { ids: Some(&texts), columns: vec![column], ..with_map(shape.points()) };
+        page.maps[0].std = Some(&shape.values()[..rows]);
+        let parts = Parts::of(&page);
+        proptest::prop_assert_eq!(serde_json::from_slice::<Vec<String>>(&parts.bytes("ids")).unwrap(), texts.clone());
+        proptest::prop_assert_eq!(&parts.header()["columns"][0]["name"], &texts[0]);
+        proptest::prop_assert_eq!(parts.numbers("column-0", 4), codes);
+        // Header, five sections, and the one script that runs.
+        proptest::prop_assert_eq!(parts.0.matches("<script").count(), 7);
+    }
+}
