@@ -77,7 +77,10 @@ pub fn true_neighbors(
         return Some(graph.clone());
     }
     let most = if matches!(data, Data::Text(_)) { MOST_STRINGS } else { MOST_ROWS };
-    if n_neighbors == 0 || data.rows() > most {
+    if n_neighbors == 0 {
+        return None;
+    }
+    if data.rows() > most {
         console.note(&format!("the page is without true neighbours: they are searched for up to {most} rows"));
         return None;
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lowland::Metric;
 use lowland_io::{Labels, MapTable, Table};
 use lowland_view::Density;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::page::{self, Besides};
 use super::picture;
@@ -33,7 +33,12 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
         DensityArg::Off => Density::Off,
     };
     picture::write(&files, &shown, &args.picture, density, None)?;
-    let data = shown.table.as_ref().map(|table| &table.data);
+    let data = shown.table.as_ref().map(|table| &table.data).filter(|_| metric.is_some());
+    if metric.is_none() && !pages.is_empty() {
+        console
+            .note("the page is without true neighbours: the maps are of prepared data; let embed or compare write it");
+    }
+    let metric = metric.unwrap_or(Metric::Euclidean);
     let besides = Besides { captions: &captions, data, metric, known: None, table: None, picture: &args.picture };
     page::write(&pages, &shown, &besides, &args.run, &mut console)?;
     console.finish();
@@ -55,8 +60,9 @@ fn check_flags(args: &PlotArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything that the files say: the maps, a caption for each where a report tells it, and the metric of the data.
-fn load(args: &PlotArgs, console: &mut Console) -> Result<(Shown, Vec<String>, Metric), Failure> {
+/// Everything that the files say: the maps, a caption for each where a report tells it, and the metric of the data, none where
+/// the maps are of data that were prepared first.
+fn load(args: &PlotArgs, console: &mut Console) -> Result<(Shown, Vec<String>, Option<Metric>), Failure> {
     let table = args.data.as_ref().map(|name| input::load_named(name, &args.read, &args.run, console)).transpose()?;
     let mut maps = Vec::new();
     for (at, path) in args.maps.iter().enumerate() {
@@ -73,9 +79,12 @@ fn load(args: &PlotArgs, console: &mut Console) -> Result<(Shown, Vec<String>, M
     });
     let title = title.unwrap_or_else(|| if maps.len() == 1 { maps[0].name.clone() } else { String::new() });
     let metric = reports.iter().find_map(|report| report["parameters"]["metric"].as_str()?.parse().ok());
+    let metric = metric.unwrap_or(Metric::Euclidean);
+    let prepared = reports.iter().filter_map(|report| report["prepare"].as_object());
+    let prepared = prepared.flat_map(|steps| steps.values()).any(|value| *value != json!(false) && *value != json!(0));
     let mut shown = Shown { maps, table, title, caption: captions.join("; ") };
     shown.align(console);
-    Ok((shown, captions, metric.unwrap_or(Metric::Euclidean)))
+    Ok((shown, captions, (!prepared).then_some(metric)))
 }
 
 /// The map in the order of the data, with the classes and names that the data or the flags give it.
