@@ -137,7 +137,7 @@ function median(points: number[], value: (point: number) => number): number {
 }
 
 /** Places on the screen that are written on. */
-class Written {
+export class Written {
   private readonly boxes: { x: number; y: number; width: number }[] = [];
 
   /** Takes a place for a line of text, unless it is taken. */
@@ -156,7 +156,7 @@ const MOST_WORDS = 150;
 const MOST_LOOKS = 4000;
 
 /** Ids beside points, `gap` to the right, as many as have room; always the same ones, so that they do not flicker while the map moves. */
-export function pointNames(drawing: Drawing, order: Uint32Array, gap: number): void {
+export function pointNames(drawing: Drawing, order: Uint32Array, gap: number, written: Written): void {
   const { context, theme, data } = drawing;
   if (!data.ids) return;
   context.font = "12px system-ui, sans-serif";
@@ -166,7 +166,6 @@ export function pointNames(drawing: Drawing, order: Uint32Array, gap: number): v
   context.lineWidth = 3;
   context.strokeStyle = HALO[theme];
   context.fillStyle = INK[theme];
-  const written = new Written();
   let [looks, words] = [0, 0];
   for (const point of order) {
     const place = at(drawing, point);
@@ -182,7 +181,7 @@ export function pointNames(drawing: Drawing, order: Uint32Array, gap: number): v
 }
 
 /** Names of the classes over their middles, of small heaps above them; the largest first, none over another. */
-export function classNames(drawing: Drawing, { places, spread }: Middles, off: ReadonlySet<number>): void {
+export function classNames(drawing: Drawing, { places, spread }: Middles, off: ReadonlySet<number>, written: Written): void {
   const { context, camera, coloring, theme } = drawing;
   if (coloring.kind !== "class") return;
   const { names, counts } = coloring.column;
@@ -192,7 +191,6 @@ export function classNames(drawing: Drawing, { places, spread }: Middles, off: R
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineJoin = "round";
-  const written = new Written();
   for (const code of order.slice(0, 60)) {
     const [x, middle] = camera.project(places, 3 * code, [0, 0, 0]);
     const y = spread[code] * camera.scale > 12 ? middle : middle - 17;

@@ -217,12 +217,13 @@ export class Pane {
     if (this.t < 1) return;
     const drawing = { context, camera, data, map, coloring: this.look, theme: state.theme };
     if (state.circles) overlay.circles(drawing, this.order);
-    if (state.words) overlay.pointNames(drawing, this.order, this.pointSize / 2 + 3);
+    const written = new overlay.Written();
     if (state.names && this.look.kind === "class") {
       const { codes, names } = this.look.column;
       this.places ??= overlay.middles(map, codes, names.length);
-      overlay.classNames(drawing, this.places, state.off);
+      overlay.classNames(drawing, this.places, state.off, written);
     }
+    if (state.words) overlay.pointNames(drawing, this.order, this.pointSize / 2 + 3, written);
     overlay.rings(drawing, state.matches);
     const { focus } = store;
     if (focus >= 0 && state.neighbors) overlay.neighborLines(drawing, focus);
