@@ -24,6 +24,7 @@ pub mod affinity;
 pub mod archive;
 pub mod graph;
 pub mod linalg;
+pub mod lllvm;
 pub mod llx;
 pub mod lvm;
 pub mod methods;
