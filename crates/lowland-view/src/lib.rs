@@ -4,6 +4,7 @@
 //! where in pixels and knows nothing of files, and a raster, which paints a layout. Other formats take the same layout.
 
 mod canvas;
+mod chart;
 mod classes;
 mod color;
 mod font;
@@ -11,6 +12,8 @@ mod layout;
 mod limits;
 mod placement;
 mod raster;
+
+pub use chart::{ChartOptions, Curve, chart};
 
 use lowland::{Error, Points, Result};
 

@@ -45,7 +45,7 @@ fn frame(canvas: &mut Canvas, layout: &Layout) {
 }
 
 /// A rectangle; pixels at its edges are covered by the part that is inside.
-fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
+pub(crate) fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
     let part = |low: f32, high: f32, center: f32| ((high.min(center + 0.5)) - (low.max(center - 0.5))).max(0.0);
     let cover = |x: f32, y: f32| part(rect.left, rect.right, x) * part(rect.top, rect.bottom, y);
     canvas.shade(rect.left, rect.top, rect.right, rect.bottom, color, cover);
@@ -59,7 +59,7 @@ fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc) {
 }
 
 /// Round-ended strokes. A pixel takes the most that any stroke covers, so that joints are not painted twice.
-fn text(canvas: &mut Canvas, Text { left, baseline, height, content, color }: &Text) {
+pub(crate) fn text(canvas: &mut Canvas, Text { left, baseline, height, content, color }: &Text) {
     let half = (0.068 * height).max(0.45);
     // Strokes on pixel centres are crisp.
     let (left, baseline) = (left.round() + 0.5, baseline.round() + 0.5);

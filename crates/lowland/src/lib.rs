@@ -37,6 +37,7 @@ pub mod points;
 pub mod prepare;
 pub mod quality;
 pub mod run;
+pub mod select;
 pub mod tsm;
 
 pub use points::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Sparse};

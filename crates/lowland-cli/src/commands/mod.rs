@@ -8,6 +8,8 @@ mod model;
 mod neighbors;
 mod outputs;
 mod quality;
+mod reconstruct;
+mod select;
 mod transform;
 
 pub use analogies::analogies;
@@ -17,4 +19,6 @@ pub use methods::{completions, methods};
 pub use model::{inverse, score};
 pub use neighbors::neighbors;
 pub use quality::quality;
+pub use reconstruct::{reconstruct, samples};
+pub use select::select;
 pub use transform::transform;

@@ -37,8 +37,8 @@ impl Sign {
     }
 }
 
-/// Columns handled at once: what is added up stays in the first cache.
-const STRIP: usize = 512;
+/// Columns handled at once: what is added up stays in registers.
+const STRIP: usize = 64;
 
 /// Replaces the second moments `m` by the quadratic form `T`. All three matrices are row-major of `dim n` rows, those of
 /// the first coordinate of all points first; `x` and `v` are room to work in.
@@ -67,24 +67,80 @@ pub fn contract(network: &Network, dim: usize, sign: Sign, m: &mut [f64], x: &mu
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn gather(network: &Network, m: &[f64], side: usize, a: usize, s: f64, x: &mut [f64], v: &mut [f64]) {
     let n = network.points();
-    let (i, first) = (a % n, a / n * n);
-    let degree = network.near(i).len() as f64;
     for (block, (x, v)) in x.chunks_exact_mut(n).zip(v.chunks_exact_mut(n)).enumerate() {
         for (strip, (x, v)) in x.chunks_mut(STRIP).zip(v.chunks_mut(STRIP)).enumerate() {
-            let (at, length) = (strip * STRIP, x.len());
-            let (k, own) = (&network.k[i * n + at..][..length], &m[a * side + block * n + at..][..length]);
+            let place = Place { network, side, a, s, column: block * n, at: strip * STRIP };
+            if x.len() == STRIP { place.gather::<true>(m, x, v) } else { place.gather::<false>(m, x, v) }
+        }
+    }
+}
+
+/// Some columns of a row.
+struct Place<'a> {
+    network: &'a Network,
+    side: usize,
+    a: usize,
+    s: f64,
+    /// Where the block begins, and where in it the columns.
+    column: usize,
+    at: usize,
+}
+
+impl Place<'_> {
+    fn row<'a>(&self, matrix: &'a [f64], row: usize, length: usize) -> &'a [f64] {
+        &matrix[row * self.side + self.column + self.at..][..length]
+    }
+
+    /// The same columns of a matrix of the graph.
+    fn graph<'a>(&self, matrix: &'a [f64], i: usize, length: usize) -> &'a [f64] {
+        &matrix[i * self.network.points() + self.at..][..length]
+    }
+
+    #[inline(always)]
+    fn gather<const FULL: bool>(&self, m: &[f64], x: &mut [f64], v: &mut [f64]) {
+        let length = if FULL { STRIP } else { x.len() };
+        let n = self.network.points();
+        let (i, first) = (self.a % n, self.a / n * n);
+        let degree = self.network.near(i).len() as f64;
+        let (k, own) = (self.graph(&self.network.k, i, length), self.row(m, self.a, length));
+        let (mut sums, mut rest) = ([0.0; STRIP], [0.0; STRIP]);
+        for c in 0..length {
+            rest[c] = degree * k[c] * own[c];
+        }
+        for &p in self.network.near(i) {
+            let p = p as usize;
+            let (k, m) = (self.graph(&self.network.k, p, length), self.row(m, first + p, length));
             for c in 0..length {
-                x[c] = 0.0;
-                v[c] = degree * k[c] * own[c];
+                sums[c] += m[c];
+                rest[c] -= self.s * k[c] * m[c];
             }
-            for &p in network.near(i) {
-                let p = p as usize;
-                let (k, m) = (&network.k[p * n + at..][..length], &m[(first + p) * side + block * n + at..][..length]);
-                for c in 0..length {
-                    x[c] += m[c];
-                    v[c] -= s * k[c] * m[c];
-                }
+        }
+        x[..length].copy_from_slice(&sums[..length]);
+        v[..length].copy_from_slice(&rest[..length]);
+    }
+
+    #[inline(always)]
+    fn finish<const FULL: bool>(&self, x: &[f64], q: &[f64], m: &mut [f64]) {
+        let length = if FULL { STRIP } else { m.len() };
+        let n = self.network.points();
+        let (i, first) = (self.a % n, self.a / n * n);
+        let degree = self.network.near(i).len() as f64;
+        let (own, mg) = (self.row(q, self.a, length), self.row(x, self.a, length));
+        let (mut z, mut y) = ([0.0; STRIP], [0.0; STRIP]);
+        for c in 0..length {
+            y[c] = degree * own[c];
+        }
+        for &p in self.network.near(i) {
+            let (x, q) = (self.row(x, first + p as usize, length), self.row(q, first + p as usize, length));
+            for c in 0..length {
+                z[c] += x[c];
+                y[c] -= self.s * q[c];
             }
+        }
+        let (k, gk) = (self.graph(&self.network.k, i, length), self.graph(&self.network.gk, i, length));
+        let gkg = self.graph(&self.network.gkg, i, length);
+        for c in 0..length {
+            m[c] = y[c] + 0.5 * k[c] * z[c] - self.s * gk[c] * mg[c] + 0.5 * gkg[c] * m[c];
         }
     }
 }
@@ -103,33 +159,10 @@ fn split(s: f64, k: &[f64], kg: &[f64], m: &[f64], x: &[f64], v: &mut [f64]) {
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn finish(network: &Network, x: &[f64], q: &[f64], side: usize, a: usize, s: f64, m: &mut [f64]) {
     let n = network.points();
-    let (i, first) = (a % n, a / n * n);
-    let degree = network.near(i).len() as f64;
-    let (mut z, mut y) = ([0.0; STRIP], [0.0; STRIP]);
     for (block, m) in m.chunks_exact_mut(n).enumerate() {
         for (strip, m) in m.chunks_mut(STRIP).enumerate() {
-            let (at, length) = (strip * STRIP, m.len());
-            let place = |row: usize| row * side + block * n + at;
-            let (z, y) = (&mut z[..length], &mut y[..length]);
-            let (own, mg) = (&q[place(a)..][..length], &x[place(a)..][..length]);
-            for c in 0..length {
-                z[c] = 0.0;
-                y[c] = degree * own[c];
-            }
-            for &p in network.near(i) {
-                let from = place(first + p as usize);
-                let (x, q) = (&x[from..][..length], &q[from..][..length]);
-                for c in 0..length {
-                    z[c] += x[c];
-                    y[c] -= s * q[c];
-                }
-            }
-            let row = i * n + at;
-            let (k, gk, gkg) =
-                (&network.k[row..][..length], &network.gk[row..][..length], &network.gkg[row..][..length]);
-            for c in 0..length {
-                m[c] = y[c] + 0.5 * k[c] * z[c] - s * gk[c] * mg[c] + 0.5 * gkg[c] * m[c];
-            }
+            let place = Place { network, side, a, s, column: block * n, at: strip * STRIP };
+            if m.len() == STRIP { place.finish::<true>(x, q, m) } else { place.finish::<false>(x, q, m) }
         }
     }
 }

@@ -134,9 +134,10 @@ impl<'a> Em<'a> {
     pub fn new(problem: &'a Problem, settings: Settings, start: Start) -> Result<Self> {
         let side = problem.points() * settings.dim;
         let columns = problem.columns();
-        for (what, expected, values) in
-            [("means of the maps", side * columns, &start.means), ("covariance of the maps", side * side, &start.covariance)]
-        {
+        for (what, expected, values) in [
+            ("means of the maps", side * columns, &start.means),
+            ("covariance of the maps", side * side, &start.covariance),
+        ] {
             if values.len() != expected || expected == 0 {
                 return Err(Error::Shape { what, expected, found: values.len() });
             }
@@ -324,7 +325,8 @@ impl<'a> Em<'a> {
     fn update_parameters(&mut self, places: &PlaceSums, maps_determinant: f64) {
         let (n, d, columns) = (self.problem.points() as f64, self.settings.dim as f64, self.problem.columns() as f64);
         let (epsilon, values) = (self.settings.epsilon, self.problem.network.values());
-        let agreement: f64 = self.maps.par_chunks(4096).zip(self.pull.par_chunks(4096)).map(dot).collect::<Vec<_>>().iter().sum();
+        let agreement: f64 =
+            self.maps.par_chunks(4096).zip(self.pull.par_chunks(4096)).map(dot).collect::<Vec<_>>().iter().sum();
         // tr((epsilon JJ' + 2 L) E[C'C]), and from it tr(Gamma_L E[C'C]): Sigma_C is the inverse of the sum of Gamma and
         // this prior, and mu_C = gamma H Sigma_C.
         let prior = epsilon * self.sum_of_blocks() + 2.0 * self.roughness();

@@ -20,7 +20,7 @@ mod tests;
 pub use contract::{Sign, contract};
 pub use em::{Alpha, Em, Settings, Start};
 pub use network::Network;
-pub use posterior::{Numbers, Posterior};
 pub use place::{Placing, Rebuilt};
+pub use posterior::{Numbers, Posterior};
 pub use problem::{Problem, Rows};
 pub use starts::Starts;

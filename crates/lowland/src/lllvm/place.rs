@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::posterior::Posterior;
+use super::posterior::{Packed, Posterior, deviations};
 use super::problem::Rows;
 use crate::linalg::dense::Cholesky;
 use crate::neighbors::{NeighborGraph, nearest_to};
@@ -21,6 +21,13 @@ pub struct Placing {
     pub embedding: Embedding,
     /// The covariance of each, `dim x dim`.
     pub covariances: Vec<f64>,
+}
+
+impl Placing {
+    /// The standard deviation of each along a coordinate, on average.
+    pub fn std(&self) -> Vec<f64> {
+        deviations(&self.covariances, self.embedding.dim())
+    }
 }
 
 /// Rows for points of the map.
@@ -127,10 +134,8 @@ impl Posterior {
         let single = |values: &[f64]| Data::dense(values.iter().map(|&v| v as f32).collect(), self.numbers.dim);
         let (targets, places) = (single(points.values())?, single(&self.places)?);
         let graph = nearest_to(&targets, &places, n_neighbors.min(self.n), Metric::Euclidean, progress)?;
-        let rebuilt: Vec<(Vec<f32>, Vec<f32>)> = (0..points.rows())
-            .into_par_iter()
-            .map(|i| self.rebuild_one(points.row(i), rows, graph.row(i).0))
-            .collect();
+        let rebuilt: Vec<(Vec<f32>, Vec<f32>)> =
+            (0..points.rows()).into_par_iter().map(|i| self.rebuild_one(points.row(i), rows, graph.row(i).0)).collect();
         let (mut values, mut std) = (Vec::new(), Vec::new());
         for (one, error) in rebuilt {
             values.extend(one);
@@ -226,7 +231,7 @@ impl Around {
             for r in 0..dim {
                 for s in 0..dim {
                     let (a, at) = (s * n + j, r * dim + s);
-                    let with_mean = |covariance: &super::posterior::Packed| {
+                    let with_mean = |covariance: &Packed| {
                         near.iter().map(|&l| covariance.get(r * n + l as usize, a)).sum::<f64>() / k
                     };
                     let (maps, places) = (with_mean(&posterior.map_covariance), with_mean(&posterior.place_covariance));

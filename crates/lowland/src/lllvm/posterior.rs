@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::archive::Archive;
 use crate::linalg::dense::Cholesky;
-use crate::points::{Embedding, Points, Result, Seed};
+use crate::points::{Embedding, Result, Seed};
 
 /// A symmetric matrix in single precision: the upper triangle, row after row.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +91,22 @@ impl Posterior {
         Ok(posterior)
     }
 
+    /// All points in one place, of which nothing is known.
+    pub fn flat(n: usize, columns: usize, dim: usize) -> Self {
+        let side = n * dim;
+        let zeros = Packed { side, values: vec![0.0; side * (side + 1) / 2] };
+        Self {
+            numbers: Numbers { dim, gamma: 1.0, alpha: 1.0, bound: 0.0 },
+            n,
+            columns,
+            places: vec![0.0; side],
+            maps: vec![0.0; side * columns],
+            place_covariance: zeros.clone(),
+            map_covariance: zeros,
+            own: vec![0.0; side * dim],
+        }
+    }
+
     /// Dimension, parameters and bound.
     pub fn numbers(&self) -> Numbers {
         self.numbers
@@ -111,11 +127,29 @@ impl Posterior {
         &self.own
     }
 
+    /// Numbers that a place and a map have together.
+    pub fn freedom(&self) -> usize {
+        self.numbers.dim * (1 + self.columns)
+    }
+
+    /// `E|x_i - x_j|^2 + E|C_i - C_j|^2`.
+    pub fn expected_difference(&self, i: usize, j: usize) -> f64 {
+        let (n, dim) = (self.n, self.numbers.dim);
+        let coordinate = |r: usize| {
+            let (a, b) = (r * n + i, r * n + j);
+            let variance = |packed: &Packed| packed.get(a, a) + packed.get(b, b) - 2.0 * packed.get(a, b);
+            let places =
+                (self.places[i * dim + r] - self.places[j * dim + r]).powi(2) + variance(&self.place_covariance);
+            let rows = self.maps[a * self.columns..][..self.columns].iter().zip(&self.maps[b * self.columns..]);
+            let maps: f64 = rows.map(|(p, q)| f64::from(p - q).powi(2)).sum();
+            places + maps + self.columns as f64 * variance(&self.map_covariance)
+        };
+        (0..dim).map(coordinate).sum()
+    }
+
     /// The standard deviation of each place along a coordinate, on average.
     pub fn std(&self) -> Vec<f64> {
-        let dim = self.numbers.dim;
-        let one = |cov: &[f64]| (cov.iter().step_by(dim + 1).sum::<f64>().max(0.0) / dim as f64).sqrt();
-        self.own.chunks_exact(dim * dim).map(one).collect()
+        deviations(&self.own, self.numbers.dim)
     }
 
     /// `(I - QQ') Sigma (I - QQ')` for each point, `Q` the directions in which the map turns.
@@ -128,7 +162,8 @@ impl Posterior {
             .iter()
             .map(|turn| (0..side).into_par_iter().map(|a| (0..side).map(|b| sigma.get(a, b) * turn[b]).sum()).collect())
             .collect();
-        let inner: Vec<Vec<f64>> = turns.iter().map(|turn| turned.iter().map(|other| dot(turn, other)).collect()).collect();
+        let inner: Vec<Vec<f64>> =
+            turns.iter().map(|turn| turned.iter().map(|other| dot(turn, other)).collect()).collect();
         let entry = |at: usize| {
             let (i, r, s) = (at / (dim * dim), at / dim % dim, at % dim);
             let (a, b) = (r * n + i, s * n + i);
@@ -191,11 +226,6 @@ impl Posterior {
         (0..count).into_par_iter().map(sample).collect()
     }
 
-    /// The means, for whoever searches among them.
-    pub(super) fn means(&self) -> Points<'_> {
-        Points::new(&self.places, self.numbers.dim).expect("whole rows")
-    }
-
     /// Writes it under `lllvm/`.
     pub fn save(&self, archive: &mut Archive) {
         let Numbers { gamma, alpha, bound, .. } = self.numbers;
@@ -231,6 +261,12 @@ impl Posterior {
         posterior.own = posterior.covariances_of_places();
         Ok(posterior)
     }
+}
+
+/// From `dim x dim` covariances to standard deviations along a coordinate, on average.
+pub(super) fn deviations(covariances: &[f64], dim: usize) -> Vec<f64> {
+    let one = |cov: &[f64]| (cov.iter().step_by(dim + 1).sum::<f64>().max(0.0) / dim as f64).sqrt();
+    covariances.chunks_exact(dim * dim).map(one).collect()
 }
 
 /// Takes the mean of all places out of their covariance: its variance, `1 / alpha`, is the prior's.

@@ -87,7 +87,11 @@ impl Problem {
     pub fn new(network: Network, rows: Rows) -> Result<Self> {
         let (n, columns) = (network.points(), rows.columns());
         if Some(rows.values.len()) != n.checked_mul(columns) || columns == 0 {
-            return Err(Error::Shape { what: "values of the rows", expected: n * columns.max(1), found: rows.values.len() });
+            return Err(Error::Shape {
+                what: "values of the rows",
+                expected: n * columns.max(1),
+                found: rows.values.len(),
+            });
         }
         let roughness = network.roughness(&rows.values, columns);
         let offset = column_means(&rows.values, columns).iter().map(|m| (m * n as f64).powi(2)).sum();
