@@ -133,14 +133,16 @@ fn edges(args: &SelectArgs, params: &Lllvm, data: &Data, console: &mut Console) 
         if pairs.len() > 1 {
             graphs.push(("without all of these".into(), select::without(&graph, &pairs)?));
         }
+        // What is screened is the graph someone brought, if someone did.
+        let judged = other.clone().unwrap_or(graph);
         graphs.extend(other.map(|other| ("the file's edges".to_string(), other)));
         let mut suspects = Vec::new();
         if let Some(count) = args.screen_edges {
-            suspects = select::screen(data, params, &graph, context)?;
+            suspects = select::screen(data, params, &judged, context)?;
             suspects.truncate(count);
             if suspects.len() > 1 && pairs.is_empty() {
                 let all: Vec<(usize, usize)> = suspects.iter().map(|suspect| (suspect.i, suspect.j)).collect();
-                if let Ok(rest) = select::without(&graph, &all) {
+                if let Ok(rest) = select::without(&judged, &all) {
                     graphs.push((format!("without the first {}", all.len()), rest));
                 }
             }
