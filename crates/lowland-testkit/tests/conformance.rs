@@ -53,3 +53,22 @@ fn spectral_is_the_dense_solution_of_the_same_problem() {
     let values = [("n_components", "3"), ("n_neighbors", "12"), ("tol", "1e-9")];
     assert_same_up_to_sign(&fit("spectral", &values), &golden("spectral.npy"), 1e-6);
 }
+
+#[test]
+fn isomap_is_scikit_learns_isomap_for_new_rows_too() {
+    let values = [("n_components", "3"), ("n_neighbors", "12")];
+    assert_same_up_to_sign(&fit("isomap", &values), &golden("isomap.npy"), 1e-5);
+    let read = |name: &str| lowland_io::read(&path(name), &ReadOptions::default()).expect("a golden array").data;
+    let job = Job::new("isomap", &values, Seed(0)).expect("valid parameters");
+    let fitted = job.fit(&read("x.npy"), None, &Limits::default(), &mut Silent).expect("a fit");
+    let placed = fitted.transform(&read("x_new.npy"), &mut |_| Ok(())).expect("a place for every row");
+    assert_same_up_to_sign(&placed, &golden("isomap_new.npy"), 1e-5);
+}
+
+#[test]
+fn lle_and_ltsa_are_scikit_learns() {
+    let values = [("n_components", "3"), ("n_neighbors", "12")];
+    for method in ["lle", "ltsa"] {
+        assert_same_up_to_sign(&fit(method, &values), &golden(&format!("{method}.npy")), 1e-4);
+    }
+}

@@ -67,6 +67,10 @@ method_suite!(svd, "svd", []);
 method_suite!(svd_randomized, "svd", [("solver", "randomized")], iterates);
 method_suite!(spectral, "spectral", [], iterates);
 method_suite!(spectral_heat, "spectral", [("affinity", "heat"), ("n_neighbors", "10")], iterates);
+method_suite!(isomap, "isomap", []);
+method_suite!(gplvm, "gplvm", [("max_iter", "80"), ("inducing", "12")], iterates);
+method_suite!(lle, "lle", []);
+method_suite!(ltsa, "ltsa", []);
 method_suite!(spectral_approximate, "spectral", [("search", "approximate")]);
 
 /// A method without a suite above would go unnoticed otherwise.

@@ -22,6 +22,7 @@
 
 pub mod affinity;
 pub mod archive;
+pub mod gplvm;
 pub mod graph;
 pub mod linalg;
 pub mod lllvm;

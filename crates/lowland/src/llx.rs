@@ -65,6 +65,11 @@ impl Llx {
         self.weights_on(data, data, &graph, Ridge::Even, &mut |done| progress(0.6 + 0.4 * done))
     }
 
+    /// The same for neighbours that were found before.
+    pub(crate) fn weights_among(&self, data: &Data, graph: &NeighborGraph, progress: &mut Progress) -> Result<Csr> {
+        self.weights_on(data, data, graph, Ridge::Even, progress)
+    }
+
     /// Weights of the rows of `new` on their neighbours among `data`.
     fn weights_on(
         &self,
@@ -210,7 +215,7 @@ pub(crate) fn affine_weights(mut gram: Vec<f64>, costs: &[f64]) -> Vec<f64> {
 }
 
 /// One row of numbers, in `f64`.
-fn copy_row(data: &Data, i: usize, out: &mut [f64]) {
+pub(crate) fn copy_row(data: &Data, i: usize, out: &mut [f64]) {
     match data {
         Data::Dense(x) => out.iter_mut().zip(x.row(i)).for_each(|(out, &v)| *out = f64::from(v)),
         Data::Sparse(x) => {

@@ -2,6 +2,7 @@
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from sklearn.neighbors import kneighbors_graph
 
 rng = np.random.default_rng(7)
@@ -27,3 +28,12 @@ np.save("x.npy", X)
 np.save("pca.npy", PCA(3, svd_solver="full").fit_transform(X64))
 np.save("svd.npy", TruncatedSVD(3, algorithm="arpack", tol=1e-14).fit_transform(X64))
 np.save("spectral.npy", unit((U / np.sqrt(d)[:, None])[:, 1:4]))
+
+new = ((X64[:-1:7] + X64[1::7]) / 2).astype(np.float32)
+isomap = Isomap(n_neighbors=12, n_components=3, eigen_solver="dense").fit(X64)
+np.save("x_new.npy", new)
+np.save("isomap.npy", isomap.embedding_)
+np.save("isomap_new.npy", isomap.transform(new.astype(np.float64)))
+for name, method in [("lle", "standard"), ("ltsa", "ltsa")]:
+    lle = LocallyLinearEmbedding(n_neighbors=12, n_components=3, method=method, eigen_solver="dense")
+    np.save(f"{name}.npy", unit(lle.fit_transform(X64)))

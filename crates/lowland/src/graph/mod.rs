@@ -3,6 +3,7 @@
 mod components;
 mod coordinates;
 mod join;
+mod paths;
 mod reach;
 mod tree;
 mod weights;
@@ -10,6 +11,7 @@ mod weights;
 pub use components::Components;
 pub use coordinates::SpectralCoordinates;
 pub use join::{join_by, join_components};
+pub use paths::shortest_paths;
 pub use reach::mutual_reach;
 pub use tree::{Edge, edges_of, minimum_spanning_forest, with_edges};
 pub use weights::{Symmetrize, lengths, symmetrize};

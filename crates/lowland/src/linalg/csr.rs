@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::SymOp;
 use super::sparse_product::add_sparse_product;
-use crate::points::{Error, Result};
+use crate::points::{Error, Result, inverse};
 
 /// A sparse matrix; within each row the columns ascend and are unique.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,8 +223,7 @@ impl Csr {
 
     /// Rows and columns of a square matrix in another order: row `rows[i]` becomes row `i`, and column `i` likewise.
     pub fn renumber(&self, rows: &[u32]) -> Self {
-        let mut place = vec![0u32; rows.len()];
-        rows.iter().enumerate().for_each(|(at, &row)| place[row as usize] = at as u32);
+        let place = inverse(rows);
         let mut indptr = Vec::with_capacity(rows.len() + 1);
         indptr.push(0);
         rows.iter().fold(0, |end, &row| {

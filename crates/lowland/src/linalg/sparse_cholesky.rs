@@ -46,6 +46,14 @@ impl SparseCholesky {
         Ok(Some(Self { symbolic, values, memory, columns }))
     }
 
+    /// As [`Self::solve`] for any number of right-hand sides, with memory of its own.
+    pub fn solve_columns(&self, rhs: &mut [f64], columns: usize) {
+        let mut memory = MemBuffer::new(self.symbolic.solve_in_place_scratch::<f64>(columns, Par::Seq));
+        let rhs = MatMut::from_row_major_slice_mut(rhs, self.symbolic.nrows(), columns);
+        let factor = LltRef::new(&self.symbolic, &self.values);
+        factor.solve_in_place_with_conj(Conj::No, rhs, Par::Seq, MemStack::new(&mut memory));
+    }
+
     /// Replaces the right-hand sides, a row-major block, by the solutions.
     pub fn solve(&mut self, rhs: &mut [f64]) {
         let rhs = MatMut::from_row_major_slice_mut(rhs, self.symbolic.nrows(), self.columns);

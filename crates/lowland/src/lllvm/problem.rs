@@ -2,6 +2,7 @@
 
 use super::network::Network;
 use crate::linalg::block::column_means;
+use crate::llx::copy_row;
 use crate::points::{Data, Error, Result};
 
 /// Rows less their mean, divided by their largest absolute value.
@@ -52,21 +53,13 @@ impl Rows {
 
 /// All values in double precision, row after row.
 fn plain(data: &Data) -> Result<Vec<f64>> {
-    match data {
-        Data::Dense(x) => Ok(x.values().iter().map(|&v| f64::from(v)).collect()),
-        Data::Sparse(x) => {
-            let mut values = vec![0.0; x.rows() * x.dim()];
-            for (i, row) in values.chunks_exact_mut(x.dim().max(1)).enumerate() {
-                let (columns, entries) = x.row(i);
-                columns.iter().zip(entries).for_each(|(&c, &v)| row[c as usize] = f64::from(v));
-            }
-            Ok(values)
-        }
-        Data::Text(_) => {
-            let remedy = "It maps rows of numbers: use lvm or spectral for strings";
-            Err(Error::Kind { what: "the locally linear latent variable model", kind: "text", remedy })
-        }
+    if let Data::Text(_) = data {
+        let remedy = "It maps rows of numbers: use lvm or spectral for strings";
+        return Err(Error::Kind { what: "the locally linear latent variable model", kind: "text", remedy });
     }
+    let mut values = vec![0.0; data.rows() * data.dim()];
+    values.chunks_exact_mut(data.dim().max(1)).enumerate().for_each(|(i, row)| copy_row(data, i, row));
+    Ok(values)
 }
 
 /// Data and graph, and what depends on both alone.

@@ -12,6 +12,7 @@ use super::kernel::{Frame, Wanted, padded, rows};
 use super::numbers::Number;
 use super::structure::Adjacent;
 use crate::linalg::Csr;
+use crate::points::inverse;
 
 /// Pairs of a strip, as far as that leaves few enough strips.
 const PAIRS_A_STRIP: usize = 1 << 16;
@@ -119,6 +120,14 @@ impl Blocks {
         self.masses.iter_mut().for_each(|m| *m *= factor);
     }
 
+    /// Numbers the points anew; `moved` says which each new one was.
+    pub(super) fn renumber(&mut self, moved: &[u32]) {
+        let place = inverse(moved);
+        self.members.iter_mut().for_each(|member| *member = place[*member as usize]);
+        (self.place_starts, self.places) = index(moved.len(), &self.blocks, &self.strips, &self.members);
+        self.masses = moved.iter().map(|&row| self.masses[row as usize]).collect();
+    }
+
     /// For each point, `sum_j (D_ij + D_ji)`.
     pub(super) fn masses(&self) -> &[f64] {
         &self.masses
@@ -163,6 +172,7 @@ impl Blocks {
         // The points' numbers, by block and by column, so that pairs are walked along contiguous memory.
         let kinds = dim + 4;
         room.frames.resize(self.members.len() * kinds, T::default());
+        let stale = std::mem::replace(&mut room.stale, Stale::Variances);
         let frames: Vec<&mut [T]> =
             split(&mut room.frames, self.blocks.iter().map(|block| block.padded * kinds)).collect();
         let frames: Vec<&[T]> = frames
@@ -170,7 +180,7 @@ impl Blocks {
             .zip(&self.blocks)
             .with_min_len(16)
             .map(|(frame, block)| {
-                self.fill(*block, means, variances, dim, frame);
+                self.fill(*block, means, variances, dim, stale, frame);
                 &*frame
             })
             .collect();
@@ -205,18 +215,30 @@ impl Blocks {
 
     /// A block's numbers: coordinates (from its first point on, which costs short numbers no precision), variances, A,
     /// B, votes.
-    fn fill<T: Number>(&self, block: Block, means: &[f64], variances: &[f64], dim: usize, frame: &mut [T]) {
+    fn fill<T: Number>(
+        &self,
+        block: Block,
+        means: &[f64],
+        variances: &[f64],
+        dim: usize,
+        stale: Stale,
+        frame: &mut [T],
+    ) {
         let padded = block.padded;
-        let origin = self.members[block.start] as usize * dim;
-        for local in 0..padded {
-            let at = block.start + local;
-            let point = self.members[at] as usize;
-            for c in 0..dim {
-                frame[c * padded + local] = T::of(means[point * dim + c] - means[origin + c]);
+        let members = &self.members[block.start..block.start + padded];
+        let (coordinates, rest) = frame.split_at_mut(padded * dim);
+        let (widths, constants) = rest.split_at_mut(padded);
+        if stale >= Stale::Means {
+            let origin = &means[members[0] as usize * dim..][..dim];
+            for (local, &point) in members.iter().enumerate() {
+                let mean = &means[point as usize * dim..][..dim];
+                (0..dim).for_each(|c| coordinates[c * padded + local] = T::of(mean[c] - origin[c]));
             }
-            let others = [variances[point], self.reach[at], self.extent[at], self.votes[at]];
-            for (kind, value) in others.into_iter().enumerate() {
-                frame[(dim + kind) * padded + local] = T::of(value);
+        }
+        widths.iter_mut().zip(members).for_each(|(width, &point)| *width = T::of(variances[point as usize]));
+        if stale >= Stale::All {
+            for (out, values) in constants.chunks_exact_mut(padded).zip([&self.reach, &self.extent, &self.votes]) {
+                out.iter_mut().zip(&values[block.start..]).for_each(|(out, value)| *out = T::of(*value));
             }
         }
     }
@@ -239,6 +261,23 @@ impl Blocks {
 pub(super) struct Room<T> {
     frames: Vec<T>,
     sums: Vec<T>,
+    stale: Stale,
+}
+
+/// What has changed since the frames were filled; what comes later includes what comes before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Stale {
+    Variances,
+    Means,
+    #[default]
+    All,
+}
+
+impl<T> Room<T> {
+    /// The means are no longer those of the last sums.
+    pub(super) fn means_moved(&mut self) {
+        self.stale = self.stale.max(Stale::Means);
+    }
 }
 
 /// The ordered pairs of a group that do not count, by their earlier point: twice the number of the later point, plus

@@ -9,7 +9,7 @@ use super::solve::{self, Enough, System};
 use super::structure::Structure;
 use crate::archive::Archive;
 use crate::params::choice;
-use crate::points::{Embedding, Error, Result};
+use crate::points::{Embedding, Error, Numbering, Points, Result};
 use crate::run::{Step, Stepper};
 
 choice! {
@@ -52,7 +52,7 @@ impl Default for EmOptions {
         Self {
             momentum: 0.9,
             variances: Variances::Free,
-            solve: 0.05,
+            solve: 0.5,
             solve_iterations: 30,
             precision: Precision::Double,
         }
@@ -69,6 +69,7 @@ pub struct Em {
     dim: usize,
     options: EmOptions,
     iteration: usize,
+    /// By the rows of the structure's pairs, as all that follows.
     means: Vec<f64>,
     /// The last change of the means.
     velocity: Vec<f64>,
@@ -90,6 +91,13 @@ struct Room {
     change: Vec<f64>,
     spread: Vec<f64>,
     pushed: Vec<f64>,
+}
+
+impl Room {
+    fn means_moved(&mut self) {
+        self.single.means_moved();
+        self.double.means_moved();
+    }
 }
 
 impl Em {
@@ -133,14 +141,14 @@ impl Em {
         &self.structure
     }
 
-    /// The means, row after row.
-    pub fn means(&self) -> &[f64] {
-        &self.means
+    /// The means, point after point.
+    pub fn means(&self) -> Vec<f64> {
+        self.structure.numbering().by_points(&self.means, self.dim)
     }
 
     /// The variance of each point.
-    pub fn variances(&self) -> &[f64] {
-        &self.variances
+    pub fn variances(&self) -> Vec<f64> {
+        self.structure.numbering().by_points(&self.variances, 1)
     }
 
     /// The log-likelihood (eq 6) of the present means and variances.
@@ -149,8 +157,8 @@ impl Em {
     }
 
     /// The gradient of the log-likelihood by the means.
-    pub fn gradient(&self) -> &[f64] {
-        &self.gradient
+    pub fn gradient(&self) -> Vec<f64> {
+        self.structure.numbering().by_points(&self.gradient, self.dim)
     }
 
     /// Updates the means alone; returns the log-likelihood after it.
@@ -208,6 +216,7 @@ impl Em {
             *velocity = *change + momentum * *velocity;
             *mean += *velocity;
         }
+        self.room.means_moved();
     }
 
     /// The update of the variances (eq 21). With eqs 16 and 17 it reads
@@ -224,6 +233,13 @@ impl Em {
         let found = std::mem::take(&mut room.spread);
         let old = self.set_variances(found);
         self.room.spread = old;
+    }
+
+    /// Follows the structure's pairs into their new order.
+    fn move_rows(&mut self, moved: &[u32]) {
+        for (values, width) in [(&mut self.means, self.dim), (&mut self.velocity, self.dim), (&mut self.variances, 1)] {
+            *values = moved.iter().flat_map(|&row| &values[row as usize * width..][..width]).copied().collect();
+        }
     }
 
     /// Tied variances share the maximiser of the same bound: the mean, weighted as the points are in it.
@@ -266,8 +282,11 @@ impl Stepper for Em {
         let before = self.likelihood;
         self.move_means();
         self.move_variances();
-        self.look();
         self.iteration += 1;
+        if let Some(moved) = self.structure.renumber(self.iteration, Points::new(&self.means, self.dim)?) {
+            self.move_rows(&moved);
+        }
+        self.look();
         let change = ((self.likelihood - before) / self.likelihood).abs();
         Ok(Step { iteration: self.iteration, objective: self.likelihood, change })
     }
@@ -275,14 +294,16 @@ impl Stepper for Em {
     /// In the data's units.
     fn embedding(&self) -> Embedding {
         let unit = self.structure.unit();
-        Embedding::new(self.means.iter().map(|v| v * unit).collect(), self.dim).expect("whole rows")
+        Embedding::new(self.means().iter().map(|v| v * unit).collect(), self.dim).expect("whole rows")
     }
 
     fn save(&self, archive: &mut Archive) {
         archive.put("em/iteration", self.iteration as u64);
-        archive.put("em/means", self.means.as_slice());
-        archive.put("em/velocity", self.velocity.as_slice());
-        archive.put("em/variances", self.variances.as_slice());
+        let numbering = self.structure.numbering();
+        numbering.save(archive, self.variances.len());
+        archive.put("em/means", self.means());
+        archive.put("em/velocity", numbering.by_points(&self.velocity, self.dim));
+        archive.put("em/variances", self.variances());
     }
 
     fn restore(&mut self, archive: &Archive) -> Result<()> {
@@ -298,6 +319,11 @@ impl Stepper for Em {
         self.means.copy_from_slice(means);
         self.velocity.copy_from_slice(velocity);
         self.variances.copy_from_slice(variances);
+        self.room.means_moved();
+        if let Some(order) = Numbering::saved(archive, self.variances.len())? {
+            let moved = self.structure.adopt(order);
+            self.move_rows(&moved);
+        }
         self.look();
         Ok(())
     }

@@ -7,8 +7,8 @@ use super::numbers::Number;
 use crate::linalg::Csr;
 use crate::points::Result;
 
-/// Rows of a task.
-const ROWS: usize = 512;
+/// Rows of a task: so few that what their links lead to is still at hand when it is read again.
+const ROWS: usize = 64;
 
 /// Symmetric links with their weights `S + S'` and squared length scales.
 #[derive(Debug, Clone)]
@@ -48,6 +48,14 @@ impl Similar {
         let sums = Csr::from_triplets(n, n, both(|w, near2| w * near2))?;
         let near2 = sums.values().iter().zip(weights.values()).map(|(sum, w)| sum / w).collect();
         Ok(Self { weights, near2 })
+    }
+
+    /// Numbers the points anew; `moved` says which each new one was.
+    pub(super) fn renumber(&mut self, moved: &[u32]) {
+        let mut near2 = self.weights.clone();
+        near2.values_mut().copy_from_slice(&self.near2);
+        self.near2 = near2.renumber(moved).values().to_vec();
+        self.weights = self.weights.renumber(moved);
     }
 
     /// For each point `sum_j (S_ij + S_ji)`.
@@ -132,7 +140,11 @@ impl Links<'_> {
             for &j in &self.indices[self.indptr[i]..self.indptr[i + 1]] {
                 let j = j as usize;
                 let other = &self.means[j * dim..(j + 1) * dim];
-                q.push((0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum());
+                q.push(if D > 0 {
+                    (0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum()
+                } else {
+                    squared_distance(own, other)
+                });
                 widths.push(self.variances[i] + self.variances[j]);
             }
         }
@@ -145,6 +157,17 @@ impl Links<'_> {
         let range = self.indptr[first]..self.indptr[first + rows];
         (&self.weights[range.clone()], &self.near2[range])
     }
+}
+
+/// In as many parts as a vector is wide.
+#[inline(always)]
+fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0; LANES];
+    for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
+        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += (a - b) * (a - b));
+    }
+    lanes.iter().sum()
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]

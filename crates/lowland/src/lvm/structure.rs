@@ -5,7 +5,7 @@ use super::coarse::{Coarse, Group, Link, Space};
 use super::similar::Similar;
 use crate::linalg::Csr;
 use crate::params::choice;
-use crate::points::{Data, Metric, Result, Seed};
+use crate::points::{Data, Metric, Numbering, Points, Result, Seed};
 use crate::run::Progress;
 
 choice! {
@@ -40,6 +40,8 @@ pub struct Structure {
     pub(super) masses: Vec<f64>,
     longest2: Vec<f64>,
     frame: Frame,
+    /// Which point each row of `similar`, `blocks` and `masses` is.
+    numbering: Numbering,
 }
 
 /// What is needed to place new points beside those of a model.
@@ -104,7 +106,8 @@ impl Structure {
         let masses = similar.masses().iter().zip(blocks.masses()).map(|(near, far)| near + far).collect();
         let frame = Frame::new(n, &coarse, link, apart);
         let longest2 = longest.iter().map(|d| (d / unit).powi(2)).collect();
-        Ok(Self { unit, levels: settings.levels, similar, blocks, masses, longest2, frame })
+        let numbering = Numbering::default();
+        Ok(Self { unit, levels: settings.levels, similar, blocks, masses, longest2, frame, numbering })
     }
 
     /// Number of points.
@@ -127,19 +130,23 @@ impl Structure {
         self.blocks.work()
     }
 
-    /// Symmetric similarity weights, `S + S'`.
+    /// Symmetric similarity weights, `S + S'`, by the rows of the iteration: the points as given until it renumbers
+    /// them.
     pub fn similarities(&self) -> &Csr {
         self.similar.weights()
     }
 
     /// Every similar pair `i < j`: `(i, j, S_ij + S_ji, delta_ij^2)`, in units of the median edge.
     pub fn similar(&self) -> Vec<(u32, u32, f64, f64)> {
-        self.similar.pairs()
+        let point = |row| self.numbering.point(row);
+        let ordered = |(i, j, w, near2): (u32, u32, f64, f64)| (i.min(j), i.max(j), w, near2);
+        self.similar.pairs().into_iter().map(|(i, j, w, near2)| ordered((point(i), point(j), w, near2))).collect()
     }
 
     /// Every ordered dissimilar pair: `(i, j, D_ij, Delta_ij)`, in units of the median edge.
     pub fn dissimilar(&self) -> Vec<(u32, u32, f64, f64)> {
-        self.blocks.pairs()
+        let point = |row| self.numbering.point(row);
+        self.blocks.pairs().into_iter().map(|(i, j, w, far)| (point(i), point(j), w, far)).collect()
     }
 
     /// `sigma_i^2 = max_j E_ij d_ij^2 / (2 d)`, the start, in squared units of the median edge.
@@ -155,6 +162,36 @@ impl Structure {
     /// The length scale of a distance.
     pub(super) fn scale_of(length: f64, unit: f64) -> f64 {
         (length / unit).max(FLOOR) * HALF.sqrt()
+    }
+
+    /// Which point each row of the iteration is.
+    pub(super) fn numbering(&self) -> &Numbering {
+        &self.numbering
+    }
+
+    /// Numbers the rows of the iteration along the map of its rows, if there are many and it is time. Returns the row
+    /// that each new row was.
+    pub(super) fn renumber(&mut self, iteration: usize, rows: Points) -> Option<Vec<u32>> {
+        if !Numbering::is_due(iteration, rows.values().len()) {
+            return None;
+        }
+        let map = self.numbering.by_points(rows.values(), rows.dim());
+        let moved = self.numbering.renew(iteration, Points::new(&map, rows.dim()).expect("whole rows"))?;
+        self.move_rows(&moved);
+        Some(moved)
+    }
+
+    /// Takes up a saved order of the points. Returns the row that each new row was.
+    pub(super) fn adopt(&mut self, order: Vec<u32>) -> Vec<u32> {
+        let moved = self.numbering.adopt(order);
+        self.move_rows(&moved);
+        moved
+    }
+
+    fn move_rows(&mut self, moved: &[u32]) {
+        self.similar.renumber(moved);
+        self.blocks.renumber(moved);
+        self.masses = moved.iter().map(|&row| self.masses[row as usize]).collect();
     }
 
     pub(super) fn frame(&self) -> &Frame {

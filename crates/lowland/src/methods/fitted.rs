@@ -205,7 +205,7 @@ impl Fitted {
     /// Rows that would have these places on the map, as the method sees rows: after the preparation.
     pub fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
-        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no("inverse", "lvm and lllvm"))
+        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no("inverse", "lvm, lllvm or gplvm"))
     }
 
     /// The standard deviation of every value of [`Fitted::inverse`], where the method knows one.

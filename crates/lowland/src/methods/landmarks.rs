@@ -137,17 +137,17 @@ fn apart(wide: Embedding, known: Option<&[f64]>) -> Result<(Embedding, Option<Ve
 }
 
 /// All rows and their map: new rows are combinations of their neighbours.
-pub(super) struct LocalModel {
-    pub llx: Llx,
-    pub data: Data,
-    pub embedding: Embedding,
+pub struct LocalModel {
+    pub(super) llx: Llx,
+    pub(super) data: Data,
+    pub(super) embedding: Embedding,
     /// The standard deviation of each row's place, where the method knew those of the landmarks.
-    pub std: Option<Vec<f64>>,
+    pub(super) std: Option<Vec<f64>>,
 }
 
 impl LocalModel {
     /// Reads it back; `dim` is the number of columns of the rows.
-    pub fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
+    pub(super) fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         llx.check(&data)?;
         let std = match archive.number("landmarks/std_known")? {

@@ -2,7 +2,7 @@
 //! the evidence.
 
 use crate::archive::Archive;
-use crate::graph::{Components, Symmetrize, join_components, lengths, symmetrize, with_edges};
+use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
 use crate::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
 use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
@@ -10,7 +10,7 @@ use crate::params::{at_least_one, params, refuse, tolerance};
 use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, StopRule, run};
 
-use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Placed, Recipe};
 
 params! {
@@ -146,17 +146,7 @@ impl Lllvm {
 
 /// The model's graph: neighbours in either direction, connected.
 pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, context: &mut Context) -> Result<Csr> {
-    let parts = Components::of_neighbors(graph);
-    let mut near = lengths(graph)?;
-    if parts.count() > 1 {
-        let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
-        context.note(format!(
-            "the neighbour graph fell into {} parts; they were joined by their closest points",
-            parts.count()
-        ));
-        near = with_edges(&near, &joins)?;
-    }
-    symmetrize(&near, Symmetrize::Union)
+    symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrize::Union)
 }
 
 /// The training rows and the posterior of their places and maps.

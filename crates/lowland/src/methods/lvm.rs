@@ -1,10 +1,7 @@
 //! The tractable latent variable model (Saul 2020): a map with a variance for every point.
 
 use crate::archive::Archive;
-use crate::graph::{
-    Components, SpectralCoordinates, edges_of, join_components, lengths, minimum_spanning_forest, mutual_reach,
-    with_edges,
-};
+use crate::graph::{Components, SpectralCoordinates, edges_of, minimum_spanning_forest, mutual_reach};
 use crate::linalg::{Csr, LaplacianKind};
 use crate::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
 use crate::neighbors::{self, NeighborGraph, Search};
@@ -12,7 +9,7 @@ use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 
-use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
 
 choice! {
@@ -136,7 +133,7 @@ impl Recipe for Lvm {
             context.with_progress(|progress| Structure::new(&data, self.metric, &edges, settings, progress))
         })?;
         let (em, outcome) = self.iterate(structure, wanted, context)?;
-        let frozen = Frozen::new(em.structure(), em.means(), em.variances(), &near);
+        let frozen = Frozen::new(em.structure(), &em.means(), &em.variances(), &near);
         let mut model = LvmModel { params: self.clone(), data, std: frozen.std(), frozen };
         let mut embedding = em.embedding();
         if let Some(rows) = kept {
@@ -193,16 +190,7 @@ impl Lvm {
 
     /// The graph of eqs 22-24, connected.
     fn edges(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
-        let mut near = lengths(graph)?;
-        let parts = Components::of_neighbors(graph);
-        if parts.count() > 1 {
-            let joins = context.with_progress(|progress| join_components(data, self.metric, &parts, progress))?;
-            context.note(format!(
-                "the neighbour graph fell into {} parts; they were joined by their closest points",
-                parts.count()
-            ));
-            near = with_edges(&near, &joins)?;
-        }
+        let near = connected_lengths(data, self.metric, graph, context)?;
         let tree = minimum_spanning_forest(near.rows(), edges_of(&near))?;
         mutual_reach(&near, &tree, self.reach)
     }

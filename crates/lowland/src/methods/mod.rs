@@ -3,7 +3,10 @@
 //! A method is a parameter struct that implements [`Recipe`] and one line in [`METHODS`]; the command line, Python and the
 //! model file follow from that.
 
+mod aligned;
 mod fitted;
+mod gplvm;
+mod isomap;
 mod landmarks;
 mod linear;
 mod lllvm;
@@ -22,7 +25,10 @@ use crate::params::{ParamSpec, Params, refuse};
 use crate::points::{Data, Embedding, Error, Points, Result, Seed, Shape};
 use crate::run::{Context, Outcome, Progress, Stage};
 
+pub use aligned::{Lle, Ltsa};
 pub use fitted::{Fitted, Job};
+pub use gplvm::GpLvm;
+pub use isomap::Isomap;
 pub use linear::{LinearSolver, Pca, Svd};
 pub use lllvm::Lllvm;
 pub(crate) use lllvm::model_edges;
@@ -217,6 +223,10 @@ pub const METHODS: &[MethodInfo] = &[
     info::<MapIt>(),
     info::<Tsm>(),
     info::<Spectral>(),
+    info::<Isomap>(),
+    info::<Lle>(),
+    info::<Ltsa>(),
+    info::<GpLvm>(),
     info::<Pca>(),
     info::<Svd>(),
 ];

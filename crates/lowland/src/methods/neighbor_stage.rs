@@ -1,7 +1,9 @@
 //! The stage most methods begin with: the neighbours, computed, handed in, or taken from a checkpoint.
 
+use crate::graph::{Components, join_components, lengths, with_edges};
+use crate::linalg::Csr;
 use crate::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
-use crate::points::{Error, Metric, Result};
+use crate::points::{Data, Error, Metric, Result};
 use crate::run::Context;
 
 use super::Input;
@@ -71,6 +73,25 @@ fn at_hand(given: Option<NeighborGraph>, context: &Context) -> Result<Option<Nei
         }
         (stored, given) => Ok(stored.or(given)),
     }
+}
+
+/// The graph's distances as a matrix, connected: components are joined by their closest pairs of points.
+pub(super) fn connected_lengths(
+    data: &Data,
+    metric: Metric,
+    graph: &NeighborGraph,
+    context: &mut Context,
+) -> Result<Csr> {
+    let (lengths, parts) = (lengths(graph)?, Components::of_neighbors(graph));
+    if parts.count() < 2 {
+        return Ok(lengths);
+    }
+    let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
+    context.note(format!(
+        "the neighbour graph fell into {} parts; they were joined by their closest points",
+        parts.count()
+    ));
+    with_edges(&lengths, &joins)
 }
 
 fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {

@@ -3,14 +3,14 @@
 use rayon::prelude::*;
 
 use crate::archive::Archive;
-use crate::graph::{Components, SpectralCoordinates, Symmetrize, join_components, lengths, symmetrize, with_edges};
+use crate::graph::{SpectralCoordinates, Symmetrize, symmetrize};
 use crate::linalg::{Csr, EigenState, LaplacianKind};
 use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
 use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
-use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Recipe, available_components};
 
 choice! {
@@ -150,16 +150,7 @@ impl Recipe for Spectral {
 impl Spectral {
     /// `W = (K + K')/2`, connected: components are joined by their closest pairs of points.
     fn weights(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
-        let components = Components::of_neighbors(graph);
-        let mut lengths = lengths(graph)?;
-        if components.count() > 1 {
-            let joins = context.with_progress(|progress| join_components(data, self.metric, &components, progress))?;
-            context.note(format!(
-                "the neighbour graph fell into {} parts; they were joined by their closest points",
-                components.count()
-            ));
-            lengths = with_edges(&lengths, &joins)?;
-        }
+        let lengths = connected_lengths(data, self.metric, graph, context)?;
         let scales = last_distances(graph);
         symmetrize(&lengths.map(|i, j, d| self.weight(d, scales[i], scales[j])), Symmetrize::Average)
     }

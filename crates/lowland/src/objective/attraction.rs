@@ -1,10 +1,9 @@
 //! The affinities an embedding is pulled together by, their rows numbered as the points lie on the map.
 
-use super::numbering::Numbering;
 use super::pull::Pull;
 use crate::archive::Archive;
 use crate::linalg::Csr;
-use crate::points::{Points, Result};
+use crate::points::{Numbering, Points, Result};
 
 /// Symmetric weights with their row sums.
 pub(super) struct Attraction {

@@ -4,7 +4,6 @@ mod accuracy;
 mod attraction;
 mod mapit;
 mod neighbor_embedding;
-mod numbering;
 mod placement;
 mod potential;
 mod pull;

@@ -4,10 +4,12 @@ mod data;
 mod embedding;
 mod error;
 mod metric;
+mod numbering;
 mod seed;
 
 pub use data::{Data, Dense, Shape, Sparse};
 pub use embedding::{Embedding, Points};
 pub use error::{Error, Result, bytes};
 pub use metric::Metric;
+pub(crate) use numbering::{Numbering, inverse};
 pub use seed::Seed;

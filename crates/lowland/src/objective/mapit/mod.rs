@@ -20,14 +20,13 @@ mod tests;
 use rayon::prelude::*;
 
 use super::accuracy::Measure;
-use super::numbering::Numbering;
 use super::potential::Potential;
 use super::{Accuracy, AccuracyControl, Change, Field};
 use crate::archive::Archive;
 use crate::linalg::Csr;
 use crate::nbody::{Kernel, KernelSum};
 use crate::params::choice;
-use crate::points::{Points, Result};
+use crate::points::{Numbering, Points, Result};
 use all_pairs::AllPairs;
 use neighborhoods::Neighborhoods;
 

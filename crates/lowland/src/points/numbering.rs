@@ -5,19 +5,19 @@
 
 use rayon::prelude::*;
 
+use super::{Points, Result};
 use crate::archive::Archive;
-use crate::points::{Points, Result};
 
-/// With fewer points, their places fit into the cache however they are numbered.
-const MANY: usize = 100_000;
+/// Fewer coordinates fit into a core's own cache however the points are numbered.
+const MANY: usize = 1 << 17;
 /// Renumbered at powers of two of the iterations, from this on: a map changes fast at first.
 const FIRST: usize = 16;
 /// Rows handled at once.
 const ROWS: usize = 1024;
 
-/// Which point each row of an objective's arrays belongs to.
+/// Which point each row of an iteration's arrays belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Numbering {
+pub(crate) struct Numbering {
     /// Empty while rows are as the points were given.
     order: Vec<u32>,
 }
@@ -30,8 +30,12 @@ impl Numbering {
 
     /// Numbers anew by the map at `y`, if there are many points and it is time. Returns the row that each new row was.
     pub fn renew(&mut self, iteration: usize, y: Points) -> Option<Vec<u32>> {
-        let due = y.rows() >= MANY && iteration >= FIRST && iteration.is_power_of_two();
-        due.then(|| self.adopt(along_curve(y)))
+        Self::is_due(iteration, y.values().len()).then(|| self.adopt(along_curve(y)))
+    }
+
+    /// Whether rows of so many coordinates in all are numbered anew at an iteration.
+    pub fn is_due(iteration: usize, coordinates: usize) -> bool {
+        coordinates >= MANY && iteration >= FIRST && iteration.is_power_of_two()
     }
 
     /// Takes up an order of the points; returns the row that each new row was.
@@ -52,6 +56,11 @@ impl Numbering {
         inverse(&self.order)
     }
 
+    /// The point that a row is.
+    pub fn point(&self, row: u32) -> u32 {
+        if self.is_natural() { row } else { self.order[row as usize] }
+    }
+
     /// From the points' order into that of the rows.
     pub fn gather(&self, values: &[f64], width: usize, out: &mut Vec<f64>) {
         out.resize(values.len(), 0.0);
@@ -67,6 +76,13 @@ impl Numbering {
         for (value, &point) in values.chunks_exact(width).zip(&self.order) {
             out[point as usize * width..][..width].copy_from_slice(value);
         }
+    }
+
+    /// Rows of `width` numbers in the points' order.
+    pub fn by_points(&self, values: &[f64], width: usize) -> Vec<f64> {
+        let mut out = values.to_vec();
+        self.scatter(values, width, &mut out);
+        out
     }
 
     /// Sums depend on the order in their last bits: a run that is taken up goes on in the same.
@@ -88,7 +104,8 @@ impl Numbering {
     }
 }
 
-fn inverse(order: &[u32]) -> Vec<u32> {
+/// Where each number stands in an order of the numbers below its length.
+pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
     let mut inverse = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, &point)| inverse[point as usize] = at as u32);
     inverse
@@ -156,6 +173,7 @@ mod tests {
             let mut back = vec![f64::NAN; 600];
             numbering.scatter(&rows, 2, &mut back);
             assert_eq!(back, values);
+            assert_eq!(numbering.by_points(&rows, 2), values);
         }
         let mut archive = Archive::new(Kind::Checkpoint);
         numbering.save(&mut archive, 300);

@@ -1,0 +1,310 @@
+//! Locally linear embedding (Roweis & Saul 2000) and local tangent space alignment (Zhang & Zha 2004): what holds within each
+//! neighbourhood should hold on the map. Both end with the bottom eigenvectors of a sparse matrix.
+
+use crate::archive::Archive;
+use crate::linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
+use crate::linalg::{Csr, EigenOptions, Preconditioner, SparseCholesky, Which, eigenpairs};
+use crate::llx::{Llx, copy_row};
+use crate::neighbors::{self, NeighborGraph, Search};
+use crate::params::{at_least_one, params, refuse};
+use crate::points::{Data, Embedding, Error, Metric, Result, Shape};
+use crate::run::{Context, Outcome, Stage, in_batches};
+
+use super::landmarks::LocalModel;
+use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::{Fit, Input, Recipe, available_components};
+
+params! {
+    /// Locally linear embedding.
+    pub struct Lle {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted.
+        n_neighbors: usize = 12,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+        /// What weights cost, relative to the squared distances of the neighbours.
+        reg: f64 = 1e-3,
+    }
+}
+
+params! {
+    /// Local tangent space alignment.
+    pub struct Ltsa {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted; more than there are dimensions.
+        n_neighbors: usize = 12,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+    }
+}
+
+const WEIGHTS: &str = "neighbourhoods";
+const EIGENVECTORS: &str = "eigenvectors";
+
+/// What new rows cost to be combined of training rows.
+const PLACING: f64 = 1e-3;
+
+impl Recipe for Lle {
+    const NAME: &'static str = "lle";
+    const SUMMARY: &'static str =
+        "locally linear embedding: each point is the same combination of its neighbours on the map";
+    const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; fast, but its maps are often squeezed, and it has no say about \
+        clusters. For comparison with newer methods.";
+    type Model = LocalModel;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        at_least_one("n_neighbors", self.n_neighbors)?;
+        if !(self.reg > 0.0 && self.reg.is_finite()) {
+            return refuse("reg", &self.reg, "a positive number");
+        }
+        Ok(())
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        stages(shape, self.n_neighbors)
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LocalModel>> {
+        let llx = self.llx();
+        fit(llx, self.n_components, input, context, |graph, context| {
+            let weights = context.with_progress(|progress| llx.weights_among(input.data, graph, progress))?;
+            // The entries of (I - W)'(I - W), row of I - W after row.
+            let entries = (0..weights.rows()).flat_map(|i| {
+                let (near, values) = weights.row(i);
+                let row: Vec<(u32, f64)> =
+                    near.iter().copied().zip(values.iter().map(|w| -w)).chain([(i as u32, 1.0)]).collect();
+                outer(&row)
+            });
+            Csr::from_triplets(weights.rows(), weights.rows(), entries)
+        })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LocalModel> {
+        LocalModel::load(self.llx(), archive, dim)
+    }
+}
+
+impl Lle {
+    fn llx(&self) -> Llx {
+        Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: self.reg, search: self.search }
+    }
+}
+
+impl Recipe for Ltsa {
+    const NAME: &'static str = "ltsa";
+    const SUMMARY: &'static str =
+        "local tangent space alignment: the flat coordinates of each neighbourhood, put together";
+    const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; steadier than lle where the sheet bends. For comparison with newer methods.";
+    type Model = LocalModel;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        if self.n_neighbors <= self.n_components {
+            return refuse("n_neighbors", &self.n_neighbors, "more than n_components");
+        }
+        Ok(())
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        stages(shape, self.n_neighbors)
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LocalModel>> {
+        fit(self.llx(), self.n_components, input, context, |graph, context| {
+            let n = graph.rows();
+            let mut met = vec![false; n];
+            graph.indices().iter().for_each(|&j| met[j as usize] = true);
+            let parts = context.with_progress(|progress| {
+                in_batches(n, progress, |i| {
+                    let mut near = graph.row(i).0.to_vec();
+                    // A point that is nobody's neighbour would have no place: it is its own.
+                    if !met[i] {
+                        near.push(i as u32);
+                    }
+                    misalignment(input.data, &near, self.n_components)
+                })
+            })?;
+            Csr::from_triplets(n, n, parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten())
+        })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LocalModel> {
+        LocalModel::load(self.llx(), archive, dim)
+    }
+}
+
+impl Ltsa {
+    fn llx(&self) -> Llx {
+        Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: PLACING, search: self.search }
+    }
+}
+
+/// What places of a neighbourhood cost that are no affine image of its tangent coordinates: `I - G G'`, `G` the constant
+/// and the top left singular vectors of the centred neighbours.
+fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
+    let (k, columns) = (near.len(), data.dim());
+    let mut rows = vec![0.0; k * columns];
+    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_row(data, j as usize, row));
+    let means = crate::linalg::block::column_means(&rows, columns);
+    rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
+    // Its square must neither overflow nor vanish.
+    let unit = power_of_two_near(rows.iter().fold(0.0f64, |m, v| m.max(v.abs())));
+    rows.iter_mut().for_each(|v| *v /= unit);
+    let mut gram = vec![0.0; k * k];
+    product_nt(&rows, &rows, columns, &mut gram);
+    let (_, vectors) = eigh(&gram, k)?;
+    let tangent = |i: usize, c: usize| vectors[i * k + k - 1 - c];
+    let mut out = Vec::with_capacity(k * k);
+    for i in 0..k {
+        for j in 0..k {
+            let shared: f64 = (0..dim.min(k)).map(|c| tangent(i, c) * tangent(j, c)).sum();
+            out.push((near[i], near[j], f64::from(u8::from(i == j)) - 1.0 / k as f64 - shared));
+        }
+    }
+    Ok(out)
+}
+
+/// All products of the entries of a sparse vector.
+fn outer(row: &[(u32, f64)]) -> Vec<(u32, u32, f64)> {
+    row.iter().flat_map(|&(i, a)| row.iter().map(move |&(j, b)| (i, j, a * b))).collect()
+}
+
+fn stages(shape: Shape, k: usize) -> Vec<Stage> {
+    let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, k as f64);
+    // Seconds on two cores, roughly.
+    let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+    vec![
+        Stage { name: neighbor_stage::STAGE, weight: search },
+        Stage { name: WEIGHTS, weight: n * k * k * (dim * 4e-10 + 4e-8) + 1e-3 },
+        Stage { name: EIGENVECTORS, weight: n * k * k * 1e-6 + 1e-3 },
+    ]
+}
+
+/// Entries of a sparse factor at the most.
+const MOST: usize = 1 << 26;
+/// Beyond this many rows a factor that is not sparse is not tried: its time grows with the cube.
+const MOST_DENSE: usize = 6_000;
+
+fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
+    let k = k.min(shape.rows);
+    let [n, edges, d] = [shape.rows, k, d].map(|count| count as f64);
+    // The matrix, its entries before they are added up, its factor, some blocks of vectors.
+    let entries = n * (edges + 1.0).powi(2) * 60.0;
+    let factor = 8.0 * (n * n).min(n * edges * 200.0).min(MOST as f64);
+    let own = entries + factor + n * (d + 14.0) * 80.0;
+    neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
+}
+
+/// The bottom eigenvectors, but the constant one, of the matrix that `matrix` makes of the neighbour graph.
+fn fit(
+    llx: Llx,
+    dim: usize,
+    input: Input,
+    context: &mut Context,
+    matrix: impl FnOnce(&NeighborGraph, &mut Context) -> Result<Csr>,
+) -> Result<Fit<LocalModel>> {
+    llx.check(input.data)?;
+    let Neighbors { graph, exact } = neighbors(input, llx.n_neighbors, llx.metric, llx.search, context)?;
+    let n = input.data.rows();
+    let mut wanted = available_components(dim, n - 1, "the number of points less one", context)?;
+    if n > 1 && graph.distances().iter().all(|&d| d == 0.0) {
+        context.note("all rows are equal: they share one place");
+        wanted = 0;
+    }
+    let mut map = vec![0.0; n * dim];
+    if wanted > 0 {
+        let matrix = context.stage(WEIGHTS, |context| matrix(&graph, context))?;
+        let vectors = context.stage(EIGENVECTORS, |context| bottom(&matrix, wanted, llx.n_neighbors, context))?;
+        // Each coordinate with standard deviation 1.
+        let scale = (n as f64).sqrt();
+        for (row, vector) in map.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted)) {
+            row.iter_mut().zip(vector).for_each(|(y, v)| *y = scale * v);
+        }
+    }
+    let embedding = Embedding::new(map, dim)?;
+    let model = LocalModel { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
+    Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
+}
+
+/// Eigenvectors to the smallest eigenvalues, the constant vector left out.
+fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, context: &mut Context) -> Result<Vec<f64>> {
+    let n = matrix.rows();
+    let Some(inverse) = ShiftedInverse::new(matrix)? else {
+        return refuse("n_neighbors", &n_neighbors, "fewer, or --landmarks 5000: the matrix has too large a factor");
+    };
+    let constant = vec![1.0 / (n as f64).sqrt(); n];
+    // The values themselves are near zero: residuals are compared with the whole matrix.
+    let options = EigenOptions { floor: 1e-12, ..EigenOptions::new(Which::Smallest, wanted) };
+    let seed = context.seed.stream(EIGENVECTORS);
+    let found =
+        context.with_progress(|progress| eigenpairs(matrix, &inverse, options, &constant, 1, seed, progress))?;
+    if !found.report.converged {
+        let worst = found.report.residuals.iter().copied().fold(0.0, f64::max);
+        context.note(format!("the eigenvectors are approximate: residual {worst:.1e}"));
+    }
+    Ok(found.vectors)
+}
+
+/// The inverse of a positive semidefinite matrix with a little added to its diagonal.
+enum ShiftedInverse {
+    Sparse(SparseCholesky),
+    Dense(Cholesky),
+}
+
+impl ShiftedInverse {
+    /// `None` if its factor would be too large.
+    fn new(matrix: &Csr) -> Result<Option<Self>> {
+        let n = matrix.rows();
+        let largest = matrix.diagonal().iter().copied().fold(0.0, f64::max);
+        let mut shift = if largest > 0.0 { 1e-12 * largest } else { 1.0 };
+        // Rounding can make a singular matrix look indefinite.
+        loop {
+            let shifted = matrix.map(|i, j, v| if i == j { v + shift } else { v });
+            match Self::factor(&shifted, n) {
+                Err(Error::Numerical { .. }) if shift < 1e-3 * largest => shift *= 100.0,
+                result => return result,
+            }
+        }
+    }
+
+    fn factor(matrix: &Csr, n: usize) -> Result<Option<Self>> {
+        if let Some(factor) = SparseCholesky::new(matrix, 1, MOST.min(n * n / 2))? {
+            return Ok(Some(Self::Sparse(factor)));
+        }
+        if n > MOST_DENSE {
+            return Ok(None);
+        }
+        let mut full = vec![0.0; n * n];
+        matrix.iter().for_each(|(i, j, v)| full[i * n + j] = v);
+        Cholesky::new(&full, n).map(|factor| Some(Self::Dense(factor)))
+    }
+}
+
+impl Preconditioner for ShiftedInverse {
+    fn apply(&self, r: &[f64], columns: usize, out: &mut [f64]) {
+        out.copy_from_slice(r);
+        match self {
+            Self::Sparse(factor) => factor.solve_columns(out, columns),
+            Self::Dense(factor) => factor.solve(out, columns),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "shifted inverse"
+    }
+}

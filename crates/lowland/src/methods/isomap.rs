@@ -1,0 +1,231 @@
+//! Isomap (Tenenbaum, de Silva & Langford 2000): classical scaling of the shortest ways along the neighbour graph.
+
+use rayon::prelude::*;
+
+use crate::archive::Archive;
+use crate::graph::{Symmetrize, shortest_paths, symmetrize};
+use crate::linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
+use crate::neighbors::{self, Search, nearest_to};
+use crate::params::{at_least_one, params};
+use crate::points::{Data, Embedding, Metric, Result, Shape};
+use crate::run::{Context, Outcome, Progress, Stage, in_batches};
+
+use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
+use super::{Fit, Input, Model, Recipe, available_components};
+
+params! {
+    /// Isomap.
+    pub struct Isomap {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted.
+        n_neighbors: usize = 10,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+    }
+}
+
+const PATHS: &str = "shortest paths";
+const SCALING: &str = "scaling";
+
+impl Recipe for Isomap {
+    const NAME: &'static str = "isomap";
+    const SUMMARY: &'static str = "Isomap: distances along the neighbour graph, kept as well as straight lines can";
+    const ADVICE: &'static str = "Unrolls one connected sheet without holes and keeps its proportions. Every pair of rows counts, so it needs \
+        memory for all of them: beyond some ten thousand rows give --landmarks. One wrong neighbour can short-circuit the map.";
+    type Model = IsomapModel;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        at_least_one("n_neighbors", self.n_neighbors)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        // Seconds on two cores, roughly.
+        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let paths = n * n * self.n_neighbors as f64 * 8e-9 + 1e-3;
+        let scaling = n * n * (self.n_components + 4) as f64 * 2e-8 + 1e-3;
+        vec![
+            Stage { name: neighbor_stage::STAGE, weight: search },
+            Stage { name: PATHS, weight: paths },
+            Stage { name: SCALING, weight: scaling },
+        ]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
+        // All squared distances; the graph and its symmetric copy; some blocks of vectors.
+        let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
+        neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<IsomapModel>> {
+        self.metric.check(input.data)?;
+        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let n = input.data.rows();
+        let wanted = available_components(self.n_components, n - 1, "the number of points less one", context)?;
+        let lengths = connected_lengths(input.data, self.metric, &graph, context)?;
+        let lengths = symmetrize(&lengths, Symmetrize::Union)?;
+        let squares =
+            context.stage(PATHS, |context| context.with_progress(|progress| squared_ways(&lengths, progress)))?;
+        let centred = Centred { means: block::column_means(&squares, n), squares };
+        let (values, vectors) = context.stage(SCALING, |context| {
+            // The largest of the values says whether anything differs; the rest are as good as asked for.
+            let options =
+                EigenOptions { tolerance: 1e-7, max_iterations: 500, ..EigenOptions::new(Which::Largest, wanted) };
+            if wanted == 0 {
+                return Ok((Vec::new(), Vec::new()));
+            }
+            let seed = context.seed.stream(SCALING);
+            let found =
+                context.with_progress(|progress| eigenpairs(&centred, &Identity, options, &[], 0, seed, progress))?;
+            if !found.report.converged {
+                let worst = found.report.residuals.iter().copied().fold(0.0, f64::max);
+                context.note(format!("the coordinates are approximate: residual {worst:.1e}"));
+            }
+            Ok((found.values, found.vectors))
+        })?;
+        let dim = self.n_components;
+        let mut map = vec![0.0; n * dim];
+        let top = values.first().copied().unwrap_or(0.0).max(0.0);
+        let kept = values.iter().take_while(|&&value| value > 1e-12 * top && value > 0.0).count();
+        if kept < wanted {
+            context.note(format!("{} of {dim} coordinates are zero: no more carry distance", dim - kept));
+        }
+        for (row, vector) in map.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted.max(1))) {
+            (0..kept).for_each(|c| row[c] = vector[c] * values[c].sqrt());
+        }
+        let embedding = Embedding::new(map, dim)?;
+        let mut values = values;
+        values.resize(dim, 0.0);
+        values[kept..].fill(0.0);
+        let model = IsomapModel {
+            params: self.clone(),
+            data: input.data.clone(),
+            lengths,
+            means: centred.means,
+            embedding: embedding.clone(),
+            values,
+        };
+        Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<IsomapModel> {
+        let data = Data::load("training", archive)?;
+        let n = data.rows();
+        let indptr = archive.u64s("isomap/starts")?.iter().map(|&start| start as usize).collect();
+        let lengths =
+            Csr::new(indptr, archive.u32s("isomap/ends")?.to_vec(), archive.finite("isomap/lengths")?.to_vec(), n)?;
+        let model = IsomapModel {
+            params: self.clone(),
+            lengths,
+            means: archive.finite("isomap/means")?.to_vec(),
+            embedding: Embedding::load("embedding", archive)?,
+            values: archive.finite("isomap/values")?.to_vec(),
+            data,
+        };
+        self.metric.check(&model.data)?;
+        let fits = model.data.dim() == dim
+            && model.lengths.rows() == n
+            && model.means.len() == n
+            && model.embedding.rows() == n
+            && model.values.len() == model.embedding.dim()
+            && model.lengths.values().iter().all(|length| *length >= 0.0);
+        if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
+    }
+}
+
+/// The squared lengths of the shortest ways between all points, row after row.
+fn squared_ways(lengths: &Csr, progress: &mut Progress) -> Result<Vec<f64>> {
+    /// Points between two looks at the progress.
+    const BATCH: usize = 64;
+    let n = lengths.rows();
+    let mut squares = vec![0.0; n * n];
+    for (batch, rows) in squares.chunks_mut(BATCH * n).enumerate() {
+        progress((batch * BATCH) as f64 / n as f64)?;
+        rows.par_chunks_mut(n).enumerate().for_each(|(local, ways)| {
+            shortest_paths(lengths, [((batch * BATCH + local) as u32, 0.0)], ways);
+            ways.iter_mut().for_each(|way| *way *= *way);
+        });
+    }
+    Ok(squares)
+}
+
+/// `-J D2 J / 2`, `D2` the squared distances and `J` what takes means away.
+struct Centred {
+    squares: Vec<f64>,
+    means: Vec<f64>,
+}
+
+impl SymOp for Centred {
+    fn dim(&self) -> usize {
+        self.means.len()
+    }
+
+    fn apply(&self, x: &[f64], columns: usize, out: &mut [f64]) {
+        /// Rows multiplied at once: fixed, so that sums do not depend on the number of threads.
+        const ROWS: usize = 64;
+        let n = self.dim();
+        let mut centred = x.to_vec();
+        take_means(&mut centred, columns);
+        let tasks = out.par_chunks_mut(ROWS * columns).zip(self.squares.par_chunks(ROWS * n));
+        tasks.for_each(|(out, squares)| dense::product_nn(squares, &centred, n, out));
+        out.iter_mut().for_each(|v| *v *= -0.5);
+        take_means(out, columns);
+    }
+}
+
+fn take_means(x: &mut [f64], columns: usize) {
+    let means = block::column_means(x, columns);
+    x.chunks_exact_mut(columns).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, mean)| *v -= mean));
+}
+
+/// The graph, and what its squared distances and their decomposition leave.
+pub struct IsomapModel {
+    params: Isomap,
+    data: Data,
+    lengths: Csr,
+    /// The mean squared distance to each point.
+    means: Vec<f64>,
+    embedding: Embedding,
+    values: Vec<f64>,
+}
+
+impl Model for IsomapModel {
+    /// The coordinates that classical scaling gives to a point of these distances (de Silva & Tenenbaum 2004):
+    /// `y = sum_i y_i (mean_i - d_i^2) / (2 lambda)`. The shortest ways from a new row begin with one of its neighbours.
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        let (n, dim) = (self.data.rows(), self.embedding.dim());
+        let k = self.params.n_neighbors.min(n);
+        let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let rows = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
+            let (near, lengths) = graph.row(i);
+            let mut ways = vec![0.0; n];
+            let sources = near.iter().copied().zip(lengths.iter().map(|&d| f64::from(d)));
+            shortest_paths(&self.lengths, sources, &mut ways);
+            let mut place = vec![0.0; dim];
+            for (j, (way, mean)) in ways.iter().zip(&self.means).enumerate() {
+                let closer = 0.5 * (mean - way * way);
+                place.iter_mut().zip(self.embedding.row(j)).for_each(|(y, other)| *y += other * closer);
+            }
+            for (y, value) in place.iter_mut().zip(&self.values) {
+                *y = if *value > 0.0 { *y / value } else { 0.0 };
+            }
+            place
+        })?;
+        Embedding::new(rows.concat(), dim)
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        let starts: Vec<u64> = self.lengths.indptr().iter().map(|&start| start as u64).collect();
+        archive.put("isomap/starts", starts);
+        archive.put("isomap/ends", self.lengths.indices());
+        archive.put("isomap/lengths", self.lengths.values());
+        archive.put("isomap/means", self.means.as_slice());
+        archive.put("isomap/values", self.values.as_slice());
+    }
+}
