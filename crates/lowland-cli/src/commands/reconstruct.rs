@@ -64,13 +64,7 @@ pub fn samples(args: &SamplesArgs) -> Result<ExitCode, Failure> {
 
 fn table_of(maps: &[Embedding]) -> String {
     let dim = maps.first().map_or(0, Embedding::dim);
-    let name = |c: usize| match (dim, c) {
-        (..=3, 0) => "projection_x".into(),
-        (..=3, 1) => "projection_y".into(),
-        (..=3, _) => "projection_z".into(),
-        _ => format!("projection_{c}"),
-    };
-    let names: Vec<String> = (0..dim).map(name).collect();
+    let names: Vec<String> = (0..dim).map(lowland_io::coordinate_name).collect();
     let mut text = format!("sample,row,{}\n", names.join(","));
     for (sample, map) in maps.iter().enumerate() {
         for row in 0..map.rows() {
