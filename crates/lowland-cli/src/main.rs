@@ -7,6 +7,7 @@ mod input;
 mod observer;
 mod paths;
 mod report;
+mod select_args;
 mod usage;
 
 use std::process::ExitCode;

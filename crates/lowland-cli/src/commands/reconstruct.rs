@@ -41,7 +41,8 @@ pub fn reconstruct(args: &ReconstructArgs) -> Result<ExitCode, Failure> {
 fn with_errors(table: Table, std: &Data) -> Result<Table, Failure> {
     let (Data::Dense(rows), Data::Dense(std)) = (&table.data, std) else { return Ok(table) };
     let values = rows.values().iter().zip(std.values()).flat_map(|(&value, &error)| [value, error]).collect();
-    let names = (0..rows.dim()).flat_map(|c| [table.column_name(c), format!("{}_std", table.column_name(c))]).collect();
+    let name = |c: usize| table.columns.as_ref().map_or_else(|| format!("column_{c}"), |names| names[c].clone());
+    let names = (0..rows.dim()).flat_map(|c| [name(c), format!("{}_std", name(c))]).collect();
     Ok(Table {
         columns: Some(names),
         ids: table.ids.clone(),

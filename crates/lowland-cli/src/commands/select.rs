@@ -13,11 +13,11 @@ use lowland::select::{self, By, Choice, Suspect, Tested};
 use lowland_view::{ChartOptions, Curve};
 use serde_json::json;
 
-use crate::args::{SelectArgs, SelectMethod};
 use crate::failure::Failure;
 use crate::input;
 use crate::observer::{Console, emit, say};
 use crate::paths;
+use crate::select_args::{SelectArgs, SelectMethod};
 
 pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     check_outputs(args)?;
@@ -59,7 +59,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
         emit(&json!({ "event": "choices", "choices": list, "recommendation": words }));
     } else {
         print_table(&choice_table(&choices))?;
-        say(&words);
+        conclude(args, &words);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,7 +163,7 @@ fn edges(args: &SelectArgs, params: &Lllvm, data: &Data, console: &mut Console) 
         emit(&json!({ "event": "edges", "graphs": graphs, "suspects": ranked }));
     } else {
         print_table(&edge_table(&tested, &suspects))?;
-        say(&verdict(&tested));
+        conclude(args, &verdict(&tested));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -203,6 +203,12 @@ fn read_edges(path: &Path, points: usize) -> Result<Csr, Failure> {
 fn print_table(text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
     Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+fn conclude(args: &SelectArgs, words: &str) {
+    if !args.run.quiet {
+        say(words);
+    }
 }
 
 fn choice_table(choices: &[Choice]) -> String {
