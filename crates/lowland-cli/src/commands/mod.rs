@@ -12,6 +12,8 @@ mod page;
 mod picture;
 mod plot;
 mod quality;
+mod reconstruct;
+mod select;
 mod shown;
 mod transform;
 
@@ -24,4 +26,6 @@ pub use model::{inverse, score};
 pub use neighbors::neighbors;
 pub use plot::plot;
 pub use quality::quality;
+pub use reconstruct::{reconstruct, samples};
+pub use select::select;
 pub use transform::transform;

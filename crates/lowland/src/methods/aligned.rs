@@ -239,7 +239,7 @@ fn fit(
         }
     }
     let embedding = Embedding::new(map, dim)?;
-    let model = LocalModel { llx, data: input.data.clone(), embedding: embedding.clone() };
+    let model = LocalModel { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
     Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
 }
 
