@@ -7,7 +7,7 @@ use lowland::methods::{DEFAULT_METHOD, METHODS, MethodInfo};
 use lowland::{Metric, Seed};
 
 use crate::failure::Failure;
-use crate::usage::available_memory;
+use lowland_io::available_memory;
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 use crate::args::{HeaderArg, InputArgs, MissingArg, PrepareArgs, RunArgs};
 use crate::failure::Failure;
 use crate::observer::Console;
-use crate::usage::available_memory;
+use lowland_io::available_memory;
 
 /// Reads the file or makes the built-in data set, and says what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {

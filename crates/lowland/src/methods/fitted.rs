@@ -177,6 +177,11 @@ impl Fitted {
         self.prepared.apply(data)
     }
 
+    /// Columns of the data it was fitted on, before the preparation; 0 for strings.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// The images of new rows. Each depends on its row and the fitted map alone.
     pub fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
         Ok(self.place(new, progress)?.embedding)
