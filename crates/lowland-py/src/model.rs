@@ -24,6 +24,8 @@ const HASHES: &str = "python/rows";
 #[pyclass(frozen, name = "Model", module = "lowland._lowland")]
 pub struct Model {
     fitted: Fitted,
+    /// Dense, sparse or text.
+    kind: String,
     /// Training row by its hash. scikit-learn asks of `transform` that it leaves training rows where `fit_transform` put
     /// them; row by row, so that a row's place never depends on its batch.
     rows: HashMap<u64, u32>,
@@ -36,7 +38,7 @@ type Places<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>
 #[pyfunction]
 #[pyo3(signature = (
     method, params, rows, *, graph=None, seed=0, threads=None, max_memory=None, feature_names=Vec::new(),
-    on_progress=None, on_step=None, every=50
+    on_progress=None, on_note=None, on_step=None, every=50
 ))]
 pub fn fit<'py>(
     py: Python<'py>,
@@ -49,6 +51,7 @@ pub fn fit<'py>(
     max_memory: Option<u64>,
     feature_names: Vec<String>,
     on_progress: Option<Bound<'py, PyAny>>,
+    on_note: Option<Bound<'py, PyAny>>,
     on_step: Option<Bound<'py, PyAny>>,
     every: usize,
 ) -> PyResult<(Model, Option<Bound<'py, PyBaseException>>)> {
@@ -58,12 +61,12 @@ pub fn fit<'py>(
     drop(rows);
     let graph = graph.map(|graph| graph.get().inner.clone());
     let limits = Limits { max_memory: max_memory.or_else(lowland_io::available_memory), ..Limits::default() };
-    let listeners = Listeners { on_progress, on_step, every };
+    let listeners = Listeners { on_progress, on_note, on_step, every };
     let Watched { result, raised } = watch(py, threads, &listeners, |watcher| {
         let mut fitted = job.fit(&data, graph.as_deref(), &limits, watcher)?;
         fitted.feature_names = feature_names;
         let hashes = (0..data.rows()).map(|i| data.row_hash(i));
-        Ok(Model { fitted, rows: first_rows(hashes) })
+        Ok(Model { fitted, kind: data.kind().into(), rows: first_rows(hashes) })
     })?;
     Ok((result, raised.map(|error| error.into_value(py).into_bound(py))))
 }
@@ -97,7 +100,7 @@ impl Model {
             let pairs = archive.u64s(HASHES)?.chunks_exact(2).filter(|pair| pair[0] < points);
             rows.extend(pairs.map(|pair| (pair[1], pair[0] as u32)));
         }
-        Ok(Self { fitted, rows })
+        Ok(Self { fitted, kind: archive.text("data/kind")?.into(), rows })
     }
 
     /// Training rows stay where they are.
@@ -246,6 +249,12 @@ impl Model {
     #[getter]
     fn feature_names(&self) -> Vec<String> {
         self.fitted.feature_names.clone()
+    }
+
+    /// `dense`, `sparse` or `text`: what it was fitted on.
+    #[getter]
+    fn kind(&self) -> &str {
+        &self.kind
     }
 
     /// The number of columns; 0 for strings.

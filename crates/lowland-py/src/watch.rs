@@ -25,6 +25,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 pub struct Listeners<'py> {
     /// `(stage, share of all that is done, iteration or None, objective or None)`.
     pub on_progress: Option<Bound<'py, PyAny>>,
+    /// `(text)`: something worth knowing.
+    pub on_note: Option<Bound<'py, PyAny>>,
     /// `(iteration, objective, embedding)`; true stops.
     pub on_step: Option<Bound<'py, PyAny>>,
     /// Iterations between two calls of `on_step`.
@@ -32,6 +34,7 @@ pub struct Listeners<'py> {
 }
 
 enum Message {
+    Note(String),
     Progress { stage: String, done: f64, step: Option<(usize, f64)> },
     Step { iteration: usize, objective: f64, embedding: Embedding },
 }
@@ -57,6 +60,7 @@ pub fn watch<T: Send>(
         messages: to_caller,
         answers,
         tells_progress: listeners.on_progress.is_some(),
+        tells_notes: listeners.on_note.is_some(),
         every: listeners.on_step.as_ref().map(|_| listeners.every.max(1)),
         stages: Vec::new(),
         stage: String::new(),
@@ -107,6 +111,12 @@ pub fn watch<T: Send>(
 /// Passes a message on; `true` when the run should stop.
 fn tell(py: Python<'_>, listeners: &Listeners, message: Message) -> PyResult<bool> {
     match message {
+        Message::Note(text) => {
+            if let Some(function) = &listeners.on_note {
+                function.call1((text,))?;
+            }
+            Ok(false)
+        }
         Message::Progress { stage, done, step } => {
             if let Some(function) = &listeners.on_progress {
                 function.call1((stage, done, step.map(|s| s.0), step.map(|s| s.1)))?;
@@ -126,6 +136,7 @@ pub struct Watcher<'a> {
     messages: Sender<Message>,
     answers: Receiver<()>,
     tells_progress: bool,
+    tells_notes: bool,
     every: Option<usize>,
     stages: Vec<Stage>,
     stage: String,
@@ -184,6 +195,9 @@ impl Observer for Watcher<'_> {
                         let _ = self.answers.recv();
                     }
                 }
+            }
+            Event::Note(text) if self.tells_notes => {
+                let _ = self.messages.send(Message::Note(text.to_string()));
             }
             _ => {}
         }
