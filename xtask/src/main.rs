@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
+mod python;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -16,8 +18,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Formatting, lints, all tests, documentation: what CI runs
+    /// Formatting, lints, all tests, documentation, the Python package: what CI runs
     Test,
+    /// The Python package's release wheel, in dist/
+    Wheel,
+    /// The Python package's tests only
+    Python,
     /// Formatting and lints only
     Check,
     /// Ours and the peers on one array, see bench/README.md; results go to bench/results
@@ -43,8 +49,11 @@ fn main() -> Result<()> {
             cargo(&["test", "--workspace", "--quiet"], &[])?;
             // The README's first command names no program: `cargo run` must know which one is meant.
             cargo(&["run", "--quiet", "--", "methods"], &[])?;
-            cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+            cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+            python::test()
         }
+        Task::Wheel => python::wheel(),
+        Task::Python => python::test(),
         Task::Bench { name, array, machine } => {
             let mut command = Command::new("bash");
             command.args(["bench/run.sh", &name]).arg(here.join(array)).args(machine);

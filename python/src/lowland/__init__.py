@@ -19,6 +19,7 @@ from ._lowland import __version__
 if TYPE_CHECKING:
     from . import anndata, datasets, quality
     from ._graph import NeighborGraph, neighbors
+    from ._plot import plot
     from .estimators import (
         GPLVM,
         LTSA,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
+    "plot": "_plot",
     **dict.fromkeys(
         [
             "LVM",
