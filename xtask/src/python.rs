@@ -20,7 +20,16 @@ pub fn test() -> Result<()> {
     environment.pip(&["install", "--no-deps", "--force-reinstall", &wheel.to_string_lossy()])?;
     let mut pytest = Command::new(environment.program("python"));
     // From the folder of the tests, so that the installed package is imported and not the sources beside it.
-    pytest.current_dir("python/tests").args(["-m", "pytest", "--doctest-modules", "--doctest-glob=*.md", "--pyargs", "lowland", ".", "../../docs/guide/python.md"]);
+    pytest.current_dir("python/tests").args([
+        "-m",
+        "pytest",
+        "--doctest-modules",
+        "--doctest-glob=*.md",
+        "--pyargs",
+        "lowland",
+        ".",
+        "../../docs/guide/python.md",
+    ]);
     // Models go from the command line's program to Python and back.
     let program = std::path::absolute("target/debug/lowland")?;
     ensure!(program.exists(), "target/debug/lowland is missing: cargo build");
@@ -32,7 +41,8 @@ pub fn test() -> Result<()> {
 pub fn wheel() -> Result<()> {
     let environment = Environment::fresh()?;
     let maturin = std::fs::read_to_string(REQUIREMENTS)?;
-    let maturin = maturin.lines().find(|line| line.starts_with("maturin==")).context("no maturin in the requirements")?;
+    let maturin =
+        maturin.lines().find(|line| line.starts_with("maturin==")).context("no maturin in the requirements")?;
     environment.pip(&["install", maturin])?;
     let wheel = environment.wheel(&["--release", "--strip"], "dist")?;
     let size = std::fs::metadata(&wheel)?.len() as f64 / (1 << 20) as f64;

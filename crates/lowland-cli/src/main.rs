@@ -4,8 +4,10 @@ mod args;
 mod commands;
 mod failure;
 mod input;
+mod live;
 mod observer;
 mod paths;
+mod picture_args;
 mod report;
 mod usage;
 
@@ -27,6 +29,11 @@ fn main() -> ExitCode {
         Command::Score(score) => commands::score(&score),
         Command::Inverse(inverse) => commands::inverse(&inverse),
         Command::Quality(quality) => commands::quality(&quality),
+        Command::Plot(plot) => commands::plot(&plot),
+        Command::Compare(compare) => {
+            let (_, matches) = matches.subcommand().expect("compare was given");
+            commands::compare(&compare, matches)
+        }
         Command::Analogies(analogies) => commands::analogies(&analogies),
         Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
         Command::Data(data) => commands::data(&data.action),

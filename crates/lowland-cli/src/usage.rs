@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+pub use lowland_io::available_memory;
+
 /// A moment to measure from.
 pub struct Stopwatch {
     wall: Instant,

@@ -9,6 +9,7 @@ mod graph;
 mod model;
 mod quality;
 mod rows;
+mod view;
 mod watch;
 
 use pyo3::prelude::*;
@@ -26,6 +27,9 @@ mod _lowland {
     use model::{Model, fit};
     #[pymodule_export]
     use quality::{procrustes, report};
+
+    #[pymodule_export]
+    use view::page;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -79,7 +79,8 @@ pub fn watch<T: Send>(
                 Ok(message) => {
                     let asks = matches!(message, Message::Step { .. });
                     let stops = tell(py, listeners, message);
-                    if matches!(stops, Ok(true)) {
+                    // Before the answer, so that the run does not take another step.
+                    if !matches!(stops, Ok(false)) {
                         stop.store(true, Ordering::Relaxed);
                     }
                     if asks {

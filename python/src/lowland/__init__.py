@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import anndata, datasets, quality
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
+    from ._view import View, view
     from .estimators import (
         GPLVM,
         LTSA,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
+    **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys(
         [
             "LVM",

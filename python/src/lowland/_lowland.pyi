@@ -104,3 +104,14 @@ def datasets() -> list[tuple[str, str, int, int]]: ...
 def dataset(
     name: str, n_points: int | None = None, noise: float | None = None, seed: int = 0
 ) -> tuple[NDArray[np.float32], tuple[list[int], list[str]] | None, NDArray[np.float64] | None]: ...
+def page(
+    title: str,
+    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None]],
+    *,
+    rows: Rows | None = None,
+    classes: list[tuple[str, list[int], list[str]]] = ...,
+    numbers: list[tuple[str, list[float]]] = ...,
+    ids: list[str] | None = None,
+    graph: Graph | None = None,
+    threads: int | None = None,
+) -> bytes: ...
