@@ -108,6 +108,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn would look for names that end in an underscore, and a parameter's may.
+        return hasattr(self, "model_")
+
     @property
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
