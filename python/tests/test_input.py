@@ -126,6 +126,28 @@ def test_strings_are_compared_by_edit_distance(estimator):
     assert estimator.transform(["cats"]).shape == (1, 2)
 
 
+@pytest.mark.parametrize("cls", [lowland.TSNE, lowland.SymmetricSNE, lowland.ElasticEmbedding, lowland.MapIt])
+def test_a_run_begins_with_the_map_it_is_given(cls, few):
+    from sklearn.utils import check_random_state
+
+    given = check_random_state(0).normal(size=(150, 2))
+    params = {"perplexity": 10.0, "max_iter": 1}
+    if cls is not lowland.MapIt:
+        params.update(optimizer="gd", learning_rate=1e-9, exaggeration_iter=0)
+    else:
+        params.update(learning_rate=1e-9)
+    model = cls(init=given, **params).fit(few)
+    # The step is too short to be seen; maps are centred.
+    assert_allclose(model.embedding_, given - given.mean(axis=0), atol=1e-3)
+    assert_array_equal(clone(model).fit_transform(few), model.embedding_)
+    with pytest.raises(ValueError, match="points of the map to begin with: expected 150, found 149"):
+        cls(init=given[:-1]).fit(few)
+    with pytest.raises(ValueError, match="its dimensions: expected 2, found 3"):
+        cls(init=np.ones((150, 3))).fit(few)
+    with pytest.raises(ValueError, match="row 149, column 1 is NaN"):
+        cls(init=np.where(given == given[-1, 1], np.nan, given)).fit(few)
+
+
 def test_strings_with_another_metric_are_refused_in_words():
     with pytest.raises(ValueError, match="metric euclidean compares numbers; for strings use levenshtein"):
         lowland.LVM().fit(WORDS)

@@ -27,3 +27,19 @@ def test_maps_of_one_dimension_and_many_classes_are_drawn():
     assert len(ax.collections) == 50 and ax.get_legend() is None
     with pytest.raises(ValueError, match="labels: expected 50, found 3"):
         lowland.plot(points, [1, 2, 3])
+
+
+def test_a_page_holds_what_it_is_given_and_is_written_whole(few, digits, tmp_path):
+    model = lowland.LVM(max_iter=10).fit(few)
+    graph = lowland.neighbors(few, 15)
+    columns = {"ink": few.sum(axis=1), "kind": np.where(few.sum(axis=1) > 300, "dark", "light")}
+    page = lowland.view(
+        {"LVM": model, "PCA": lowland.PCA().fit(few)}, digits[1][:150], X=few, neighbors=graph, columns=columns,
+        ids=range(150), title="the digits",
+    )
+    assert b"the digits" in page.html and len(page.html) > len(lowland.view(model).html)
+    page.save(tmp_path / "map.html")
+    assert (tmp_path / "map.html").read_bytes() == page.html and len(list(tmp_path.iterdir())) == 1
+    assert page._repr_html_().startswith("<iframe") and "MiB" in repr(page)
+    with pytest.raises(ValueError, match="expected 150, found 3"):
+        lowland.view(model, columns={"wrong": [1, 2, 3]})

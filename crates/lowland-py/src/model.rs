@@ -37,8 +37,8 @@ type Places<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>
 /// Fits. Gives the model, and the exception that ended the fit early if one did: Ctrl-C, or a callback's.
 #[pyfunction]
 #[pyo3(signature = (
-    method, params, rows, *, graph=None, seed=0, threads=None, max_memory=None, feature_names=Vec::new(),
-    on_progress=None, on_note=None, on_step=None, every=50
+    method, params, rows, *, graph=None, start=None, seed=0, threads=None, max_memory=None,
+    feature_names=Vec::new(),    on_progress=None, on_note=None, on_step=None, every=50
 ))]
 pub fn fit<'py>(
     py: Python<'py>,
@@ -46,6 +46,7 @@ pub fn fit<'py>(
     params: Vec<(String, String)>,
     rows: Rows<'py>,
     graph: Option<&Bound<'py, Graph>>,
+    start: Option<PyReadonlyArray2<'py, f64>>,
     seed: u64,
     threads: Option<usize>,
     max_memory: Option<u64>,
@@ -60,7 +61,9 @@ pub fn fit<'py>(
     let data = rows.to_data()?;
     drop(rows);
     let graph = graph.map(|graph| graph.get().inner.clone());
-    let limits = Limits { max_memory: max_memory.or_else(lowland_io::available_memory), ..Limits::default() };
+    let start = start.as_ref().map(to_map).transpose()?;
+    let max_memory = max_memory.or_else(lowland_io::available_memory);
+    let limits = Limits { max_memory, start, ..Limits::default() };
     let listeners = Listeners { on_progress, on_note, on_step, every };
     let Watched { result, raised } = watch(py, threads, &listeners, |watcher| {
         let mut fitted = job.fit(&data, graph.as_deref(), &limits, watcher)?;

@@ -63,6 +63,8 @@ def _documentation(cls: type[Estimator], specs: list[tuple[str, str, str, str]])
     known = {python_name(name): (default, f"{text} Takes {takes}.") for name, default, text, takes in specs}
     for name in cls._get_param_names_in_order():
         default, text = known.get(name, (None, _SHARED.get(name, "")))
+        if name == "init":
+            text += " Or an array: the map itself."
         lines.append(f"    {name}" + (f" : default {default}" if default is not None else ""))
         lines.append(f"        {text}")
     return "\n".join(lines) + "\n" + _ATTRIBUTES + (cls._more_attributes or "")
@@ -141,6 +143,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 self._values(graph),
                 rows,
                 graph=None if graph is None else graph._graph,
+                start=self._start(),
                 seed=_input.seed(self.random_state),
                 threads=_input.threads(self.n_jobs),
                 max_memory=self.max_memory,
@@ -202,12 +205,19 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         values = []
         for name, default, _, _ in METHODS[self._method][2]:
             value = getattr(self, python_name(name))
+            if name == "init" and not isinstance(value, str):
+                continue
             if name == "metric":
                 value = _input.metric_text(value, self.metric_params)
                 if graph is not None and graph.metric != "precomputed" and value == default:
                     value = graph.metric
             values.append((name, _input.text(value)))
         return values
+
+    def _start(self) -> np.ndarray | None:
+        """The map to begin with, when `init` is one."""
+        init = getattr(self, "init", "")
+        return None if isinstance(init, str) else _input.points(init)
 
     def _check_rows(self, X: Any, reset: bool) -> tuple[Any, Any]:
         """Rows for the Rust module, and the precision of the result."""

@@ -68,6 +68,7 @@ def fit(
     rows: Rows,
     *,
     graph: Graph | None = None,
+    start: NDArray[np.float64] | None = None,
     seed: int = 0,
     threads: int | None = None,
     max_memory: int | None = None,

@@ -90,6 +90,7 @@ impl Job {
         }
         data.check_finite()?;
         let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
+        context.begin_with(limits.start.as_ref());
         let needed = self.memory(data.shape()).saturating_add(limits.reserve);
         context.note(format!("memory: about {}", bytes(needed)));
         if let Some(limit) = limits.max_memory.filter(|&limit| needed > limit) {
