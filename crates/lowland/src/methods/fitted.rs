@@ -90,6 +90,7 @@ impl Job {
         }
         data.check_finite()?;
         let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
+        context.begin_with(limits.start.as_ref());
         let needed = self.memory(data.shape()).saturating_add(limits.reserve);
         context.note(format!("memory: about {}", bytes(needed)));
         if let Some(limit) = limits.max_memory.filter(|&limit| needed > limit) {
@@ -175,6 +176,11 @@ impl Fitted {
     /// Data as the method sees them, after the preparation.
     pub fn prepare(&self, data: &Data) -> Result<Data> {
         self.prepared.apply(data)
+    }
+
+    /// Columns of the data it was fitted on, before the preparation; 0 for strings.
+    pub fn columns(&self) -> usize {
+        self.columns
     }
 
     /// The images of new rows. Each depends on its row and the fitted map alone.
