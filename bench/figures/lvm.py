@@ -3,6 +3,7 @@
 LOWLAND is the program. WHAT is one of
   dimensions   Fig 3 and S10: 9-NN test error and time against the number of dimensions; the last 10,000 rows are the test set
   grid         Fig S5: 1-NN test error for some k and reach
+  outliers     Fig S3: the 100 least certain rows, drawn as images; ARRAY holds square images as rows, the next argument is a .png
   words        Fig 4: how often the first neighbour stays among the first r, beside PCA; ARRAY is then a word2vec file
 """
 
@@ -48,6 +49,17 @@ elif what == "grid":
     for k in (6, 9, 12, 15):
         errors = [test_error(embed("--n-neighbors", k, "--reach", s, "--tol", 0)[0], labels, 1) for s in (1, 2, 3)]
         print(f"k={k}", *(f"{error:.4f}" for error in errors), sep=" | ", flush=True)
+elif what == "outliers":
+    from matplotlib.image import imsave
+
+    images = np.load(array, mmap_mode="r")
+    embed("--pca", 50)
+    said = json.loads((scratch / "report.json").read_text())
+    rows = [outlier["row"] for outlier in said["outliers"][:100]]
+    side = int(round(images.shape[1] ** 0.5))
+    tiles = np.array(images[rows]).reshape(-1, side, side)
+    sheet = np.concatenate([np.concatenate(tiles[i : i + 20], axis=1) for i in range(0, len(tiles), 20)])
+    imsave(sys.argv[4], 1 - sheet / sheet.max(), cmap="gray")
 elif what == "words":
 
     def recall(map_, first, at=(1, 2, 4, 8, 16, 32, 64)):

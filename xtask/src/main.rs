@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
+mod viewer;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -16,10 +18,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Formatting, lints, all tests, documentation: what CI runs
+    /// Formatting, lints, all tests, documentation, the page in a browser: what CI runs
     Test,
     /// Formatting and lints only
     Check,
+    /// Bundle the interactive page from viewer/ (needs Node and npm)
+    Viewer {
+        /// Instead, run its checks and tests
+        #[arg(long)]
+        test: bool,
+    },
     /// Ours and the peers on one array, see bench/README.md; results go to bench/results
     Bench {
         /// neighbors, spectral, pca, quality or tsne
@@ -38,12 +46,15 @@ fn main() -> Result<()> {
     std::env::set_current_dir(root).context("the workspace's folder")?;
     match Cli::parse().task {
         Task::Check => check(),
+        Task::Viewer { test: false } => viewer::build(),
+        Task::Viewer { test: true } => viewer::test(),
         Task::Test => {
             check()?;
             cargo(&["test", "--workspace", "--quiet"], &[])?;
             // The README's first command names no program: `cargo run` must know which one is meant.
             cargo(&["run", "--quiet", "--", "methods"], &[])?;
-            cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+            cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+            viewer::test()
         }
         Task::Bench { name, array, machine } => {
             let mut command = Command::new("bash");

@@ -55,7 +55,7 @@ fn main() -> Result<()> {
         scores.push(fitted.outcome.trace.last().map_or(f64::NAN, |step| step.objective));
         let scores: Vec<String> = scores.iter().map(|score| format!("{score:.3}")).collect();
         println!("| {name} | {} | {seconds:.1} |", scores.join(" | "));
-        let options = PictureOptions { width: 700, height: 700, title: name.into(), ..PictureOptions::default() };
+        let options = PictureOptions { width: 700, height: Some(700), title: name.into(), ..PictureOptions::default() };
         let picture = png(map, Some(Labels { codes: &labels, names: &[] }), &options)?;
         std::fs::write(Path::new(folder).join(format!("{name}.png")), picture)?;
         lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), map, None, None, None)?;

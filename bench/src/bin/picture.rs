@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     let labels = labels.as_ref().map(|labels| Labels { codes: &labels.codes, names: &labels.names });
     let caption = rest.first().cloned().unwrap_or_default();
     let options =
-        PictureOptions { width: 520, height: 520, title: title.clone(), caption, ..PictureOptions::default() };
+        PictureOptions { width: 520, height: Some(520), title: title.clone(), caption, ..PictureOptions::default() };
     std::fs::write(out, png(map.points(), labels, &options)?)?;
     Ok(())
 }

@@ -7,6 +7,7 @@ use lowland::methods::{DEFAULT_METHOD, METHODS, MethodInfo};
 use lowland::{Metric, Seed};
 
 use crate::failure::Failure;
+pub use crate::picture_args::{CompareArgs, PlotArgs};
 use crate::select_args::SelectArgs;
 use crate::usage::available_memory;
 
@@ -46,6 +47,10 @@ pub enum Command {
     Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),
+    /// Draw maps: pictures and pages
+    Plot(PlotArgs),
+    /// Map one data set by several methods, with their scores and times, in one picture
+    Compare(CompareArgs),
     /// Ask word vectors for analogies: a is to b as c is to which word?
     Analogies(AnalogyArgs),
     /// Find the nearest neighbours and save them, to be used again with --neighbors
@@ -67,14 +72,16 @@ pub enum Command {
 
 const EMBED_HELP: &str = "\
 Examples:
-  lowland embed digits --out digits.png
+  lowland embed digits --out digits.png --out digits.html
+  lowland embed train-images-idx3-ubyte.gz --method tsne --live
   lowland embed swiss-roll --n-points 5000 --method spectral --n-neighbors 12 --out roll.parquet --out roll.png
   lowland embed train-images-idx3-ubyte.gz --pca 50 --save mnist.lowland --report mnist.json --out mnist.csv
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
   lowland embed names.txt --metric levenshtein --out names.csv
 
---out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png (a picture; the map is then
-written beside it as .csv unless another --out holds it). Without --out the map goes to stdout as CSV (not with --json).";
+--out repeats; its ending says what is written: .csv .tsv .parquet .npy (the map), .png .svg .pdf (a picture), .html (a page to
+explore in any browser). Beside a picture or a page the map is written as .csv, unless another --out holds it. Without --out
+the map goes to stdout as CSV (not with --json).";
 
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
@@ -88,6 +95,9 @@ pub struct EmbedArgs {
     /// Where to write; repeats
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
+    /// Show the map while it is fitted, on a page of this machine alone (127.0.0.1), with a button to stop
+    #[arg(long, conflicts_with = "quiet")]
+    pub live: bool,
     /// Save the model, for `lowland transform`
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -121,7 +131,7 @@ pub struct EmbedArgs {
 pub struct TransformArgs {
     /// A model saved by `lowland embed --save`
     pub model: PathBuf,
-    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png); repeats. Default: CSV on stdout
+    /// Where to write the new rows' map (.csv .tsv .parquet .npy, .png .svg .pdf, .html); repeats. Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]
@@ -293,6 +303,14 @@ pub enum DataAction {
 pub struct InputArgs {
     /// A file (.npy .npz .csv .tsv .parquet .arrow .h5ad .bin .vec .txt, MNIST IDX; also .gz), or a built-in name (see `lowland data`)
     pub input: String,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// How the input is read.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Input")]
+pub struct ReadArgs {
     /// Points to generate (built-in generators)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub n_points: Option<usize>,
@@ -400,31 +418,53 @@ impl RunArgs {
 
 /// The whole command, the methods' parameters included.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommand("embed", |mut embed| {
+    let with_parameters = |mut verb: clap::Command| {
         for name in parameter_names() {
-            embed = embed.arg(parameter_flag(name));
+            verb = verb.arg(parameter_flag(name));
         }
-        embed
-    })
+        verb
+    };
+    Cli::command().mut_subcommand("embed", with_parameters).mut_subcommand("compare", with_parameters)
 }
 
 /// The method's parameters that were given; a parameter of another method is refused.
 pub fn method_values(matches: &ArgMatches, info: &MethodInfo) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut values = Vec::new();
-    for name in parameter_names() {
-        let Some(text) = matches.get_one::<String>(name) else { continue };
-        if !info.params().iter().any(|spec| spec.name == name) {
-            let takers: Vec<&str> = takers(name).map(|other| other.name).collect();
-            return Err(Failure::flag(format!(
-                "--{} is not a parameter of {}; it belongs to {}",
-                dashes(name),
-                info.name,
-                takers.join(", ")
-            )));
-        }
-        values.push((name, text.clone()));
-    }
-    Ok(values)
+    let given = given_values(matches);
+    refuse_parameters_of_others(&given, &[info])?;
+    Ok(given)
+}
+
+/// The parameters that were given, for each of several methods those it has; one that none of them has is refused.
+pub fn values_for_each(
+    matches: &ArgMatches,
+    infos: &[&MethodInfo],
+) -> Result<Vec<Vec<(&'static str, String)>>, Failure> {
+    let given = given_values(matches);
+    refuse_parameters_of_others(&given, infos)?;
+    let of = |info: &&MethodInfo| given.iter().filter(|(name, _)| has(info, name)).cloned().collect();
+    Ok(infos.iter().map(of).collect())
+}
+
+fn given_values(matches: &ArgMatches) -> Vec<(&'static str, String)> {
+    parameter_names().into_iter().filter_map(|name| Some((name, matches.get_one::<String>(name)?.clone()))).collect()
+}
+
+fn refuse_parameters_of_others(given: &[(&'static str, String)], infos: &[&MethodInfo]) -> Result<(), Failure> {
+    let Some((name, _)) = given.iter().find(|(name, _)| !infos.iter().any(|info| has(info, name))) else {
+        return Ok(());
+    };
+    let takers: Vec<&str> = takers(name).map(|other| other.name).collect();
+    let asked: Vec<&str> = infos.iter().map(|info| info.name).collect();
+    Err(Failure::flag(format!(
+        "--{} is not a parameter of {}; it belongs to {}",
+        dashes(name),
+        asked.join(", "),
+        takers.join(", ")
+    )))
+}
+
+fn has(info: &MethodInfo, name: &str) -> bool {
+    info.params().iter().any(|spec| spec.name == name)
 }
 
 /// The flag of a parameter.
@@ -443,8 +483,8 @@ fn parameter_names() -> Vec<&'static str> {
     names
 }
 
-fn takers(name: &str) -> impl Iterator<Item = &'static MethodInfo> {
-    METHODS.iter().filter(move |info| info.params().iter().any(|spec| spec.name == name))
+fn takers(name: &str) -> impl Iterator<Item = &'static MethodInfo> + '_ {
+    METHODS.iter().filter(move |info| has(info, name))
 }
 
 fn parameter_flag(name: &'static str) -> Arg {
@@ -472,7 +512,7 @@ fn parameter_flag(name: &'static str) -> Arg {
         .allow_hyphen_values(true)
 }
 
-fn method_names() -> clap::builder::PossibleValuesParser {
+pub fn method_names() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(METHODS.iter().map(|info| info.name))
 }
 

@@ -7,14 +7,19 @@ use lowland::run::{Context, Silent};
 use lowland::{Data, Error};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
-use crate::args::{HeaderArg, InputArgs, MissingArg, PrepareArgs, RunArgs};
+use crate::args::{HeaderArg, InputArgs, MissingArg, PrepareArgs, ReadArgs, RunArgs};
 use crate::failure::Failure;
 use crate::observer::Console;
 use crate::usage::available_memory;
 
 /// Reads the file or makes the built-in data set, and says what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    let mut table = read(input, run)?;
+    load_named(&input.input, &input.read, run, console)
+}
+
+/// The same for an input that a flag names.
+pub fn load_named(name: &str, how: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
+    let mut table = read(name, how, run)?;
     // A string is its own name.
     if let (Data::Text(lines), None) = (&table.data, &table.ids) {
         table.ids = Some(lines.to_vec());
@@ -27,22 +32,22 @@ pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<T
         Data::Text(lines) => format!("{} strings", lines.len()),
         data => format!("{} rows, {} columns, {}", data.rows(), data.dim(), data.kind()),
     };
-    console.note(&format!("{}: {shape}{classes}", input.input));
+    console.note(&format!("{name}: {shape}{classes}"));
     Ok(table)
 }
 
 /// A built-in name comes first: a file of that name is read with a path such as `./digits`.
-fn read(input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
+fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
     let known = lowland_io::builtins();
-    if let Some(builtin) = known.iter().find(|builtin| builtin.name == input.input) {
+    if let Some(builtin) = known.iter().find(|builtin| builtin.name == name) {
         return generate(builtin, input, run);
     }
-    let path = Path::new(&input.input);
+    let path = Path::new(name);
     if !path.exists() {
         let names: Vec<&str> = known.iter().map(|builtin| builtin.name).collect();
         return Err(Failure::Other {
             code: 3,
-            error: anyhow::anyhow!("{}: no such file, and not a built-in data set ({})", input.input, names.join(", ")),
+            error: anyhow::anyhow!("{name}: no such file, and not a built-in data set ({})", names.join(", ")),
         });
     }
     if input.n_points.is_some() || input.noise.is_some() {
@@ -72,7 +77,7 @@ fn read(input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
 }
 
 /// A built-in data set. Flags that are about files are refused, not ignored.
-fn generate(builtin: &Builtin, input: &InputArgs, run: &RunArgs) -> Result<Table, Failure> {
+fn generate(builtin: &Builtin, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
     let about_files = [
         ("--label-column", input.label_column.is_some()),
         ("--id-column", input.id_column.is_some()),

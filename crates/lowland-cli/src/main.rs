@@ -4,8 +4,10 @@ mod args;
 mod commands;
 mod failure;
 mod input;
+mod live;
 mod observer;
 mod paths;
+mod picture_args;
 mod report;
 mod select_args;
 mod usage;
@@ -31,6 +33,11 @@ fn main() -> ExitCode {
         Command::Samples(samples) => commands::samples(&samples),
         Command::Select(select) => commands::select(&select),
         Command::Quality(quality) => commands::quality(&quality),
+        Command::Plot(plot) => commands::plot(&plot),
+        Command::Compare(compare) => {
+            let (_, matches) = matches.subcommand().expect("compare was given");
+            commands::compare(&compare, matches)
+        }
         Command::Analogies(analogies) => commands::analogies(&analogies),
         Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
         Command::Data(data) => commands::data(&data.action),

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::RunArgs;
 use crate::failure::{Failure, STOPPED};
+use crate::live::Live;
 use crate::usage::{Stopwatch, Used, peak_memory};
 
 /// Words go to stderr. A closed stderr is nobody's concern.
@@ -54,6 +55,7 @@ pub struct Console {
     stop: Arc<AtomicBool>,
     has_map: Arc<AtomicBool>,
     checkpoints: Option<Checkpoints>,
+    live: Option<Live>,
     stages: Vec<Stage>,
     current: Option<(String, Stopwatch)>,
     started: Instant,
@@ -99,6 +101,7 @@ impl Console {
             stop,
             has_map,
             checkpoints: None,
+            live: None,
             stages: Vec::new(),
             current: None,
             started: now,
@@ -115,6 +118,23 @@ impl Console {
             .map_err(|_| Failure::flag(format!("--checkpoint-every {every}: a number of seconds, 0 or more")))?;
         self.checkpoints = Some(Checkpoints { path, every, last: Instant::now(), count: 0 });
         Ok(())
+    }
+
+    /// Serves this page, which shows the map as it is fitted and can stop the run as Ctrl-C does.
+    pub fn go_live(&mut self, page: Vec<u8>, rows: usize, method: &str) -> Result<(), Failure> {
+        let live = Live::start(page, rows, method, Arc::clone(&self.stop))?;
+        let address = live.address();
+        match &self.show {
+            Show::Json { .. } => emit(&json!({ "event": "live", "address": address })),
+            _ => self.note(&format!("live: {address}")),
+        }
+        self.live = Some(live);
+        Ok(())
+    }
+
+    /// The page that follows the run, given up.
+    pub fn take_live(&mut self) -> Option<Live> {
+        self.live.take()
     }
 
     /// Says so when checkpoints were asked for and there was no time to make one.
@@ -266,6 +286,9 @@ impl Observer for Console {
                 self.current = Some((name.to_string(), Stopwatch::start()));
                 self.fraction = 0.0;
                 self.step = None;
+                if let Some(live) = &self.live {
+                    live.stage(name);
+                }
                 self.refresh();
             }
             Event::StageProgress(done) => {
@@ -273,11 +296,14 @@ impl Observer for Console {
                 self.refresh();
             }
             Event::StageEnd(name) => self.end_stage(name),
-            Event::Step { step, done, checkpoint, .. } => {
+            Event::Step { step, done, embedding, checkpoint } => {
                 self.fraction = *done;
                 self.step = Some((step.iteration, step.objective));
                 self.keep_the_map();
                 self.save_checkpoint(stopped, checkpoint);
+                if let Some(live) = &mut self.live {
+                    live.step(step, *done, embedding);
+                }
                 if let Show::Json { .. } = self.show {
                     emit(&json!({ "event": "step", "iteration": step.iteration, "objective": step.objective }));
                 } else {

@@ -128,12 +128,33 @@ pub fn of_run(
     })
 }
 
+/// `lvm, n_neighbors 9, metric euclidean | knn recall 0.412, trustworthiness 0.981`, of a report as far as it tells.
+pub fn caption_of_report(report: &Value) -> String {
+    let parameter = |name: &str| match &report["parameters"][name] {
+        Value::Null => None,
+        Value::String(text) => Some(format!("{name} {text}")),
+        value => Some(format!("{name} {value}")),
+    };
+    let method = report["method"].as_str().map(str::to_string);
+    let shown = ["n_neighbors", "perplexity", "metric"].into_iter().filter_map(parameter);
+    let about = method.into_iter().chain(shown).collect::<Vec<_>>().join(", ");
+    let score = |score: &Value| {
+        let name = score["name"].as_str().filter(|name| CAPTION_SCORES.contains(name))?;
+        Some(format!("{name} {:.3}", score["value"].as_f64()?))
+    };
+    let scores: Vec<String> = report["scores"]["values"].as_array().into_iter().flatten().filter_map(score).collect();
+    if scores.is_empty() { about } else { format!("{about} | {}", scores.join(", ")) }
+}
+
+/// The scores that a caption tells.
+const CAPTION_SCORES: [&str; 3] = ["knn recall", "trustworthiness", "continuity"];
+
 fn used(used: Used) -> Value {
     json!({ "wall_seconds": used.wall_seconds, "cpu_seconds": used.cpu_seconds })
 }
 
 /// Numbers and truth values as such, the rest as text.
-fn typed(text: &str) -> Value {
+pub fn typed(text: &str) -> Value {
     match text.parse::<f64>() {
         Ok(_) => text.parse().unwrap_or_else(|_| json!(text)),
         Err(_) => text.parse::<bool>().map_or_else(|_| json!(text), |truth| json!(truth)),

@@ -1,53 +1,8 @@
 //! The command line as scripts meet it: files, streams, exit codes.
 
-use std::path::Path;
-use std::process::Output;
+mod support;
 
-use assert_cmd::Command;
-use tempfile::TempDir;
-
-fn lowland(folder: &Path, arguments: &[&str]) -> Output {
-    let output = Command::cargo_bin("lowland")
-        .expect("the binary is built with the tests")
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .expect("it runs");
-    assert_ne!(output.status.code(), Some(101), "a panic: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-/// Runs, expects success, gives stdout.
-fn good(folder: &Path, arguments: &[&str]) -> String {
-    let output = lowland(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// Runs, expects this exit code, gives stderr.
-fn bad(folder: &Path, code: i32, arguments: &[&str]) -> String {
-    let output = lowland(folder, arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
-    stderr
-}
-
-fn folder() -> TempDir {
-    tempfile::tempdir().expect("a temporary folder")
-}
-
-fn write(folder: &Path, name: &str, text: &str) {
-    std::fs::write(folder.join(name), text).expect("a writable folder");
-}
-
-/// A table of 40 rows with a header, two classes and names.
-fn small_table() -> String {
-    let rows = (0..40).map(|i| {
-        let (x, class) = (f64::from(i) * 0.1, if i % 2 == 0 { "even" } else { "odd" });
-        format!("r{i},{x},{},{},{class}\n", (x * 3.0).sin(), f64::from(i % 2) * 5.0)
-    });
-    format!("name,a,b,c,kind\n{}", rows.collect::<String>())
-}
+use support::{bad, folder, good, lowland, small_table, write};
 
 #[test]
 fn the_readme_command_leaves_a_picture_and_a_map_and_prints_scores() {
@@ -409,4 +364,51 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     let samples = std::fs::read_to_string(folder.path().join("samples.csv")).unwrap();
     assert!(samples.starts_with("sample,row,projection_x,projection_y\n0,0,"));
     assert_eq!(samples.lines().count(), 151);
+}
+
+#[test]
+fn a_page_is_one_file_with_the_map_beside_it_and_its_size_is_told() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let arguments =
+        ["embed", "t.csv", "--label-column", "kind", "--id-column", "name", "--method", "pca", "--out", "page.html"];
+    let output = lowland(folder.path(), &arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("wrote page.html (") && stderr.contains("KiB), page.csv"), "{stderr}");
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    for part in
+        ["\"rows\":40", "\"name\":\"pca\"", "\"name\":\"label\"", "\"name\":\"a\"", "id=\"kept-0\"", "id=\"ids\""]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn plot_and_compare_write_pages_of_several_maps() {
+    let folder = folder();
+    write(folder.path(), "t.csv", &small_table());
+    let of_table = ["--label-column", "kind", "--id-column", "name", "--quiet"];
+    for method in ["pca", "spectral"] {
+        let out = format!("{method}.csv");
+        good(
+            folder.path(),
+            &[&["embed", "t.csv", "--method", method, "--no-quality", "--out", &out][..], &of_table].concat(),
+        );
+    }
+    let plot = ["plot", "pca.csv", "spectral.csv", "--data", "t.csv", "--out", "two.html", "--out", "two.png"];
+    good(folder.path(), &[&plot[..], &of_table].concat());
+    good(
+        folder.path(),
+        &[&["compare", "t.csv", "--methods", "pca,spectral", "--out", "c.html"][..], &of_table].concat(),
+    );
+    let page = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
+    assert!(page.contains("\"table\":{\"header\":[\"method\""));
+    for name in ["two.html", "c.html"] {
+        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        for part in ["id=\"map-1\"", "id=\"kept-1\"", "\"name\":\"spectral\""] {
+            assert!(page.contains(part), "{name}: {part}");
+        }
+    }
+    assert!(folder.path().join("two.png").exists());
 }

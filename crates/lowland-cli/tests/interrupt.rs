@@ -56,3 +56,19 @@ fn ctrl_c_before_there_is_a_map_ends_at_once() {
     assert!(lines.any(|line| line.contains("nothing to keep") || line.contains("anything to keep")));
     assert!(!folder.path().join("g.npz").exists());
 }
+
+#[test]
+fn ctrl_c_while_methods_are_compared_draws_the_maps_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RUN.replace("embed", "compare").replace("--method spectral", "--methods spectral,pca");
+    let run = run.replace(" --no-quality", " --json --out c.png");
+    let mut child = lowland(folder.path(), &run).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("\"step\"")), "no iteration was reported");
+    // SAFETY: signals our own child, which is still running.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let last = lines.find(|line| line.contains("\"comparison\"")).expect("the maps there are");
+    assert!(last.contains("\"spectral\"") && !last.contains("\"pca\""), "{last}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(folder.path().join("c.png").exists());
+}

@@ -41,6 +41,11 @@ fn split(bytes: &[u8]) -> Outcome<std::str::Lines<'_>> {
 }
 
 /// Labels from a file of their own: IDX, `.npy`, delimited text of one column, or lines. There must be `rows` of them.
+pub fn labels_of_rows(path: &Path, rows: usize) -> Result<Labels, FileError> {
+    read_labels(path, rows, &Budget::unlimited())
+}
+
+/// Labels from a file of their own. There must be `rows` of them.
 pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<Labels, FileError> {
     labels(path, rows, budget).map_err(|problem| problem.at(path))
 }

@@ -26,6 +26,28 @@ pub struct MapTable {
     pub labels: Option<Labels>,
     /// A standard deviation for each point.
     pub std: Option<Vec<f64>>,
+    /// Other columns of the file: names, and their cells.
+    pub others: Vec<(String, Vec<String>)>,
+}
+
+impl MapTable {
+    /// Points about which nothing else is known.
+    pub fn new(map: Embedding) -> Self {
+        Self { map, ids: None, labels: None, std: None, others: Vec::new() }
+    }
+
+    /// The points named, in that order, with all that is known about them. Labels keep their codes.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let values = rows.iter().flat_map(|&i| self.map.row(i).iter().copied()).collect();
+        let texts = |cells: &Vec<String>| rows.iter().map(|&i| cells[i].clone()).collect::<Vec<_>>();
+        Self {
+            map: Embedding::new(values, self.map.dim()).expect("whole rows"),
+            ids: self.ids.as_ref().map(texts),
+            labels: self.labels.as_ref().map(|labels| labels.select(rows)),
+            std: self.std.as_ref().map(|std| rows.iter().map(|&i| std[i]).collect()),
+            others: self.others.iter().map(|(name, cells)| (name.clone(), texts(cells))).collect(),
+        }
+    }
 }
 
 /// Columns of text as read: names, and the cells of each.
@@ -110,7 +132,7 @@ fn read_any(path: &Path) -> Outcome<MapTable> {
             if rows == 0 || !array.header.is_numeric() {
                 return Err(Problem::Empty("a map needs points of numbers"));
             }
-            Ok(MapTable { map: Embedding::new(array.to_f64()?, dim)?, ids: None, labels: None, std: None })
+            Ok(MapTable::new(Embedding::new(array.to_f64()?, dim)?))
         }
         Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
         Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
@@ -165,11 +187,18 @@ fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
         return Err(Problem::Empty("the map has no points"));
     }
     let values = (0..rows).flat_map(|i| by_column.iter().map(move |column| column[i])).collect();
+    let std_values = std.map(numbers).transpose()?;
+    let known = |column: usize| coordinates.contains(&column) || [id, label, std].contains(&Some(column));
+    let other: Vec<usize> = (0..columns.names.len()).filter(|&column| !known(column)).collect();
     Ok(MapTable {
         map: Embedding::new(values, coordinates.len())?,
-        std: std.map(numbers).transpose()?,
+        std: std_values,
         labels: label.map(|column| Labels::new(&columns.cells[column])),
         ids: id.map(|column| std::mem::take(&mut columns.cells[column])),
+        others: other
+            .into_iter()
+            .map(|column| (columns.names[column].clone(), std::mem::take(&mut columns.cells[column])))
+            .collect(),
     })
 }
 
@@ -206,6 +235,7 @@ mod tests {
                 ids: (!bare).then(|| known(ids.clone())),
                 labels: (!bare).then(|| Labels::new(known(ids))),
                 std: (!bare).then(|| values[..30 / dim].to_vec()),
+                others: Vec::new(),
                 map,
             };
             for ending in tabular() {
@@ -226,6 +256,18 @@ mod tests {
             std::fs::read_to_string(&path).unwrap(),
             "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
         );
+    }
+
+    #[test]
+    fn other_columns_are_kept_and_follow_their_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("map.csv");
+        std::fs::write(&path, "depth,projection_x,projection_y,id\n1.5,1,2,a\n,3,4,b\n").unwrap();
+        let map = read_map(&path).unwrap();
+        assert_eq!(map.others, [("depth".to_string(), vec!["1.5".to_string(), String::new()])]);
+        let turned = map.select(&[1, 0, 1]);
+        assert_eq!((turned.map.rows(), turned.others[0].1[1].as_str()), (3, "1.5"));
+        assert_eq!(turned.ids.unwrap(), ["b", "a", "b"]);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use lowland::{Error, Result};
 use crate::canvas::Canvas;
 use crate::color::{CLASSES, Rgb, rgb};
 use crate::font;
-use crate::layout::{Rect, Text};
+
 use crate::raster::{bar, text};
+use crate::scene::{Rect, Text};
 
 /// A curve.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,8 +64,7 @@ pub fn chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
     };
     let mut canvas = Canvas::new(options.width as usize, options.height as usize, [1.0; 3]);
     let write = |canvas: &mut Canvas, left: f32, baseline: f32, content: &str| {
-        let line = Text { left, baseline, height: LETTERS, content: content.into(), color: rgb(INK) };
-        text(canvas, &line);
+        text(canvas, &Text::new([left, baseline], LETTERS, content, rgb(INK)));
     };
     for tick in up.ticks() {
         let y = up.place(tick, frame.bottom, frame.top);
@@ -118,8 +118,13 @@ fn stroke(canvas: &mut Canvas, a: [f32; 2], b: [f32; 2], half: f32, color: Rgb) 
         let t = if square > 0.0 { ((dx * along[0] + dy * along[1]) / square).clamp(0.0, 1.0) } else { 0.0 };
         half + 0.5 - (dx - t * along[0]).hypot(dy - t * along[1])
     };
-    let (left, right) = (a[0].min(b[0]) - reach, a[0].max(b[0]) + reach);
-    canvas.shade(left, a[1].min(b[1]) - reach, right, a[1].max(b[1]) + reach, color, cover);
+    let place = Rect {
+        left: a[0].min(b[0]) - reach,
+        top: a[1].min(b[1]) - reach,
+        right: a[0].max(b[0]) + reach,
+        bottom: a[1].max(b[1]) + reach,
+    };
+    canvas.shade(place, color, cover);
 }
 
 /// A range with round numbers in it.

@@ -21,6 +21,12 @@ pub(crate) fn rgb(hex: u32) -> Rgb {
     [16, 8, 0].map(|shift| ((hex >> shift) & 255) as f32 / 255.0)
 }
 
+/// A colour of a class where the ground is dark: lighter, as far as those that are light already leave room.
+pub(crate) fn on_dark(color: Rgb) -> Rgb {
+    let [lightness, a, b] = to_lab(color);
+    from_lab([0.45 + 0.5 * lightness, a, b])
+}
+
 /// The part `t` of the way from `a` to `b`.
 pub(crate) fn mix(a: Rgb, b: Rgb, t: f32) -> Rgb {
     std::array::from_fn(|c| a[c] + (b[c] - a[c]) * t)
@@ -37,6 +43,16 @@ pub(crate) fn ramp(t: f32, dark_ground: bool) -> Rgb {
     let at = (t as usize).min(RAMP.len() - 2);
     // Steps are even to the eye in this space, not in red, green and blue.
     from_lab(mix(to_lab(rgb(RAMP[at])), to_lab(rgb(RAMP[at + 1])), t - at as f32))
+}
+
+/// Colour of a value from 0 (low) to 1 (high), on a light or a dark ground: lightness rises evenly all the way, so that the order is seen with any eyes and
+/// in grey; the hue goes from violet through blue and green to yellow to tell more steps apart.
+pub(crate) fn scale(t: f32, dark_ground: bool) -> Rgb {
+    let low = if dark_ground { 0.38 } else { 0.27 };
+    let (lightness, hue) = (low + 0.6 * t, (305.0 - 200.0 * t).to_radians());
+    // As colourful as the screen can show at the darkest, the middle and the lightest.
+    let chroma = 0.1 + 0.06 * (2.0 * t - 1.0).powi(2);
+    from_lab([lightness, chroma * hue.cos(), chroma * hue.sin()])
 }
 
 /// Ottosson's OKLab: lightness, green-red, blue-yellow.
@@ -105,11 +121,35 @@ mod tests {
     }
 
     #[test]
+    fn class_colors_stay_apart_on_a_dark_ground_too() {
+        let colors: Vec<Rgb> = CLASSES.iter().map(|&hex| on_dark(rgb(hex))).collect();
+        for (a, &first) in colors.iter().enumerate().take(10) {
+            assert!(distance(first, rgb(0x16181d)) > 0.3, "{a} against the ground");
+            for (b, &second) in colors.iter().enumerate().take(10).skip(a + 1) {
+                assert!(distance(first, second) > 0.09, "{a} {b}: {}", distance(first, second));
+            }
+        }
+    }
+
+    #[test]
     fn the_ramp_only_gets_darker_and_in_even_steps() {
         let lightness: Vec<f32> = (0..=50).map(|t| to_lab(ramp(t as f32 / 50.0, false))[0]).collect();
         let steps: Vec<f32> = lightness.windows(2).map(|w| w[0] - w[1]).collect();
         assert!(steps.iter().all(|&s| s > 0.004 && s < 0.03), "{steps:?}");
         assert_eq!(ramp(0.25, true), ramp(0.75, false));
+    }
+
+    #[test]
+    fn the_scale_only_gets_lighter_and_in_even_steps_for_all_eyes() {
+        let steps = |blind: Option<[[f32; 3]; 3]>| {
+            let value = |t: i32| scale(t as f32 / 20.0, false);
+            let color = |t: i32| blind.map_or(value(t), |b| seen(value(t), b));
+            (0..20).map(|t| to_lab(color(t + 1))[0] - to_lab(color(t))[0]).collect::<Vec<f32>>()
+        };
+        for blind in [None, Some(NO_RED), Some(NO_GREEN)] {
+            assert!(steps(blind).iter().all(|&s| s > 0.008 && s < 0.06), "{:?}", steps(blind));
+        }
+        assert!(distance(scale(1.0, false), [1.0; 3]) > 0.15 && distance(scale(0.0, true), rgb(0x16181d)) > 0.15);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! A glyph is drawn as the strokes that join neighbouring marks of its grid, so that it scales to any size.
 
+use crate::letters::{is_wide, plain};
+
 /// Rows above the baseline, the height of a capital.
 const ASCENT: f32 = 6.0;
 
@@ -111,16 +113,26 @@ pub(crate) type Stroke = [(f32, f32); 2];
 /// Distance between letters, and the width of a space.
 const GAP: f32 = 2.0;
 const SPACE: f32 = 2.4;
+const WIDE: f32 = 8.5;
 
-/// The grid of a character; others than printable ASCII are shown as `?`.
-fn grid(letter: char) -> Vec<&'static [u8]> {
-    let index = (letter as usize).checked_sub('!' as usize).filter(|&at| at < GLYPHS.len());
-    GLYPHS[index.unwrap_or('?' as usize - '!' as usize)].split(' ').map(str::as_bytes).collect()
+/// The grid of a character; letters beyond ASCII are spelled plainly.
+fn grid(letter: char) -> impl Iterator<Item = &'static [u8]> + Clone {
+    let index = (plain(letter) as usize).saturating_sub('!' as usize);
+    GLYPHS[index].split(' ').map(str::as_bytes)
+}
+
+/// From one letter to the next.
+fn advance(letter: char) -> f32 {
+    match plain(letter) {
+        // Other fonts, to which a layout must leave room, have these as wide as they are high.
+        _ if is_wide(letter) => WIDE,
+        ' ' => SPACE,
+        letter => (grid(letter).next().map_or(1, <[u8]>::len) - 1) as f32 + GAP,
+    }
 }
 
 /// Width of a line of text when a capital is `height` high.
 pub(crate) fn width(text: &str, height: f32) -> f32 {
-    let advance = |letter: char| if letter == ' ' { SPACE } else { (grid(letter)[0].len() - 1) as f32 + GAP };
     (text.chars().map(advance).sum::<f32>() - GAP).max(0.0) * height / ASCENT
 }
 
@@ -130,11 +142,11 @@ pub(crate) fn strokes(text: &str, height: f32) -> Vec<Stroke> {
     let mut out = Vec::new();
     let mut x = 0.0;
     for letter in text.chars() {
-        if letter == ' ' {
+        if plain(letter) == ' ' {
             x += SPACE;
             continue;
         }
-        let grid = grid(letter);
+        let grid: Vec<&[u8]> = grid(letter).collect();
         let marked = |r: usize, c: usize| grid.get(r).and_then(|row| row.get(c)) == Some(&b'#');
         let place = |r: usize, c: usize| ((x + c as f32) * unit, (r as f32 - ASCENT) * unit);
         for r in 0..grid.len() {
@@ -157,24 +169,27 @@ pub(crate) fn strokes(text: &str, height: f32) -> Vec<Stroke> {
                 }
             }
         }
-        x += (grid[0].len() - 1) as f32 + GAP;
+        x += advance(letter);
     }
     out
 }
 
-/// The text, cut with `...` where it would be wider than `room`.
+/// The text, cut with `...` where it would be wider than `room`. Time is linear in what fits.
 pub(crate) fn fit(text: &str, height: f32, room: f32) -> String {
-    if width(text, height) <= room {
-        return text.to_owned();
-    }
-    let mut kept: Vec<char> = text.chars().collect();
-    while kept.pop().is_some() {
-        let shorter: String = kept.iter().collect::<String>().trim_end().to_owned() + "...";
-        if width(&shorter, height) <= room {
-            return shorter;
+    const CUT: &str = "...";
+    let (room, dots) = (room * ASCENT / height + GAP, CUT.chars().map(advance).sum::<f32>());
+    // Where the text would be cut: after the last letter that leaves room for the dots.
+    let (mut wide, mut cut) = (0.0, None);
+    for (at, letter) in text.char_indices() {
+        if wide + dots <= room {
+            cut = Some(at);
+        }
+        wide += advance(letter);
+        if wide > room + 1e-3 {
+            return cut.map_or(String::new(), |cut| text[..cut].trim_end().to_owned() + CUT);
         }
     }
-    String::new()
+    text.to_owned()
 }
 
 /// The text broken at spaces into lines no wider than `room`; a word that is wider alone is cut.
@@ -221,7 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn letters_outside_ascii_are_shown_as_a_question_mark() {
-        assert_eq!(strokes("\u{e9}\n", 7.0), strokes("??", 7.0));
+    fn letters_outside_ascii_are_spelled_plainly() {
+        assert_eq!(strokes("\u{e9}\n", 7.0), strokes("e?", 7.0));
+        assert!(width("\u{4e2d}", 7.0) > width("?", 7.0));
+    }
+
+    #[test]
+    fn a_text_of_any_length_is_cut_at_once() {
+        let long = "\u{4e2d}<".repeat(5_000_000);
+        assert!(fit(&long, 12.0, 300.0).ends_with("...") && wrap(&long, 12.0, 300.0).len() == 1);
     }
 }

@@ -31,6 +31,11 @@ impl Limits {
         }
     }
 
+    /// The low end.
+    pub fn low(self) -> f64 {
+        self.low
+    }
+
     /// Half of the span.
     pub fn half_span(self) -> f64 {
         self.high / 2.0 - self.low / 2.0

@@ -2,14 +2,12 @@
 
 use lowland::Points;
 
-use crate::PictureOptions;
-use crate::classes::Classes;
-use crate::color::{self, Rgb, rgb};
-use crate::layout::{Disc, Marks, Rect};
+use crate::Color;
+use crate::color::Rgb;
+use crate::key::Key;
+use crate::layout::Inks;
 use crate::limits::Limits;
-
-/// Above this many points without classes their density is drawn.
-const DENSITY_FROM: usize = 20_000;
+use crate::scene::Rect;
 
 /// From coordinates to pixels.
 pub(crate) struct Placement {
@@ -17,17 +15,17 @@ pub(crate) struct Placement {
     limits: Vec<Limits>,
     /// Half of the range on each axis, in pixels.
     reach: Vec<f64>,
-    radius: f32,
+    pub radius: f32,
 }
 
 impl Placement {
-    pub fn new(map: Points, frame: Rect, options: &PictureOptions, unit: f32) -> Self {
+    pub fn new(map: Points, frame: Rect, point_size: Option<f32>, unit: f32) -> Self {
         let n = map.rows();
         let axis = |c: usize| Limits::of(map.values().iter().skip(c).step_by(map.dim()).copied());
         let limits: Vec<Limits> = (0..map.dim().min(2)).map(axis).collect();
         // Discs that would cover a twelfth of the frame side by side.
         let even = (frame.width() * frame.height() / (12.0 * std::f32::consts::PI * n.max(1) as f32)).sqrt();
-        let radius = options.point_size.map_or(even.clamp(1.7 * unit, 7.5 * unit).max(0.6), |size| size / 2.0);
+        let radius = point_size.map_or(even.clamp(1.7 * unit, 7.5 * unit).max(0.6), |size| size / 2.0);
         let inset =
             (0.025 * frame.width().min(frame.height()) + 2.0 * radius).min(frame.width().min(frame.height()) / 3.0);
         let room = [frame.width(), frame.height()].map(|side| f64::from(side / 2.0 - inset).max(1.0));
@@ -45,7 +43,7 @@ impl Placement {
     }
 
     /// The place of a point, and whether it had to be moved into the frame.
-    fn at(&self, point: &[f64]) -> ([f32; 2], bool) {
+    pub fn at(&self, point: &[f64]) -> ([f32; 2], bool) {
         let Rect { left, top, right, bottom } = self.frame;
         let x = f64::from(left + right) / 2.0 + self.limits[0].place(point[0]) * self.reach[0];
         let y = f64::from(top + bottom) / 2.0 - self.limits[1].place(point[1]) * self.reach[1];
@@ -57,57 +55,32 @@ impl Placement {
         (kept, (kept[0] - x as f32).abs() > 0.5 || (kept[1] - y as f32).abs() > 0.5)
     }
 
-    pub fn points(
-        &self,
-        map: Points,
-        classes: Option<&Classes>,
-        options: &PictureOptions,
-        unit: f32,
-        ground: Rgb,
-    ) -> (Marks, Vec<Disc>) {
-        let n = map.rows();
-        let colors = classes.map_or_else(|| vec![rgb(color::CLASSES[0])], Classes::colors);
-        let density = classes.is_none() && n > DENSITY_FROM && options.point_size.is_none();
-        let mut at = Vec::with_capacity(n);
-        let mut class = Vec::with_capacity(n);
-        let mut rings = Vec::new();
-        for i in scattered(n) {
-            let (place, moved) = self.at(map.row(i));
-            let own = classes.map_or(0, |classes| classes.class(i));
-            if moved {
-                rings.push(Disc {
-                    at: place,
-                    radius: (1.6 * self.radius).max(4.0 * unit),
-                    color: colors[own as usize],
-                });
-            } else {
-                at.push(place);
-                class.push(own);
-            }
-        }
-        if density {
-            return (Marks::Density { at, blur: 2.2 * unit, dark_ground: color::is_dark(ground) }, rings);
-        }
-        // Discs that would cover the frame many times over are made thinner, so that what lies below still shows.
-        let cover = n as f32 * std::f32::consts::PI * self.radius.powi(2) / (self.frame.width() * self.frame.height());
-        let opacity = (0.9 / (1.0 + 0.5 * cover)).clamp(0.3, 0.85);
-        let halo = if self.radius > 3.0 { 0.12 * self.radius } else { 0.0 };
-        (Marks::Points { at, class, colors, radius: self.radius, opacity, halo }, rings)
+    /// Pixels for a unit of the map, where it has an extent.
+    pub fn pixels_per_unit(&self) -> f64 {
+        let scales = self.limits.iter().zip(&self.reach).map(|(limits, reach)| reach / limits.half_span());
+        scales.filter(|scale| scale.is_finite()).fold(0.0, f64::max)
     }
 
     /// One dimension: bars of counts, classes stacked, over a rug of one tick for each pixel column that has points.
-    pub fn bars(&self, map: Points, classes: Option<&Classes>, ink: Rgb) -> Vec<(Rect, Rgb)> {
+    pub fn bars(
+        &self,
+        map: Points,
+        rows: impl Iterator<Item = usize>,
+        color: &Color,
+        key: &Key,
+        inks: Inks,
+    ) -> Vec<(Rect, Rgb)> {
         let Rect { left, top, right, bottom } = self.frame;
         let (center, reach) = ((left + right) / 2.0, self.reach[0] as f32);
-        let colors = classes.map_or_else(|| vec![rgb(color::CLASSES[0])], Classes::colors);
+        let colors = key.colors(inks);
         let bins = ((map.rows() as f64).sqrt() as usize * 2).clamp(1, 120);
         let columns = (right - left) as usize;
         let mut counts = vec![vec![0usize; colors.len()]; bins];
         let mut rug = vec![false; columns.max(1)];
-        for i in 0..map.rows() {
+        for i in rows {
             let place = (self.limits[0].place(map.row(i)[0])).clamp(-1.0, 1.0);
             let bin = (((place + 1.0) / 2.0 * bins as f64) as usize).min(bins - 1);
-            counts[bin][classes.map_or(0, |classes| classes.class(i)) as usize] += 1;
+            counts[bin][key.index(color, i) as usize] += 1;
             let x = center + place as f32 * reach - left;
             rug[(x.max(0.0) as usize).min(columns.saturating_sub(1))] = true;
         }
@@ -126,14 +99,14 @@ impl Placement {
         for (x, _) in rug.iter().enumerate().filter(|(_, there)| **there) {
             let x = left + x as f32;
             let (top, bottom) = (floor + 0.25 * (bottom - floor), floor + 0.7 * (bottom - floor));
-            bars.push((Rect { left: x, top, right: x + 1.0, bottom }, ink));
+            bars.push((Rect { left: x, top, right: x + 1.0, bottom }, inks.ink));
         }
         bars
     }
 }
 
 /// All of `0..n`, scattered: steps of the golden section, so that no class is painted last as a whole.
-fn scattered(n: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn scattered(n: usize) -> impl Iterator<Item = usize> {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {
             (a, b) = (b, a % b);

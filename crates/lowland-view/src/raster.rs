@@ -1,46 +1,61 @@
-//! Paints a layout, with smooth edges.
+//! Paints a scene, with smooth edges.
 
 use crate::canvas::Canvas;
-use crate::color::{Rgb, ramp};
+use crate::color::{Rgb, is_dark, ramp};
 use crate::font;
-use crate::layout::{Disc, Layout, Marks, Rect, Text};
+use crate::scene::{Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile, border_width};
 
 /// Paints everything.
-pub(crate) fn paint(layout: &Layout) -> Canvas {
-    let mut canvas = Canvas::new(layout.width, layout.height, layout.ground);
-    frame(&mut canvas, layout);
-    match &layout.marks {
-        Marks::Points { at, class, colors, radius, opacity, halo } => {
-            let dot = Stamps::new(*radius);
-            let edge = (*halo > 0.0).then(|| Stamps::new(radius + halo));
-            for (&at, &class) in at.iter().zip(class) {
-                if let Some(edge) = &edge {
-                    edge.press(&mut canvas, at, layout.ground, 0.9);
-                }
-                dot.press(&mut canvas, at, colors[class as usize], *opacity);
-            }
+pub(crate) fn paint(scene: &Scene) -> Canvas {
+    let mut canvas = Canvas::new(scene.width, scene.height, scene.ground);
+    for item in &scene.items {
+        match item {
+            Item::Cloud(points) => cloud(&mut canvas, points, scene.ground),
+            Item::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| bar(&mut canvas, rect, color)),
+            Item::Discs(discs) => discs.iter().for_each(|&each| disc(&mut canvas, each, 1.0, None)),
+            Item::Rings(rings) => rings.iter().for_each(|&each| ring(&mut canvas, each, RING * each.radius, 1.0, None)),
+            Item::Tiles(tiles) => tiles.iter().for_each(|each| tile(&mut canvas, each)),
+            Item::Texts(texts) => texts.iter().for_each(|line| text(&mut canvas, line)),
         }
-        Marks::Density { at, blur, dark_ground } => density(&mut canvas, at, *blur, *dark_ground),
-        Marks::Bars(bars) => bars.iter().for_each(|&(rect, color)| bar(&mut canvas, rect, color)),
     }
-    layout.rings.iter().for_each(|&disc| ring(&mut canvas, disc));
-    for &Disc { at: [x, y], radius, color } in &layout.swatches {
-        let cover = |px: f32, py: f32| radius + 0.5 - (px - x).hypot(py - y);
-        canvas.shade(x - radius - 1.0, y - radius - 1.0, x + radius + 1.0, y + radius + 1.0, color, cover);
-    }
-    layout.texts.iter().for_each(|line| text(&mut canvas, line));
     canvas
 }
 
-fn frame(canvas: &mut Canvas, layout: &Layout) {
-    let (Rect { left, top, right, bottom }, t) = (layout.frame, layout.hairline);
-    for side in [
-        Rect { left, top, right, bottom: top + t },
-        Rect { left, top: bottom - t, right, bottom },
-        Rect { left, top: top + t, right: left + t, bottom: bottom - t },
-        Rect { left: right - t, top: top + t, right, bottom: bottom - t },
-    ] {
-        bar(canvas, side, layout.line);
+/// More points than this are pixels also in files of shapes: viewers are slow with so many, and pixels are smaller.
+pub(crate) const MOST_SHAPES: usize = 20_000;
+
+/// The cloud as pixels, where shapes will not do.
+pub(crate) fn pixels(points: &Cloud, ground: Rgb) -> Option<Tile> {
+    let shapes = matches!(points.style, Style::Dots { .. }) && points.at.len() <= MOST_SHAPES;
+    if shapes {
+        return None;
+    }
+    let place = points.frame.whole();
+    let mut canvas = Canvas::new(place.width() as usize, place.height() as usize, ground);
+    cloud(&mut canvas, &points.seen_from(place.left, place.top), ground);
+    Some(Tile { place, width: canvas.width, pixels: canvas.bytes(), border: None })
+}
+
+fn cloud(canvas: &mut Canvas, points: &Cloud, ground: Rgb) {
+    for circle in points.circles() {
+        disc(canvas, circle.disc, circle.opacity, Some(points.frame));
+        if circle.outline > 0.0 {
+            ring(canvas, circle.disc, circle.outline, OUTLINE, Some(points.frame));
+        }
+    }
+    match points.style {
+        Style::Heat { blur, one_color } => heat(canvas, points, blur, one_color.then(|| is_dark(ground))),
+        Style::Dots { radius, opacity, halo } => {
+            let dot = Stamps::new(radius);
+            let edge = (halo > 0.0).then(|| Stamps::new(radius + halo));
+            for (i, (&at, &index)) in points.at.iter().zip(&points.index).enumerate() {
+                let weight = points.weight.as_ref().map_or(1.0, |weight| weight[i]);
+                if let Some(edge) = &edge {
+                    edge.press(canvas, at, ground, 0.9 * weight);
+                }
+                dot.press(canvas, at, points.colors[index as usize], opacity * weight);
+            }
+        }
     }
 }
 
@@ -48,27 +63,95 @@ fn frame(canvas: &mut Canvas, layout: &Layout) {
 pub(crate) fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
     let part = |low: f32, high: f32, center: f32| ((high.min(center + 0.5)) - (low.max(center - 0.5))).max(0.0);
     let cover = |x: f32, y: f32| part(rect.left, rect.right, x) * part(rect.top, rect.bottom, y);
-    canvas.shade(rect.left, rect.top, rect.right, rect.bottom, color, cover);
+    canvas.shade(rect, color, cover);
 }
 
-fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc) {
-    let half = (0.18 * radius).max(0.5);
-    let reach = radius + 1.0;
-    let cover = |px: f32, py: f32| half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs();
-    canvas.shade(x - reach, y - reach, x + reach, y + reach, color, cover);
+fn disc(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, opacity: f32, clip: Option<Rect>) {
+    let cover = |px: f32, py: f32| (radius + 0.5 - (px - x).hypot(py - y)).clamp(0.0, 1.0) * opacity;
+    canvas.shade(clipped([x, y], radius, clip), color, cover);
 }
+
+/// The square around a disc, as far as it is inside.
+fn clipped(at: [f32; 2], radius: f32, clip: Option<Rect>) -> Rect {
+    let place = Rect::about(at, 2.0 * radius + 2.0, 2.0 * radius + 2.0);
+    clip.map_or(place, |clip| Rect {
+        left: place.left.max(clip.left),
+        top: place.top.max(clip.top),
+        right: place.right.min(clip.right),
+        bottom: place.bottom.min(clip.bottom),
+    })
+}
+
+/// Each pixel of the tile is a rectangle.
+fn tile(canvas: &mut Canvas, tile: &Tile) {
+    let Rect { left, top, right, bottom } = tile.place;
+    let (wide, tall) = (tile.width, tile.height());
+    let part = |v: f32, low: f32, high: f32, count: usize| {
+        (((v - low) / (high - low) * count as f32).max(0.0) as usize).min(count - 1)
+    };
+    for y in top.round() as i64..bottom.round() as i64 {
+        for x in left.round() as i64..right.round() as i64 {
+            let (column, row) = (part(x as f32 + 0.5, left, right, wide), part(y as f32 + 0.5, top, bottom, tall));
+            canvas.blend(x, y, tile.pixels[row * wide + column].map(|v| f32::from(v) / 255.0), 1.0);
+        }
+    }
+    if let Some(color) = tile.border {
+        tile_border(tile.place).into_iter().for_each(|side| bar(canvas, side, color));
+    }
+}
+
+/// The sides of a frame around a tile.
+pub(crate) fn tile_border(Rect { left, top, right, bottom }: Rect) -> [Rect; 4] {
+    let t = border_width(right - left);
+    [
+        Rect { left: left - t, top: top - t, right: right + t, bottom: top },
+        Rect { left: left - t, top: bottom, right: right + t, bottom: bottom + t },
+        Rect { left: left - t, top, right: left, bottom },
+        Rect { left: right, top, right: right + t, bottom },
+    ]
+}
+
+/// Thickness of a ring, of its radius.
+pub(crate) const RING: f32 = 0.36;
+
+fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, width: f32, opacity: f32, clip: Option<Rect>) {
+    let half = (width / 2.0).max(0.5);
+    let cover =
+        |px: f32, py: f32| (half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs()).clamp(0.0, 1.0) * opacity;
+    canvas.shade(clipped([x, y], radius, clip), color, cover);
+}
+
+pub(crate) fn text(canvas: &mut Canvas, line: &Text) {
+    let Text { at: [x, baseline], anchor, height, content, color, bold, halo } = line;
+    // Strokes on pixel centres are crisp.
+    let left = (x - anchor.share() * font::width(content, *height)).round() + 0.5;
+    let baseline = baseline.round() + 0.5;
+    let half = (if *bold { 0.105 } else { 0.068 } * height).max(if *bold { 0.75 } else { 0.45 });
+    if let Some(halo) = halo {
+        strokes(canvas, content, *height, [left, baseline], half + HALO * height, *halo, 0.85);
+    }
+    strokes(canvas, content, *height, [left, baseline], half, *color, 1.0);
+}
+
+/// How far the border of a text reaches, of its height.
+pub(crate) const HALO: f32 = 0.13;
 
 /// Round-ended strokes. A pixel takes the most that any stroke covers, so that joints are not painted twice.
-pub(crate) fn text(canvas: &mut Canvas, Text { left, baseline, height, content, color }: &Text) {
-    let half = (0.068 * height).max(0.45);
-    // Strokes on pixel centres are crisp.
-    let (left, baseline) = (left.round() + 0.5, baseline.round() + 0.5);
+fn strokes(
+    canvas: &mut Canvas,
+    content: &str,
+    height: f32,
+    [left, baseline]: [f32; 2],
+    half: f32,
+    color: Rgb,
+    opacity: f32,
+) {
     let reach = half + 1.0;
-    let (x0, y0) = (left - reach, baseline - height - reach);
-    let columns = (font::width(content, *height) + 2.0 * reach).ceil() as usize + 1;
-    let rows = (height * 1.4 + 2.0 * reach).ceil() as usize + 1;
+    let (x0, y0) = ((left - reach).floor(), (baseline - height - reach).floor());
+    let columns = (font::width(content, height) + 2.0 * reach).ceil() as usize + 2;
+    let rows = (height * 1.4 + 2.0 * reach).ceil() as usize + 2;
     let mut cover = vec![0f32; columns * rows];
-    for [a, b] in font::strokes(content, *height) {
+    for [a, b] in font::strokes(content, height) {
         let (a, b) = ([a.0 + left, a.1 + baseline], [b.0 + left, b.1 + baseline]);
         let along = [b[0] - a[0], b[1] - a[1]];
         let square = along[0] * along[0] + along[1] * along[1];
@@ -78,7 +161,7 @@ pub(crate) fn text(canvas: &mut Canvas, Text { left, baseline, height, content, 
         };
         for r in span(a[1].min(b[1]), a[1].max(b[1]), y0, rows) {
             for c in span(a[0].min(b[0]), a[0].max(b[0]), x0, columns) {
-                let (dx, dy) = (x0.floor() + c as f32 + 0.5 - a[0], y0.floor() + r as f32 + 0.5 - a[1]);
+                let (dx, dy) = (x0 + c as f32 + 0.5 - a[0], y0 + r as f32 + 0.5 - a[1]);
                 let t = if square > 0.0 { ((dx * along[0] + dy * along[1]) / square).clamp(0.0, 1.0) } else { 0.0 };
                 let distance = (dx - t * along[0]).hypot(dy - t * along[1]);
                 let part = &mut cover[r * columns + c];
@@ -87,8 +170,8 @@ pub(crate) fn text(canvas: &mut Canvas, Text { left, baseline, height, content, 
         }
     }
     for (at, &part) in cover.iter().enumerate().filter(|(_, part)| **part > 0.0) {
-        let (x, y) = (x0.floor() as i64 + (at % columns) as i64, y0.floor() as i64 + (at / columns) as i64);
-        canvas.blend(x, y, *color, part);
+        let (x, y) = (x0 as i64 + (at % columns) as i64, y0 as i64 + (at / columns) as i64);
+        canvas.blend(x, y, color, part * opacity);
     }
 }
 
@@ -130,26 +213,42 @@ impl Stamps {
     }
 }
 
-/// Counts, smoothed, on a logarithmic ramp: one point is just visible, the densest place is the end of the ramp.
-fn density(canvas: &mut Canvas, at: &[[f32; 2]], blur: f32, dark_ground: bool) {
-    let (width, height) = (canvas.width, canvas.height);
-    let mut counts = vec![0f32; width * height];
-    for &[x, y] in at {
-        let (x, y) = ((x.max(0.0) as usize).min(width - 1), (y.max(0.0) as usize).min(height - 1));
-        counts[y * width + x] += 1.0;
+/// Counts, smoothed, on a logarithmic scale: one point is just visible, the densest place is the end of it. Points without colours
+/// are shown on a ramp, for a dark ground or a light one; others by their mean colour, which covers the more the more they are.
+fn heat(canvas: &mut Canvas, points: &Cloud, blur: f32, on_dark: Option<bool>) {
+    let place = points.frame.whole();
+    let (width, height) = (place.width() as usize, place.height() as usize);
+    let pixel = |[x, y]: [f32; 2]| {
+        let inside = |v: f32, size: usize| (v.max(0.0) as usize).min(size - 1);
+        inside(y - place.top, height) * width + inside(x - place.left, width)
+    };
+    // Counts, and where points have colours the sums of these.
+    let mut sums = vec![vec![0f32; width * height]; if on_dark.is_some() { 1 } else { 4 }];
+    for (i, (&at, &index)) in points.at.iter().zip(&points.index).enumerate() {
+        let weight = points.weight.as_ref().map_or(1.0, |weight| weight[i]);
+        let at = pixel(at);
+        let color = points.colors[index as usize];
+        let parts = [1.0, color[0], color[1], color[2]];
+        sums.iter_mut().zip(parts).for_each(|(sum, part)| sum[at] += weight * part);
     }
     let reach = blur.round() as usize;
-    for _ in 0..2 {
-        smooth(&mut counts, width, reach);
+    for sum in &mut sums {
+        smooth(sum, width, reach);
+        smooth(sum, width, reach);
     }
     // What a lone point leaves at its centre after two boxes of each direction.
     let lone = 1.0 / ((2 * reach + 1) as f32).powi(2);
-    let most = counts.iter().copied().fold(lone, f32::max);
-    let scale = (1.0 + most / lone).ln();
-    for (pixel, &count) in canvas.pixels.iter_mut().zip(&counts).filter(|(_, count)| **count > 1e-3 * lone) {
-        let color = ramp(((1.0 + count / lone).ln() - 2f32.ln()).max(0.0) / (scale - 2f32.ln()).max(1e-6), dark_ground);
-        let cover = (count / lone).min(1.0);
-        pixel.iter_mut().zip(color).for_each(|(v, c)| *v += (c - *v) * cover);
+    let most = sums[0].iter().copied().fold(lone, f32::max);
+    let span = ((1.0 + most / lone).ln() - 2f32.ln()).max(1e-6);
+    for at in (0..width * height).filter(|&at| sums[0][at] > 1e-3 * lone) {
+        let count = sums[0][at];
+        let part = ((1.0 + count / lone).ln() - 2f32.ln()).max(0.0) / span;
+        let there = (count / lone).min(1.0);
+        let (color, cover) = match on_dark {
+            Some(dark) => (ramp(part, dark), there),
+            None => ([1, 2, 3].map(|c| sums[c][at] / count), there * (0.3 + 0.7 * part)),
+        };
+        canvas.blend(place.left as i64 + (at % width) as i64, place.top as i64 + (at / width) as i64, color, cover);
     }
 }
 

@@ -11,6 +11,7 @@ use lowland::methods::{Fitted, Job, MethodInfo};
 use lowland::quality::{self, KnownGraphs, QualityParams};
 use lowland::run::{Ended, Limits};
 use lowland_io::Table;
+use lowland_view::page::PageMap;
 use serde_json::json;
 
 use crate::args::{EmbedArgs, RunArgs, dashes, method_values};
@@ -21,7 +22,8 @@ use crate::paths;
 use crate::report;
 use crate::usage::Stopwatch;
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, short};
+use super::page;
 
 pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
@@ -57,12 +59,21 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let table = input::load(&args.input, &run, &mut console)?;
     // A model is put together and laid out in memory before it is written; many hold the prepared rows.
     let reserve = if args.save.is_some() { 2 * job.prepare.output(table.data.shape()).bytes } else { 0 };
+    if args.live {
+        let page = page::about(short(&args.input.input), &table);
+        let html = lowland_view::page::html(&lowland_view::page::Page { live: true, ..page })?;
+        console.go_live(html, table.rows(), job.method.name())?;
+    }
     let limits = Limits { max_memory: args.memory.limit(), reserve, resume };
 
     let mut fitted =
         lowland::with_threads(run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;
     fitted.feature_names = table.columns.clone().unwrap_or_default();
     console.keep_the_map();
+    let live = console.take_live();
+    if let Some(live) = &live {
+        live.last(&fitted.embedding);
+    }
     console.finish();
     console.account_for_checkpoints();
     let early = fitted.outcome.ended == Ended::Stopped;
@@ -80,10 +91,15 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         written = written.and(lowland_io::write_bytes(path, &bytes).map_err(Failure::write));
     }
     let scores = if args.no_quality || early { None } else { score(&run, &fitted, &table, &mut console)? };
-    let caption = caption(&fitted, scores.as_ref());
-    written = written.and(outputs.write_pictures(fitted.embedding.points(), &table, &args.input.input, &caption));
-    console.finish();
     let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
+    let caption = report::caption_of_report(&report);
+    let (map, input) = (fitted.embedding.points(), args.input.input.as_str());
+    written = written.and(outputs.write_pictures(map, &table, std.as_deref(), input, &caption));
+    if outputs.has_pages() {
+        let settled = if early || console.stopped() { None } else { Some(&mut console) };
+        written = written.and(write_page(&outputs, args, &fitted, &table, &caption, settled));
+    }
+    console.finish();
     if let Some(path) = &args.report {
         let text = format!("{report:#}\n");
         written = written.and(lowland_io::write_bytes(path, text.as_bytes()).map_err(Failure::write));
@@ -97,6 +113,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         let files = if written.is_ok() { outputs.written(also_written.into_iter()) } else { String::new() };
         say(&format!("{score_table}{doubtful}{files}{} in all", duration(watch.used().wall_seconds)));
     }
+    if let Some(live) = live {
+        let how = if early { "Stopped; the map is kept" } else { "Done" };
+        live.finish(&format!("{how}; {}", outputs.written(std::iter::empty()).trim_end()));
+    }
     written?;
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
@@ -108,7 +128,7 @@ fn uses_neighbors(info: &MethodInfo) -> bool {
 /// Nothing that is written may fall on anything that is read. A checkpoint may replace the one the run goes on from.
 fn check_paths(args: &EmbedArgs, outputs: &Outputs, also_written: &[&PathBuf]) -> Result<(), Failure> {
     let mut read = vec![Path::new(&args.input.input)];
-    read.extend(args.input.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
+    read.extend(args.input.read.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
     let written: Vec<&PathBuf> = outputs.files().chain(also_written.iter().copied()).collect();
     paths::check(&read, &[&written[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     read.extend(args.resume.as_deref());
@@ -160,9 +180,7 @@ fn score(
     table: &Table,
     console: &mut Console,
 ) -> Result<Option<quality::Report>, Failure> {
-    let values = fitted.job.method.values();
-    let metric =
-        values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?;
+    let metric = metric_of(fitted)?;
     let usual = QualityParams::default();
     // Few points have small neighbourhoods: most scores need k below half of the points.
     let n_neighbors = usual.n_neighbors.min((table.rows().saturating_sub(1) / 2).max(1));
@@ -189,17 +207,41 @@ fn score(
     }
 }
 
-/// `spectral, n_neighbors 15 · trustworthiness 0.98, knn recall 0.35`
-fn caption(fitted: &Fitted, scores: Option<&quality::Report>) -> String {
+/// The page, with the true neighbours unless there is no time for them (no console).
+fn write_page(
+    outputs: &Outputs,
+    args: &EmbedArgs,
+    fitted: &Fitted,
+    table: &Table,
+    caption: &str,
+    console: Option<&mut Console>,
+) -> Result<(), Failure> {
+    let (points, std) = (fitted.embedding.points(), fitted.std());
+    let graphs = match console {
+        Some(console) => {
+            let data = fitted.prepare(&table.data)?;
+            let truth = page::true_neighbors(&data, metric_of(fitted)?, fitted.graph.as_ref(), &args.run, console);
+            let kept = page::map_neighbors(points, truth.as_ref(), &args.run, console);
+            truth.zip(kept)
+        }
+        None => None,
+    };
+    let mut page = page::about(short(&args.input.input), table);
+    page.neighbors = graphs.as_ref().map(|(truth, _)| truth);
+    let name = fitted.job.method.name();
+    page.maps = vec![PageMap {
+        name: name.into(),
+        // The name stands before it anyway.
+        caption: caption.strip_prefix(name).unwrap_or(caption).trim_start_matches([',', ' ', '|']).into(),
+        points,
+        std: std.as_deref(),
+        neighbors: graphs.as_ref().map(|(_, kept)| kept),
+    }];
+    outputs.write_pages(&page)
+}
+
+/// The metric of the method, where it has one.
+fn metric_of(fitted: &Fitted) -> Result<Metric, Failure> {
     let values = fitted.job.method.values();
-    let shown = values.iter().filter(|(name, _)| matches!(*name, "n_neighbors" | "metric" | "perplexity"));
-    let mut text = fitted.job.method.name().to_string();
-    shown.for_each(|(name, value)| text.push_str(&format!(", {name} {value}")));
-    let scores = scores.into_iter().flat_map(|report| report.rows());
-    let wanted = ["knn recall", "trustworthiness", "continuity"];
-    let parts: Vec<String> = scores
-        .filter(|score| wanted.contains(&score.name))
-        .map(|score| format!("{} {:.3}", score.name, score.value))
-        .collect();
-    if parts.is_empty() { text } else { format!("{text} | {}", parts.join(", ")) }
+    Ok(values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?)
 }

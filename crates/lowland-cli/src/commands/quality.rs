@@ -77,7 +77,7 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The map with its points in the order of `rows`, the ids of the data.
-fn in_order(map: &MapTable, rows: &[String], points: &[String]) -> Result<MapTable, Failure> {
+pub fn in_order(map: &MapTable, rows: &[String], points: &[String]) -> Result<MapTable, Failure> {
     let place: HashMap<&String, usize> = points.iter().zip(0..).collect();
     let refuse = |message: String| Failure::Other { code: 3, error: anyhow::anyhow!(message) };
     if place.len() != points.len() {
@@ -86,11 +86,5 @@ fn in_order(map: &MapTable, rows: &[String], points: &[String]) -> Result<MapTab
     let find =
         |id: &String| place.get(id).copied().ok_or_else(|| refuse(format!("the map has no point with the id {id}")));
     let order = rows.iter().map(find).collect::<Result<Vec<usize>, Failure>>()?;
-    let values = order.iter().flat_map(|&i| map.map.row(i).iter().copied()).collect();
-    Ok(MapTable {
-        map: lowland::Embedding::new(values, map.map.dim())?,
-        ids: Some(rows.to_vec()),
-        labels: map.labels.as_ref().map(|labels| labels.select(&order)),
-        std: map.std.as_ref().map(|std| order.iter().map(|&i| std[i]).collect()),
-    })
+    Ok(map.select(&order))
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lowland::archive::{Archive, Kind};
 use lowland::methods::Fitted;
+use lowland_view::page::PageMap;
 
 use crate::args::TransformArgs;
 use crate::failure::Failure;
@@ -12,7 +13,8 @@ use crate::input;
 use crate::observer::Console;
 use crate::paths;
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, short};
+use super::page;
 
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
@@ -27,7 +29,13 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let map = &placed.embedding;
     outputs.write_maps(map.points(), &table, placed.std.as_deref())?;
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
-    outputs.write_pictures(map.points(), &table, &args.input.input, &caption)?;
+    outputs.write_pictures(map.points(), &table, placed.std.as_deref(), &args.input.input, &caption)?;
+    if outputs.has_pages() {
+        let name = model.job.method.name().to_string();
+        let mut page = page::about(short(&args.input.input), &table);
+        page.maps = vec![PageMap { name, caption, points: map.points(), std: placed.std.as_deref(), neighbors: None }];
+        outputs.write_pages(&page)?;
+    }
     console.finish();
     console.note(outputs.written(std::iter::empty()).trim_end());
     Ok(ExitCode::SUCCESS)

@@ -88,6 +88,10 @@ impl Method for Landmarks {
         part.bytes.saturating_add(self.method.memory(part).max(extension))
     }
 
+    fn neighbors(&self, _rows: usize) -> usize {
+        0
+    }
+
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Box<dyn Model>>> {
         let (data, llx) = (input.data, self.llx()?);
         llx.check(data)?;

@@ -90,13 +90,6 @@ const LONGEST_STEP: f64 = 5.0;
 const TOGETHER: f64 = 1e-2;
 
 impl MapIt {
-    /// Neighbours wanted for each of `n` points.
-    fn neighbors(&self, n: usize) -> usize {
-        let others = n.saturating_sub(1);
-        let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(self.n_neighbors);
-        if self.variant == Variant::Exact { others } else { wanted.min(others) }
-    }
-
     fn engine(&self) -> Result<Box<dyn KernelSum>> {
         let which = if self.variant == Variant::Exact { Engine::Exact } else { self.engine };
         engine(which, self.n_components, self.kernel.squared().0)
@@ -219,6 +212,12 @@ impl Recipe for MapIt {
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 };
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        let others = rows.saturating_sub(1);
+        let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(self.n_neighbors);
+        if self.variant == Variant::Exact { others } else { wanted.min(others) }
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {

@@ -129,6 +129,10 @@ pub trait Recipe: Params + Send + Sync + 'static {
     fn stages(&self, shape: Shape) -> Vec<Stage>;
     /// Bytes a fit needs beyond the data.
     fn memory(&self, shape: Shape) -> u64;
+    /// Neighbours that a fit asks for each of `rows` rows; none where a graph is no use to it.
+    fn neighbors(&self, _rows: usize) -> usize {
+        0
+    }
     /// Fits.
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Self::Model>>;
     /// Reads a saved model; `dim` is the number of columns it was fitted on.
@@ -147,6 +151,8 @@ pub trait Method: Send + Sync {
     fn stages(&self, shape: Shape) -> Vec<Stage>;
     /// Bytes a fit needs beyond the data.
     fn memory(&self, shape: Shape) -> u64;
+    /// Neighbours that a fit asks for each of `rows` rows; none where a graph is no use to it.
+    fn neighbors(&self, rows: usize) -> usize;
     /// Fits.
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Box<dyn Model>>>;
     /// Reads a saved model.
@@ -172,6 +178,10 @@ impl<R: Recipe> Method for R {
 
     fn memory(&self, shape: Shape) -> u64 {
         Recipe::memory(self, shape)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        Recipe::neighbors(self, rows)
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Box<dyn Model>>> {

@@ -145,6 +145,10 @@ macro_rules! neighbor_embedding {
                 self.settings().memory(shape)
             }
 
+            fn neighbors(&self, rows: usize) -> usize {
+                self.settings().neighbors().min(rows.saturating_sub(1))
+            }
+
             fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
                 self.settings().fit(input, context)
             }

@@ -77,6 +77,10 @@ impl Recipe for Spectral {
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
+    fn neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
+    }
+
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<SpectralModel>> {
         self.metric.check(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;

@@ -1,0 +1,113 @@
+//! From maps to the file of a picture.
+
+use std::path::{Path, PathBuf};
+
+use lowland::Data;
+use lowland_view::{Density, Format, Images, Panel, PictureOptions, TextTable, Uncertainty, draw};
+
+use super::shown::{Coloring, Shown};
+use crate::failure::Failure;
+use crate::picture_args::{PictureArgs, UncertaintyArg};
+
+/// The ending of a file, in small letters.
+pub fn ending(path: &Path) -> String {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase()
+}
+
+/// The formats of the files asked for.
+pub fn formats(paths: &[PathBuf]) -> Result<Vec<(&PathBuf, Format)>, Failure> {
+    let refuse = |path: &PathBuf| {
+        let known = Format::ENDINGS.join(" .");
+        Failure::flag(format!(
+            "--out {}: the ending says what is written: .{known} (a picture), .html (a page)",
+            path.display()
+        ))
+    };
+    paths.iter().map(|path| Ok((path, Format::of_ending(&ending(path)).ok_or_else(|| refuse(path))?))).collect()
+}
+
+/// Draws the maps and writes the files.
+pub fn write(
+    files: &[(&PathBuf, Format)],
+    shown: &Shown,
+    args: &PictureArgs,
+    density: Density,
+    table: Option<TextTable>,
+) -> Result<(), Failure> {
+    let known = shown.maps.iter().any(|each| each.map.std.is_some());
+    for (flag, asked) in
+        [("--uncertainty", args.uncertainty != UncertaintyArg::None), ("--certain", args.certain.is_some())]
+    {
+        if asked && !known {
+            return Err(Failure::flag(format!("{flag}: the map has no column std; the method lvm gives one")));
+        }
+    }
+    let coloring = Coloring::new(shown, args.color.as_deref())?;
+    let images = args.images.as_deref().map(|size| images(shown, size)).transpose()?;
+    let mut panels = Vec::new();
+    for (at, each) in shown.maps.iter().enumerate() {
+        let title = if shown.maps.len() > 1 { each.name.clone() } else { String::new() };
+        let words = if args.words { Some(words(shown, at)?) } else { None };
+        let (map, color, std) = (each.map.map.points(), coloring.of_map(at), each.map.std.as_deref());
+        panels.push(Panel { map, title, color, std, words, images });
+    }
+    let options = PictureOptions { density, table, ..options(shown, args) };
+    for (path, format) in files {
+        lowland_io::write_bytes(path, &draw(&panels, &options, *format)?).map_err(Failure::write)?;
+    }
+    Ok(())
+}
+
+/// The look that the flags ask for.
+fn options(shown: &Shown, args: &PictureArgs) -> PictureOptions {
+    let usual = PictureOptions::default();
+    PictureOptions {
+        width: args.width.unwrap_or(usual.width),
+        height: args.height,
+        title: args.title.clone().unwrap_or_else(|| shown.title.clone()),
+        caption: args.caption.clone().unwrap_or_else(|| shown.caption.clone()),
+        columns: args.columns.map(|columns| columns as usize),
+        point_size: args.point_size,
+        uncertainty: match args.uncertainty {
+            UncertaintyArg::None => Uncertainty::None,
+            UncertaintyArg::Fade => Uncertainty::Fade,
+            UncertaintyArg::Ellipses => Uncertainty::Circles,
+        },
+        certain: args.certain.unwrap_or(usual.certain),
+        background: args.background,
+        ..usual
+    }
+}
+
+/// The ids of a map, or else of the data.
+fn words(shown: &Shown, at: usize) -> Result<&[String], Failure> {
+    let ids = shown.maps[at].map.ids.as_ref().or_else(|| shown.table.as_ref()?.ids.as_ref());
+    ids.map(Vec::as_slice).ok_or_else(|| Failure::flag("--words: the points have no names (a column id; see --data)"))
+}
+
+/// The rows of the data as images.
+pub fn images<'a>(shown: &'a Shown, size: &str) -> Result<Images<'a>, Failure> {
+    let Some(Data::Dense(rows)) = shown.table.as_ref().map(|table| &table.data) else {
+        return Err(Failure::flag("--images: name the images with --data INPUT (dense rows of pixels)"));
+    };
+    let (width, height) = image_size(size, rows.dim())?;
+    Ok(Images { values: rows.values(), width, height })
+}
+
+/// The size of the images that rows of `dim` numbers are: `square`, or such as `28x28`.
+fn image_size(words: &str, dim: usize) -> Result<(usize, usize), Failure> {
+    let size = match words.split_once('x') {
+        Some((width, height)) => width.parse().ok().zip(height.parse().ok()),
+        None if words == "square" => Some((dim.isqrt(), dim.isqrt())),
+        None => None,
+    };
+    let Some((width, height)) = size else {
+        return Err(Failure::flag(format!("--images={words}: expected WIDTHxHEIGHT, such as 28x28")));
+    };
+    if usize::checked_mul(width, height) != Some(dim) || dim == 0 {
+        return Err(Failure::flag(format!(
+            "--images: rows of {dim} columns are not images of {width} x {height}; say --images=WIDTHxHEIGHT"
+        )));
+    }
+    Ok((width, height))
+}

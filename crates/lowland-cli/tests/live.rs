@@ -1,0 +1,145 @@
+//! `--live`: a page on this machine alone, that can stop the run and not hold it up.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// Iterates until it is stopped.
+const ENDLESS: &str = "embed digits --method tsne --max-iter 1000000 --tol 0 --live --json --out map.csv";
+
+struct Run {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+    host: String,
+    path: String,
+}
+
+impl Run {
+    fn start(folder: &Path, arguments: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lowland"));
+        command.args(arguments.split(' ')).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"live\"")).expect("an address");
+        let address = line.split('"').find(|word| word.starts_with("http://")).unwrap().to_string();
+        let (host, path) = address["http://".len()..].split_once('/').unwrap();
+        Self { child, lines, host: host.into(), path: format!("/{path}") }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// The whole answer to a request; as far as it came, when the connection was closed on us.
+    fn ask(&self, method: &str, path: &str, headers: &str) -> String {
+        let mut stream = self.connect();
+        let _ = write!(stream, "{method} {path} HTTP/1.1\r\n{headers}\r\n");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn status(&self, method: &str, path: &str, headers: &str) -> String {
+        self.ask(method, path, headers).split(' ').nth(1).unwrap_or("nothing").to_string()
+    }
+
+    /// Presses the button; gives the exit code and what was said from then on.
+    fn stop(mut self) -> (i32, Vec<String>) {
+        let host = format!("Host: {}\r\n", self.host);
+        assert_eq!(self.status("POST", &format!("{}stop", self.path), &host), "204");
+        let rest = self.lines.by_ref().map(Result::unwrap).collect();
+        (self.child.wait().unwrap().code().unwrap(), rest)
+    }
+
+    /// Until there is a map to keep.
+    fn wait_for_a_step(&mut self) {
+        assert!(self.lines.by_ref().map(Result::unwrap).any(|line| line.contains("\"step\"")));
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_button_stops_the_run_and_keeps_the_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), ENDLESS);
+    let host = format!("Host: {}\r\n", run.host);
+    let page = run.ask("GET", &run.path, &host);
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("connect-src 'self'") && page.contains("no-store"));
+    run.wait_for_a_step();
+    let mut events = BufReader::new(run.connect());
+    write!(events.get_mut(), "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
+    let frame = events.by_ref().lines().map(Result::unwrap).skip_while(|line| line != "event: map").nth(1).unwrap();
+    for part in ["\"iteration\":", "\"dim\":2", "\"points\":\"", "\"trace\":[["] {
+        assert!(frame.contains(part), "{part} in {}", &frame[..200]);
+    }
+    let (code, rest) = run.stop();
+    assert_eq!(code, 130);
+    assert!(rest.iter().any(|line| line.contains("the map as it was then is kept")), "{rest:?}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 1798);
+    let last: Vec<String> = events.lines().map(Result::unwrap).collect();
+    let end = last.iter().position(|line| line == "event: end").expect("last words");
+    assert!(last[end + 1].contains("Stopped; the map is kept"), "{}", last[end + 1]);
+}
+
+#[test]
+fn strangers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), ENDLESS);
+    assert!(run.host.starts_with("127.0.0.1:"));
+    let token = run.path.trim_matches('/').to_string();
+    assert_eq!(token.len(), 32);
+    let host = format!("Host: {}\r\n", run.host);
+    let wrong = format!("/{}/", "0".repeat(32));
+    for (method, path, headers, status) in [
+        ("GET", "/", host.clone(), "404"),
+        ("GET", wrong.as_str(), host.clone(), "404"),
+        ("POST", &format!("{wrong}stop"), host.clone(), "404"),
+        ("GET", &format!("/{token}x/"), host.clone(), "404"),
+        ("GET", &format!("{}nothing", run.path), host.clone(), "404"),
+        ("GET", &format!("{}stop", run.path), host.clone(), "405"),
+        // A page elsewhere whose name was made to point here, and one that sends a form.
+        ("GET", &run.path, "Host: evil.example\r\n".into(), "403"),
+        ("GET", &run.path, String::new(), "403"),
+        ("GET", &run.path, format!("{host}Host: evil.example\r\n"), "403"),
+        ("POST", &format!("{}stop", run.path), format!("{host}Origin: http://evil.example\r\n"), "403"),
+    ] {
+        assert_eq!(run.status(method, path, &headers), status, "{method} {path:.60} {headers:?}");
+    }
+    // What has no end in sight is cut off, with an answer or without.
+    let long = run.status("GET", &format!("/{}", "x".repeat(1 << 20)), &host);
+    assert!(["400", "nothing"].contains(&long.as_str()), "{long}");
+    run.wait_for_a_step();
+    assert!(run.child.try_wait().unwrap().is_none(), "nobody has stopped the run");
+    assert_eq!(run.stop().0, 130);
+}
+
+#[test]
+fn slow_and_silent_clients_hold_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "embed digits --method tsne --max-iter 60 --no-quality --live --json --out map.csv";
+    let mut run = Run::start(folder.path(), arguments);
+    // Some say nothing; some ask for the stream and never read it.
+    let silent: Vec<TcpStream> = (0..40).map(|_| run.connect()).collect();
+    let deaf: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut stream = run.connect();
+            let _ = write!(stream, "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host);
+            stream
+        })
+        .collect();
+    let done = run.lines.by_ref().map(Result::unwrap).any(|line| line.contains("\"done\""));
+    assert!(done, "the run ends");
+    assert_eq!(run.child.wait().unwrap().code(), Some(0));
+    assert!(TcpStream::connect(&run.host).is_err(), "the address is closed");
+    drop((silent, deaf));
+}

@@ -1,0 +1,228 @@
+//! `plot` and `compare` as scripts meet them.
+
+mod support;
+
+use std::path::Path;
+
+use support::{bad, folder, good, lowland, small_table, write};
+
+/// A map of 30 points on a crooked line, with everything a map can have; turned and mirrored on request.
+fn map(turned: bool) -> String {
+    let point = |i: i32| {
+        let (x, y) = (f64::from(i), (f64::from(i) * 0.4).sin() * 5.0 + f64::from(i % 3));
+        if turned { (3.0 * y - 7.0, 3.0 * x + 100.0) } else { (x, y) }
+    };
+    let row = |i: i32| {
+        let ((x, y), class) = (point(i), ["one", "two"][(i % 2) as usize]);
+        format!("r{i},{x},{y},{class},{},{},{}\n", 0.1 * f64::from(i % 5), f64::from(i) * 1.5, i % 4)
+    };
+    format!("id,projection_x,projection_y,label,std,depth,group\n{}", (0..30).map(row).collect::<String>())
+}
+
+fn read(folder: &Path, name: &str) -> Vec<u8> {
+    std::fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn svg(folder: &Path, arguments: &[&str]) -> String {
+    good(folder, &[&["plot", "--quiet", "--out", "x.svg"], arguments].concat());
+    String::from_utf8(read(folder, "x.svg")).unwrap()
+}
+
+/// Centres of the circles of a radius, in the order of the file.
+fn circles(svg: &str) -> Vec<[f64; 2]> {
+    let value = |line: &str, name: &str| -> f64 {
+        let rest = line.split(&format!(" {name}=\"")).nth(1).unwrap();
+        rest.split('"').next().unwrap().parse().unwrap()
+    };
+    svg.lines().filter(|line| line.starts_with("<circle")).map(|line| [value(line, "cx"), value(line, "cy")]).collect()
+}
+
+#[test]
+fn the_ending_says_which_picture_is_drawn() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    good(at, &["plot", "map.csv", "--out", "a.png", "--out", "a.svg", "--out", "a.PDF", "--quiet"]);
+    assert!(read(at, "a.png").starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(read(at, "a.svg").starts_with(b"<svg xmlns=") && read(at, "a.svg").ends_with(b"</svg>\n"));
+    assert!(read(at, "a.PDF").starts_with(b"%PDF-1.4") && read(at, "a.PDF").ends_with(b"%%EOF\n"));
+    // The same flags give the same bytes, and `embed` draws the same formats.
+    good(at, &["plot", "map.csv", "--out", "b.png", "--quiet", "--title", "map"]);
+    assert_eq!(read(at, "a.png"), read(at, "b.png"));
+    write(at, "t.csv", &small_table());
+    let input = ["t.csv", "--label-column", "kind", "--id-column", "name", "--method", "pca", "--quiet"];
+    good(at, &[&["embed", "--out", "e.pdf", "--out", "e.svg"][..], &input].concat());
+    assert!(read(at, "e.pdf").starts_with(b"%PDF-1.4") && read(at, "e.svg").starts_with(b"<svg"));
+}
+
+#[test]
+fn a_turned_mirrored_and_scaled_map_is_laid_over_the_first() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "a.csv", &map(false));
+    write(at, "b.csv", &map(true));
+    let picture = svg(at, &["a.csv", "b.csv", "--names", "first,second", "--color", "none"]);
+    assert!(picture.contains(">first</text>") && picture.contains(">second</text>"));
+    let places = circles(&picture);
+    assert_eq!(places.len(), 60);
+    let shift = places[30][0] - places[0][0];
+    assert!(shift > 100.0);
+    for i in 0..30 {
+        let (one, two) = (places[i], places[30 + i]);
+        assert!((two[0] - one[0] - shift).abs() < 0.05 && (two[1] - one[1]).abs() < 0.05, "{i}");
+    }
+    write(at, "c.csv", "projection_x,projection_y\n1,2\n3,4\n");
+    let output = lowland(at, &["plot", "a.csv", "c.csv", "--color", "none", "--out", "x.png"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("c is not aligned to a"));
+    assert!(output.status.success());
+}
+
+#[test]
+fn points_are_coloured_by_label_by_number_or_not_at_all() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    let by = |column: &str| svg(at, &["map.csv", "--color", column]);
+    assert!(svg(at, &["map.csv"]).contains(">one</text>") && by("label").contains(">two</text>"));
+    // Many numbers are a scale with ticks, few are classes.
+    assert!(by("depth").contains(">depth</text>") && by("depth").contains(">40</text>"));
+    assert!(by("group").contains(">3</text>") && !by("group").contains(">group</text>"));
+    assert!(by("std").contains(">0.4</text>"));
+    assert!(!by("none").contains(">one</text>"));
+    assert!(svg(at, &["map.csv", "--label-column", "group"]).contains(">3</text>"));
+    write(at, "classes.txt", &"x\ny\nz\n".repeat(10));
+    assert!(svg(at, &["map.csv", "--labels", "classes.txt"]).contains(">z</text>"));
+    write(at, "t.csv", &small_table());
+    let words = bad(
+        at,
+        3,
+        &["plot", "map.csv", "--data", "t.csv", "--id-column", "name", "--label-column", "kind", "--out", "x.png"],
+    );
+    assert!(words.contains("no point with the id r30"), "{words}");
+    let words = bad(at, 2, &["plot", "map.csv", "--color", "nope", "--out", "x.png"]);
+    assert!(words.contains("label, std, none") && words.contains("depth"), "{words}");
+}
+
+#[test]
+fn captions_come_from_the_report_and_flags_come_first() {
+    let folder = folder();
+    let at = folder.path();
+    let embed = ["embed", "digits", "--max-rows", "150", "--method", "spectral", "--quiet", "--out", "map.csv"];
+    good(at, &[&embed[..], &["--report", "r.json"]].concat());
+    let picture = svg(at, &["map.csv", "--report", "r.json"]);
+    assert!(picture.contains(">digits</text>") && picture.contains(">spectral, n_neighbors "), "{picture}");
+    assert!(picture.contains("| knn recall 0."));
+    let picture = svg(at, &["map.csv", "--report", "r.json", "--title", "<T & \"t\">", "--caption", "C"]);
+    assert!(picture.contains(">&lt;T &amp; &quot;t&quot;&gt;</text>") && picture.contains(">C</text>"));
+    write(at, "bad.json", "{");
+    let words = bad(at, 3, &["plot", "map.csv", "--report", "bad.json", "--out", "x.png"]);
+    assert!(words.contains("bad.json: not a report"), "{words}");
+}
+
+#[test]
+fn uncertain_points_are_hidden_faded_or_circled() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    let count = |arguments: &[&str]| circles(&svg(at, &[&["map.csv", "--color", "none"], arguments].concat())).len();
+    assert_eq!(count(&[]), 30);
+    assert_eq!(count(&["--certain", "0.8"]), 24);
+    assert_eq!(count(&["--uncertainty", "ellipses"]), 60);
+    assert!(svg(at, &["map.csv", "--uncertainty", "fade"]).contains(" opacity=\"0."));
+    write(at, "bare.csv", "projection_x,projection_y\n1,2\n3,4\n");
+    for flags in [["--certain", "0.9"], ["--uncertainty", "fade"]] {
+        let words = bad(at, 2, &[&["plot", "bare.csv", "--out", "x.png"][..], &flags].concat());
+        assert!(words.contains("no column std"), "{words}");
+    }
+    assert!(bad(at, 2, &["plot", "map.csv", "--certain", "1.5", "--out", "x.png"]).contains("such as 0.95"));
+}
+
+#[test]
+fn images_and_words_stand_at_the_points() {
+    let folder = folder();
+    let at = folder.path();
+    let digits = ["--data", "digits", "--max-rows", "150"];
+    good(
+        at,
+        &["embed", "digits", "--max-rows", "150", "--method", "pca", "--no-quality", "--quiet", "--out", "map.csv"],
+    );
+    let picture = svg(at, &[&["map.csv", "--images"], &digits[..]].concat());
+    assert!(picture.matches("<image ").count() > 20);
+    let words = bad(at, 2, &[&["plot", "map.csv", "--images=7x9", "--out", "x.png"], &digits[..]].concat());
+    assert!(words.contains("64 columns are not images of 7 x 9"), "{words}");
+    assert!(bad(at, 2, &["plot", "map.csv", "--images", "--out", "x.png"]).contains("--data"));
+    assert!(bad(at, 2, &["plot", "map.csv", "--words", "--out", "x.png"]).contains("no names"));
+    write(at, "words.csv", &map(false));
+    assert!(svg(at, &["words.csv", "--words"]).contains(">r0</text>"));
+    let words = bad(at, 3, &["plot", "words.csv", "--data", "digits", "--out", "x.png"]);
+    assert!(words.contains("words.csv") && words.contains("30 points") && words.contains("1797 rows"), "{words}");
+}
+
+#[test]
+fn what_cannot_be_plotted_is_refused_before_anything_is_written() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    for (code, arguments, words) in [
+        (2, &["plot", "map.csv"][..], "--out"),
+        (2, &["plot", "map.csv", "--out", "x.xls"], ".png .svg .pdf"),
+        (2, &["plot", "map.csv", "--out", "nowhere/x.png"], "no folder"),
+        (2, &["plot", "map.csv", "--out", "x.png", "--names", "a,b"], "2 for 1 maps"),
+        (2, &["plot", "map.csv", "--out", "x.png", "--background", "zz"], "hexadecimal"),
+        (2, &["plot", "map.csv", "--out", "x.png", "--width", "3"], "from 32 to 16384"),
+        (3, &["plot", "absent.csv", "--out", "x.png"], "absent.csv"),
+    ] {
+        let said = bad(at, code, arguments);
+        assert!(said.contains(words), "{said}");
+        assert!(!at.join("x.png").exists());
+    }
+    write(at, "nan.csv", "projection_x,projection_y\n1,2\nNaN,4\n");
+    assert!(bad(at, 3, &["plot", "nan.csv", "--out", "x.png"]).contains("row 1, column 0"));
+    assert!(bad(at, 2, &["plot", "map.csv", "--out", "map.csv"]).contains(".png"));
+}
+
+#[test]
+fn methods_are_compared_on_one_graph_with_scores_and_times() {
+    let folder = folder();
+    let at = folder.path();
+    let compare = ["compare", "digits", "--max-rows", "250", "--quiet", "--out", "c.svg"];
+    let table =
+        good(at, &[&compare[..], &["--methods", "spectral,lvm,pca", "--n-neighbors", "8", "--maps", "."]].concat());
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 4, "{table}");
+    assert!(lines[0].starts_with("method") && lines[0].contains("trustworthiness (15)") && lines[0].ends_with("time"));
+    assert!(lines[1].starts_with("spectral ") && lines[3].starts_with("pca ") && table.contains('*'), "{table}");
+    let picture = String::from_utf8(read(at, "c.svg")).unwrap();
+    assert!(picture.contains(">spectral</text>") && picture.contains(">trustworthiness</text>"));
+    assert!(picture.contains("8 neighbours, euclidean"));
+    // The graph that is shared gives the map that the method makes alone; the first map is not moved.
+    let alone = ["embed", "digits", "--max-rows", "250", "--method", "spectral", "--n-neighbors", "8", "--quiet"];
+    assert_eq!(String::from_utf8(read(at, "spectral.csv")).unwrap(), good(at, &alone));
+
+    let said = good(at, &[&compare[..], &["--methods", "pca,tsne", "--max-iter", "20", "--json"]].concat());
+    let last: serde_json::Value =
+        serde_json::from_str(said.lines().rfind(|l| l.contains("comparison")).unwrap()).unwrap();
+    assert_eq!((&last["methods"][1]["method"], &last["neighbors"]["n_neighbors"]), (&"tsne".into(), &90.into()));
+    assert_eq!(last["methods"][1]["parameters"]["max_iter"], 20);
+    assert!(last["methods"][0]["scores"]["values"][0]["value"].is_number());
+
+    // A method that fails does not cost the others their picture.
+    write(at, "t.csv", &small_table());
+    let columns =
+        ["compare", "t.csv", "--label-column", "kind", "--id-column", "name", "--n-components", "5", "--out", "t.png"];
+    std::fs::create_dir(at.join("maps")).unwrap();
+    let said = bad(at, 1, &[&columns[..], &["--methods", "pca,spectral", "--maps", "maps"]].concat());
+    assert!(said.contains("pca is left out") && said.contains("at most 3"), "{said}");
+    assert!(read(at, "t.png").starts_with(b"\x89PNG"));
+    assert!(at.join("maps/spectral.csv").exists() && !at.join("maps/pca.csv").exists());
+    assert!(bad(at, 2, &[&columns[..], &["--methods", "pca,svd"]].concat()).contains("at most 3"));
+
+    for (arguments, words) in [
+        (&["--methods", "pca,pca"][..], "names pca twice"),
+        (&["--methods", "pca,svd", "--perplexity", "5"], "--perplexity is not a parameter of pca, svd"),
+        (&["--methods", "pca", "--maps", "nowhere"], "no such folder"),
+    ] {
+        let said = bad(at, 2, &[&compare[..], arguments].concat());
+        assert!(said.contains(words), "{said}");
+    }
+}

@@ -1,0 +1,235 @@
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use lowland::neighbors::NeighborGraph;
+use lowland::{Dense, Embedding, Metric};
+use serde_json::Value;
+
+use super::*;
+
+/// The page taken apart again, in the plainest way.
+struct Parts(String);
+
+impl Parts {
+    fn of(page: &Page) -> Self {
+        Self(String::from_utf8(html(page).unwrap()).unwrap())
+    }
+
+    fn text(&self, name: &str) -> &str {
+        let start = self.0.find(&format!(" id=\"{name}\">")).unwrap_or_else(|| panic!("no section {name}"));
+        let start = start + self.0[start..].find('>').unwrap() + 1;
+        &self.0[start..start + self.0[start..].find("</script>").unwrap()]
+    }
+
+    fn header(&self) -> Value {
+        serde_json::from_str(self.text("header")).unwrap()
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        let digit = |c: u8| match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => panic!("{c} is no digit"),
+        };
+        let (mut packed, mut bits, mut count) = (Vec::new(), 0u32, 0);
+        for c in self.text(name).trim_end_matches('=').bytes() {
+            bits = bits << 6 | u32::from(digit(c));
+            count += 6;
+            if count >= 8 {
+                count -= 8;
+                packed.push((bits >> count) as u8);
+            }
+        }
+        let mut bytes = Vec::new();
+        ZlibDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn numbers(&self, name: &str, width: usize) -> Vec<u32> {
+        let bytes = self.bytes(name);
+        let n = bytes.len() / width;
+        (0..n).map(|i| (0..width).map(|b| u32::from(bytes[b * n + i]) << (8 * b)).sum()).collect()
+    }
+}
+
+fn map(values: Vec<f64>, dim: usize) -> Embedding {
+    Embedding::new(values, dim).unwrap()
+}
+
+fn with_map<'a>(points: Points<'a>) -> Page<'a> {
+    let map = PageMap { name: "m".into(), caption: "c".into(), points, std: None, neighbors: None };
+    Page { title: "t".into(), rows: points.rows(), maps: vec![map], ..Page::default() }
+}
+
+#[test]
+fn the_template_has_its_places_and_forbids_what_a_page_does_not_need() {
+    assert_eq!(TEMPLATE.matches(DATA).count(), 1);
+    assert_eq!(TEMPLATE.matches(CONNECT).count(), 1);
+    let shape = map(vec![0.0, 1.0], 2);
+    let page = Parts::of(&with_map(shape.points()));
+    assert!(page.0.contains("default-src 'none'") && page.0.contains("connect-src 'none'"));
+    assert!(!page.0.contains("unsafe") && !page.0.contains("http://") && !page.0.contains("https://"));
+    let live = Parts::of(&Page { live: true, rows: 3, ..Page::default() });
+    assert!(live.0.contains("connect-src 'self'"));
+}
+
+#[test]
+fn coordinates_come_back_within_a_step_of_the_range() {
+    let values: Vec<f64> = (0..200).map(|i| f64::from(i * i % 97) * 0.37 - 5.0).collect();
+    let shape = map(values.clone(), 2);
+    let page = Parts::of(&with_map(shape.points()));
+    let header = page.header();
+    let about = &header["maps"][0];
+    assert_eq!((about["bytes"].as_u64(), about["dim"].as_u64()), (Some(2), Some(2)));
+    for (at, step) in page.numbers("map-0", 2).into_iter().enumerate() {
+        let [low, high] = ["low", "high"].map(|end| about[end][at % 2].as_f64().unwrap());
+        let value = low + (high - low) * f64::from(step) / 65535.0;
+        assert!((value - values[at]).abs() <= (high - low) / 131_000.0, "{at}: {value}");
+    }
+}
+
+#[test]
+fn outliers_do_not_cost_the_rest_their_precision() {
+    let mut values: Vec<f64> = (0..600).map(|i| f64::from(i) * 1e-3).collect();
+    values[599] = 1e6;
+    let shape = map(values.clone(), 2);
+    let page = Parts::of(&with_map(shape.points()));
+    assert_eq!(page.header()["maps"][0]["bytes"], 4);
+    let high = page.header()["maps"][0]["high"][1].as_f64().unwrap();
+    let low = page.header()["maps"][0]["low"][1].as_f64().unwrap();
+    let share = f64::from(f32::from_bits(page.numbers("map-0", 4)[201]));
+    assert!((low + share * (high - low) - values[201]).abs() < 1e-3);
+}
+
+#[test]
+fn one_point_equal_points_and_huge_ranges_make_a_page() {
+    for values in [vec![3.0, 4.0], vec![2.0; 10], vec![-1.7e308, 1.7e308, 1.7e308, 0.0]] {
+        let shape = map(values, 2);
+        let page = Parts::of(&with_map(shape.points()));
+        assert!(page.header()["maps"][0]["low"][0].is_f64());
+    }
+    let long = map(vec![0.5; 12], 6);
+    let about = Parts::of(&with_map(long.points())).header();
+    assert_eq!((about["maps"][0]["dim"].as_u64(), about["maps"][0]["dimOf"].as_u64()), (Some(3), Some(6)));
+}
+
+#[test]
+fn what_does_not_fit_the_points_is_refused() {
+    let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
+    let ids = vec!["only one".to_string()];
+    assert!(html(&Page { ids: Some(&ids), ..with_map(shape.points()) }).is_err());
+    let column = Column { name: "x".into(), values: Values::Numbers(vec![1.0]) };
+    assert!(html(&Page { columns: vec![column], ..with_map(shape.points()) }).is_err());
+    let images = Images { values: &[0.0; 5], width: 2, height: 2 };
+    assert!(html(&Page { images: Some(images), ..with_map(shape.points()) }).is_err());
+    let broken = [0.0, f64::NAN];
+    assert!(html(&with_map(Points::new(&broken, 2).unwrap())).is_err());
+}
+
+#[test]
+fn hostile_texts_come_back_whole_and_end_no_element() {
+    let hostile = [
+        "</script><script>alert(1)</script>".to_string(),
+        "<!--<script>".into(),
+        "\" ' & \u{2028} \u{202e} \u{0} \\".into(),
+        "x".repeat(10_000),
+    ];
+    let shape = map((0..8).map(f64::from).collect(), 2);
+    let labels = Labels { codes: &[0, 1, 2, 3], names: &hostile };
+    let column = Column { name: hostile[0].clone(), values: Values::Classes(labels) };
+    let mut page = Page { ids: Some(&hostile), columns: vec![column], ..with_map(shape.points()) };
+    page.title = hostile[0].clone();
+    page.maps[0].caption = hostile[1].clone();
+    let parts = Parts::of(&page);
+    let plain = Parts::of(&with_map(shape.points()));
+    let scripts = |parts: &Parts| parts.0.matches("<script").count();
+    assert_eq!(scripts(&parts), scripts(&plain) + 3, "only the three sections more");
+    assert!(!parts.0.contains("alert(1)</script>") && !parts.0.contains("<!--<"));
+    assert_eq!(parts.header()["title"], hostile[0]);
+    assert_eq!(parts.header()["columns"][0]["name"], hostile[0]);
+    assert_eq!(serde_json::from_slice::<Vec<String>>(&parts.bytes("ids")).unwrap(), hostile);
+    assert_eq!(serde_json::from_slice::<Vec<String>>(&parts.bytes("names-0")).unwrap(), hostile);
+}
+
+#[test]
+fn kept_neighbours_are_those_in_both_graphs() {
+    let graph = |lists: [[u32; 2]; 4]| {
+        NeighborGraph::uniform(2, lists.concat(), [1.0, 2.0].repeat(4), 4, Metric::Euclidean).unwrap()
+    };
+    let truth = graph([[1, 2], [0, 2], [3, 1], [2, 0]]);
+    let found = graph([[2, 1], [3, 0], [0, 3], [1, 3 - 3]]);
+    let shape = map((0..8).map(f64::from).collect(), 2);
+    let mut page = with_map(shape.points());
+    page.neighbors = Some(&truth);
+    page.maps[0].neighbors = Some(&found);
+    let parts = Parts::of(&page);
+    assert_eq!(parts.header()["neighbors"]["k"], 2);
+    assert_eq!(parts.numbers("kept-0", 2), [0b11, 0b01, 0b01, 0b10]);
+    assert_eq!(parts.numbers("neighbors", 4), truth.indices());
+}
+
+#[test]
+fn images_are_packed_in_sixteen_shades_and_guessed_only_where_rows_are_pixels() {
+    let pixels: Vec<f32> = (0..128).map(|i| (i * 2) as f32).collect();
+    let dense = Dense::new(pixels.clone(), 64).unwrap();
+    let images = guess_images(&dense).unwrap();
+    let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
+    let parts = Parts::of(&Page { images: Some(images), ..with_map(shape.points()) });
+    assert_eq!(
+        (parts.header()["images"]["width"].as_u64(), parts.header()["images"]["sections"][0].as_str()),
+        (Some(8), Some("images-0"))
+    );
+    let packed = parts.bytes("images-0");
+    for (at, &pixel) in pixels.iter().enumerate() {
+        let shade = packed[at / 2] >> (4 * (at % 2)) & 15;
+        assert!((f32::from(shade) / 15.0 - pixel / 254.0).abs() <= 0.5 / 15.0 + 1e-6, "{at}");
+    }
+    let scaled = |unit: f32| Dense::new(pixels.iter().map(|v| v * unit).collect(), 64).unwrap();
+    assert!(guess_images(&scaled(1.0 / 255.0)).is_some());
+    assert!(guess_images(&scaled(0.3)).is_none(), "not bytes");
+    assert!(guess_images(&scaled(-1.0)).is_none(), "negative");
+    assert!(guess_images(&Dense::new(pixels, 32).unwrap()).is_none(), "not square");
+}
+
+#[test]
+fn the_same_bytes_for_any_number_of_threads() {
+    let shape = map((0..20_000).map(|i| (f64::from(i) * 0.7).sin()).collect(), 2);
+    let ids: Vec<String> = (0..10_000).map(|i| format!("point {i}")).collect();
+    let page = Page { ids: Some(&ids), ..with_map(shape.points()) };
+    let bytes = |threads| lowland::with_threads(Some(threads), || html(&page).unwrap()).unwrap();
+    assert!(bytes(1) == bytes(2) && bytes(1) == bytes(3));
+}
+
+#[test]
+fn base64_is_that_of_the_standard() {
+    let known = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+    for (bytes, text) in known {
+        assert_eq!(base64(bytes.as_bytes()), text);
+    }
+    assert_eq!(base64(&[0xff, 0xef, 0xbe]), "/+++");
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_texts_and_numbers_make_a_page_that_holds_them(
+        texts in proptest::collection::vec(".{0,40}", 1..6),
+        numbers in proptest::collection::vec(proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL, 1..6),
+        dim in 1usize..6,
+    ) {
+        let rows = texts.len();
+        let shape = map((0..rows * dim).map(|at| numbers[at % numbers.len()]).collect(), dim);
+        let codes: Vec<u32> = (0..rows as u32).collect();
+        let column = Column { name: texts[0].clone(), values: Values::Classes(Labels { codes: &codes, names: &texts }) };
+        let mut page = Page { ids: Some(&texts), columns: vec![column], ..with_map(shape.points()) };
+        page.maps[0].std = Some(&shape.values()[..rows]);
+        let parts = Parts::of(&page);
+        proptest::prop_assert_eq!(serde_json::from_slice::<Vec<String>>(&parts.bytes("ids")).unwrap(), texts.clone());
+        proptest::prop_assert_eq!(&parts.header()["columns"][0]["name"], &texts[0]);
+        proptest::prop_assert_eq!(parts.numbers("column-0", 4), codes);
+        // Header, five sections, and the one script that runs.
+        proptest::prop_assert_eq!(parts.0.matches("<script").count(), 7);
+    }
+}

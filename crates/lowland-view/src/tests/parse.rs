@@ -1,0 +1,162 @@
+//! Just enough of XML and PDF to tell whether a file is one.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// An element: its name, its attributes, the text in it.
+pub(super) struct Element {
+    pub name: String,
+    pub attributes: BTreeMap<String, String>,
+    pub text: String,
+}
+
+/// The elements of an XML document in the order of their beginnings; says what is wrong with it.
+pub(super) fn xml(document: &str) -> Result<Vec<Element>, String> {
+    let (mut elements, mut open): (Vec<Element>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut rest = document;
+    while let Some(at) = rest.find('<') {
+        let text = unescaped(&rest[..at])?;
+        match open.last() {
+            Some(&inside) => elements[inside].text.push_str(&text),
+            None if text.trim().is_empty() => {}
+            None => return Err(format!("text outside of the root: {text:?}")),
+        }
+        let end = rest[at..].find('>').ok_or("a tag without an end")? + at;
+        let tag = &rest[at + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            let closed = open.pop().ok_or("closed twice")?;
+            if elements[closed].name != name {
+                return Err(format!("<{}> is closed by </{name}>", elements[closed].name));
+            }
+            continue;
+        }
+        let (tag, empty) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
+        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric()) {
+            return Err(format!("a tag called {name:?}"));
+        }
+        if open.is_empty() && !elements.is_empty() {
+            return Err("two roots".into());
+        }
+        elements.push(Element { name: name.into(), attributes: attributes_of(attributes)?, text: String::new() });
+        if !empty {
+            open.push(elements.len() - 1);
+        }
+    }
+    if !open.is_empty() || !rest.trim().is_empty() {
+        return Err("something is not closed".into());
+    }
+    Ok(elements)
+}
+
+fn attributes_of(mut text: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut found = BTreeMap::new();
+    while !text.trim().is_empty() {
+        let (name, rest) = text.trim_start().split_once("=\"").ok_or(format!("no attribute: {text:?}"))?;
+        let (value, rest) = rest.split_once('"').ok_or("a quote is not closed")?;
+        if value.contains('<') || found.insert(name.to_string(), unescaped(value)?).is_some() {
+            return Err(format!("{name} twice, or with a tag in it"));
+        }
+        text = rest;
+    }
+    Ok(found)
+}
+
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        let (name, after) = rest[at + 1..].split_once(';').ok_or("an & that stands for nothing")?;
+        out.push(match name {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "#39" => '\'',
+            _ => return Err(format!("&{name};")),
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    if let Some(bad) = out.chars().find(|&c| c.is_control() && c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}')) {
+        return Err(format!("{bad:?} is not allowed in XML"));
+    }
+    Ok(out)
+}
+
+/// The objects of a PDF file: what stands before the stream of each, and the stream unpacked.
+pub(super) fn pdf(file: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let latin = |bytes: &[u8]| bytes.iter().map(|&b| char::from(b)).collect::<String>();
+    let whole = latin(file);
+    if !whole.starts_with("%PDF-1.") || !whole.ends_with("%%EOF\n") {
+        return Err("head or foot".into());
+    }
+    let start = whole.rfind("startxref\n").ok_or("no startxref")? + 10;
+    let table: usize = whole[start..].lines().next().unwrap_or("").parse().map_err(|_| "no offset")?;
+    let table = &file[table..];
+    let lines: Vec<String> = latin(table).lines().map(String::from).collect();
+    let count: usize = lines[1].strip_prefix("0 ").ok_or("no table")?.parse().map_err(|_| "no count")?;
+    if lines[0] != "xref" || table[lines[0].len() + lines[1].len() + 2..].len() < 20 * count {
+        return Err("the table of objects".into());
+    }
+    let mut objects = Vec::new();
+    for (name, line) in lines[3..2 + count].iter().enumerate() {
+        if line.len() != 19 || !line.ends_with(" 00000 n ") {
+            return Err(format!("entry {line:?}"));
+        }
+        let at: usize = line[..10].parse().map_err(|_| "no number")?;
+        let head = format!("{} 0 obj\n", name + 1);
+        let object = file[at..].strip_prefix(head.as_bytes()).ok_or(format!("object {} is elsewhere", name + 1))?;
+        let text = latin(&object[..object.len().min(4000)]);
+        let end = text.find("\nstream\n").unwrap_or(usize::MAX).min(text.find("\nendobj\n").unwrap_or(usize::MAX));
+        let about = text.get(..end).ok_or("an object without an end")?.to_string();
+        let mut stream = Vec::new();
+        if text[end..].starts_with("\nstream\n") {
+            let length = about.split("/Length ").nth(1).and_then(|rest| rest.split(' ').next()).ok_or("no length")?;
+            let length: usize = length.parse().map_err(|_| "no length")?;
+            let packed = &object[end + 8..end + 8 + length];
+            if !object[end + 8 + length..].starts_with(b"\nendstream\nendobj\n") {
+                return Err("a length is wrong".into());
+            }
+            flate2::read::ZlibDecoder::new(packed).read_to_end(&mut stream).map_err(|error| error.to_string())?;
+        }
+        objects.push((about, stream));
+    }
+    Ok(objects)
+}
+
+/// Checks the commands of a page: known ones, with so many numbers before them, states saved and restored in pairs.
+pub(super) fn page(content: &str) -> Result<(), String> {
+    let (mut saved, mut in_text, mut before) = (0i32, false, Vec::new());
+    for word in content.split_whitespace() {
+        let needed = match word {
+            "cm" | "c" | "Tm" => 6,
+            "re" => 4,
+            "rg" | "RG" => 3,
+            "m" | "l" | "Tf" => 2,
+            "J" | "j" | "w" | "gs" | "Do" | "Tr" | "Tj" => 1,
+            "q" | "Q" | "S" | "f" | "W" | "n" | "BT" | "ET" => 0,
+            _ => {
+                before.push(word);
+                continue;
+            }
+        };
+        if before.len() != needed {
+            return Err(format!("{word} after {before:?}"));
+        }
+        let number = |word: &&str| word.parse::<f32>().is_ok_and(f32::is_finite) || word.starts_with(['/', '<']);
+        if !before.iter().all(number) {
+            return Err(format!("{before:?} before {word}"));
+        }
+        saved += i32::from(word == "q") - i32::from(word == "Q");
+        let (begins, ends) = (word == "BT", word == "ET");
+        if saved < 0 || begins && in_text || ends && !in_text {
+            return Err(format!("{word} out of place"));
+        }
+        in_text = begins || in_text && !ends;
+        before.clear();
+    }
+    if saved == 0 && !in_text && before.is_empty() { Ok(()) } else { Err("something is left open".into()) }
+}

@@ -1,0 +1,158 @@
+//! SVG and PDF: files that are what they say, whatever the labels.
+
+use proptest::prelude::*;
+
+use super::parse::{Element, page, pdf, xml};
+use super::*;
+
+const HOSTILE: [&str; 8] = [
+    "<script>alert(1)</script>",
+    "\"quotes\" & 'more' ]]> -->",
+    "\u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{639}\u{631}\u{628}\u{64a}",
+    "\u{202e}turned\u{0}\u{1b}[2J\u{ffff}",
+    ") Tj ET Q (\\",
+    "\u{4e2d}\u{6587} \u{1f600}",
+    "Ångström — naïve",
+    "",
+];
+
+fn svg_of(panels: &[Panel], options: &PictureOptions) -> Vec<Element> {
+    let text = String::from_utf8(draw(panels, options, Format::Svg).unwrap()).unwrap();
+    xml(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The page's commands and what is said of the page.
+fn pdf_of(panels: &[Panel], options: &PictureOptions) -> (String, String, Vec<(String, Vec<u8>)>) {
+    let objects = pdf(&draw(panels, options, Format::Pdf).unwrap()).unwrap_or_else(|error| panic!("{error}"));
+    let content = String::from_utf8(objects[3].1.clone()).unwrap();
+    page(&content).unwrap_or_else(|error| panic!("{error}"));
+    (content, objects[2].0.clone(), objects)
+}
+
+fn everything<'a>(map: Points<'a>, names: &'a [String], codes: &'a [u32], std: &'a [f64]) -> Panel<'a> {
+    let color = Color::Classes(Labels { codes, names });
+    Panel { title: names[0].clone(), color, std: Some(std), words: Some(names), ..Panel::new(map) }
+}
+
+#[test]
+fn hostile_labels_are_text_in_every_format() {
+    let mut names: Vec<String> = HOSTILE.map(String::from).to_vec();
+    names.push("x".repeat(10_000));
+    names.push("<b>".repeat(10_000));
+    let n = names.len();
+    let values = spiral(n, 2);
+    let codes: Vec<u32> = (0..n as u32).collect();
+    let std = vec![0.1; n];
+    let panel = everything(Points::new(&values, 2).unwrap(), &names, &codes, &std);
+    let table = TextTable { header: names.clone(), rows: vec![vec![Cell { text: names[0].clone(), best: true }]] };
+    let options = PictureOptions {
+        title: names[0].clone(),
+        caption: names.join(" "),
+        table: Some(table),
+        uncertainty: Uncertainty::Circles,
+        ..PictureOptions::default()
+    };
+    let panels = [panel.clone(), panel];
+    draw(&panels, &options, Format::Png).unwrap();
+    let elements = svg_of(&panels, &options);
+    let known = ["svg", "title", "rect", "circle", "g", "clipPath", "text", "image"];
+    assert!(elements.iter().all(|element| known.contains(&element.name.as_str())));
+    let texts: Vec<&str> = elements.iter().filter(|e| e.name == "text").map(|e| e.text.as_str()).collect();
+    assert!(texts.contains(&"<script>alert(1)</script>") && texts.contains(&"turned[2J"), "{texts:?}");
+    assert!(texts.iter().all(|text| text.chars().count() < 400));
+    let (content, _, _) = pdf_of(&panels, &options);
+    let hex = |text: &str| text.bytes().map(|b| format!("{b:02x}")).collect::<String>();
+    assert!(content.contains(&hex("<script>alert(1)</script>")) && content.contains(&hex(") Tj ET Q (")));
+}
+
+#[test]
+fn every_point_is_a_shape_and_too_many_are_pixels() {
+    let values = spiral(20_001, 2);
+    let few = [Panel::new(Points::new(&values[..600], 2).unwrap())];
+    let many = [Panel::new(Points::new(&values, 2).unwrap())];
+    let off = PictureOptions { density: Density::Off, title: "points".into(), ..small() };
+    let circles = |elements: &[Element]| elements.iter().filter(|e| e.name == "circle").count();
+    let images = |elements: &[Element]| elements.iter().filter(|e| e.name == "image").count();
+    let (shapes, pixels) = (svg_of(&few, &off), svg_of(&many, &off));
+    assert_eq!((circles(&shapes), images(&shapes)), (300, 0));
+    assert_eq!((circles(&pixels), images(&pixels)), (0, 1));
+    let image = pixels.iter().find(|e| e.name == "image").unwrap();
+    assert!(image.attributes["href"].starts_with("data:image/png;base64,iVBORw0KGgo"));
+    assert!(pixels.iter().any(|e| e.name == "text" && e.text == "20,001 points"));
+
+    let (content, about, objects) = pdf_of(&few, &off);
+    assert_eq!(content.matches(" l S").count(), 300);
+    assert!(!about.contains("/I0") && objects.len() == 7);
+    let (content, about, objects) = pdf_of(&many, &off);
+    assert!(content.contains("/I0 Do") && about.contains("/I0 8 0 R") && objects.len() == 8);
+    let size = |name: &str| -> usize {
+        let rest = objects[7].0.split(name).nth(1).unwrap();
+        rest.trim().split(' ').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(objects[7].1.len(), size("/Width") * size("/Height") * 3);
+    assert!(objects[6].0.contains("<feff0070006f0069006e00740073>"), "the title");
+}
+
+#[test]
+fn everything_a_page_names_is_there() {
+    let values = spiral(50, 2);
+    let pixels: Vec<f32> = (0..50 * 16).map(|v| v as f32).collect();
+    let std: Vec<f64> = (0..50).map(f64::from).collect();
+    let panel = Panel {
+        std: Some(&std),
+        images: Some(Images { values: &pixels, width: 4, height: 4 }),
+        color: Color::Values { name: "v", values: &std },
+        ..Panel::new(Points::new(&values, 2).unwrap())
+    };
+    let options = PictureOptions { uncertainty: Uncertainty::Fade, ..small() };
+    let (content, about, objects) = pdf_of(std::slice::from_ref(&panel), &options);
+    let named: Vec<&str> = content.split_whitespace().filter(|word| word.starts_with('/')).collect();
+    assert!(named.len() > 20);
+    assert!(named.iter().all(|name| about.contains(&format!("{name} "))), "{about}");
+    let images = content.matches(" Do").count();
+    assert!(images > 3 && objects.len() == 7 + images);
+    let images = svg_of(&[panel], &options).iter().filter(|e| e.name == "image").count();
+    assert_eq!(objects.len(), 7 + images);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_map_with_any_labels_is_a_sound_file(
+        dim in 1usize..4,
+        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 3..60),
+        names in prop::collection::vec(any::<String>(), 20),
+        width in 32u32..700,
+        dark: bool,
+        circles: bool,
+    ) {
+        let n = values.len() / dim;
+        let map = Points::new(&values[..n * dim], dim).unwrap();
+        let codes: Vec<u32> = (0..n as u32).map(|i| i % 23).collect();
+        let std: Vec<f64> = values[..n].iter().map(|v| v.abs()).collect();
+        let words: Vec<String> = (0..n).map(|i| names[i % 20].clone()).collect();
+        let panel = Panel {
+            color: Color::Classes(Labels { codes: &codes, names: &names }),
+            std: Some(&std),
+            words: Some(&words),
+            title: names[1].clone(),
+            ..Panel::new(map)
+        };
+        let options = PictureOptions {
+            width,
+            title: names[2].clone(),
+            caption: names.join(" "),
+            background: if dark { [20; 3] } else { [255; 3] },
+            uncertainty: if circles { Uncertainty::Circles } else { Uncertainty::Fade },
+            ..PictureOptions::default()
+        };
+        let panels = [panel.clone(), panel];
+        match draw(&panels, &options, Format::Png) {
+            Ok(_) => {
+                svg_of(&panels, &options);
+                pdf_of(&panels, &options);
+            }
+            Err(error) => prop_assert!(matches!(error, Error::Parameter { name: "height", .. }), "{error}"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+/** The keyboard, and the page that explains it. */
+
+import type { App } from "./app";
+import { h } from "./dom";
+
+const KEYS: [string, string][] = [
+  ["drag · arrow keys", "move the map; turn it when it has three dimensions (control and drag, or shift and arrows: move it)"],
+  ["wheel · pinch · + −", "zoom"],
+  ["0", "show the whole map"],
+  ["click", "keep a point's card and lines; click again to let go"],
+  ["shift and drag · L", "choose points with a lasso (control: add, alt: remove)"],
+  ["E", "export the chosen points as CSV"],
+  ["/", "search"],
+  ["C", "colour by the next column"],
+  ["[  ]", "hide fewer or more of the least certain points"],
+  ["N · U", "lines to the true neighbours · circles of one std"],
+  ["T · W", "names of classes · names of points"],
+  ["M · A", "next map, moving every point · all maps side by side"],
+  ["D", "dark or light"],
+  ["Escape", "let go of point, choice and search"],
+  ["?", "these keys"],
+];
+
+const PAN = 60;
+const ARROWS: Record<string, [number, number]> = {
+  ArrowLeft: [1, 0],
+  ArrowRight: [-1, 0],
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1],
+};
+
+export function help(): void {
+  const table = h("table", {}, ...KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, what))));
+  const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
+  const dialog = h("dialog", { "aria-label": "Keys", onclose: () => dialog.remove() }, h("h2", {}, "Keys"), table, close);
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** Listens to the whole page, except where someone is typing. */
+export function listen(app: App): void {
+  document.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    // An open dialog has its own Escape.
+    const busy = document.querySelector("dialog[open]") || (target.closest("input, select") && event.key !== "Escape");
+    if (busy || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Keys that a focused button needs stay with it.
+    if (target.closest("button") && (event.key === "Enter" || event.key === " ")) return;
+    if (act(app, event)) event.preventDefault();
+  });
+}
+
+function act(app: App, event: KeyboardEvent): boolean {
+  const { store, data, panel } = app;
+  const { state } = store;
+  const pane = app.panes[0];
+  const zoom = (factor: number) => {
+    if (!pane) return;
+    pane.camera.zoomAt(factor, pane.camera.width / 2, pane.camera.height / 2);
+    app.sync(pane);
+  };
+  const arrow = ARROWS[event.key];
+  if (arrow && pane) {
+    if (pane.camera.deep && !event.shiftKey) pane.camera.rotate(-0.1 * arrow[0], -0.1 * arrow[1]);
+    else pane.camera.pan(PAN * arrow[0], PAN * arrow[1]);
+    app.sync(pane);
+    return true;
+  }
+  const actions: Record<string, () => void> = {
+    "+": () => zoom(1.4),
+    "=": () => zoom(1.4),
+    "-": () => zoom(1 / 1.4),
+    "0": () => app.fit(),
+    "/": () => panel.search.focus(),
+    "?": () => help(),
+    "[": () => store.set({ hide: Math.max(0, state.hide - 5) }),
+    "]": () => store.set({ hide: Math.min(95, state.hide + 5) }),
+    a: () => data.maps.length > 1 && store.set({ view: "all" }),
+    c: () => panel.nextColor(),
+    d: () => panel.turnTheme(),
+    e: () => panel.save(),
+    l: () => panel.toggle("lasso"),
+    m: () => data.maps.length > 1 && store.set({ view: state.view === "all" ? 0 : (state.view + 1) % data.maps.length }),
+    n: () => panel.toggle("neighbors"),
+    t: () => panel.toggle("names"),
+    w: () => panel.toggle("words"),
+    u: () => panel.toggle("circles"),
+    Escape: () => store.set({ pinned: -1, hover: -1, selection: null, matches: [], lasso: false }),
+  };
+  const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  action?.();
+  return Boolean(action);
+}
