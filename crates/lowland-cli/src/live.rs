@@ -98,11 +98,9 @@ impl Live {
         self.shared.put_map(frame.to_string());
     }
 
-    /// Shows the final map.
+    /// Shows the final map, also to those who come only now.
     pub fn last(&self, map: &Embedding) {
-        if self.shared.watched() {
-            self.show(map, self.curve.last().map_or(0, |last| last.0), 1.0);
-        }
+        self.show(map, self.curve.last().map_or(0, |last| last.0), 1.0);
     }
 
     /// Says the last words to all who watch, waits for them to be heard, though not for long, and closes.
