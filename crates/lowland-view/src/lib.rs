@@ -28,6 +28,7 @@ mod words;
 
 use lowland::{Points, Result};
 
+pub use check::SIDES;
 pub use table::{Cell, TextTable};
 
 /// Classes of the points.
