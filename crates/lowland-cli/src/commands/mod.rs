@@ -12,8 +12,10 @@ mod page;
 mod picture;
 mod plot;
 mod quality;
+mod scoring;
 mod shown;
 mod transform;
+mod written;
 
 pub use analogies::analogies;
 pub use compare::compare;
