@@ -20,6 +20,9 @@ use args::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    if let Err(failure) = picture_args::check_images(std::env::args()) {
+        return failure.report();
+    }
     let matches = args::command().get_matches();
     let outcome = Cli::from_arg_matches(&matches).map_err(Failure::usage).and_then(|cli| match cli.command {
         Command::Embed(embed) => {

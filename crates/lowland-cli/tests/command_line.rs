@@ -30,6 +30,22 @@ fn the_map_beside_a_picture_never_replaces_the_input() {
 }
 
 #[test]
+fn the_map_beside_a_page_never_replaces_what_is_not_a_map() {
+    let folder = folder();
+    let at = folder.path();
+    let embed = ["embed", "digits", "--max-rows", "40", "--method", "pca", "--no-quality", "--quiet", "--out"];
+    let text = |name: &str| std::fs::read_to_string(at.join(name)).unwrap();
+    write(at, "results.csv", "a,b\n1,2\n");
+    good(at, &[&embed[..], &["results.html"]].concat());
+    assert_eq!(text("results.csv"), "a,b\n1,2\n");
+    assert_eq!(text("results.map.csv").lines().count(), 41);
+    // A map of ours is replaced by the new one.
+    write(at, "again.csv", "projection_x,projection_y\n1,2\n");
+    good(at, &[&embed[..], &["again.html"]].concat());
+    assert_eq!(text("again.csv"), text("results.map.csv"));
+}
+
+#[test]
 fn a_csv_with_labels_and_ids_becomes_a_map_with_both() {
     let folder = folder();
     write(folder.path(), "t.csv", &small_table());

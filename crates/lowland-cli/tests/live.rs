@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Iterates until it is stopped.
 const ENDLESS: &str = "embed digits --method tsne --max-iter 1000000 --tol 0 --live --json --out map.csv";
 
+/// More bytes than the system keeps for a connection whose other end does not read.
+const FULL: usize = 5 << 20;
+
 struct Run {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -123,23 +126,87 @@ fn strangers_are_refused() {
     assert_eq!(run.stop().0, 130);
 }
 
+#[cfg(unix)]
+#[test]
+fn one_ctrl_c_after_the_button_still_keeps_the_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), ENDLESS);
+    run.wait_for_a_step();
+    let host = format!("Host: {}\r\n", run.host);
+    assert_eq!(run.status("POST", &format!("{}stop", run.path), &host), "204");
+    // SAFETY: signals our own child, which has not been waited for.
+    unsafe { libc::kill(run.child.id() as i32, libc::SIGINT) };
+    run.lines.by_ref().for_each(drop);
+    assert_eq!(run.child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 1798);
+}
+
+#[test]
+fn the_last_words_name_only_files_that_were_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let impossible = "x".repeat(300);
+    let mut run = Run::start(folder.path(), &format!("{ENDLESS} --out {impossible}.png"));
+    run.wait_for_a_step();
+    let mut events = BufReader::new(run.connect());
+    write!(events.get_mut(), "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host).unwrap();
+    // Whoever is not there yet when the run ends hears nothing.
+    assert!(events.by_ref().lines().map(Result::unwrap).any(|line| line == "event: map"));
+    assert_eq!(run.stop().0, 1);
+    let last: Vec<String> = events.lines().map(Result::unwrap).collect();
+    let end = last.iter().position(|line| line == "event: end").expect("last words");
+    let words = &last[end + 1];
+    assert!(words.contains("not every file could be written; wrote map.csv"), "{words}");
+    assert!(!words.contains(&impossible));
+}
+
+/// Rows of noise: many of them, so that a frame is large, of many columns, so that their components take long to find.
+fn write_noise(path: &Path, rows: usize, columns: usize) {
+    let shape = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let header = format!("{shape:<117}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.bytes());
+    let mut state = 1u32;
+    for _ in 0..rows * columns {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        file.extend((state as f32 / u32::MAX as f32).to_le_bytes());
+    }
+    std::fs::write(path, file).unwrap();
+}
+
 #[test]
 fn slow_and_silent_clients_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = "embed digits --method tsne --max-iter 60 --no-quality --live --json --out map.csv";
-    let mut run = Run::start(folder.path(), arguments);
-    // Some say nothing; some ask for the stream and never read it.
-    let silent: Vec<TcpStream> = (0..40).map(|_| run.connect()).collect();
-    let deaf: Vec<TcpStream> = (0..4)
-        .map(|_| {
-            let mut stream = run.connect();
-            let _ = write!(stream, "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host);
-            stream
-        })
-        .collect();
-    let done = run.lines.by_ref().map(Result::unwrap).any(|line| line.contains("\"done\""));
-    assert!(done, "the run ends");
-    assert_eq!(run.child.wait().unwrap().code(), Some(0));
-    assert!(TcpStream::connect(&run.host).is_err(), "the address is closed");
-    drop((silent, deaf));
+    write_noise(&folder.path().join("noise.npy"), 150_000, 8);
+    let arguments =
+        "embed noise.npy --method pca --solver randomized --max-iter 1000000 --tol 0 --live --json --out map.csv";
+    let run = Run::start(folder.path(), arguments);
+    let host = format!("Host: {}\r\n", run.host);
+    // Some ask for the stream and never read it; some say nothing.
+    let mut deaf: Vec<TcpStream> = (0..3).map(|_| run.connect()).collect();
+    for stream in &mut deaf {
+        write!(stream, "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
+    }
+    let silent: Vec<TcpStream> = (0..20).map(|_| run.connect()).collect();
+    // Whoever reads is served meanwhile: here so many frames that the deaf ones' buffers are full.
+    let mut reader = BufReader::new(run.connect());
+    write!(reader.get_mut(), "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
+    let mut taken = 0;
+    while taken < FULL {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "the run goes on");
+        taken += line.len();
+    }
+    assert_eq!(run.status("GET", &run.path, &host), "200");
+    drop(reader);
+    let (code, _) = run.stop();
+    assert_eq!(code, 130);
+    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 150_001);
+    // They were held up themselves, or this was no test: the last words never reached them.
+    for mut stream in deaf {
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        assert!(heard.len() < FULL && !String::from_utf8_lossy(&heard).contains("event: end"));
+    }
+    drop(silent);
 }

@@ -30,6 +30,7 @@ mod words;
 use lowland::{Points, Result};
 
 pub use chart::{ChartOptions, Curve, chart};
+pub use check::SIDES;
 pub use table::{Cell, TextTable};
 
 /// Classes of the points.

@@ -6,19 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use lowland::methods::{Fitted, Job, Method, MethodInfo};
+use lowland::methods::{Job, Method, MethodInfo};
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
 use lowland::prepare::Prepare;
-use lowland::quality::{self, Better, KnownGraphs, QualityParams};
+use lowland::quality::{self, Better};
 use lowland::run::{Ended, Limits};
-use lowland::{Data, Error, Metric};
+use lowland::{Data, Embedding, Error, Metric};
 use lowland_io::{MapTable, Table};
 use lowland_view::{Cell, Density, TextTable};
 use serde_json::{Value, json};
 
+use super::outputs::short;
 use super::page::{self, Besides};
 use super::picture;
+use super::scoring::{self, metric_of, parameter};
 use super::shown::{Shown, ShownMap};
+use super::written::Written;
 use crate::args::{CompareArgs, values_for_each};
 use crate::failure::{Failure, STOPPED};
 use crate::input;
@@ -43,6 +46,21 @@ struct Shared {
     seconds: f64,
 }
 
+impl Shared {
+    /// The graph, where it holds every true neighbour by this metric.
+    fn all_true(&self, metric: Metric) -> Option<&NeighborGraph> {
+        Some(&self.graph).filter(|graph| self.exact && graph.metric() == metric)
+    }
+}
+
+/// What all methods made, and the data as they saw them.
+struct Fitted {
+    entries: Vec<Entry>,
+    failed: Option<Failed>,
+    shared: Option<Shared>,
+    data: Data,
+}
+
 pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Everything that can be wrong with the flags is found before the work begins.
     let (pages, pictures) = page::split(&args.out);
@@ -54,39 +72,54 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     paths::check(&read, &args.out.iter().chain(&maps).collect::<Vec<_>>())?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
-    let (entries, failed, shared) = lowland::with_threads(args.run.threads(), || {
+    let (title, caption) = (short(&args.input.input), String::new());
+    let mut shown = Shown { maps: blank_maps(&methods, &table)?, title, caption, table: Some(table) };
+    picture::check(&shown, &args.picture)?;
+    let table = shown.table.as_ref().expect("it was put there");
+    // All maps are scored alike, also those of methods that know nothing of metrics.
+    let metric = methods.iter().find_map(|method| metric_of(method.as_ref())).unwrap_or(Metric::Euclidean);
+    let Fitted { entries, failed, shared, data } = lowland::with_threads(args.run.threads(), || {
         let data = args.prepare.apply(&table.data, &args.run)?;
         let shared = shared_graph(args, &methods, &data, &mut console)?;
-        let (entries, failed) = fit_all(args, methods, &data, &table, shared.as_ref(), &mut console)?;
-        Ok::<_, Failure>((entries, failed, shared))
+        let (entries, failed) = fit_all(args, methods, &data, table, metric, shared.as_ref(), &mut console)?;
+        Ok::<_, Failure>(Fitted { entries, failed, shared, data })
     })??;
     let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
     let scores = scores(&entries, &seconds);
-    let mut shown = Shown {
-        maps: entries.iter().map(|entry| ShownMap { name: entry.method.into(), map: entry.map.clone() }).collect(),
-        title: Path::new(&args.input.input)
-            .file_name()
-            .map_or(String::new(), |name| name.to_string_lossy().into_owned()),
-        caption: caption(shared.as_ref()),
-        table: Some(table),
-    };
+    // The table first: it cannot fail for want of room on a disk.
+    console.finish();
+    let mut written = Written::default();
+    if args.run.json {
+        emit(&as_json(&entries, shared.as_ref(), metric));
+    } else if let Err(error) = std::io::stdout().write_all(as_text(&entries, &scores).as_bytes()) {
+        written.fail(error.into());
+    }
+    shown.maps = entries.iter().map(|entry| ShownMap { name: entry.method.into(), map: entry.map.clone() }).collect();
+    shown.caption = caption_of_all(&entries, shared.as_ref(), metric);
     shown.align(&mut console);
     let maps = map_files(args, entries.iter().map(|entry| entry.method))?;
     for (path, each) in maps.iter().zip(&shown.maps) {
         let MapTable { map, ids, labels, std, .. } = &each.map;
-        lowland_io::write_map(path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref())
-            .map_err(Failure::write)?;
+        let outcome = lowland_io::write_map(path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref());
+        written.note(path, outcome.map_err(Failure::write));
     }
-    picture::write(&files, &shown, &args.picture, Density::Auto, Some(text_table(&entries, &scores)))?;
-    write_pages(args, &pages, &shown, &text_table(&entries, &scores), shared.as_ref(), &mut console)?;
+    let table = text_table(&entries, &scores);
+    picture::write(&files, &shown, &args.picture, Density::Auto, Some(table.clone()), &mut written);
+    let besides = Besides {
+        captions: &entries.iter().map(caption_of).collect::<Vec<_>>(),
+        data: Some(&data).filter(|_| !console.stopped()),
+        metric,
+        known: shared.as_ref().and_then(|shared| shared.all_true(metric)),
+        table: Some(&table),
+        picture: &args.picture,
+    };
+    page::write(&pages, &shown, &besides, &args.run, &mut console, &mut written);
     console.finish();
-    if args.run.json {
-        emit(&as_json(&entries, shared.as_ref()));
-    } else {
-        std::io::stdout().write_all(as_text(&entries, &scores).as_bytes())?;
+    let words = written.words();
+    if !words.is_empty() {
+        console.note(&words);
     }
-    let names: Vec<String> = args.out.iter().chain(&maps).map(|path| path.display().to_string()).collect();
-    console.note(&format!("wrote {}", names.join(", ")));
+    written.outcome()?;
     if let Some((method, error)) = failed {
         let error = anyhow::Error::from(error).context(format!("{method} is left out"));
         return Err(Failure::Other { code: 1, error });
@@ -118,16 +151,26 @@ fn map_files<'a>(args: &CompareArgs, methods: impl Iterator<Item = &'a str>) -> 
     Ok(methods.map(|name| folder.join(format!("{name}.csv"))).collect())
 }
 
-fn parameter<T: std::str::FromStr>(method: &dyn Method, name: &str) -> Option<T> {
-    method.values().iter().find(|(known, _)| *known == name).and_then(|(_, text)| text.parse().ok())
+/// What is known of the maps before there are any, in the shape of maps: flags are checked against them.
+fn blank_maps(methods: &[Box<dyn Method>], table: &Table) -> Result<Vec<ShownMap>, Failure> {
+    let blank = |method: &Box<dyn Method>| {
+        let map = MapTable {
+            ids: table.ids.clone(),
+            labels: table.labels.clone(),
+            std: method.gives_std().then(|| vec![0.0; table.rows()]),
+            ..MapTable::new(Embedding::new(vec![0.0; 2 * table.rows()], 2)?)
+        };
+        Ok(ShownMap { name: method.name().into(), map })
+    };
+    methods.iter().map(blank).collect()
 }
 
 /// The metric of a method that uses neighbours.
-fn metric_of(method: &dyn Method, rows: usize) -> Option<Metric> {
-    (method.neighbors(rows) > 0).then(|| parameter(method, "metric").unwrap_or(Metric::Euclidean))
+fn metric_of_neighbors(method: &dyn Method, rows: usize) -> Option<Metric> {
+    (method.neighbors(rows) > 0).then(|| metric_of(method).unwrap_or(Metric::Euclidean))
 }
 
-/// The graph that serves every method that uses neighbours; none where fewer than two do.
+/// The graph that serves every method that uses neighbours by the metric of the first that does; none where none does.
 fn shared_graph(
     args: &CompareArgs,
     methods: &[Box<dyn Method>],
@@ -135,9 +178,11 @@ fn shared_graph(
     console: &mut Console,
 ) -> Result<Option<Shared>, Failure> {
     let rows = data.rows();
-    let Some(metric) = methods.iter().find_map(|method| metric_of(method.as_ref(), rows)) else { return Ok(None) };
+    let Some(metric) = methods.iter().find_map(|method| metric_of_neighbors(method.as_ref(), rows)) else {
+        return Ok(None);
+    };
     let takers: Vec<&dyn Method> =
-        methods.iter().map(AsRef::as_ref).filter(|&method| metric_of(method, rows) == Some(metric)).collect();
+        methods.iter().map(AsRef::as_ref).filter(|&method| metric_of_neighbors(method, rows) == Some(metric)).collect();
     let n_neighbors = takers.iter().map(|method| method.neighbors(rows)).max().unwrap_or(0);
     let search = takers.iter().find_map(|&method| parameter::<Search>(method, "search")).unwrap_or(Search::Auto);
     let needed = neighbors::memory(data.shape(), metric, n_neighbors, search);
@@ -162,6 +207,7 @@ fn fit_all(
     methods: Vec<Box<dyn Method>>,
     data: &Data,
     table: &Table,
+    metric: Metric,
     shared: Option<&Shared>,
     console: &mut Console,
 ) -> Result<(Vec<Entry>, Option<Failed>), Failure> {
@@ -170,7 +216,7 @@ fn fit_all(
     for method in methods {
         let (watch, name) = (Stopwatch::start(), method.name());
         console.note(&format!("{name}:"));
-        let of_method = metric_of(method.as_ref(), data.rows());
+        let of_method = metric_of_neighbors(method.as_ref(), data.rows());
         let graph = shared.map(|shared| &shared.graph).filter(|graph| of_method == Some(graph.metric()));
         let limits = Limits { max_memory: args.memory.limit(), ..Limits::default() };
         let job = Job { prepare: Prepare::default(), method, seed: args.run.seed() };
@@ -187,7 +233,11 @@ fn fit_all(
         console.keep_the_map();
         let used = watch.used();
         let stopped = fitted.outcome.ended == Ended::Stopped || console.stopped();
-        let scores = if stopped { None } else { score(args, &fitted, data, table, shared, console) };
+        let known = shared.and_then(|shared| shared.all_true(metric));
+        let known = known.or(fitted.graph.as_ref().filter(|graph| graph.metric() == metric));
+        let points = fitted.embedding.points();
+        let scores =
+            if stopped { None } else { scoring::score(data, points, table, metric, known, &args.run, console) };
         let map = MapTable {
             ids: table.ids.clone(),
             labels: table.labels.clone(),
@@ -205,29 +255,6 @@ fn fit_all(
         Some((_, error)) if entries.is_empty() => Err(error.into()),
         failed => Ok((entries, failed)),
     }
-}
-
-/// Scores against the data as the methods saw them; a map without scores is still a map.
-fn score(
-    args: &CompareArgs,
-    fitted: &Fitted,
-    data: &Data,
-    table: &Table,
-    shared: Option<&Shared>,
-    console: &mut Console,
-) -> Option<quality::Report> {
-    let usual = QualityParams::default();
-    let n_neighbors = usual.n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
-    let metric = parameter(fitted.job.method.as_ref(), "metric").unwrap_or(Metric::Euclidean);
-    let params = QualityParams { n_neighbors, metric, seed: args.run.seed(), ..usual };
-    let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
-    // A graph that may miss neighbours would flatter the maps that were made from it.
-    let known = shared.filter(|shared| shared.exact && shared.graph.metric() == metric).map(|shared| &shared.graph);
-    let known = KnownGraphs { data: known.or(fitted.graph.as_ref()), map: None };
-    let points = fitted.embedding.points();
-    let scored =
-        console.progress("scores", |progress| quality::report_with(data, points, labels, known, &params, progress));
-    scored.map_err(|error| console.note(&format!("warning: the scores are left out: {error}"))).ok()
 }
 
 /// A column of the table: its name, a value for each method, and which of them is best.
@@ -304,54 +331,46 @@ fn as_text(entries: &[Entry], columns: &[Column]) -> String {
 }
 
 /// For programs.
-fn as_json(entries: &[Entry], shared: Option<&Shared>) -> Value {
-    let entry = |entry: &Entry| {
-        let parameters: serde_json::Map<String, Value> =
-            entry.parameters.iter().map(|(name, text)| (name.to_string(), report::typed(text))).collect();
-        json!({
-            "method": entry.method,
-            "parameters": parameters,
-            "wall_seconds": entry.used.wall_seconds,
-            "cpu_seconds": entry.used.cpu_seconds,
-            "scores": entry.scores.as_ref().map(|scores| {
-                report::scores_json(scores, entry.map.labels.as_ref().map_or(&[][..], |labels| &labels.names))
-            }),
-        })
-    };
+fn as_json(entries: &[Entry], shared: Option<&Shared>, metric: Metric) -> Value {
     json!({
         "event": "comparison",
+        "metric": metric.to_string(),
         "neighbors": shared.map(|shared| json!({
             "n_neighbors": shared.graph.min_degree(),
             "metric": shared.graph.metric().to_string(),
             "exact": shared.exact,
             "wall_seconds": shared.seconds,
         })),
-        "methods": entries.iter().map(entry).collect::<Vec<_>>(),
+        "methods": entries.iter().map(entry_json).collect::<Vec<_>>(),
     })
 }
 
-fn write_pages(
-    args: &CompareArgs,
-    pages: &[PathBuf],
-    shown: &Shown,
-    table: &TextTable,
-    shared: Option<&Shared>,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let Some(rows) = shown.table.as_ref().filter(|_| !pages.is_empty()) else { return Ok(()) };
-    let data = args.prepare.apply(&rows.data, &args.run)?;
-    let known = shared.filter(|shared| shared.exact).map(|shared| &shared.graph);
-    let metric = shared.map_or(Metric::Euclidean, |shared| shared.graph.metric());
-    let besides =
-        Besides { captions: &[], data: Some(&data), metric, known, table: Some(table), picture: &args.picture };
-    page::write(pages, shown, &besides, &args.run, console)
+fn entry_json(entry: &Entry) -> Value {
+    let parameters: serde_json::Map<String, Value> =
+        entry.parameters.iter().map(|(name, text)| (name.to_string(), report::typed(text))).collect();
+    json!({
+        "method": entry.method,
+        "parameters": parameters,
+        "wall_seconds": entry.used.wall_seconds,
+        "cpu_seconds": entry.used.cpu_seconds,
+        "scores": entry.scores.as_ref().map(|scores| {
+            report::scores_json(scores, entry.map.labels.as_ref().map_or(&[][..], |labels| &labels.names))
+        }),
+    })
 }
 
-fn caption(shared: Option<&Shared>) -> String {
-    let Some(Shared { graph, seconds, .. }) = shared else { return String::new() };
-    let (k, metric) = (graph.min_degree(), graph.metric());
-    format!(
-        "Maps laid over the first. {k} neighbours, {metric}, found once in {}, are not in the times.",
-        duration(*seconds)
-    )
+/// Parameters and scores of one map, whose name stands before them.
+fn caption_of(entry: &Entry) -> String {
+    report::without_name(&report::caption_of_report(&entry_json(entry)), entry.method).into()
+}
+
+/// What the picture tells besides the table: the parameters, and what is not in the times.
+fn caption_of_all(entries: &[Entry], shared: Option<&Shared>, metric: Metric) -> String {
+    let graph = shared.map_or(String::new(), |Shared { graph, seconds, .. }| {
+        let (k, metric) = (graph.min_degree(), graph.metric());
+        format!(" {k} neighbours, {metric}, found once in {}, are not in the times.", duration(*seconds))
+    });
+    let told = |entry: &Entry| report::about_report(&entry_json(entry));
+    let parameters: Vec<String> = entries.iter().map(told).collect();
+    format!("Maps laid over the first.{graph} Scores by {metric} distances. {}.", parameters.join("; "))
 }

@@ -13,9 +13,11 @@ mod picture;
 mod plot;
 mod quality;
 mod reconstruct;
+mod scoring;
 mod select;
 mod shown;
 mod transform;
+mod written;
 
 pub use analogies::analogies;
 pub use compare::compare;

@@ -56,6 +56,7 @@ impl Recipe for Lle {
         "locally linear embedding: each point is the same combination of its neighbours on the map";
     const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; fast, but its maps are often squeezed, and it has no say about \
         clusters. For comparison with newer methods.";
+    const GIVES_STD: bool = false;
     type Model = LocalModel;
 
     fn check(&self) -> Result<()> {
@@ -73,6 +74,10 @@ impl Recipe for Lle {
 
     fn memory(&self, shape: Shape) -> u64 {
         memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LocalModel>> {
@@ -106,6 +111,7 @@ impl Recipe for Ltsa {
     const SUMMARY: &'static str =
         "local tangent space alignment: the flat coordinates of each neighbourhood, put together";
     const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; steadier than lle where the sheet bends. For comparison with newer methods.";
+    const GIVES_STD: bool = false;
     type Model = LocalModel;
 
     fn check(&self) -> Result<()> {
@@ -122,6 +128,10 @@ impl Recipe for Ltsa {
 
     fn memory(&self, shape: Shape) -> u64 {
         memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LocalModel>> {

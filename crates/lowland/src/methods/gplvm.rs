@@ -36,6 +36,7 @@ impl Recipe for GpLvm {
         "Bayesian Gaussian process latent variable model: a smooth function from the map to the rows";
     const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. Starts \
         from PCA and stays close to it; for comparison with lllvm and lvm.";
+    const GIVES_STD: bool = true;
     type Model = GpLvmModel;
 
     fn check(&self) -> Result<()> {
@@ -61,6 +62,10 @@ impl Recipe for GpLvm {
         // The rows in double precision; expectations and their derivatives; L-BFGS remembers 15 pairs of all numbers.
         let own = n * dim * 16.0 + n * m * 32.0 + (2.0 * n + m) * q * 8.0 * 45.0 + m * m * 8.0 * (20.0 + n / 32.0);
         linear_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
+    }
+
+    fn neighbors(&self, _: usize) -> usize {
+        0
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<GpLvmModel>> {

@@ -64,6 +64,10 @@ impl Method for Landmarks {
         self.method.keeps_origin()
     }
 
+    fn gives_std(&self) -> bool {
+        false
+    }
+
     fn values(&self) -> Vec<(&'static str, String)> {
         let mut values = self.method.values();
         values.push((NAME, self.count.show()));

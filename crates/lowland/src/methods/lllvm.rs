@@ -43,6 +43,7 @@ impl Recipe for Lllvm {
         "a Bayesian manifold: places with covariances, and a bound by which to choose k and d";
     const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which neighbours \
         are real, or how many dimensions there are (lowland select). Beyond that, with --landmarks.";
+    const GIVES_STD: bool = true;
     type Model = LllvmModel;
 
     fn check(&self) -> Result<()> {
@@ -79,6 +80,10 @@ impl Recipe for Lllvm {
         let iterations = starts * (3.0 * side * side + 2.0 * side * dim) * 8.0 + 5.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LllvmModel>> {

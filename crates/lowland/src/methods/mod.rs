@@ -120,6 +120,8 @@ pub trait Recipe: Params + Send + Sync + 'static {
     const ADVICE: &'static str;
     /// Whether zero means zero in its maps, so that they must not be moved.
     const KEEPS_ORIGIN: bool = false;
+    /// Whether its maps come with a standard deviation for each point.
+    const GIVES_STD: bool;
     /// What it leaves for `transform`.
     type Model: Model + 'static;
 
@@ -130,9 +132,7 @@ pub trait Recipe: Params + Send + Sync + 'static {
     /// Bytes a fit needs beyond the data.
     fn memory(&self, shape: Shape) -> u64;
     /// Neighbours that a fit asks for each of `rows` rows; none where a graph is no use to it.
-    fn neighbors(&self, _rows: usize) -> usize {
-        0
-    }
+    fn neighbors(&self, rows: usize) -> usize;
     /// Fits.
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Self::Model>>;
     /// Reads a saved model; `dim` is the number of columns it was fitted on.
@@ -145,6 +145,8 @@ pub trait Method: Send + Sync {
     fn name(&self) -> &'static str;
     /// Whether zero means zero in its maps, so that they must not be moved.
     fn keeps_origin(&self) -> bool;
+    /// Whether its maps come with a standard deviation for each point.
+    fn gives_std(&self) -> bool;
     /// Name and value of every parameter.
     fn values(&self) -> Vec<(&'static str, String)>;
     /// The stages of a fit, with their expected shares of the time.
@@ -166,6 +168,10 @@ impl<R: Recipe> Method for R {
 
     fn keeps_origin(&self) -> bool {
         R::KEEPS_ORIGIN
+    }
+
+    fn gives_std(&self) -> bool {
+        R::GIVES_STD
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {

@@ -70,6 +70,7 @@ impl Recipe for Tsm {
     const ADVICE: &'static str = "For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64 dimensions \
         with the same norms and the same neighbours by angle, for search and analogies rather than pictures.";
     const KEEPS_ORIGIN: bool = true;
+    const GIVES_STD: bool = false;
     type Model = TsmModel;
 
     fn check(&self) -> Result<()> {
@@ -99,6 +100,10 @@ impl Recipe for Tsm {
 
     fn memory(&self, shape: Shape) -> u64 {
         self.needed(shape, self.matrices == Matrices::Tiles)
+    }
+
+    fn neighbors(&self, _: usize) -> usize {
+        0
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<TsmModel>> {
