@@ -274,7 +274,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, context: &mut Context
 
 /// The inverse of a positive semidefinite matrix with a little added to its diagonal.
 enum ShiftedInverse {
-    Sparse(SparseCholesky),
+    Sparse(Box<SparseCholesky>),
     Dense(Cholesky),
 }
 
@@ -296,7 +296,7 @@ impl ShiftedInverse {
 
     fn factor(matrix: &Csr, n: usize) -> Result<Option<Self>> {
         if let Some(factor) = SparseCholesky::new(matrix, 1, MOST.min(n * n / 2))? {
-            return Ok(Some(Self::Sparse(factor)));
+            return Ok(Some(Self::Sparse(Box::new(factor))));
         }
         if n > MOST_DENSE {
             return Ok(None);
