@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Iterates until it is stopped.
@@ -14,7 +15,8 @@ const FULL: usize = 5 << 20;
 
 struct Run {
     child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
+    /// What it says, taken at once: it must never wait for us to listen.
+    lines: Receiver<String>,
     host: String,
     path: String,
 }
@@ -24,8 +26,10 @@ impl Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lowland"));
         command.args(arguments.split(' ')).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"live\"")).expect("an address");
+        let (said, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).all(|line| said.send(line).is_ok()));
+        let line = lines.iter().find(|line: &String| line.contains("\"live\"")).expect("an address");
         let address = line.split('"').find(|word| word.starts_with("http://")).unwrap().to_string();
         let (host, path) = address["http://".len()..].split_once('/').unwrap();
         Self { child, lines, host: host.into(), path: format!("/{path}") }
@@ -54,13 +58,13 @@ impl Run {
     fn stop(mut self) -> (i32, Vec<String>) {
         let host = format!("Host: {}\r\n", self.host);
         assert_eq!(self.status("POST", &format!("{}stop", self.path), &host), "204");
-        let rest = self.lines.by_ref().map(Result::unwrap).collect();
+        let rest = self.lines.iter().collect();
         (self.child.wait().unwrap().code().unwrap(), rest)
     }
 
     /// Until there is a map to keep.
-    fn wait_for_a_step(&mut self) {
-        assert!(self.lines.by_ref().map(Result::unwrap).any(|line| line.contains("\"step\"")));
+    fn wait_for_a_step(&self) {
+        assert!(self.lines.iter().any(|line| line.contains("\"step\"")));
     }
 }
 
@@ -74,7 +78,7 @@ impl Drop for Run {
 #[test]
 fn the_button_stops_the_run_and_keeps_the_map() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Run::start(folder.path(), ENDLESS);
+    let run = Run::start(folder.path(), ENDLESS);
     let host = format!("Host: {}\r\n", run.host);
     let page = run.ask("GET", &run.path, &host);
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("connect-src 'self'") && page.contains("no-store"));
@@ -136,7 +140,7 @@ fn one_ctrl_c_after_the_button_still_keeps_the_map() {
     assert_eq!(run.status("POST", &format!("{}stop", run.path), &host), "204");
     // SAFETY: signals our own child, which has not been waited for.
     unsafe { libc::kill(run.child.id() as i32, libc::SIGINT) };
-    run.lines.by_ref().for_each(drop);
+    run.lines.iter().for_each(drop);
     assert_eq!(run.child.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 1798);
 }
@@ -145,7 +149,7 @@ fn one_ctrl_c_after_the_button_still_keeps_the_map() {
 fn the_last_words_name_only_files_that_were_written() {
     let folder = tempfile::tempdir().unwrap();
     let impossible = "x".repeat(300);
-    let mut run = Run::start(folder.path(), &format!("{ENDLESS} --out {impossible}.png"));
+    let run = Run::start(folder.path(), &format!("{ENDLESS} --out {impossible}.png"));
     run.wait_for_a_step();
     let mut events = BufReader::new(run.connect());
     write!(events.get_mut(), "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host).unwrap();
@@ -159,28 +163,12 @@ fn the_last_words_name_only_files_that_were_written() {
     assert!(!words.contains(&impossible));
 }
 
-/// Rows of noise: many of them, so that a frame is large, of many columns, so that their components take long to find.
-fn write_noise(path: &Path, rows: usize, columns: usize) {
-    let shape = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    let header = format!("{shape:<117}\n");
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.bytes());
-    let mut state = 1u32;
-    for _ in 0..rows * columns {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        file.extend((state as f32 / u32::MAX as f32).to_le_bytes());
-    }
-    std::fs::write(path, file).unwrap();
-}
-
 #[test]
 fn slow_and_silent_clients_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
-    write_noise(&folder.path().join("noise.npy"), 150_000, 8);
-    let arguments =
-        "embed noise.npy --method pca --solver randomized --max-iter 1000000 --tol 0 --live --json --out map.csv";
-    let run = Run::start(folder.path(), arguments);
+    // So many points that a frame is large, and few neighbours, so that the first comes soon.
+    let arguments = ENDLESS.replace("digits", "swiss-roll --n-points 30000 --perplexity 3 --init pca");
+    let run = Run::start(folder.path(), &arguments);
     let host = format!("Host: {}\r\n", run.host);
     // Some ask for the stream and never read it; some say nothing.
     let mut deaf: Vec<TcpStream> = (0..3).map(|_| run.connect()).collect();
@@ -201,7 +189,7 @@ fn slow_and_silent_clients_hold_up_nobody() {
     drop(reader);
     let (code, _) = run.stop();
     assert_eq!(code, 130);
-    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 150_001);
+    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 30_001);
     // They were held up themselves, or this was no test: the last words never reached them.
     for mut stream in deaf {
         let mut heard = Vec::new();

@@ -54,11 +54,41 @@ impl Shared {
 }
 
 /// What all methods made, and the data as they saw them.
-struct Fitted {
+struct Made {
     entries: Vec<Entry>,
     failed: Option<Failed>,
     shared: Option<Shared>,
+    /// By which all are scored.
+    metric: Metric,
     data: Data,
+}
+
+impl Made {
+    /// For programs.
+    fn as_json(&self) -> Value {
+        json!({
+            "event": "comparison",
+            "metric": self.metric.to_string(),
+            "neighbors": self.shared.as_ref().map(|shared| json!({
+                "n_neighbors": shared.graph.min_degree(),
+                "metric": shared.graph.metric().to_string(),
+                "exact": shared.exact,
+                "wall_seconds": shared.seconds,
+            })),
+            "methods": self.entries.iter().map(entry_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// What the picture tells besides the table: the parameters, and what is not in the times.
+    fn caption(&self) -> String {
+        let graph = self.shared.as_ref().map_or(String::new(), |Shared { graph, seconds, .. }| {
+            let (k, metric) = (graph.min_degree(), graph.metric());
+            format!(" {k} neighbours, {metric}, found once in {}, are not in the times.", duration(*seconds))
+        });
+        let told = |entry: &Entry| report::about_report(&entry_json(entry));
+        let parameters: Vec<String> = self.entries.iter().map(told).collect();
+        format!("Maps laid over the first.{graph} Scores by {} distances. {}.", self.metric, parameters.join("; "))
+    }
 }
 
 pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -66,7 +96,10 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let (pages, pictures) = page::split(&args.out);
     let files = picture::formats(&pictures)?;
     let methods = methods(args, matches)?;
-    let maps = map_files(args, args.methods.iter().map(String::as_str))?;
+    if let Some(folder) = args.maps.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::flag(format!("--maps {}: there is no such folder; make it first", folder.display())));
+    }
+    let maps: Vec<PathBuf> = args.methods.iter().filter_map(|method| map_file(args, method)).collect();
     let read: Vec<&Path> =
         [Path::new(&args.input.input)].into_iter().chain(args.input.read.labels.as_deref()).collect();
     paths::check(&read, &args.out.iter().chain(&maps).collect::<Vec<_>>())?;
@@ -78,49 +111,46 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let table = shown.table.as_ref().expect("it was put there");
     // All maps are scored alike, also those of methods that know nothing of metrics.
     let metric = methods.iter().find_map(|method| metric_of(method.as_ref())).unwrap_or(Metric::Euclidean);
-    let Fitted { entries, failed, shared, data } = lowland::with_threads(args.run.threads(), || {
+    let made = lowland::with_threads(args.run.threads(), || {
         let data = args.prepare.apply(&table.data, &args.run)?;
         let shared = shared_graph(args, &methods, &data, &mut console)?;
         let (entries, failed) = fit_all(args, methods, &data, table, metric, shared.as_ref(), &mut console)?;
-        Ok::<_, Failure>(Fitted { entries, failed, shared, data })
+        Ok::<_, Failure>(Made { entries, failed, shared, metric, data })
     })??;
-    let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
-    let scores = scores(&entries, &seconds);
-    // The table first: it cannot fail for want of room on a disk.
     console.finish();
+    let columns = scores(&made.entries);
     let mut written = Written::default();
+    // The table first: no disk can be too full for it.
     if args.run.json {
-        emit(&as_json(&entries, shared.as_ref(), metric));
-    } else if let Err(error) = std::io::stdout().write_all(as_text(&entries, &scores).as_bytes()) {
+        emit(&made.as_json());
+    } else if let Err(error) = std::io::stdout().write_all(as_text(&made.entries, &columns).as_bytes()) {
         written.fail(error.into());
     }
-    shown.maps = entries.iter().map(|entry| ShownMap { name: entry.method.into(), map: entry.map.clone() }).collect();
-    shown.caption = caption_of_all(&entries, shared.as_ref(), metric);
+    let map = |entry: &Entry| ShownMap { name: entry.method.into(), map: entry.map.clone() };
+    shown.maps = made.entries.iter().map(map).collect();
+    shown.caption = made.caption();
     shown.align(&mut console);
-    let maps = map_files(args, entries.iter().map(|entry| entry.method))?;
-    for (path, each) in maps.iter().zip(&shown.maps) {
+    for each in &shown.maps {
         let MapTable { map, ids, labels, std, .. } = &each.map;
-        let outcome = lowland_io::write_map(path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref());
-        written.note(path, outcome.map_err(Failure::write));
+        if let Some(path) = map_file(args, &each.name) {
+            let outcome = lowland_io::write_map(&path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref());
+            written.note(&path, outcome.map_err(Failure::write));
+        }
     }
-    let table = text_table(&entries, &scores);
+    let table = text_table(&made.entries, &columns);
     picture::write(&files, &shown, &args.picture, Density::Auto, Some(table.clone()), &mut written);
     let besides = Besides {
-        captions: &entries.iter().map(caption_of).collect::<Vec<_>>(),
-        data: Some(&data).filter(|_| !console.stopped()),
+        captions: &made.entries.iter().map(caption_of).collect::<Vec<_>>(),
+        data: Some(&made.data),
         metric,
-        known: shared.as_ref().and_then(|shared| shared.all_true(metric)),
+        known: made.shared.as_ref().and_then(|shared| shared.all_true(metric)),
         table: Some(&table),
         picture: &args.picture,
     };
     page::write(&pages, &shown, &besides, &args.run, &mut console, &mut written);
     console.finish();
-    let words = written.words();
-    if !words.is_empty() {
-        console.note(&words);
-    }
-    written.outcome()?;
-    if let Some((method, error)) = failed {
+    written.finish(&mut console)?;
+    if let Some((method, error)) = made.failed {
         let error = anyhow::Error::from(error).context(format!("{method} is left out"));
         return Err(Failure::Other { code: 1, error });
     }
@@ -142,13 +172,9 @@ fn methods(args: &CompareArgs, matches: &ArgMatches) -> Result<Vec<Box<dyn Metho
     infos.iter().zip(&values).map(build).collect()
 }
 
-/// Where `--maps` writes the maps of these methods.
-fn map_files<'a>(args: &CompareArgs, methods: impl Iterator<Item = &'a str>) -> Result<Vec<PathBuf>, Failure> {
-    let Some(folder) = &args.maps else { return Ok(Vec::new()) };
-    if !folder.is_dir() {
-        return Err(Failure::flag(format!("--maps {}: there is no such folder; make it first", folder.display())));
-    }
-    Ok(methods.map(|name| folder.join(format!("{name}.csv"))).collect())
+/// Where `--maps` writes the map of a method.
+fn map_file(args: &CompareArgs, method: &str) -> Option<PathBuf> {
+    args.maps.as_ref().map(|folder| folder.join(format!("{method}.csv")))
 }
 
 /// What is known of the maps before there are any, in the shape of maps: flags are checked against them.
@@ -269,7 +295,8 @@ const SHOWN: [&str; 6] =
     ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "distance correlation", "classification error"];
 
 /// The scores that any of the maps has, and the times.
-fn scores(entries: &[Entry], seconds: &[f64]) -> Vec<Column> {
+fn scores(entries: &[Entry]) -> Vec<Column> {
+    let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
     let mut names: Vec<(&'static str, Option<usize>, Better)> = Vec::new();
     let all: Vec<Vec<quality::Score>> =
         entries.iter().map(|entry| entry.scores.as_ref().map_or(Vec::new(), quality::Report::rows)).collect();
@@ -330,21 +357,7 @@ fn as_text(entries: &[Entry], columns: &[Column]) -> String {
     text
 }
 
-/// For programs.
-fn as_json(entries: &[Entry], shared: Option<&Shared>, metric: Metric) -> Value {
-    json!({
-        "event": "comparison",
-        "metric": metric.to_string(),
-        "neighbors": shared.map(|shared| json!({
-            "n_neighbors": shared.graph.min_degree(),
-            "metric": shared.graph.metric().to_string(),
-            "exact": shared.exact,
-            "wall_seconds": shared.seconds,
-        })),
-        "methods": entries.iter().map(entry_json).collect::<Vec<_>>(),
-    })
-}
-
+/// What a program or a caption is told of one of them.
 fn entry_json(entry: &Entry) -> Value {
     let parameters: serde_json::Map<String, Value> =
         entry.parameters.iter().map(|(name, text)| (name.to_string(), report::typed(text))).collect();
@@ -362,15 +375,4 @@ fn entry_json(entry: &Entry) -> Value {
 /// Parameters and scores of one map, whose name stands before them.
 fn caption_of(entry: &Entry) -> String {
     report::without_name(&report::caption_of_report(&entry_json(entry)), entry.method).into()
-}
-
-/// What the picture tells besides the table: the parameters, and what is not in the times.
-fn caption_of_all(entries: &[Entry], shared: Option<&Shared>, metric: Metric) -> String {
-    let graph = shared.map_or(String::new(), |Shared { graph, seconds, .. }| {
-        let (k, metric) = (graph.min_degree(), graph.metric());
-        format!(" {k} neighbours, {metric}, found once in {}, are not in the times.", duration(*seconds))
-    });
-    let told = |entry: &Entry| report::about_report(&entry_json(entry));
-    let parameters: Vec<String> = entries.iter().map(told).collect();
-    format!("Maps laid over the first.{graph} Scores by {metric} distances. {}.", parameters.join("; "))
 }

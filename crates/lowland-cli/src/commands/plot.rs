@@ -49,11 +49,7 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
     let besides = Besides { captions: &captions, data, metric, known: None, table: None, picture: &args.picture };
     page::write(&pages, &shown, &besides, &args.run, &mut console, &mut written);
     console.finish();
-    let words = written.words();
-    if !words.is_empty() {
-        console.note(&words);
-    }
-    written.outcome()?;
+    written.finish(&mut console)?;
     Ok(ExitCode::SUCCESS)
 }
 

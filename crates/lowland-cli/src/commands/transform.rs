@@ -41,11 +41,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
         outputs.write_pages(&page, &mut written);
     }
     console.finish();
-    let words = written.words();
-    if !words.is_empty() {
-        console.note(&words);
-    }
-    written.outcome()?;
+    written.finish(&mut console)?;
     Ok(ExitCode::SUCCESS)
 }
 

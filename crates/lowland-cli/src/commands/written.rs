@@ -8,6 +8,7 @@ use lowland::points::bytes;
 use super::page;
 use super::picture::ending;
 use crate::failure::Failure;
+use crate::observer::Console;
 
 /// The files that were written, and the first failure.
 #[derive(Default)]
@@ -50,6 +51,15 @@ impl Written {
     pub fn last_words(&self, how: &str) -> String {
         let failed = if self.failure.is_some() { "not every file could be written" } else { "" };
         [how, failed, &self.words()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Says which files were written, and gives the first failure.
+    pub fn finish(self, console: &mut Console) -> Result<(), Failure> {
+        let words = self.words();
+        if !words.is_empty() {
+            console.note(&words);
+        }
+        self.outcome()
     }
 
     /// The first failure.
