@@ -79,6 +79,13 @@ pub enum SelectMethod {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbers(pub Vec<usize>);
 
+impl SelectArgs {
+    /// Whether edges are judged, not numbers chosen.
+    pub fn about_edges(&self) -> bool {
+        !self.without_edge.is_empty() || self.edges.is_some() || self.screen_edges.is_some()
+    }
+}
+
 impl FromStr for Numbers {
     type Err = String;
 

@@ -407,6 +407,10 @@ fn edges_are_compared_and_screened() {
     let path: String = (0..49).map(|i| format!("{i},{}\n", i + 1)).collect();
     write(folder.path(), "path.csv", &format!("i,j\n{path}"));
     assert!(with(&["--edges", "path.csv"]).contains("the file's edges"));
+    // No header, and spaces: still every edge.
+    write(folder.path(), "spaced.csv", &path.replace(',', ", "));
+    assert_eq!(with(&["--edges", "spaced.csv"]), with(&["--edges", "path.csv"]));
+    assert!(bad(folder.path(), 2, &[&few[..], &["--screen-edges", "3", "--out", "e.png"]].concat()).contains(".csv"));
     bad(folder.path(), 3, &[&few[..], &["--without-edge", "0,40"]].concat());
     write(folder.path(), "wrong.csv", "i,j\nx,y\n");
     bad(folder.path(), 3, &[&few[..], &["--edges", "wrong.csv"]].concat());

@@ -8,12 +8,12 @@ use lowland::Data;
 use lowland::linalg::Csr;
 use lowland::methods::Lllvm;
 use lowland::params::Params;
-use lowland::run::{Context, Stage};
+use lowland::run::{Context, Limits, Stage};
 use lowland::select::{self, By, Choice, Suspect, Tested};
 use lowland_view::{ChartOptions, Curve};
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, STOPPED};
 use crate::input;
 use crate::observer::{Console, emit, say};
 use crate::paths;
@@ -25,8 +25,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
     let data = args.prepare.apply(&table.data, &args.run)?;
-    let about_edges = !args.without_edge.is_empty() || args.edges.is_some() || args.screen_edges.is_some();
-    if about_edges {
+    if args.about_edges() {
         return edges(args, &params, &data, &mut console);
     }
     let (n_neighbors, n_components) = (&args.n_neighbors.0, &args.n_components.0);
@@ -46,7 +45,8 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
             values.extend(given.as_deref().map(|count| ("max_iter", count)));
             let choices = lowland::with_threads(args.run.threads(), || {
                 let (folds, seed) = (args.folds, args.run.seed());
-                select::by_held_out(&data, &values, n_neighbors, n_components, folds, seed, &mut console)
+                let limits = Limits { max_memory: args.memory.limit(), ..Limits::default() };
+                select::by_held_out(&data, &values, n_neighbors, n_components, folds, seed, &limits, &mut console)
             })??;
             (By::HeldOut, choices)
         }
@@ -61,7 +61,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
         print_table(&choice_table(&choices))?;
         conclude(args, &words);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
 fn params(args: &SelectArgs) -> Result<Lllvm, Failure> {
@@ -79,8 +79,10 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
     let mut read = vec![Path::new(&args.input.input)];
     read.extend(args.edges.as_deref());
     paths::check(&read, &args.out.iter().collect::<Vec<_>>())?;
-    let known = |path: &PathBuf| matches!(ending(path).as_str(), "csv" | "png");
+    let about_edges = args.about_edges();
+    let known = |path: &PathBuf| matches!((ending(path).as_str(), about_edges), ("csv", _) | ("png", false));
     match args.out.iter().find(|path| !known(path)) {
+        Some(path) if about_edges => Err(Failure::flag(format!("--out {}: edges are written as .csv", path.display()))),
         Some(path) => Err(Failure::flag(format!("--out {}: .csv for the table, .png for a picture", path.display()))),
         None => Ok(()),
     }
@@ -165,7 +167,7 @@ fn edges(args: &SelectArgs, params: &Lllvm, data: &Data, console: &mut Console) 
         print_table(&edge_table(&tested, &suspects))?;
         conclude(args, &verdict(&tested));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
 fn verdict(tested: &[Tested]) -> String {
@@ -185,11 +187,11 @@ fn read_edges(path: &Path, points: usize) -> Result<Csr, Failure> {
     let mut pairs = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let numbers: Vec<Option<usize>> =
-            line.split([',', '\t', ' ', ';']).map(|word| word.trim().parse().ok()).collect();
+            line.split([',', '\t', ' ', ';']).filter(|word| !word.is_empty()).map(|word| word.parse().ok()).collect();
         match numbers[..] {
             [Some(i), Some(j), ..] => pairs.push((i, j)),
             // The first line may name the columns.
-            _ if at == 0 => {}
+            _ if at == 0 && numbers.iter().all(Option::is_none) => {}
             _ => {
                 let error =
                     anyhow::anyhow!("{}, line {}: expected two row numbers, as in 28,29", path.display(), at + 1);

@@ -90,7 +90,12 @@ impl Posterior {
                 let carried: f64 = map.iter().zip(&around.carried).map(|(c, v)| c * v).sum();
                 drive[r] += 2.0 * k * around.place[r] + gamma * k * along + 0.5 * gamma * (around.drive[r] + carried);
             }
-            covariance = inverse(&precision, dim)?;
+            // A row so far from all others that its numbers drown: it stays where it was.
+            let Ok(found) = inverse(&precision, dim) else {
+                place = moved;
+                break;
+            };
+            covariance = found;
             place = times(&covariance, &drive, dim);
             let change: f64 = place.iter().zip(&moved).map(|(a, b)| (a - b).powi(2)).sum();
             let size: f64 = covariance.iter().step_by(dim + 1).sum();
@@ -117,7 +122,8 @@ impl Posterior {
                     pull[c] += 2.0 * k * map[c] + gamma * k * offset[r] * residual[c] + 0.5 * gamma * carried;
                 }
             }
-            map_covariance = inverse(&precision, dim)?;
+            let Ok(found) = inverse(&precision, dim) else { break };
+            map_covariance = found;
             for c in 0..columns {
                 for r in 0..dim {
                     let row = &map_covariance[r * dim..(r + 1) * dim];

@@ -29,7 +29,11 @@ impl Packed {
         let values = archive.f32s(name)?.to_vec();
         let fits = side.checked_mul(side + 1).is_some_and(|twice| values.len() == twice / 2);
         let good = fits && values.iter().all(|v| v.is_finite());
-        if good { Ok(Self { side, values }) } else { Err(archive.bad(format!("'{name}' is not a covariance"))) }
+        let packed = Self { side, values };
+        if good && (0..side).all(|a| packed.get(a, a) >= 0.0) {
+            return Ok(packed);
+        }
+        Err(archive.bad(format!("'{name}' is not a covariance")))
     }
 }
 
@@ -209,6 +213,10 @@ impl Posterior {
         let side = n * dim;
         // The direction that was taken out must not be flat; it is taken out of the samples again.
         let fill = (0..side).map(|a| self.place_covariance.get(a, a)).sum::<f64>() / side as f64;
+        // All rows are equal, or there is one: nothing is uncertain.
+        if fill == 0.0 {
+            return vec![self.embedding(); count].into_iter().map(Ok).collect();
+        }
         let entry = |at: usize| {
             let (a, b) = (at / side, at % side);
             self.place_covariance.get(a, b) + if a / n == b / n { fill / n as f64 } else { 0.0 }

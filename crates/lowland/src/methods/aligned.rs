@@ -217,7 +217,7 @@ fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: Search) -> u
     let [n, edges, d] = [shape.rows, k, d].map(|count| count as f64);
     // The matrix, its entries before they are added up, its factor, some blocks of vectors.
     let entries = n * (edges + 1.0).powi(2) * 60.0;
-    let factor = 8.0 * (n * n).min(n * edges * 200.0).min(MOST as f64);
+    let factor = if shape.rows <= MOST_DENSE { 16.0 * n * n } else { 8.0 * MOST as f64 };
     let own = entries + factor + n * (d + 14.0) * 80.0;
     neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
 }
@@ -283,7 +283,9 @@ impl ShiftedInverse {
     fn new(matrix: &Csr) -> Result<Option<Self>> {
         let n = matrix.rows();
         let largest = matrix.diagonal().iter().copied().fold(0.0, f64::max);
-        let mut shift = if largest > 0.0 { 1e-12 * largest } else { 1.0 };
+        // A neighbourhood's share is of size one: less is rounding.
+        let largest = largest.max(1.0);
+        let mut shift = 1e-12 * largest;
         // Rounding can make a singular matrix look indefinite.
         loop {
             let shifted = matrix.map(|i, j, v| if i == j { v + shift } else { v });

@@ -126,6 +126,7 @@ impl Recipe for GpLvm {
         }
         let fitted = match archive.size("gplvm/dim")? {
             0 => None,
+            wanted if wanted > self.n_components => return Err(archive.bad("it has too many dimensions".into())),
             wanted => Some(Smooth::load(archive, data.rows(), dim, wanted)?),
         };
         Ok(GpLvmModel { fitted, data, embedding })
@@ -250,7 +251,7 @@ impl Smooth {
         let fits = smooth.frozen.fits(dim)
             && smooth.scaled.means.len() == columns
             && smooth.spreads.len() == rows * dim
-            && smooth.spreads.iter().chain(&scales).all(|v| *v > 0.0);
+            && smooth.spreads.iter().chain(&scales).chain(smooth.frozen.weights()).all(|v| *v > 0.0);
         if fits { Ok(smooth) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }

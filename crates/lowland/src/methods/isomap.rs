@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::archive::Archive;
-use crate::graph::{Symmetrize, shortest_paths, symmetrize};
+use crate::graph::{Components, Symmetrize, shortest_paths, symmetrize};
 use crate::linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
 use crate::neighbors::{self, Search, nearest_to};
 use crate::params::{at_least_one, params};
@@ -137,8 +137,11 @@ impl Recipe for Isomap {
             && model.lengths.rows() == n
             && model.means.len() == n
             && model.embedding.rows() == n
-            && model.values.len() == model.embedding.dim()
-            && model.lengths.values().iter().all(|length| *length >= 0.0);
+            && model.embedding.dim() == self.n_components
+            && model.values.len() == self.n_components
+            && model.lengths.values().iter().all(|length| *length >= 0.0)
+            // A point out of reach would have no place.
+            && Components::of_matrix(&model.lengths).count() == 1;
         if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }

@@ -65,7 +65,7 @@ impl Method for Landmarks {
     }
 
     fn gives_std(&self) -> bool {
-        false
+        self.method.gives_std()
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {

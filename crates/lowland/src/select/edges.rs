@@ -6,7 +6,7 @@ use crate::methods::Lllvm;
 use crate::points::{Data, Error, Result};
 use crate::run::{Context, Ended};
 
-use super::{BOUNDS, bounds, deviation, fitted, in_one_part, largest, mean, rows_of};
+use super::{BOUNDS, bounds, deviation, fitted, in_one_part, largest, mean, rows_of, stopped};
 
 /// A graph, by the bounds its starts reach.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +38,7 @@ impl Tested {
 pub fn without(edges: &Csr, pairs: &[(usize, usize)]) -> Result<Csr> {
     for &(i, j) in pairs {
         if i.max(j) >= edges.rows() || edges.get(i, j) == 0.0 && edges.row(i).0.binary_search(&(j as u32)).is_err() {
-            return Err(unusable(format!("it has no edge {i},{j}")));
+            return Err(unusable(format!("it has no edge {i},{j} (rows count from 0; --screen-edges lists edges)")));
         }
     }
     let kept = edges.filter(|i, j, _| !pairs.contains(&(i, j)) && !pairs.contains(&(j, i)));
@@ -48,7 +48,7 @@ pub fn without(edges: &Csr, pairs: &[(usize, usize)]) -> Result<Csr> {
 /// A graph of `n` points with these edges.
 pub fn from_pairs(n: usize, pairs: &[(usize, usize)]) -> Result<Csr> {
     if let Some((i, j)) = pairs.iter().find(|(i, j)| i == j || *i.max(j) >= n) {
-        return Err(unusable(format!("there is no edge {i},{j} between {n} points")));
+        return Err(unusable(format!("there is no edge {i},{j} between {n} points: rows count from 0 to {}", n - 1)));
     }
     let both = pairs.iter().flat_map(|&(i, j)| [(i, j), (j, i)]);
     let edges = Csr::from_triplets(n, n, both.map(|(i, j)| (i as u32, j as u32, 1.0)))?;
@@ -67,11 +67,10 @@ pub fn compare(data: &Data, params: &Lllvm, graphs: &[(String, Csr)], context: &
         for (name, edges) in graphs {
             let problem = Problem::new(Network::new(edges)?, rows.clone())?;
             let (values, ended) = bounds(&problem, params, context)?;
-            tested.push(Tested { name: name.clone(), values });
             if ended == Ended::Stopped {
-                context.note("stopped; the graphs so far are kept");
-                break;
+                return stopped(tested, context);
             }
+            tested.push(Tested { name: name.clone(), values });
         }
         Ok(tested)
     })
@@ -94,7 +93,10 @@ pub struct Suspect {
 /// All edges of the graph, the most suspicious first: fits the model, and compares each edge's ends.
 pub fn screen(data: &Data, params: &Lllvm, edges: &Csr, context: &mut Context) -> Result<Vec<Suspect>> {
     let problem = Problem::new(Network::new(edges)?, rows_of(data)?)?;
-    let posterior = context.stage(BOUNDS, |context| fitted(&problem, params, context)?.0.finish())?;
+    let posterior = context.stage(BOUNDS, |context| {
+        let (starts, ended) = fitted(&problem, params, context)?;
+        if ended == Ended::Stopped { Err(Error::Stopped { stage: BOUNDS }) } else { starts.finish() }
+    })?;
     Ok(ranked(&problem.network, &posterior))
 }
 

@@ -96,7 +96,9 @@ pub fn in_words(choices: &[Choice], by: By) -> String {
     let chosen = &choices[best];
     let mut text =
         format!("take {}: {what} {:.4e}, {spread} scatter by {:.2e}", name(chosen), by.value(chosen), chosen.std());
-    if close.is_empty() {
+    if choices.len() == 1 {
+        text.push_str("; it is the only one");
+    } else if close.is_empty() {
         text.push_str("; every other choice is worse by more than that");
     } else {
         let others: Vec<String> = close.iter().take(5).map(|&at| name(&choices[at])).collect();
@@ -109,6 +111,9 @@ pub fn in_words(choices: &[Choice], by: By) -> String {
     };
     if at_an_end(|choice| choice.n_neighbors) {
         text.push_str("; it is at the end of the numbers of neighbours tried: try more beyond it");
+    }
+    if at_an_end(|choice| choice.n_components) && chosen.n_components > 1 {
+        text.push_str("; it is at the end of the numbers of dimensions tried: try more beyond it");
     }
     text
 }
@@ -130,7 +135,7 @@ pub fn by_bound(
     n_components: &[usize],
     context: &mut Context,
 ) -> Result<Vec<Choice>> {
-    check_lists(data, n_neighbors, n_components)?;
+    check_lists(data.rows(), n_neighbors, n_components)?;
     let most = n_neighbors.iter().copied().max().unwrap_or(1);
     let rows = rows_of(data)?;
     let input = Input { data, graph: None };
@@ -143,15 +148,24 @@ pub fn by_bound(
             for &n_components in n_components {
                 let params = Lllvm { n_neighbors, n_components, ..params.clone() };
                 let (values, ended) = bounds(&problem, &params, context)?;
-                choices.push(Choice { n_neighbors, n_components, values });
+                // A choice that was not tried to the end cannot be compared with others.
                 if ended == Ended::Stopped {
-                    context.note("stopped; the choices so far are kept");
-                    return Ok(choices);
+                    return stopped(choices, context);
                 }
+                choices.push(Choice { n_neighbors, n_components, values });
             }
         }
         Ok(choices)
     })
+}
+
+/// What was found before a stop, if anything was.
+pub(crate) fn stopped<T>(found: Vec<T>, context: &mut Context) -> Result<Vec<T>> {
+    if found.is_empty() {
+        return Err(Error::Stopped { stage: BOUNDS });
+    }
+    context.note("stopped: only what was tried to the end is kept");
+    Ok(found)
 }
 
 /// The bound each start reaches.
@@ -172,7 +186,7 @@ fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Re
 
 /// The graph the model would be fitted to.
 pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> {
-    check_lists(data, &[params.n_neighbors], &[params.n_components])?;
+    check_lists(data.rows(), &[params.n_neighbors], &[params.n_components])?;
     let input = Input { data, graph: None };
     let Neighbors { graph, .. } = neighbors(input, params.n_neighbors, params.metric, params.search, context)?;
     model_edges(data, &graph, params.metric, context)
@@ -187,10 +201,14 @@ fn rows_of(data: &Data) -> Result<Rows> {
     Ok(rows)
 }
 
-fn check_lists(data: &Data, n_neighbors: &[usize], n_components: &[usize]) -> Result<()> {
-    let most = data.rows().saturating_sub(1);
+fn check_lists(rows: usize, n_neighbors: &[usize], n_components: &[usize]) -> Result<()> {
+    let most = rows.saturating_sub(1);
+    if most == 0 {
+        let remedy = "Choosing needs rows to compare";
+        return Err(Error::TooFewPoints { what: "a choice".into(), needed: 2, found: rows, remedy });
+    }
     if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > most) {
-        return refuse("n_neighbors", k, format!("from 1 to {most}, the number of rows less one"));
+        return refuse("n_neighbors", k, format!("from 1 to {most}, the number of rows that are fitted, less one"));
     }
     match n_components.iter().find(|&&d| d == 0) {
         Some(d) => refuse("n_components", d, "at least 1"),
@@ -208,12 +226,15 @@ pub fn by_held_out(
     n_components: &[usize],
     folds: usize,
     seed: Seed,
+    limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Choice>> {
     if folds < 2 || folds > data.rows() {
         return refuse("folds", &folds, format!("from 2 to {}, the number of rows", data.rows()));
     }
-    check_lists(data, n_neighbors, n_components)?;
+    // Each model has the rows of the other parts.
+    let fitted_rows = data.rows() - data.rows().div_ceil(folds);
+    check_lists(fitted_rows, n_neighbors, n_components)?;
     let mut choices = Vec::new();
     for &n_neighbors in n_neighbors {
         for &n_components in n_components {
@@ -223,7 +244,15 @@ pub fn by_held_out(
             for fold in 0..folds {
                 let (held, kept): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % folds == fold);
                 let job = Job::new("lvm", &values, seed)?;
-                let fitted = job.fit(&data.select(&kept), None, &Limits::default(), observer)?;
+                let fitted = match job.fit(&data.select(&kept), None, limits, observer) {
+                    // A choice that was not tried to the end cannot be compared with others.
+                    Err(Error::Stopped { .. }) if !choices.is_empty() => return Ok(choices),
+                    Ok(fitted) if fitted.outcome.ended == Ended::Stopped => {
+                        let nothing = Error::Stopped { stage: BOUNDS };
+                        return if choices.is_empty() { Err(nothing) } else { Ok(choices) };
+                    }
+                    fitted => fitted?,
+                };
                 scores.push(mean(&fitted.score(&data.select(&held), &mut |_| Ok(()))?));
             }
             choices.push(Choice { n_neighbors, n_components, values: scores });

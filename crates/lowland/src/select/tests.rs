@@ -1,7 +1,7 @@
 use super::*;
 use crate::lllvm::Alpha;
 use crate::methods::Lllvm;
-use crate::run::Silent;
+use crate::run::{Limits, Silent};
 
 /// A noisy sheet in five dimensions.
 fn sheet(n: usize) -> Data {
@@ -46,9 +46,9 @@ fn a_recommendation_names_what_is_not_clearly_worse() {
 #[test]
 fn held_out_rows_score_every_combination() {
     let values = [("max_iter", "30")];
-    let choices = by_held_out(&sheet(90), &values, &[5], &[1, 2], 3, Seed(1), &mut Silent).unwrap();
+    let choices = by_held_out(&sheet(90), &values, &[5], &[1, 2], 3, Seed(1), &Limits::default(), &mut Silent).unwrap();
     assert_eq!(choices.iter().map(|choice| choice.values.len()).collect::<Vec<_>>(), [3, 3]);
-    assert!(by_held_out(&sheet(90), &values, &[5], &[1], 1, Seed(1), &mut Silent).is_err());
+    assert!(by_held_out(&sheet(90), &values, &[5], &[1], 1, Seed(1), &Limits::default(), &mut Silent).is_err());
 }
 
 #[test]
