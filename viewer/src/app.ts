@@ -31,19 +31,20 @@ export class App {
   ) {
     this.shuffle = shuffled(data.rows);
     const dark = matchMedia("(prefers-color-scheme: dark)");
+    const { start } = data;
     this.store = new Store({
-      mode: usualMode(data),
-      theme: dark.matches ? "dark" : "light",
-      hide: 0,
+      mode: start.mode ?? usualMode(data),
+      theme: start.dark || dark.matches ? "dark" : "light",
+      hide: start.hide,
       off: new Set(),
       selection: null,
       hover: -1,
       pinned: -1,
       matches: [],
       neighbors: Boolean(data.neighbors?.lists),
-      circles: false,
+      circles: start.circles,
       names: true,
-      words: data.ids !== null && data.ids.every((id) => id.length <= SHORT),
+      words: start.words || (data.ids !== null && data.ids.every((id) => id.length <= SHORT)),
       size: 1,
       lasso: false,
       view: data.maps.length > 1 ? "all" : 0,

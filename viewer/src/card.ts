@@ -2,7 +2,7 @@
 
 import type { App } from "./app";
 import { bits, coordinates, nameOf } from "./dataset";
-import { data as text, h, number } from "./dom";
+import { className, data as text, h, number } from "./dom";
 import type { Pane } from "./pane";
 import type { Key } from "./store";
 
@@ -43,7 +43,7 @@ export class Card {
     if (data.ids) rows.push(["row", String(point)]);
     for (const column of data.columns) {
       if (rows.length > 12) break;
-      const value = column.kind === "class" ? text(column.names[column.codes[point]]) : number(column.values[point]);
+      const value = column.kind === "class" ? text(className(column.names[column.codes[point]])) : number(column.values[point]);
       rows.push([column.name, value]);
     }
     const several = this.app.panes.length > 1;

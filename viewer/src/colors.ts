@@ -94,8 +94,9 @@ function numbers(name: string, values: Float32Array, theme: Theme, all = [values
   const missing = rgb(REST[theme]);
   const scale = high > low ? 255 / (shown(high) - shown(low)) : 0;
   const color = (point: number) => {
+    if (!Number.isFinite(values[point])) return missing;
     const step = Math.round((shown(values[point]) - shown(low)) * scale);
-    return Number.isNaN(step) ? missing : table[Math.min(255, Math.max(0, step))];
+    return table[Math.min(255, Math.max(0, step))];
   };
   return { kind: "number", name, low, middle: skewed ? Math.sqrt(low * high) : (low + high) / 2, high, color };
 }

@@ -1,6 +1,6 @@
 /** The maps and what is known of each point, unpacked from the page. */
 
-import { type ColumnHeader, type Header, type MapHeader, type Table, VERSION } from "./header";
+import { type ColumnHeader, type Header, type MapHeader, type Start, type Table, VERSION } from "./header";
 import { Thumbnails } from "./images";
 import * as sections from "./sections";
 
@@ -32,6 +32,7 @@ export interface Dataset {
   title: string;
   rows: number;
   live: boolean;
+  start: Start;
   maps: MapData[];
   columns: Column[];
   ids: string[] | null;
@@ -52,8 +53,8 @@ export async function load(): Promise<Dataset> {
     near ? lists.then((found) => ({ k: near.k, shown: near.shown, lists: found })) : null,
   ]);
   const images = header.images ? new Thumbnails(header.images) : null;
-  const { title, rows, live, table } = header;
-  return { title, rows, live, table, maps, columns, ids, neighbors, images };
+  const { title, rows, live, start, table } = header;
+  return { title, rows, live, start, table, maps, columns, ids, neighbors, images };
 }
 
 async function mapOf(map: MapHeader, rows: number): Promise<MapData> {

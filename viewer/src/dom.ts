@@ -25,6 +25,9 @@ export function data(text: string, most = 300): HTMLElement {
   return h("bdi", { dir: "auto" }, clipped(text, most));
 }
 
+/** What stands for the name of a class in which there is nothing to read, as in pictures (classes.rs). */
+export const className = (name: string) => (name.trim() ? name : "(empty)");
+
 export function clipped(text: string, most: number): string {
   const characters = Array.from(text.slice(0, 2 * most + 2));
   return characters.length > most ? `${characters.slice(0, most).join("")}…` : text;

@@ -1,16 +1,28 @@
 /** What the page's header says, as `page/header.rs` writes it. */
 
+import type { Mode } from "./colors";
+
 export interface Header {
   version: number;
   title: string;
   rows: number;
   live: boolean;
+  start: Start;
   maps: MapHeader[];
   columns: ColumnHeader[];
   ids: string | null;
   neighbors: { k: number; shown: number; section: string | null } | null;
   images: ImagesHeader | null;
   table: Table | null;
+}
+
+/** What the page shows first, where it is not the usual. */
+export interface Start {
+  mode: Mode | null;
+  hide: number;
+  circles: boolean;
+  words: boolean;
+  dark: boolean;
 }
 
 /** Scores: a row for each map, its name first. */

@@ -2,7 +2,7 @@
 
 import type { App } from "./app";
 import { type Coloring, css, ramp } from "./colors";
-import { count, data as text, h, number } from "./dom";
+import { className, count, data as text, h, number } from "./dom";
 
 /** More classes than this are not listed. */
 const MOST = 200;
@@ -31,7 +31,7 @@ function classes(app: App, { column, swatches }: Extract<Coloring, { kind: "clas
     const swatch = h("i", { class: "swatch" });
     swatch.style.background = css(swatches[code]);
     const press = (event: MouseEvent) => app.store.set({ off: toggled(off, code, present, event.altKey || event.shiftKey) });
-    const name = h("span", { class: "name" }, text(column.names[code], 60));
+    const name = h("span", { class: "name" }, text(className(column.names[code]), 60));
     const size = h("span", { class: "count" }, count(column.counts[code]));
     const button = { type: "button", "aria-pressed": String(!off.has(code)), onclick: press, title: "Click: hide or show; shift-click: only this one" };
     list.append(h("li", {}, h("button", button, swatch, name, size)));

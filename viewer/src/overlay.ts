@@ -3,7 +3,7 @@
 import type { Camera, Vec3 } from "./camera";
 import { type Coloring, css, type Rgb, type Theme } from "./colors";
 import { type Dataset, type MapData, SAMPLE } from "./dataset";
-import { clipped } from "./dom";
+import { className, clipped } from "./dom";
 
 export interface Drawing {
   context: CanvasRenderingContext2D;
@@ -194,7 +194,7 @@ export function classNames(drawing: Drawing, { places, spread }: Middles, off: R
   for (const code of order.slice(0, 60)) {
     const [x, middle] = camera.project(places, 3 * code, [0, 0, 0]);
     const y = spread[code] * camera.scale > 12 ? middle : middle - 17;
-    const text = clipped(names[code], 28);
+    const text = clipped(className(names[code]), 28);
     const width = context.measureText(text).width + 8;
     if (!written.take(x, y, width)) continue;
     context.lineWidth = 4;

@@ -44,6 +44,7 @@ export class Pane {
   private movedSince = false;
   private budget = Infinity;
   private resting = 0;
+  private readonly resizing = new ResizeObserver(() => this.resize());
 
   constructor(
     private readonly app: App,
@@ -58,7 +59,7 @@ export class Pane {
     this.element = h("section", { class: "pane" }, this.title, this.stage);
     this.renderer.canvas.addEventListener("webglcontextlost", (event) => this.fallBack(event));
     new Pointer(this.over, this, app);
-    new ResizeObserver(() => this.resize()).observe(this.stage);
+    this.resizing.observe(this.stage);
     this.named();
     this.refresh(new Set<Key>(["mode", "hide"]));
     this.upload();
@@ -295,6 +296,7 @@ export class Pane {
   dispose(): void {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.resting);
+    this.resizing.disconnect();
     this.renderer.dispose();
   }
 }

@@ -302,6 +302,95 @@ test("dark and light follow the system and the button", async () => {
   await closed(page);
 });
 
+test("every key does what the page of keys says", async () => {
+  const page = await opened("digits.html");
+  const state = () =>
+    page.evaluate(() => {
+      const { mode, hide, neighbors, circles, names, words, lasso } = window.lowland.store.state;
+      return { mode: JSON.stringify(mode), hide, neighbors, circles, names, words, lasso };
+    });
+  const before = await state();
+  for (const [key, flag] of [["n", "neighbors"], ["u", "circles"], ["t", "names"], ["w", "words"], ["l", "lasso"]] as const) {
+    await page.keyboard.press(key);
+    assert.equal((await state())[flag], !before[flag], key);
+    await page.keyboard.press(key);
+    assert.equal((await state())[flag], before[flag], key);
+  }
+  const seen = new Set([before.mode]);
+  for (let press = 0; press < 3; press++) {
+    await page.keyboard.press("c");
+    seen.add((await state()).mode);
+  }
+  assert.equal(seen.size, 4, "label, std, recall, nothing");
+  await page.keyboard.press("c");
+  assert.equal((await state()).mode, before.mode);
+  await page.keyboard.press("]");
+  await page.keyboard.press("]");
+  assert.equal((await state()).hide, 10);
+  assert.ok((await page.evaluate(() => window.lowland.panes[0].visible)) < 1797);
+  await page.keyboard.press("[");
+  assert.equal((await state()).hide, 5);
+  await page.keyboard.press("l");
+  await drag(page, [[200, 200], [500, 200], [500, 500], [200, 500]]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("e")]);
+  assert.equal(download.suggestedFilename(), "digits-selection.csv");
+  await closed(page);
+});
+
+test("the keys M and A go from map to map and back to all", async () => {
+  const page = await opened("two.html");
+  const view = () => page.evaluate(() => window.lowland.store.state.view);
+  assert.equal(await view(), "all");
+  for (const wanted of [0, 1, 0]) {
+    await page.keyboard.press("m");
+    assert.equal(await view(), wanted);
+    assert.equal(await page.evaluate(() => window.lowland.panes.length), 1);
+  }
+  await page.keyboard.press("a");
+  assert.equal(await page.evaluate(() => window.lowland.panes.length), 2);
+  await closed(page);
+});
+
+test("circles of one standard deviation have its size", async () => {
+  const page = await opened("digits.html");
+  const drawn = () =>
+    page.evaluate(() => {
+      const canvas = document.querySelector<HTMLCanvasElement>(".over")!;
+      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+      return data.filter((_, at) => at % 4 === 3).reduce((sum, alpha) => sum + (alpha > 0 ? 1 : 0), 0);
+    });
+  await page.keyboard.press("t");
+  await page.waitForTimeout(100);
+  const without = await drawn();
+  await page.keyboard.press("u");
+  await page.waitForTimeout(100);
+  const every = await drawn();
+  assert.ok(every > without + 1000, `${without}, ${every}`);
+  // The least certain points have the largest circles.
+  await page.evaluate(() => window.lowland.store.set({ hide: 50 }));
+  await page.waitForTimeout(100);
+  assert.ok((await drawn()) < 0.7 * every, "hidden points have no circles");
+  await closed(page);
+});
+
+test("a page begins as the flags of plot say", async () => {
+  const flags = ["--color", "std", "--certain", "0.9", "--uncertainty", "ellipses", "--background", "dark", "--caption", "Words"];
+  lowland("plot", "lvm.csv", "--data", "digits", "--quiet", ...flags, "--out", "begun.html");
+  const page = await opened("begun.html");
+  const { mode, hide, circles, theme } = await page.evaluate(() => window.lowland.store.state);
+  assert.deepEqual({ mode, hide, circles, theme }, { mode: { by: "std" }, hide: 10, circles: true, theme: "dark" });
+  assert.equal(await page.locator(".pane-title").innerText(), "lvm Words");
+  await closed(page);
+});
+
+test("a class without a name is called empty", async () => {
+  write("unnamed.csv", "projection_x,projection_y,label\n1,2,a\n3,4,\n5,0,\n");
+  lowland("plot", "unnamed.csv", "--quiet", "--out", "unnamed.html");
+  const page = await opened("unnamed.html");
+  assert.deepEqual((await page.locator(".classes .name").allInnerTexts()).sort(), ["(empty)", "a"]);
+  await closed(page);
+});
+
 test("hostile names, classes and columns are text and never run", async () => {
   const page = await opened("hostile.html");
   const elements = await page.evaluate(() => document.querySelectorAll("#app script, #app img, #app b").length);

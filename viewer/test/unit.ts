@@ -41,7 +41,7 @@ function small(): Dataset {
   };
   const codes = Uint32Array.from([0, 1, 0]);
   return {
-    title: "t", rows: 3, live: false, maps: [map], images: null, table: null,
+    title: "t", rows: 3, live: false, start: { mode: null, hide: 0, circles: false, words: false, dark: false }, maps: [map], images: null, table: null,
     columns: [{ name: "kind", kind: "class", codes, names: ["pla,in", 'qu"oted'], counts: Uint32Array.from([2, 1]) }],
     ids: ["Alpha", "<script>", "al\nso"],
     neighbors: { k: 2, shown: 2, lists: Uint32Array.from([1, 2, 0, 2, 0, 1]) },
@@ -247,6 +247,10 @@ test("numbers are coloured by rank of value, missing ones in grey", () => {
   const look = coloring(data, data.maps[0], { by: "column", column: 0 }, "light");
   assert.ok(look.kind === "number" && look.low === 1 && look.middle === 1.5 && look.high === 2);
   assert.equal(new Set([0, 1, 2].map((point) => String(look.color(point)))).size, 3);
+  const endless: Dataset = { ...data, columns: [{ name: "x", kind: "number", values: Float32Array.from([1, Infinity, NaN, -Infinity, 2]) }] };
+  const beyond = coloring(endless, data.maps[0], { by: "column", column: 0 }, "light");
+  assert.equal(new Set([1, 2, 3].map((point) => String(beyond.color(point)))).size, 1, "what is not finite is missing");
+  assert.notDeepEqual(beyond.color(4), beyond.color(1));
   const wide: Dataset = { ...data, columns: [{ name: "x", kind: "number", values: Float32Array.from({ length: 101 }, (_, i) => 10 ** (i / 25)) }] };
   const log = coloring(wide, null, { by: "column", column: 0 }, "light");
   assert.ok(log.kind === "number" && Math.abs(log.middle - 100) < 1, "orders of magnitude are shown by logarithms");

@@ -22,7 +22,7 @@ pub fn build() -> Result<()> {
 }
 
 /// Type check, whether the committed page is what the sources build, unit tests, tests in a browser. What cannot be done for
-/// lack of a program is said loudly.
+/// lack of a program is said loudly; in CI it is an error, or nobody would notice that nothing is tested any more.
 pub fn test() -> Result<()> {
     get_in_ci("node", NODE_PACKAGES);
     let untested = "the page's types, bundle and tests";
@@ -49,11 +49,14 @@ fn has(program: &str) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
+fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
 /// In CI, where it may, installs what is not there.
 fn get_in_ci(program: &str, packages: &str) {
-    let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     let is_root = || Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
-    if has(program) || !in_ci || !is_root() {
+    if has(program) || !in_ci() || !is_root() {
         return;
     }
     for arguments in ["update -qq".to_string(), format!("install -y -qq --no-install-recommends {packages}")] {
@@ -70,6 +73,7 @@ fn how_to_get(packages: &str) -> String {
 }
 
 fn go_on_without(what: &str, packages: &str, untested: &str) -> Result<()> {
+    ensure!(!in_ci(), "{what} not there, so {untested} cannot be tested: {}", how_to_get(packages));
     let line = "!".repeat(100);
     println!(
         "{line}\n!! {what} not there, so NOT TESTED: {untested}.\n!! To test it: {}\n{line}",

@@ -98,11 +98,9 @@ impl Live {
         self.shared.put_map(frame.to_string());
     }
 
-    /// Shows the final map.
+    /// Shows the final map, also to those who come only now.
     pub fn last(&self, map: &Embedding) {
-        if self.shared.watched() {
-            self.show(map, self.curve.last().map_or(0, |last| last.0), 1.0);
-        }
+        self.show(map, self.curve.last().map_or(0, |last| last.0), 1.0);
     }
 
     /// Says the last words to all who watch, waits for them to be heard, though not for long, and closes.
@@ -126,5 +124,30 @@ impl Drop for Live {
     /// A run that failed says so to those who watch.
     fn drop(&mut self) {
         self.close("The run ended without a map.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn whoever_comes_after_the_last_step_sees_the_map() {
+        let live = Live::start(b"page".to_vec(), 2, "pca", Arc::default()).ok().unwrap();
+        live.last(&Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 2).unwrap());
+        let mut stream = TcpStream::connect(live.shared.socket()).unwrap();
+        let (token, address) = (live.shared.token(), live.shared.socket());
+        write!(stream, "GET /{token}/events HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut heard = String::new();
+        while !heard.contains("\n\n") || !heard.contains("event: map") {
+            let mut some = [0; 512];
+            let count = stream.read(&mut some).unwrap();
+            assert!(count > 0, "{heard}");
+            heard.push_str(std::str::from_utf8(&some[..count]).unwrap());
+        }
+        assert!(heard.contains("\"iteration\":0"), "{heard}");
+        live.finish("Done");
     }
 }

@@ -70,12 +70,13 @@ const REFRESH: Duration = Duration::from_secs(5);
 
 impl Console {
     /// Installs the Ctrl-C handler. While there is no map to keep, it ends the process; once there is one, the first
-    /// Ctrl-C asks the run to stop and the second ends the process.
+    /// Ctrl-C asks the run to stop and the second ends the process. A stop that the live page asked for is no Ctrl-C.
     pub fn new(run: &RunArgs) -> Result<Self, Failure> {
         let (stop, has_map) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (asked, keep) = (Arc::clone(&stop), Arc::clone(&has_map));
+        let (asked, keep, pressed) = (Arc::clone(&stop), Arc::clone(&has_map), AtomicBool::new(false));
         ctrlc::set_handler(move || {
-            let again = asked.swap(true, Ordering::Relaxed);
+            asked.store(true, Ordering::Relaxed);
+            let again = pressed.swap(true, Ordering::Relaxed);
             if again || !keep.load(Ordering::Relaxed) {
                 say(if again { "\nended at once" } else { "\nstopped before there was anything to keep" });
                 std::process::exit(i32::from(STOPPED));

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use lowland_view::SIDES;
 
 use crate::args::{InputArgs, MemoryArgs, PrepareArgs, ReadArgs, RunArgs, method_names};
+use crate::failure::Failure;
 
 const PLOT_HELP: &str = "\
 Examples:
@@ -93,13 +95,13 @@ pub struct PictureArgs {
     #[arg(long, value_name = "COLUMN")]
     pub color: Option<String>,
     /// Diameter of a point in pixels (default: by the number of points)
-    #[arg(long, value_name = "PIXELS")]
+    #[arg(long, value_name = "PIXELS", value_parser = parse_point_size, allow_negative_numbers = true)]
     pub point_size: Option<f32>,
     /// Show the standard deviations of the points
     #[arg(long, value_name = "HOW", default_value = "none")]
     pub uncertainty: UncertaintyArg,
     /// Draw only this share of the points, the most certain ones: 0.95 hides the 5 % of the largest std
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, allow_negative_numbers = true)]
     pub certain: Option<f64>,
     /// Draw rows of the data as small grey images where there is room (square, or WIDTHxHEIGHT)
     #[arg(long, value_name = "WxH", num_args = 0..=1, default_missing_value = "square", require_equals = true)]
@@ -111,10 +113,10 @@ pub struct PictureArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub columns: Option<u32>,
     /// Pixels across (default: 1600)
-    #[arg(long, value_name = "PIXELS")]
+    #[arg(long, value_name = "PIXELS", value_parser = parse_side, allow_negative_numbers = true)]
     pub width: Option<u32>,
     /// Pixels down (default: what the maps need)
-    #[arg(long, value_name = "PIXELS")]
+    #[arg(long, value_name = "PIXELS", value_parser = parse_side, allow_negative_numbers = true)]
     pub height: Option<u32>,
     /// The ground: light, dark, or a colour such as 202830
     #[arg(long, value_name = "COLOR", default_value = "light", value_parser = parse_ground)]
@@ -136,6 +138,37 @@ pub enum UncertaintyArg {
     Fade,
     /// Circles of one standard deviation
     Ellipses,
+}
+
+/// `--images 8x8` would be `--images` and a file of that name: says how it is written.
+pub fn check_images(words: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let is_size = |word: &str| {
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_digit());
+        word.split_once('x').is_some_and(|(width, height)| digits(width) && digits(height))
+    };
+    let words: Vec<String> = words.collect();
+    match words.windows(2).find(|pair| pair[0] == "--images" && is_size(&pair[1])) {
+        Some(pair) => Err(Failure::flag(format!("write --images={}, without a space", pair[1]))),
+        None => Ok(()),
+    }
+}
+
+/// A number for which something holds; `expected` says what.
+fn parse_if<T: std::str::FromStr>(text: &str, holds: impl Fn(&T) -> bool, expected: String) -> Result<T, String> {
+    text.parse().ok().filter(holds).ok_or(expected)
+}
+
+fn parse_side(text: &str) -> Result<u32, String> {
+    let expected = format!("expected from {} to {} pixels", SIDES.start(), SIDES.end());
+    parse_if(text, |side| SIDES.contains(side), expected)
+}
+
+fn parse_point_size(text: &str) -> Result<f32, String> {
+    parse_if(text, |&size| size > 0.0 && size <= 1000.0, "expected more than 0 and at most 1000 pixels".into())
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    parse_if(text, |&share| share > 0.0 && share <= 1.0, "expected a share above 0 and at most 1, such as 0.95".into())
 }
 
 fn parse_ground(text: &str) -> Result<[u8; 3], String> {

@@ -122,13 +122,19 @@ pub fn of_run(
         "outliers": fitted.std().map(|std| most_uncertain(&std, OUTLIERS).into_iter().map(|row| {
             json!({ "row": row, "id": table.ids.as_ref().map(|ids| &ids[row]), "std": std[row] })
         }).collect::<Vec<_>>()),
+        "covariances": fitted.covariances(),
         "notes": fitted.notes,
         "scores": scores.map(|scores| scores_json(scores, names)),
     })
 }
 
-/// `lvm, n_neighbors 9, metric euclidean | knn recall 0.412, trustworthiness 0.981`, of a report as far as it tells.
-pub fn caption_of_report(report: &Value) -> String {
+/// A caption of a report, where the name of the method stands before it anyway.
+pub fn without_name<'a>(caption: &'a str, method: &str) -> &'a str {
+    caption.strip_prefix(method).unwrap_or(caption).trim_start_matches([',', ' ', '|'])
+}
+
+/// `lvm, n_neighbors 9, metric euclidean`, of a report as far as it tells.
+pub fn about_report(report: &Value) -> String {
     let parameter = |name: &str| match &report["parameters"][name] {
         Value::Null => None,
         Value::String(text) => Some(format!("{name} {text}")),
@@ -136,7 +142,12 @@ pub fn caption_of_report(report: &Value) -> String {
     };
     let method = report["method"].as_str().map(str::to_string);
     let shown = ["n_neighbors", "perplexity", "metric"].into_iter().filter_map(parameter);
-    let about = method.into_iter().chain(shown).collect::<Vec<_>>().join(", ");
+    method.into_iter().chain(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// `lvm, n_neighbors 9, metric euclidean | knn recall 0.412, trustworthiness 0.981`, of a report as far as it tells.
+pub fn caption_of_report(report: &Value) -> String {
+    let about = about_report(report);
     let score = |score: &Value| {
         let name = score["name"].as_str().filter(|name| CAPTION_SCORES.contains(name))?;
         Some(format!("{name} {:.3}", score["value"].as_f64()?))

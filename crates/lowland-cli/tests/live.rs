@@ -3,15 +3,20 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Iterates until it is stopped.
 const ENDLESS: &str = "embed digits --method tsne --max-iter 1000000 --tol 0 --live --json --out map.csv";
 
+/// More bytes than the system keeps for a connection whose other end does not read.
+const FULL: usize = 5 << 20;
+
 struct Run {
     child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
+    /// What it says, taken at once: it must never wait for us to listen.
+    lines: Receiver<String>,
     host: String,
     path: String,
 }
@@ -21,8 +26,10 @@ impl Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lowland"));
         command.args(arguments.split(' ')).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"live\"")).expect("an address");
+        let (said, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).all(|line| said.send(line).is_ok()));
+        let line = lines.iter().find(|line: &String| line.contains("\"live\"")).expect("an address");
         let address = line.split('"').find(|word| word.starts_with("http://")).unwrap().to_string();
         let (host, path) = address["http://".len()..].split_once('/').unwrap();
         Self { child, lines, host: host.into(), path: format!("/{path}") }
@@ -51,13 +58,13 @@ impl Run {
     fn stop(mut self) -> (i32, Vec<String>) {
         let host = format!("Host: {}\r\n", self.host);
         assert_eq!(self.status("POST", &format!("{}stop", self.path), &host), "204");
-        let rest = self.lines.by_ref().map(Result::unwrap).collect();
+        let rest = self.lines.iter().collect();
         (self.child.wait().unwrap().code().unwrap(), rest)
     }
 
     /// Until there is a map to keep.
-    fn wait_for_a_step(&mut self) {
-        assert!(self.lines.by_ref().map(Result::unwrap).any(|line| line.contains("\"step\"")));
+    fn wait_for_a_step(&self) {
+        assert!(self.lines.iter().any(|line| line.contains("\"step\"")));
     }
 }
 
@@ -71,7 +78,7 @@ impl Drop for Run {
 #[test]
 fn the_button_stops_the_run_and_keeps_the_map() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Run::start(folder.path(), ENDLESS);
+    let run = Run::start(folder.path(), ENDLESS);
     let host = format!("Host: {}\r\n", run.host);
     let page = run.ask("GET", &run.path, &host);
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("connect-src 'self'") && page.contains("no-store"));
@@ -123,23 +130,71 @@ fn strangers_are_refused() {
     assert_eq!(run.stop().0, 130);
 }
 
+#[cfg(unix)]
+#[test]
+fn one_ctrl_c_after_the_button_still_keeps_the_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), ENDLESS);
+    run.wait_for_a_step();
+    let host = format!("Host: {}\r\n", run.host);
+    assert_eq!(run.status("POST", &format!("{}stop", run.path), &host), "204");
+    // SAFETY: signals our own child, which has not been waited for.
+    unsafe { libc::kill(run.child.id() as i32, libc::SIGINT) };
+    run.lines.iter().for_each(drop);
+    assert_eq!(run.child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 1798);
+}
+
+#[test]
+fn the_last_words_name_only_files_that_were_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let impossible = "x".repeat(300);
+    let run = Run::start(folder.path(), &format!("{ENDLESS} --out {impossible}.png"));
+    run.wait_for_a_step();
+    let mut events = BufReader::new(run.connect());
+    write!(events.get_mut(), "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host).unwrap();
+    // Whoever is not there yet when the run ends hears nothing.
+    assert!(events.by_ref().lines().map(Result::unwrap).any(|line| line == "event: map"));
+    assert_eq!(run.stop().0, 1);
+    let last: Vec<String> = events.lines().map(Result::unwrap).collect();
+    let end = last.iter().position(|line| line == "event: end").expect("last words");
+    let words = &last[end + 1];
+    assert!(words.contains("not every file could be written; wrote map.csv"), "{words}");
+    assert!(!words.contains(&impossible));
+}
+
 #[test]
 fn slow_and_silent_clients_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = "embed digits --method tsne --max-iter 60 --no-quality --live --json --out map.csv";
-    let mut run = Run::start(folder.path(), arguments);
-    // Some say nothing; some ask for the stream and never read it.
-    let silent: Vec<TcpStream> = (0..40).map(|_| run.connect()).collect();
-    let deaf: Vec<TcpStream> = (0..4)
-        .map(|_| {
-            let mut stream = run.connect();
-            let _ = write!(stream, "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host);
-            stream
-        })
-        .collect();
-    let done = run.lines.by_ref().map(Result::unwrap).any(|line| line.contains("\"done\""));
-    assert!(done, "the run ends");
-    assert_eq!(run.child.wait().unwrap().code(), Some(0));
-    assert!(TcpStream::connect(&run.host).is_err(), "the address is closed");
-    drop((silent, deaf));
+    // So many points that a frame is large, and few neighbours, so that the first comes soon.
+    let arguments = ENDLESS.replace("digits", "swiss-roll --n-points 30000 --perplexity 3 --init pca");
+    let run = Run::start(folder.path(), &arguments);
+    let host = format!("Host: {}\r\n", run.host);
+    // Some ask for the stream and never read it; some say nothing.
+    let mut deaf: Vec<TcpStream> = (0..3).map(|_| run.connect()).collect();
+    for stream in &mut deaf {
+        write!(stream, "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
+    }
+    let silent: Vec<TcpStream> = (0..20).map(|_| run.connect()).collect();
+    // Whoever reads is served meanwhile: here so many frames that the deaf ones' buffers are full.
+    let mut reader = BufReader::new(run.connect());
+    write!(reader.get_mut(), "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
+    let mut taken = 0;
+    while taken < FULL {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "the run goes on");
+        taken += line.len();
+    }
+    assert_eq!(run.status("GET", &run.path, &host), "200");
+    drop(reader);
+    let (code, _) = run.stop();
+    assert_eq!(code, 130);
+    assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 30_001);
+    // They were held up themselves, or this was no test: the last words never reached them.
+    for mut stream in deaf {
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        assert!(heard.len() < FULL && !String::from_utf8_lossy(&heard).contains("event: end"));
+    }
+    drop(silent);
 }

@@ -6,6 +6,11 @@ use std::path::Path;
 
 use support::{bad, folder, good, lowland, small_table, write};
 
+/// A name no file can have, though its folder is there.
+fn unwritable(ending: &str) -> String {
+    format!("{}.{ending}", "x".repeat(300))
+}
+
 /// A map of 30 points on a crooked line, with everything a map can have; turned and mirrored on request.
 fn map(turned: bool) -> String {
     let point = |i: i32| {
@@ -177,7 +182,14 @@ fn what_cannot_be_plotted_is_refused_before_anything_is_written() {
         assert!(!at.join("x.png").exists());
     }
     write(at, "nan.csv", "projection_x,projection_y\n1,2\nNaN,4\n");
-    assert!(bad(at, 3, &["plot", "nan.csv", "--out", "x.png"]).contains("row 1, column 0"));
+    let said = bad(at, 3, &["plot", "nan.csv", "--out", "x.png"]);
+    assert!(said.contains("nan.csv: row 1, column 0") && !said.contains("--missing"), "{said}");
+    write(at, "negative.csv", "projection_x,projection_y,std\n1,2,0.5\n3,4,-0.5\n");
+    assert!(bad(at, 3, &["plot", "negative.csv", "--out", "x.png"]).contains("row 1 is -0.5"));
+    let said = bad(at, 2, &["plot", "map.csv", "--format", "csv", "--out", "x.png"]);
+    assert!(said.contains("--format says how --data is read"), "{said}");
+    let said = bad(at, 2, &["plot", "map.csv", "--images", "8x8", "--out", "x.png"]);
+    assert!(said.contains("write --images=8x8"), "{said}");
     assert!(bad(at, 2, &["plot", "map.csv", "--out", "map.csv"]).contains(".png"));
 }
 
@@ -225,4 +237,117 @@ fn methods_are_compared_on_one_graph_with_scores_and_times() {
         let said = bad(at, 2, &[&compare[..], arguments].concat());
         assert!(said.contains(words), "{said}");
     }
+}
+
+#[test]
+fn methods_by_neighbours_share_one_graph_and_all_are_scored_by_one_metric() {
+    let folder = folder();
+    let at = folder.path();
+    let rows = ["digits", "--max-rows", "200", "--metric", "cosine", "--json"];
+    let compare = [&["compare", "--methods", "pca,isomap,lle", "--out", "c.svg", "--maps", "."], &rows[..]].concat();
+    let said = good(at, &compare);
+    let told = |said: &str, event: &str| -> serde_json::Value {
+        serde_json::from_str(said.lines().rfind(|line| line.contains(event)).unwrap()).unwrap()
+    };
+    let all = told(&said, "comparison");
+    assert_eq!((&all["neighbors"]["metric"], &all["metric"]), (&"cosine".into(), &"cosine".into()));
+    assert!(all["neighbors"]["n_neighbors"].as_u64().unwrap() >= 10);
+    let alone = told(&good(at, &[&["quality", "digits", "pca.csv"], &rows[1..]].concat()), "scores");
+    assert_eq!(all["methods"][0]["scores"]["values"], alone["scores"]["values"]);
+    let picture = String::from_utf8(read(at, "c.svg")).unwrap();
+    assert!(picture.contains("Scores by cosine distances") && picture.contains("isomap, n_neighbors 10"), "{picture}");
+}
+
+#[test]
+fn compare_finds_wrong_flags_of_the_picture_before_it_fits() {
+    let folder = folder();
+    let compare = ["compare", "digits", "--max-rows", "60", "--methods", "pca,svd", "--out", "c.png"];
+    for (flags, words) in [
+        (&["--color", "nosuch"][..], "there is label"),
+        (&["--color", "std"], "not every map has"),
+        (&["--uncertainty", "fade"], "no column std"),
+        (&["--certain", "0.9"], "no column std"),
+        (&["--certain", "1.5"], "such as 0.95"),
+        (&["--point-size", "0"], "more than 0"),
+        (&["--width", "5"], "from 32 to 16384"),
+        (&["--words"], "no names"),
+        (&["--images=3x3"], "64 columns are not images of 3 x 3"),
+        (&["--images", "8x8"], "write --images=8x8"),
+    ] {
+        let said = bad(folder.path(), 2, &[&compare[..], flags].concat());
+        assert!(said.contains(words) && !said.contains("pca:"), "{flags:?}: {said}");
+    }
+    // What only some of the methods can be asked for is enough.
+    let some = ["compare", "digits", "--max-rows", "60", "--methods", "pca,lvm", "--max-iter", "5", "--quiet"];
+    good(folder.path(), &[&some[..], &["--uncertainty", "fade", "--out", "c.png"]].concat());
+}
+
+#[test]
+fn one_file_that_cannot_be_written_costs_no_other() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    let (png, html, csv) = (unwritable("png"), unwritable("html"), unwritable("csv"));
+    let outs = ["--out", &png, "--out", &html, "--out", "a.svg", "--out", "a.html"];
+    bad(at, 1, &[&["plot", "map.csv", "--quiet"], &outs[..]].concat());
+    assert!(at.join("a.svg").exists() && at.join("a.html").exists());
+    let compare = ["compare", "digits", "--max-rows", "60", "--methods", "pca,svd", "--maps", "."];
+    let output = lowland(at, &[&compare[..], &["--out", &png, "--out", "b.svg", "--out", "b.html"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("method"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("wrote ./pca.csv, ./svd.csv, b.svg, b.html ("), "{said}");
+    assert!(["b.svg", "b.html", "svd.csv"].iter().all(|name| at.join(name).exists()));
+    let embed = ["embed", "digits", "--max-rows", "60", "--method", "pca", "--save", "m.lowland", "--quiet"];
+    bad(at, 1, &[&embed[..], &["--out", &csv, "--out", "c.csv", "--out", &png, "--out", "c.svg"]].concat());
+    assert!(at.join("c.csv").exists() && at.join("c.svg").exists());
+    let place = ["transform", "m.lowland", "digits", "--max-rows", "30", "--quiet"];
+    bad(at, 1, &[&place[..], &["--out", &csv, "--out", "d.csv", "--out", "d.html"]].concat());
+    assert!(at.join("d.csv").exists());
+    let page = String::from_utf8(read(at, "d.html")).unwrap();
+    assert!(page.contains("\"rows\":30") && page.contains("30 rows placed on a map of 60"));
+}
+
+#[test]
+fn points_of_maps_belong_together_by_their_ids() {
+    let folder = folder();
+    let at = folder.path();
+    let backwards = |text: &str| {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines[1..].reverse();
+        lines.join("\n") + "\n"
+    };
+    write(at, "a.csv", &map(false));
+    write(at, "b.csv", &backwards(&map(true)));
+    let places = circles(&svg(at, &["a.csv", "b.csv", "--color", "none"]));
+    let shift = places[30][0] - places[0][0];
+    for i in 0..30 {
+        let (one, two) = (places[i], places[30 + i]);
+        assert!((two[0] - one[0] - shift).abs() < 0.05 && (two[1] - one[1]).abs() < 0.05, "{i}");
+    }
+    good(at, &["plot", "a.csv", "b.csv", "--quiet", "--out", "both.html"]);
+    // Other points are not laid over each other, and not linked.
+    write(at, "c.csv", &map(true).replace("r7,", "other,"));
+    let output = lowland(at, &["plot", "a.csv", "c.csv", "--out", "x.svg"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("c is not aligned to a: their ids"), "{said}");
+    write(at, "few.csv", "projection_x,projection_y\n1,2\n3,4\n");
+    for (file, words) in [("c.csv", "different ids"), ("few.csv", "a.csv has 30 points, few.csv has 2")] {
+        let plot = ["plot", "a.csv", file, "--color", "none", "--out", "y.png", "--out", "y.html"];
+        let said = bad(at, 3, &plot);
+        assert!(said.contains(words) && said.contains("make a page of each") && !at.join("y.png").exists(), "{said}");
+    }
+}
+
+#[test]
+fn few_numbers_and_empty_names_are_classes_in_pictures_and_pages_alike() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false).replace(",two,", ",,"));
+    let picture = svg(at, &["map.csv"]);
+    assert!(picture.contains(">(empty)</text>") && picture.contains(">one</text>"), "{picture}");
+    good(at, &["plot", "map.csv", "--quiet", "--out", "x.html"]);
+    let page = String::from_utf8(read(at, "x.html")).unwrap();
+    assert!(page.contains("\"kind\":\"class\",\"name\":\"group\""));
+    assert!(page.contains("\"kind\":\"number\",\"name\":\"depth\""));
 }

@@ -42,16 +42,16 @@ fn split(bytes: &[u8]) -> Outcome<std::str::Lines<'_>> {
 
 /// Labels from a file of their own: IDX, `.npy`, delimited text of one column, or lines. There must be `rows` of them.
 pub fn labels_of_rows(path: &Path, rows: usize) -> Result<Labels, FileError> {
-    read_labels(path, rows, &Budget::unlimited())
+    labels(path, rows, None).map_err(|problem| problem.at(path))
 }
 
 /// Labels from a file of their own. There must be `rows` of them.
 pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<Labels, FileError> {
-    labels(path, rows, budget).map_err(|problem| problem.at(path))
+    labels(path, rows, Some(budget.left())).map_err(|problem| problem.at(path))
 }
 
-fn labels(path: &Path, rows: usize, budget: &Budget) -> Outcome<Labels> {
-    let (bytes, budget) = Bytes::open_unpacked(path, Some(budget.left()))?;
+fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Outcome<Labels> {
+    let (bytes, budget) = Bytes::open_unpacked(path, max_bytes)?;
     let labels = if idx::is_idx(&bytes) {
         Labels::within(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
     } else if bytes.starts_with(b"\x93NUMPY") {

@@ -1,6 +1,8 @@
 //! Every method passes the suite, at its defaults and at settings that take other paths through it.
 
-use lowland::methods::METHODS;
+use lowland::methods::{Job, METHODS};
+use lowland::run::{Limits, Silent};
+use lowland::{Data, Seed};
 use lowland_testkit::method_suite;
 
 method_suite!(lvm, "lvm", [("max_iter", "60")], iterates);
@@ -16,6 +18,8 @@ method_suite!(
     [("components", "largest"), ("levels", "1"), ("reach", "2"), ("max_iter", "40")],
     iterates
 );
+method_suite!(lllvm, "lllvm", [("n_components", "1"), ("starts", "1"), ("max_iter", "5")], iterates);
+method_suite!(lllvm_landmarks, "lllvm", [("landmarks", "100"), ("starts", "2"), ("max_iter", "20")], iterates);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(
     tsne_fft,
@@ -64,6 +68,21 @@ method_suite!(gplvm, "gplvm", [("max_iter", "80"), ("inducing", "12")], iterates
 method_suite!(lle, "lle", []);
 method_suite!(ltsa, "ltsa", []);
 method_suite!(spectral_approximate, "spectral", [("search", "approximate")]);
+
+/// Whoever shares a graph or draws uncertainty asks before the fit.
+#[test]
+fn what_a_method_says_of_neighbours_and_standard_deviations_is_true() {
+    let values: Vec<f32> = (0..120).map(|i| ((i * i) as f32 * 0.37).sin() + (i % 3) as f32).collect();
+    let data = Data::dense(values, 3).unwrap();
+    for info in METHODS {
+        let method = info.build(&[]).unwrap();
+        let searches = info.params().iter().any(|spec| spec.name == "search");
+        assert_eq!(method.neighbors(1000) > 0, searches, "{}", info.name);
+        let gives_std = method.gives_std();
+        let fitted = Job::new(info.name, &[], Seed(1)).unwrap().fit(&data, None, &Limits::default(), &mut Silent);
+        assert_eq!(fitted.unwrap().std().is_some(), gives_std, "{}", info.name);
+    }
+}
 
 /// A method without a suite above would go unnoticed otherwise.
 #[test]

@@ -5,7 +5,7 @@ use lowland::{Error, Points, Result};
 use crate::{Color, Panel, PictureOptions};
 
 /// Smallest and largest side of a picture, in pixels.
-pub(crate) const SIDES: std::ops::RangeInclusive<u32> = 32..=16_384;
+pub const SIDES: std::ops::RangeInclusive<u32> = 32..=16_384;
 
 /// Checks everything that comes from outside.
 pub(crate) fn figure(panels: &[Panel], options: &PictureOptions) -> Result<()> {
@@ -52,7 +52,7 @@ fn panel(panel: &Panel, first: &Panel) -> Result<()> {
     }
     if let Some(std) = panel.std {
         same("standard deviations of a picture", std.len(), n)?;
-        finite(Points::new(std, 1)?)?;
+        standard_deviations(std)?;
     }
     if let Some(words) = panel.words {
         same("words of a picture", words.len(), n)?;
@@ -69,6 +69,18 @@ fn panel(panel: &Panel, first: &Panel) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses what cannot be a standard deviation, naming the first.
+pub(crate) fn standard_deviations(std: &[f64]) -> Result<()> {
+    finite(Points::new(std, 1)?)?;
+    match std.iter().position(|&value| value < 0.0) {
+        None => Ok(()),
+        Some(row) => {
+            let reason = format!("that of row {row} is {}, and none is below zero", std[row]);
+            Err(Error::Format { what: "standard deviations", reason })
+        }
+    }
 }
 
 /// Refuses NaN and infinities, naming the first.

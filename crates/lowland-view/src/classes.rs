@@ -11,6 +11,9 @@ use crate::scene::{Disc, Item, Rect, Text};
 /// More classes than this are not told apart; the rest are grey. All strong colours, and as many pale ones.
 const LEGEND: usize = 2 * color::CLASSES.len();
 
+/// What stands for a name in which there is nothing to read.
+const EMPTY: &str = "(empty)";
+
 /// Classes by size: the largest have colours and names, the rest are one.
 pub(crate) struct Classes<'a> {
     names: &'a [String],
@@ -47,8 +50,11 @@ impl<'a> Classes<'a> {
     }
 
     fn name(&self, code: u32) -> String {
-        let name = self.names.get(code as usize).map(|name| clean(name));
-        name.filter(|name| !name.is_empty()).unwrap_or_else(|| code.to_string())
+        match self.names.get(code as usize).map(|name| clean(name)) {
+            Some(name) if name.trim().is_empty() => EMPTY.into(),
+            Some(name) => name,
+            None => code.to_string(),
+        }
     }
 
     fn lines(&self, size: f32, most: f32, inks: Inks) -> Vec<Line> {

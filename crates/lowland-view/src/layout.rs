@@ -242,9 +242,11 @@ fn note(panels: &[Panel], Fate { beyond, hidden, images }: Fate) -> String {
         true => format!("{} points", grouped(map.rows())),
         false => panels.iter().map(|panel| grouped(panel.map.rows())).collect::<Vec<_>>().join(", ") + " points",
     };
-    let most = panels.iter().map(|panel| panel.map.dim()).max().unwrap_or(0);
-    if most > 2 {
-        note += &format!(", first two of {most} dimensions");
+    let dims: Vec<usize> = panels.iter().map(|panel| panel.map.dim()).collect();
+    if dims.iter().any(|&dim| dim > 2) {
+        let same = dims.iter().all(|&dim| dim == dims[0]);
+        let each = |dims: &[usize]| dims.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        note += &format!(", first two of {} dimensions", each(if same { &dims[..1] } else { &dims }));
     }
     if hidden > 0 {
         note += &format!(", the {} least certain are left out", grouped(hidden));

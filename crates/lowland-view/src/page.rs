@@ -43,8 +43,36 @@ pub struct Page<'a> {
     pub images: Option<Images<'a>>,
     /// Scores of the maps: a row for each map, its name first.
     pub table: Option<&'a TextTable>,
+    /// What it shows first.
+    pub start: Start,
     /// Whether the maps come from a server, while they are fitted.
     pub live: bool,
+}
+
+/// What a page shows first, where it is not the usual.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// What the points are coloured by.
+    pub color: Option<StartColor>,
+    /// Per cent of the points that are hidden, the least certain first.
+    pub hide: u32,
+    /// Whether circles of one standard deviation are drawn.
+    pub circles: bool,
+    /// Whether ids stand beside points, however long they are.
+    pub words: bool,
+    /// Whether the ground is dark, whatever the reader's system says.
+    pub dark: bool,
+}
+
+/// What the points of a page are coloured by at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartColor {
+    /// One colour.
+    Nothing,
+    /// The standard deviation.
+    Std,
+    /// The column of this number.
+    Column(usize),
 }
 
 /// One map of a page.
@@ -101,7 +129,10 @@ fn check(page: &Page) -> Result<()> {
     for map in &page.maps {
         crate::check::finite(map.points)?;
         count("points of a map", map.points.rows())?;
-        map.std.map_or(Ok(()), |std| count("standard deviations", std.len()))?;
+        if let Some(std) = map.std {
+            count("standard deviations", std.len())?;
+            crate::check::standard_deviations(std)?;
+        }
         map.neighbors.map_or(Ok(()), |graph| count("rows of a map's neighbours", graph.rows()))?;
     }
     for column in &page.columns {
@@ -112,6 +143,12 @@ fn check(page: &Page) -> Result<()> {
                 Values::Numbers(numbers) => numbers.len(),
             },
         )?;
+    }
+    if let Some(StartColor::Column(column)) = page.start.color.filter(|_| !page.live)
+        && column >= page.columns.len()
+    {
+        let reason = format!("it begins with column {column} of {}", page.columns.len());
+        return Err(Error::Format { what: "page", reason });
     }
     page.ids.map_or(Ok(()), |ids| count("ids", ids.len()))?;
     page.neighbors.map_or(Ok(()), |graph| count("rows of the neighbours", graph.rows()))?;

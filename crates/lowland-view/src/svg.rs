@@ -7,6 +7,7 @@ use lowland::Result;
 use crate::canvas::png_file;
 use crate::color::Rgb;
 use crate::letters::CAPITAL;
+use crate::page::base64;
 use crate::raster::{self, HALO, RING, tile_border};
 use crate::scene::{Anchor, Circle, Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
 
@@ -154,29 +155,9 @@ fn text(out: &mut String, text: &Text) {
     );
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
-        for at in 0..4 {
-            let letter = LETTERS[(word >> (18 - 6 * at)) as usize & 63];
-            out.push(if at <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_written_in_letters() {
-        let spelled = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
-        assert_eq!(spelled, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
-        assert_eq!(base64(&[0xff, 0xfe]), "//4=");
-    }
 
     #[test]
     fn numbers_and_text_are_written_as_short_and_as_safe_as_can_be() {

@@ -6,19 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use lowland::methods::{Fitted, Job, Method, MethodInfo};
+use lowland::methods::{Job, Method, MethodInfo};
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
 use lowland::prepare::Prepare;
-use lowland::quality::{self, Better, KnownGraphs, QualityParams};
+use lowland::quality::{self, Better};
 use lowland::run::{Ended, Limits};
-use lowland::{Data, Error, Metric};
+use lowland::{Data, Embedding, Error, Metric};
 use lowland_io::{MapTable, Table};
 use lowland_view::{Cell, Density, TextTable};
 use serde_json::{Value, json};
 
+use super::outputs::short;
 use super::page::{self, Besides};
 use super::picture;
+use super::scoring::{self, metric_of, parameter};
 use super::shown::{Shown, ShownMap};
+use super::written::Written;
 use crate::args::{CompareArgs, values_for_each};
 use crate::failure::{Failure, STOPPED};
 use crate::input;
@@ -43,51 +46,111 @@ struct Shared {
     seconds: f64,
 }
 
+impl Shared {
+    /// The graph, where it holds every true neighbour by this metric.
+    fn all_true(&self, metric: Metric) -> Option<&NeighborGraph> {
+        Some(&self.graph).filter(|graph| self.exact && graph.metric() == metric)
+    }
+}
+
+/// What all methods made, and the data as they saw them.
+struct Made {
+    entries: Vec<Entry>,
+    failed: Option<Failed>,
+    shared: Option<Shared>,
+    /// By which all are scored.
+    metric: Metric,
+    data: Data,
+}
+
+impl Made {
+    /// For programs.
+    fn as_json(&self) -> Value {
+        json!({
+            "event": "comparison",
+            "metric": self.metric.to_string(),
+            "neighbors": self.shared.as_ref().map(|shared| json!({
+                "n_neighbors": shared.graph.min_degree(),
+                "metric": shared.graph.metric().to_string(),
+                "exact": shared.exact,
+                "wall_seconds": shared.seconds,
+            })),
+            "methods": self.entries.iter().map(entry_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// What the picture tells besides the table: the parameters, and what is not in the times.
+    fn caption(&self) -> String {
+        let graph = self.shared.as_ref().map_or(String::new(), |Shared { graph, seconds, .. }| {
+            let (k, metric) = (graph.min_degree(), graph.metric());
+            format!(" {k} neighbours, {metric}, found once in {}, are not in the times.", duration(*seconds))
+        });
+        let told = |entry: &Entry| report::about_report(&entry_json(entry));
+        let parameters: Vec<String> = self.entries.iter().map(told).collect();
+        format!("Maps laid over the first.{graph} Scores by {} distances. {}.", self.metric, parameters.join("; "))
+    }
+}
+
 pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Everything that can be wrong with the flags is found before the work begins.
     let (pages, pictures) = page::split(&args.out);
     let files = picture::formats(&pictures)?;
     let methods = methods(args, matches)?;
-    let maps = map_files(args, args.methods.iter().map(String::as_str))?;
+    if let Some(folder) = args.maps.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::flag(format!("--maps {}: there is no such folder; make it first", folder.display())));
+    }
+    let maps: Vec<PathBuf> = args.methods.iter().filter_map(|method| map_file(args, method)).collect();
     let read: Vec<&Path> =
         [Path::new(&args.input.input)].into_iter().chain(args.input.read.labels.as_deref()).collect();
     paths::check(&read, &args.out.iter().chain(&maps).collect::<Vec<_>>())?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
-    let (entries, failed, shared) = lowland::with_threads(args.run.threads(), || {
+    let (title, caption) = (short(&args.input.input), String::new());
+    let mut shown = Shown { maps: blank_maps(&methods, &table)?, title, caption, table: Some(table) };
+    picture::check(&shown, &args.picture)?;
+    let table = shown.table.as_ref().expect("it was put there");
+    // All maps are scored alike, also those of methods that know nothing of metrics.
+    let metric = methods.iter().find_map(|method| metric_of(method.as_ref())).unwrap_or(Metric::Euclidean);
+    let made = lowland::with_threads(args.run.threads(), || {
         let data = args.prepare.apply(&table.data, &args.run)?;
         let shared = shared_graph(args, &methods, &data, &mut console)?;
-        let (entries, failed) = fit_all(args, methods, &data, &table, shared.as_ref(), &mut console)?;
-        Ok::<_, Failure>((entries, failed, shared))
+        let (entries, failed) = fit_all(args, methods, &data, table, metric, shared.as_ref(), &mut console)?;
+        Ok::<_, Failure>(Made { entries, failed, shared, metric, data })
     })??;
-    let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
-    let scores = scores(&entries, &seconds);
-    let mut shown = Shown {
-        maps: entries.iter().map(|entry| ShownMap { name: entry.method.into(), map: entry.map.clone() }).collect(),
-        title: Path::new(&args.input.input)
-            .file_name()
-            .map_or(String::new(), |name| name.to_string_lossy().into_owned()),
-        caption: caption(shared.as_ref()),
-        table: Some(table),
-    };
-    shown.align(&mut console);
-    let maps = map_files(args, entries.iter().map(|entry| entry.method))?;
-    for (path, each) in maps.iter().zip(&shown.maps) {
-        let MapTable { map, ids, labels, std, .. } = &each.map;
-        lowland_io::write_map(path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref())
-            .map_err(Failure::write)?;
-    }
-    picture::write(&files, &shown, &args.picture, Density::Auto, Some(text_table(&entries, &scores)))?;
-    write_pages(args, &pages, &shown, &text_table(&entries, &scores), shared.as_ref(), &mut console)?;
     console.finish();
+    let columns = scores(&made.entries);
+    let mut written = Written::default();
+    // The table first: no disk can be too full for it.
     if args.run.json {
-        emit(&as_json(&entries, shared.as_ref()));
-    } else {
-        std::io::stdout().write_all(as_text(&entries, &scores).as_bytes())?;
+        emit(&made.as_json());
+    } else if let Err(error) = std::io::stdout().write_all(as_text(&made.entries, &columns).as_bytes()) {
+        written.fail(error.into());
     }
-    let names: Vec<String> = args.out.iter().chain(&maps).map(|path| path.display().to_string()).collect();
-    console.note(&format!("wrote {}", names.join(", ")));
-    if let Some((method, error)) = failed {
+    let map = |entry: &Entry| ShownMap { name: entry.method.into(), map: entry.map.clone() };
+    shown.maps = made.entries.iter().map(map).collect();
+    shown.caption = made.caption();
+    shown.align(&mut console);
+    for each in &shown.maps {
+        let MapTable { map, ids, labels, std, .. } = &each.map;
+        if let Some(path) = map_file(args, &each.name) {
+            let outcome = lowland_io::write_map(&path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref());
+            written.note(&path, outcome.map_err(Failure::write));
+        }
+    }
+    let table = text_table(&made.entries, &columns);
+    picture::write(&files, &shown, &args.picture, Density::Auto, Some(table.clone()), &mut written);
+    let besides = Besides {
+        captions: &made.entries.iter().map(caption_of).collect::<Vec<_>>(),
+        data: Some(&made.data),
+        metric,
+        known: made.shared.as_ref().and_then(|shared| shared.all_true(metric)),
+        table: Some(&table),
+        picture: &args.picture,
+    };
+    page::write(&pages, &shown, &besides, &args.run, &mut console, &mut written);
+    console.finish();
+    written.finish(&mut console)?;
+    if let Some((method, error)) = made.failed {
         let error = anyhow::Error::from(error).context(format!("{method} is left out"));
         return Err(Failure::Other { code: 1, error });
     }
@@ -109,25 +172,31 @@ fn methods(args: &CompareArgs, matches: &ArgMatches) -> Result<Vec<Box<dyn Metho
     infos.iter().zip(&values).map(build).collect()
 }
 
-/// Where `--maps` writes the maps of these methods.
-fn map_files<'a>(args: &CompareArgs, methods: impl Iterator<Item = &'a str>) -> Result<Vec<PathBuf>, Failure> {
-    let Some(folder) = &args.maps else { return Ok(Vec::new()) };
-    if !folder.is_dir() {
-        return Err(Failure::flag(format!("--maps {}: there is no such folder; make it first", folder.display())));
-    }
-    Ok(methods.map(|name| folder.join(format!("{name}.csv"))).collect())
+/// Where `--maps` writes the map of a method.
+fn map_file(args: &CompareArgs, method: &str) -> Option<PathBuf> {
+    args.maps.as_ref().map(|folder| folder.join(format!("{method}.csv")))
 }
 
-fn parameter<T: std::str::FromStr>(method: &dyn Method, name: &str) -> Option<T> {
-    method.values().iter().find(|(known, _)| *known == name).and_then(|(_, text)| text.parse().ok())
+/// What is known of the maps before there are any, in the shape of maps: flags are checked against them.
+fn blank_maps(methods: &[Box<dyn Method>], table: &Table) -> Result<Vec<ShownMap>, Failure> {
+    let blank = |method: &Box<dyn Method>| {
+        let map = MapTable {
+            ids: table.ids.clone(),
+            labels: table.labels.clone(),
+            std: method.gives_std().then(|| vec![0.0; table.rows()]),
+            ..MapTable::new(Embedding::new(vec![0.0; 2 * table.rows()], 2)?)
+        };
+        Ok(ShownMap { name: method.name().into(), map })
+    };
+    methods.iter().map(blank).collect()
 }
 
 /// The metric of a method that uses neighbours.
-fn metric_of(method: &dyn Method, rows: usize) -> Option<Metric> {
-    (method.neighbors(rows) > 0).then(|| parameter(method, "metric").unwrap_or(Metric::Euclidean))
+fn metric_of_neighbors(method: &dyn Method, rows: usize) -> Option<Metric> {
+    (method.neighbors(rows) > 0).then(|| metric_of(method).unwrap_or(Metric::Euclidean))
 }
 
-/// The graph that serves every method that uses neighbours; none where fewer than two do.
+/// The graph that serves every method that uses neighbours by the metric of the first that does; none where none does.
 fn shared_graph(
     args: &CompareArgs,
     methods: &[Box<dyn Method>],
@@ -135,9 +204,11 @@ fn shared_graph(
     console: &mut Console,
 ) -> Result<Option<Shared>, Failure> {
     let rows = data.rows();
-    let Some(metric) = methods.iter().find_map(|method| metric_of(method.as_ref(), rows)) else { return Ok(None) };
+    let Some(metric) = methods.iter().find_map(|method| metric_of_neighbors(method.as_ref(), rows)) else {
+        return Ok(None);
+    };
     let takers: Vec<&dyn Method> =
-        methods.iter().map(AsRef::as_ref).filter(|&method| metric_of(method, rows) == Some(metric)).collect();
+        methods.iter().map(AsRef::as_ref).filter(|&method| metric_of_neighbors(method, rows) == Some(metric)).collect();
     let n_neighbors = takers.iter().map(|method| method.neighbors(rows)).max().unwrap_or(0);
     let search = takers.iter().find_map(|&method| parameter::<Search>(method, "search")).unwrap_or(Search::Auto);
     let needed = neighbors::memory(data.shape(), metric, n_neighbors, search);
@@ -162,6 +233,7 @@ fn fit_all(
     methods: Vec<Box<dyn Method>>,
     data: &Data,
     table: &Table,
+    metric: Metric,
     shared: Option<&Shared>,
     console: &mut Console,
 ) -> Result<(Vec<Entry>, Option<Failed>), Failure> {
@@ -170,7 +242,7 @@ fn fit_all(
     for method in methods {
         let (watch, name) = (Stopwatch::start(), method.name());
         console.note(&format!("{name}:"));
-        let of_method = metric_of(method.as_ref(), data.rows());
+        let of_method = metric_of_neighbors(method.as_ref(), data.rows());
         let graph = shared.map(|shared| &shared.graph).filter(|graph| of_method == Some(graph.metric()));
         let limits = Limits { max_memory: args.memory.limit(), ..Limits::default() };
         let job = Job { prepare: Prepare::default(), method, seed: args.run.seed() };
@@ -187,7 +259,11 @@ fn fit_all(
         console.keep_the_map();
         let used = watch.used();
         let stopped = fitted.outcome.ended == Ended::Stopped || console.stopped();
-        let scores = if stopped { None } else { score(args, &fitted, data, table, shared, console) };
+        let known = shared.and_then(|shared| shared.all_true(metric));
+        let known = known.or(fitted.graph.as_ref().filter(|graph| graph.metric() == metric));
+        let points = fitted.embedding.points();
+        let scores =
+            if stopped { None } else { scoring::score(data, points, table, metric, known, &args.run, console) };
         let map = MapTable {
             ids: table.ids.clone(),
             labels: table.labels.clone(),
@@ -207,29 +283,6 @@ fn fit_all(
     }
 }
 
-/// Scores against the data as the methods saw them; a map without scores is still a map.
-fn score(
-    args: &CompareArgs,
-    fitted: &Fitted,
-    data: &Data,
-    table: &Table,
-    shared: Option<&Shared>,
-    console: &mut Console,
-) -> Option<quality::Report> {
-    let usual = QualityParams::default();
-    let n_neighbors = usual.n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
-    let metric = parameter(fitted.job.method.as_ref(), "metric").unwrap_or(Metric::Euclidean);
-    let params = QualityParams { n_neighbors, metric, seed: args.run.seed(), ..usual };
-    let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
-    // A graph that may miss neighbours would flatter the maps that were made from it.
-    let known = shared.filter(|shared| shared.exact && shared.graph.metric() == metric).map(|shared| &shared.graph);
-    let known = KnownGraphs { data: known.or(fitted.graph.as_ref()), map: None };
-    let points = fitted.embedding.points();
-    let scored =
-        console.progress("scores", |progress| quality::report_with(data, points, labels, known, &params, progress));
-    scored.map_err(|error| console.note(&format!("warning: the scores are left out: {error}"))).ok()
-}
-
 /// A column of the table: its name, a value for each method, and which of them is best.
 struct Column {
     name: String,
@@ -242,7 +295,8 @@ const SHOWN: [&str; 6] =
     ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "distance correlation", "classification error"];
 
 /// The scores that any of the maps has, and the times.
-fn scores(entries: &[Entry], seconds: &[f64]) -> Vec<Column> {
+fn scores(entries: &[Entry]) -> Vec<Column> {
+    let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
     let mut names: Vec<(&'static str, Option<usize>, Better)> = Vec::new();
     let all: Vec<Vec<quality::Score>> =
         entries.iter().map(|entry| entry.scores.as_ref().map_or(Vec::new(), quality::Report::rows)).collect();
@@ -303,55 +357,22 @@ fn as_text(entries: &[Entry], columns: &[Column]) -> String {
     text
 }
 
-/// For programs.
-fn as_json(entries: &[Entry], shared: Option<&Shared>) -> Value {
-    let entry = |entry: &Entry| {
-        let parameters: serde_json::Map<String, Value> =
-            entry.parameters.iter().map(|(name, text)| (name.to_string(), report::typed(text))).collect();
-        json!({
-            "method": entry.method,
-            "parameters": parameters,
-            "wall_seconds": entry.used.wall_seconds,
-            "cpu_seconds": entry.used.cpu_seconds,
-            "scores": entry.scores.as_ref().map(|scores| {
-                report::scores_json(scores, entry.map.labels.as_ref().map_or(&[][..], |labels| &labels.names))
-            }),
-        })
-    };
+/// What a program or a caption is told of one of them.
+fn entry_json(entry: &Entry) -> Value {
+    let parameters: serde_json::Map<String, Value> =
+        entry.parameters.iter().map(|(name, text)| (name.to_string(), report::typed(text))).collect();
     json!({
-        "event": "comparison",
-        "neighbors": shared.map(|shared| json!({
-            "n_neighbors": shared.graph.min_degree(),
-            "metric": shared.graph.metric().to_string(),
-            "exact": shared.exact,
-            "wall_seconds": shared.seconds,
-        })),
-        "methods": entries.iter().map(entry).collect::<Vec<_>>(),
+        "method": entry.method,
+        "parameters": parameters,
+        "wall_seconds": entry.used.wall_seconds,
+        "cpu_seconds": entry.used.cpu_seconds,
+        "scores": entry.scores.as_ref().map(|scores| {
+            report::scores_json(scores, entry.map.labels.as_ref().map_or(&[][..], |labels| &labels.names))
+        }),
     })
 }
 
-fn write_pages(
-    args: &CompareArgs,
-    pages: &[PathBuf],
-    shown: &Shown,
-    table: &TextTable,
-    shared: Option<&Shared>,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let Some(rows) = shown.table.as_ref().filter(|_| !pages.is_empty()) else { return Ok(()) };
-    let data = args.prepare.apply(&rows.data, &args.run)?;
-    let known = shared.filter(|shared| shared.exact).map(|shared| &shared.graph);
-    let metric = shared.map_or(Metric::Euclidean, |shared| shared.graph.metric());
-    let besides =
-        Besides { captions: &[], data: Some(&data), metric, known, table: Some(table), picture: &args.picture };
-    page::write(pages, shown, &besides, &args.run, console)
-}
-
-fn caption(shared: Option<&Shared>) -> String {
-    let Some(Shared { graph, seconds, .. }) = shared else { return String::new() };
-    let (k, metric) = (graph.min_degree(), graph.metric());
-    format!(
-        "Maps laid over the first. {k} neighbours, {metric}, found once in {}, are not in the times.",
-        duration(*seconds)
-    )
+/// Parameters and scores of one map, whose name stands before them.
+fn caption_of(entry: &Entry) -> String {
+    report::without_name(&report::caption_of_report(&entry_json(entry)), entry.method).into()
 }

@@ -8,7 +8,8 @@ use clap::parser::ValueSource;
 use lowland::Metric;
 use lowland::archive::{Archive, Kind};
 use lowland::methods::{Fitted, Job, MethodInfo};
-use lowland::quality::{self, KnownGraphs, QualityParams};
+use lowland::neighbors::NeighborGraph;
+use lowland::quality;
 use lowland::run::{Ended, Limits};
 use lowland_io::Table;
 use lowland_view::page::PageMap;
@@ -23,33 +24,24 @@ use crate::report;
 use crate::usage::Stopwatch;
 
 use super::outputs::{Outputs, short};
-use super::page;
+use super::page::{self, Known};
+use super::scoring::{self, metric_of};
+use super::written::Written;
 
 pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
     // Everything that can be wrong with the flags is found before the work begins.
     let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
-    let also_written: Vec<&PathBuf> = args.save.iter().chain(&args.report).collect();
-    check_paths(args, &outputs, &also_written)?;
+    check_paths(args, &outputs)?;
     let resume = read_checkpoint(args)?;
+    let uses_neighbors = |info: &MethodInfo| info.params().iter().any(|spec| spec.name == "search");
     if args.neighbors.is_some() && resume.is_none() && !uses_neighbors(MethodInfo::find(&args.method)?) {
         return Err(Failure::flag(format!("--neighbors: {} uses no neighbours", args.method)));
     }
     let graph = args.neighbors.as_deref().map(lowland_io::read_graph).transpose()?;
     let job = match &resume {
         Some(checkpoint) => resumed_job(checkpoint, args, matches)?,
-        None => {
-            let info = MethodInfo::find(&args.method)?;
-            let mut values = method_values(matches, info)?;
-            // A graph that knows its metric need not be told.
-            if let Some(graph) = graph.as_ref().filter(|graph| graph.metric() != Metric::Precomputed)
-                && !values.iter().any(|(name, _)| *name == "metric")
-            {
-                values.push(("metric", graph.metric().to_string()));
-            }
-            let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
-            Job { prepare: args.prepare.steps(), method: info.build(&values)?, seed: args.run.seed() }
-        }
+        None => new_job(args, matches, graph.as_ref())?,
     };
     let run = RunArgs { seed: job.seed.0, ..args.run.clone() };
     let mut console = Console::new(&run)?;
@@ -60,7 +52,8 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     // A model is put together and laid out in memory before it is written; many hold the prepared rows.
     let reserve = if args.save.is_some() { 2 * job.prepare.output(table.data.shape()).bytes } else { 0 };
     if args.live {
-        let page = page::about(short(&args.input.input), &table);
+        let known = Known::of(&table);
+        let page = known.page(short(&args.input.input));
         let html = lowland_view::page::html(&lowland_view::page::Page { live: true, ..page })?;
         console.go_live(html, table.rows(), job.method.name())?;
     }
@@ -83,26 +76,18 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
             fitted.outcome.trace.last().map_or(0, |step| step.iteration)
         ));
     }
-    // One file that cannot be written must not cost the others: all are tried, then the first failure is told.
+    // The map first: whatever comes later may be stopped.
+    let mut written = Written::default();
     let std = fitted.std();
-    let mut written = outputs.write_maps(fitted.embedding.points(), &table, std.as_deref());
+    outputs.write_maps(fitted.embedding.points(), &table, std.as_deref(), &mut written);
     if let Some(path) = &args.save {
-        let bytes = fitted.to_archive().to_bytes();
-        written = written.and(lowland_io::write_bytes(path, &bytes).map_err(Failure::write));
+        written.bytes(path, &fitted.to_archive().to_bytes());
     }
     let scores = if args.no_quality || early { None } else { score(&run, &fitted, &table, &mut console)? };
     let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
-    let caption = report::caption_of_report(&report);
-    let (map, input) = (fitted.embedding.points(), args.input.input.as_str());
-    written = written.and(outputs.write_pictures(map, &table, std.as_deref(), input, &caption));
-    if outputs.has_pages() {
-        let settled = if early || console.stopped() { None } else { Some(&mut console) };
-        written = written.and(write_page(&outputs, args, &fitted, &table, &caption, settled));
-    }
-    console.finish();
+    draw(args, &outputs, &fitted, &table, &report::caption_of_report(&report), &mut console, &mut written);
     if let Some(path) = &args.report {
-        let text = format!("{report:#}\n");
-        written = written.and(lowland_io::write_bytes(path, text.as_bytes()).map_err(Failure::write));
+        written.bytes(path, format!("{report:#}\n").as_bytes());
     }
     if run.json {
         emit(&json!({ "event": "done", "report": report }));
@@ -110,26 +95,56 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         let names = table.labels.as_ref().map_or(&[][..], |labels| &labels.names);
         let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, names));
         let doubtful = std.as_deref().map_or(String::new(), |std| report::doubtful_rows(std, &table));
-        let files = if written.is_ok() { outputs.written(also_written.into_iter()) } else { String::new() };
+        let files = Some(written.words()).filter(|words| !words.is_empty()).map_or(String::new(), |words| words + "\n");
         say(&format!("{score_table}{doubtful}{files}{} in all", duration(watch.used().wall_seconds)));
     }
     if let Some(live) = live {
-        let how = if early { "Stopped; the map is kept" } else { "Done" };
-        live.finish(&format!("{how}; {}", outputs.written(std::iter::empty()).trim_end()));
+        live.finish(&written.last_words(if early { "Stopped; the map is kept" } else { "Done" }));
     }
-    written?;
+    written.outcome()?;
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
-fn uses_neighbors(info: &MethodInfo) -> bool {
-    info.params().iter().any(|spec| spec.name == "search")
+/// The job that the flags ask for.
+fn new_job(args: &EmbedArgs, matches: &ArgMatches, graph: Option<&NeighborGraph>) -> Result<Job, Failure> {
+    let info = MethodInfo::find(&args.method)?;
+    let mut values = method_values(matches, info)?;
+    // A graph that knows its metric need not be told.
+    if let Some(graph) = graph.filter(|graph| graph.metric() != Metric::Precomputed)
+        && !values.iter().any(|(name, _)| *name == "metric")
+    {
+        values.push(("metric", graph.metric().to_string()));
+    }
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    Ok(Job { prepare: args.prepare.steps(), method: info.build(&values)?, seed: args.run.seed() })
+}
+
+/// Pictures and pages of the map.
+fn draw(
+    args: &EmbedArgs,
+    outputs: &Outputs,
+    fitted: &Fitted,
+    table: &Table,
+    caption: &str,
+    console: &mut Console,
+    written: &mut Written,
+) {
+    let std = fitted.std();
+    let (map, input) = (fitted.embedding.points(), args.input.input.as_str());
+    outputs.write_pictures(map, table, std.as_deref(), input, caption, written);
+    if outputs.has_pages()
+        && let Err(failure) = write_page(outputs, args, fitted, table, caption, console, written)
+    {
+        written.fail(failure);
+    }
+    console.finish();
 }
 
 /// Nothing that is written may fall on anything that is read. A checkpoint may replace the one the run goes on from.
-fn check_paths(args: &EmbedArgs, outputs: &Outputs, also_written: &[&PathBuf]) -> Result<(), Failure> {
+fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
     let mut read = vec![Path::new(&args.input.input)];
     read.extend(args.input.read.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
-    let written: Vec<&PathBuf> = outputs.files().chain(also_written.iter().copied()).collect();
+    let written: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.report).collect();
     paths::check(&read, &[&written[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     read.extend(args.resume.as_deref());
     paths::check(&read, &written)
@@ -173,75 +188,55 @@ fn resumed_job(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches) -> 
     Ok(job)
 }
 
-/// Scores against the data as the method saw them. A stop or an error while scoring keeps everything but the scores.
+/// Scores against the data as the method saw them.
 fn score(
     run: &RunArgs,
     fitted: &Fitted,
     table: &Table,
     console: &mut Console,
 ) -> Result<Option<quality::Report>, Failure> {
-    let metric = metric_of(fitted)?;
-    let usual = QualityParams::default();
-    // Few points have small neighbourhoods: most scores need k below half of the points.
-    let n_neighbors = usual.n_neighbors.min((table.rows().saturating_sub(1) / 2).max(1));
-    let params = QualityParams { n_neighbors, metric, seed: run.seed(), ..usual };
-    let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
-    // A graph that may miss neighbours would flatter the map that was made from it.
-    let known = KnownGraphs { data: fitted.graph.as_ref(), map: None };
-    let result = lowland::with_threads(run.threads(), || {
-        let data = fitted.prepare(&table.data)?;
-        console.progress("scores", |progress| {
-            quality::report_with(&data, fitted.embedding.points(), labels, known, &params, progress)
-        })
-    })?;
-    match result {
-        Ok(report) => Ok(Some(report)),
-        Err(lowland::Error::Stopped { .. }) => {
-            console.note("stopped while scoring; the map is written, the scores are left out");
-            Ok(None)
-        }
+    let metric = metric_of(fitted.job.method.as_ref()).unwrap_or(Metric::Euclidean);
+    let (map, known) = (fitted.embedding.points(), fitted.graph.as_ref());
+    Ok(lowland::with_threads(run.threads(), || match fitted.prepare(&table.data) {
+        Ok(data) => scoring::score(&data, map, table, metric, known, run, console),
         Err(error) => {
             console.note(&format!("warning: the scores are left out: {error}"));
-            Ok(None)
+            None
         }
-    }
+    })?)
 }
 
-/// The page, with the true neighbours unless there is no time for them (no console).
+/// The page, with the true neighbours unless there is no time for them.
 fn write_page(
     outputs: &Outputs,
     args: &EmbedArgs,
     fitted: &Fitted,
     table: &Table,
     caption: &str,
-    console: Option<&mut Console>,
+    console: &mut Console,
+    written: &mut Written,
 ) -> Result<(), Failure> {
     let (points, std) = (fitted.embedding.points(), fitted.std());
-    let graphs = match console {
-        Some(console) => {
-            let data = fitted.prepare(&table.data)?;
-            let truth = page::true_neighbors(&data, metric_of(fitted)?, fitted.graph.as_ref(), &args.run, console);
-            let kept = page::map_neighbors(points, truth.as_ref(), &args.run, console);
-            truth.zip(kept)
-        }
-        None => None,
+    let graphs = if fitted.outcome.ended == Ended::Stopped || console.stopped() {
+        None
+    } else {
+        let data = fitted.prepare(&table.data)?;
+        let metric = metric_of(fitted.job.method.as_ref()).unwrap_or(Metric::Euclidean);
+        let truth = page::true_neighbors(&data, metric, fitted.graph.as_ref(), &args.run, console);
+        let kept = page::map_neighbors(points, truth.as_ref(), &args.run, console);
+        truth.zip(kept)
     };
-    let mut page = page::about(short(&args.input.input), table);
+    let known = Known::of(table);
+    let mut page = known.page(short(&args.input.input));
     page.neighbors = graphs.as_ref().map(|(truth, _)| truth);
     let name = fitted.job.method.name();
     page.maps = vec![PageMap {
         name: name.into(),
-        // The name stands before it anyway.
-        caption: caption.strip_prefix(name).unwrap_or(caption).trim_start_matches([',', ' ', '|']).into(),
+        caption: report::without_name(caption, name).into(),
         points,
         std: std.as_deref(),
         neighbors: graphs.as_ref().map(|(_, kept)| kept),
     }];
-    outputs.write_pages(&page)
-}
-
-/// The metric of the method, where it has one.
-fn metric_of(fitted: &Fitted) -> Result<Metric, Failure> {
-    let values = fitted.job.method.values();
-    Ok(values.iter().find(|(name, _)| *name == "metric").map_or(Ok(Metric::Euclidean), |(_, text)| text.parse())?)
+    outputs.write_pages(&page, written);
+    Ok(())
 }

@@ -1,10 +1,9 @@
 //! `--out`: the ending says what is written.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use lowland::Points;
-use lowland::points::bytes;
 use lowland_io::Table;
 use lowland_view::page::{Page, html};
 use lowland_view::{Color, Format, Panel, PictureOptions};
@@ -15,6 +14,7 @@ use crate::paths;
 
 use super::page;
 use super::picture::ending;
+use super::written::Written;
 
 /// The files asked for, by kind.
 pub struct Outputs {
@@ -30,7 +30,7 @@ const PICTURES: [&str; 3] = Format::ENDINGS;
 
 impl Outputs {
     /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed
-    /// again; under another name where that would replace `input`.
+    /// again; under another name where that would replace what is not ours.
     pub fn new(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
         let (mut maps, mut pictures, mut pages) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
@@ -52,9 +52,7 @@ impl Outputs {
             }
         }
         if let (true, Some(picture)) = (maps.is_empty(), pictures.iter().chain(&pages).next()) {
-            let beside = picture.with_extension("csv");
-            let clash = paths::same(&beside, Path::new(input));
-            maps.push(if clash { picture.with_extension("map.csv") } else { beside });
+            maps.push(beside(picture, input));
         }
         if maps.is_empty() && run.json {
             return Err(Failure::flag("--json takes stdout for events, so the map needs an --out FILE"));
@@ -68,17 +66,18 @@ impl Outputs {
     }
 
     /// Writes the map, with the standard deviation of each point where there is one.
-    pub fn write_maps(&self, map: Points, table: &Table, std: Option<&[f64]>) -> Result<(), Failure> {
+    pub fn write_maps(&self, map: Points, table: &Table, std: Option<&[f64]>, written: &mut Written) {
         let (ids, labels) = (table.ids.as_deref(), table.labels.as_ref());
         for path in &self.maps {
-            lowland_io::write_map(path, map, ids, labels, std).map_err(Failure::write)?;
+            written.note(path, lowland_io::write_map(path, map, ids, labels, std).map_err(Failure::write));
         }
         if self.to_stdout {
             let mut text = Vec::new();
-            lowland_io::write_map_csv(&mut text, map, ids, labels, std).map_err(Failure::write)?;
-            std::io::stdout().write_all(&text)?;
+            let made = lowland_io::write_map_csv(&mut text, map, ids, labels, std).map_err(Failure::write);
+            if let Err(failure) = made.and_then(|()| Ok(std::io::stdout().write_all(&text)?)) {
+                written.fail(failure);
+            }
         }
-        Ok(())
     }
 
     /// Draws the map.
@@ -89,17 +88,19 @@ impl Outputs {
         std: Option<&[f64]>,
         title: &str,
         caption: &str,
-    ) -> Result<(), Failure> {
+        written: &mut Written,
+    ) {
         let options = PictureOptions { title: short(title), caption: caption.into(), ..PictureOptions::default() };
         let labels = table.labels.as_ref();
         let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
         let panel = Panel { color: labels.map_or(Color::Plain, Color::Classes), std, ..Panel::new(map) };
         for path in &self.pictures {
             let format = Format::of_ending(&ending(path)).unwrap_or(Format::Png);
-            let file = lowland_view::draw(std::slice::from_ref(&panel), &options, format)?;
-            lowland_io::write_bytes(path, &file).map_err(Failure::write)?;
+            match lowland_view::draw(std::slice::from_ref(&panel), &options, format) {
+                Ok(file) => written.bytes(path, &file),
+                Err(error) => written.fail(error.into()),
+            }
         }
-        Ok(())
     }
 
     /// Whether a page was asked for.
@@ -108,21 +109,26 @@ impl Outputs {
     }
 
     /// Writes the page.
-    pub fn write_pages(&self, page: &Page) -> Result<(), Failure> {
-        let html = html(page)?;
-        self.pages.iter().try_for_each(|path| lowland_io::write_bytes(path, &html).map_err(Failure::write))
+    pub fn write_pages(&self, page: &Page, written: &mut Written) {
+        match html(page) {
+            Ok(html) => self.pages.iter().for_each(|path| written.bytes(path, &html)),
+            Err(error) => written.fail(error.into()),
+        }
     }
+}
 
-    /// `wrote digits.png, digits.html (1.2 MiB), digits.csv`
-    pub fn written<'a>(&'a self, more: impl Iterator<Item = &'a PathBuf>) -> String {
-        let name = |path: &PathBuf| match std::fs::metadata(path) {
-            // A page is sent to people: its size matters.
-            Ok(file) if self.pages.contains(path) => format!("{} ({})", path.display(), bytes(file.len())),
-            _ => path.display().to_string(),
-        };
-        let all: Vec<String> = self.files().chain(more).map(name).collect();
-        if all.is_empty() { String::new() } else { format!("wrote {}\n", all.join(", ")) }
-    }
+/// Where the map goes beside a picture: under the picture's name, unless that is a file that is read or someone else's.
+fn beside(picture: &Path, input: &str) -> PathBuf {
+    let beside = picture.with_extension("csv");
+    let taken = paths::same(&beside, Path::new(input)) || (beside.exists() && !is_map(&beside));
+    if taken { picture.with_extension("map.csv") } else { beside }
+}
+
+/// Whether a file begins as the maps do that we write.
+fn is_map(path: &Path) -> bool {
+    let mut first = String::new();
+    let read = std::fs::File::open(path).and_then(|file| BufReader::new(file.take(200)).read_line(&mut first));
+    read.is_ok() && first.split(',').take(2).any(|name| name.trim() == "projection_x")
 }
 
 /// Of a path, the name is enough for a title.

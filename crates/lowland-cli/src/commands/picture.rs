@@ -6,6 +6,7 @@ use lowland::Data;
 use lowland_view::{Density, Format, Images, Panel, PictureOptions, TextTable, Uncertainty, draw};
 
 use super::shown::{Coloring, Shown};
+use super::written::Written;
 use crate::failure::Failure;
 use crate::picture_args::{PictureArgs, UncertaintyArg};
 
@@ -26,6 +27,38 @@ pub fn formats(paths: &[PathBuf]) -> Result<Vec<(&PathBuf, Format)>, Failure> {
     paths.iter().map(|path| Ok((path, Format::of_ending(&ending(path)).ok_or_else(|| refuse(path))?))).collect()
 }
 
+/// What the flags ask for, found in the maps and their data.
+struct Asked<'a> {
+    coloring: Coloring,
+    images: Option<Images<'a>>,
+    /// For each map.
+    words: Vec<Option<&'a [String]>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(shown: &'a Shown, args: &PictureArgs) -> Result<Self, Failure> {
+        let known = shown.maps.iter().any(|each| each.map.std.is_some());
+        for (flag, asked) in
+            [("--uncertainty", args.uncertainty != UncertaintyArg::None), ("--certain", args.certain.is_some())]
+        {
+            if asked && !known {
+                return Err(Failure::flag(format!("{flag}: the map has no column std; the method lvm gives one")));
+            }
+        }
+        let words = |at| if args.words { words(shown, at).map(Some) } else { Ok(None) };
+        Ok(Self {
+            coloring: Coloring::new(shown, args.color.as_deref())?,
+            images: args.images.as_deref().map(|size| images(shown, size)).transpose()?,
+            words: (0..shown.maps.len()).map(words).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Refuses flags that ask for what the maps and their data do not have.
+pub fn check(shown: &Shown, args: &PictureArgs) -> Result<(), Failure> {
+    Asked::new(shown, args).map(drop)
+}
+
 /// Draws the maps and writes the files.
 pub fn write(
     files: &[(&PathBuf, Format)],
@@ -33,29 +66,32 @@ pub fn write(
     args: &PictureArgs,
     density: Density,
     table: Option<TextTable>,
-) -> Result<(), Failure> {
-    let known = shown.maps.iter().any(|each| each.map.std.is_some());
-    for (flag, asked) in
-        [("--uncertainty", args.uncertainty != UncertaintyArg::None), ("--certain", args.certain.is_some())]
-    {
-        if asked && !known {
-            return Err(Failure::flag(format!("{flag}: the map has no column std; the method lvm gives one")));
-        }
-    }
-    let coloring = Coloring::new(shown, args.color.as_deref())?;
-    let images = args.images.as_deref().map(|size| images(shown, size)).transpose()?;
-    let mut panels = Vec::new();
-    for (at, each) in shown.maps.iter().enumerate() {
-        let title = if shown.maps.len() > 1 { each.name.clone() } else { String::new() };
-        let words = if args.words { Some(words(shown, at)?) } else { None };
-        let (map, color, std) = (each.map.map.points(), coloring.of_map(at), each.map.std.as_deref());
-        panels.push(Panel { map, title, color, std, words, images });
-    }
+    written: &mut Written,
+) {
+    let Asked { coloring, images, words } = match Asked::new(shown, args) {
+        Ok(asked) => asked,
+        Err(failure) => return written.fail(failure),
+    };
+    let panels: Vec<Panel> = shown
+        .maps
+        .iter()
+        .enumerate()
+        .map(|(at, each)| Panel {
+            map: each.map.map.points(),
+            title: if shown.maps.len() > 1 { each.name.clone() } else { String::new() },
+            color: coloring.of_map(at),
+            std: each.map.std.as_deref(),
+            words: words[at],
+            images,
+        })
+        .collect();
     let options = PictureOptions { density, table, ..options(shown, args) };
     for (path, format) in files {
-        lowland_io::write_bytes(path, &draw(&panels, &options, *format)?).map_err(Failure::write)?;
+        match draw(&panels, &options, *format) {
+            Ok(file) => written.bytes(path, &file),
+            Err(error) => written.fail(error.into()),
+        }
     }
-    Ok(())
 }
 
 /// The look that the flags ask for.

@@ -29,6 +29,12 @@ impl Shown {
     pub fn align(&mut self, console: &mut Console) {
         let Some((first, others)) = self.maps.split_first_mut() else { return };
         for other in others {
+            if let (Some(ours), Some(theirs)) = (&first.map.ids, &other.map.ids)
+                && ours != theirs
+            {
+                console.note(&format!("{} is not aligned to {}: their ids are not the same", other.name, first.name));
+                continue;
+            }
             match procrustes(first.map.map.points(), other.map.map.points()) {
                 Ok(laid) => {
                     let scale = spread(laid.aligned.values(), laid.aligned.dim())
@@ -97,10 +103,11 @@ impl Coloring {
         }
         if let Some(values) = shown.table.as_ref().and_then(|table| numbers(table, name)) {
             let maps = shown.maps.len();
-            if has_many(values.iter().copied()) {
-                return Ok(Coloring::Values(name.into(), vec![values; maps]));
+            let wide: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
+            if has_many(wide.iter().copied()) {
+                return Ok(Coloring::Values(name.into(), vec![wide; maps]));
             }
-            let labels = Labels::from_numbers(values);
+            let labels = Labels::new(values.iter().map(f32::to_string));
             return Ok(Coloring::Classes(labels.names, vec![labels.codes; maps]));
         }
         let all = |has: fn(&MapTable) -> bool| shown.maps.iter().all(|each| has(&each.map));
@@ -115,15 +122,9 @@ impl Coloring {
 
     /// Many different numbers are a scale; anything else is classes.
     fn of_texts(name: &str, texts: Vec<Vec<&str>>) -> Self {
-        let number = |text: &&str| match text.trim() {
-            "" => Some(f64::NAN),
-            text => text.parse::<f64>().ok(),
-        };
-        let values: Option<Vec<Vec<f64>>> =
-            texts.iter().map(|column| column.iter().map(number).collect::<Option<Vec<f64>>>()).collect();
-        match values {
-            Some(values) if has_many(values.iter().flatten().copied()) => Coloring::Values(name.into(), values),
-            _ => Self::classes(texts),
+        match scale(texts.iter().map(|column| column.iter().copied())) {
+            Some(values) => Coloring::Values(name.into(), values),
+            None => Self::classes(texts),
         }
     }
 
@@ -146,7 +147,19 @@ impl Coloring {
     }
 }
 
-fn has_many(values: impl Iterator<Item = f64>) -> bool {
+/// The numbers of columns that are shown on one scale: all their cells are numbers, an empty one a missing number, and many
+/// of them differ.
+pub fn scale<'a>(columns: impl IntoIterator<Item = impl Iterator<Item = &'a str>>) -> Option<Vec<Vec<f64>>> {
+    let number = |text: &str| match text.trim() {
+        "" => Some(f64::NAN),
+        text => text.parse::<f64>().ok(),
+    };
+    let values: Vec<Vec<f64>> = columns.into_iter().map(|cells| cells.map(number).collect()).collect::<Option<_>>()?;
+    has_many(values.iter().flatten().copied()).then_some(values)
+}
+
+/// Whether numbers are so many different ones that they are a scale, not classes.
+pub fn has_many(values: impl Iterator<Item = f64>) -> bool {
     let mut seen: Vec<u64> = Vec::new();
     for value in values.filter(|v| !v.is_nan()) {
         if !seen.contains(&value.to_bits()) {
@@ -160,15 +173,15 @@ fn has_many(values: impl Iterator<Item = f64>) -> bool {
 }
 
 /// A column of the data, by name or by number.
-fn numbers(table: &Table, name: &str) -> Option<Vec<f64>> {
+pub fn numbers(table: &Table, name: &str) -> Option<Vec<f32>> {
     let named = table.columns.as_ref().and_then(|names| names.iter().position(|known| known == name));
     let column = named.or_else(|| name.parse().ok()).filter(|&column| column < table.data.dim())?;
     match &table.data {
-        Data::Dense(rows) => Some((0..rows.rows()).map(|i| f64::from(rows.row(i)[column])).collect()),
+        Data::Dense(rows) => Some((0..rows.rows()).map(|i| rows.row(i)[column]).collect()),
         Data::Sparse(rows) => {
             let cell = |i: usize| {
                 let (columns, values) = rows.row(i);
-                columns.binary_search(&(column as u32)).map_or(0.0, |at| f64::from(values[at]))
+                columns.binary_search(&(column as u32)).map_or(0.0, |at| values[at])
             };
             Some((0..rows.rows()).map(cell).collect())
         }

@@ -14,7 +14,8 @@ use crate::observer::Console;
 use crate::paths;
 
 use super::outputs::{Outputs, short};
-use super::page;
+use super::page::Known;
+use super::written::Written;
 
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
@@ -27,17 +28,20 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
         console.progress("transform", |progress| model.place(&table.data, progress))
     })??;
     let map = &placed.embedding;
-    outputs.write_maps(map.points(), &table, placed.std.as_deref())?;
+    let mut written = Written::default();
+    outputs.write_maps(map.points(), &table, placed.std.as_deref(), &mut written);
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
-    outputs.write_pictures(map.points(), &table, placed.std.as_deref(), &args.input.input, &caption)?;
+    let std = placed.std.as_deref();
+    outputs.write_pictures(map.points(), &table, std, &args.input.input, &caption, &mut written);
     if outputs.has_pages() {
         let name = model.job.method.name().to_string();
-        let mut page = page::about(short(&args.input.input), &table);
-        page.maps = vec![PageMap { name, caption, points: map.points(), std: placed.std.as_deref(), neighbors: None }];
-        outputs.write_pages(&page)?;
+        let known = Known::of(&table);
+        let mut page = known.page(short(&args.input.input));
+        page.maps = vec![PageMap { name, caption, points: map.points(), std, neighbors: None }];
+        outputs.write_pages(&page, &mut written);
     }
     console.finish();
-    console.note(outputs.written(std::iter::empty()).trim_end());
+    written.finish(&mut console)?;
     Ok(ExitCode::SUCCESS)
 }
 

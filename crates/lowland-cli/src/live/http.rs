@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A silent stream says so now and then, which is how a closed one is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 const MOST_CONNECTIONS: usize = 32;
+/// Where no connection can be accepted, the next is tried after this.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Headers of every answer: nothing is kept, guessed, framed, or told to other pages.
 const COMMON: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
@@ -26,20 +28,32 @@ pub fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.closing.load(Ordering::Acquire) {
             return;
         }
-        let Ok(stream) = connection else { continue };
-        if shared.connections.fetch_add(1, Ordering::AcqRel) >= MOST_CONNECTIONS {
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
+        let Ok(stream) = connection else {
+            // Out of files, most likely: they come back when others close theirs.
+            std::thread::sleep(PAUSE);
             continue;
-        }
-        let theirs = Arc::clone(shared);
-        let handler = move || {
-            // Whoever goes away is no concern of ours.
-            let _ = answer(stream, &theirs);
-            theirs.connections.fetch_sub(1, Ordering::AcqRel);
         };
-        if std::thread::Builder::new().name("live client".into()).stack_size(256 << 10).spawn(handler).is_err() {
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
-        }
+        let Some(connected) = Connected::within_limits(shared) else { continue };
+        // Whoever goes away is no concern of ours.
+        let handler = move || drop(answer(stream, &connected.0));
+        // Without a thread the handler is dropped, and with it the connection.
+        let _ = std::thread::Builder::new().name("live client".into()).stack_size(256 << 10).spawn(handler);
+    }
+}
+
+/// One of the connections there may be at a time; counted off when dropped, whatever happens.
+struct Connected(Arc<Shared>);
+
+impl Connected {
+    fn within_limits(shared: &Arc<Shared>) -> Option<Self> {
+        let before = shared.connections.fetch_add(1, Ordering::AcqRel);
+        Some(Self(Arc::clone(shared))).filter(|_| before < MOST_CONNECTIONS)
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

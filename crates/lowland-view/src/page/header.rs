@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::images::{self, IN_SECTION};
 use super::sections::Sections;
-use super::{Column, Page, PageMap, Values, kept};
+use super::{Column, Page, PageMap, Start, StartColor, Values, kept};
 use crate::{Cell, TextTable};
 use lowland::Points;
 
@@ -38,6 +38,7 @@ pub(super) fn of(page: &Page, sections: &mut Sections) -> Value {
         "title": page.title,
         "rows": page.rows,
         "live": page.live,
+        "start": of_start(&page.start),
         "maps": maps,
         "columns": columns,
         "ids": page.ids.map(|ids| sections.texts("ids", ids)),
@@ -78,6 +79,17 @@ fn of_map(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Sectio
         "std": std,
         "kept": kept,
     })
+}
+
+/// As the page's own state has it (store.ts).
+fn of_start(start: &Start) -> Value {
+    let mode = start.color.map(|color| match color {
+        StartColor::Nothing => json!({ "by": "none" }),
+        StartColor::Std => json!({ "by": "std" }),
+        StartColor::Column(column) => json!({ "by": "column", "column": column }),
+    });
+    let Start { hide, circles, words, dark, .. } = start;
+    json!({ "mode": mode, "hide": hide, "circles": circles, "words": words, "dark": dark })
 }
 
 fn of_table(table: &TextTable) -> Value {

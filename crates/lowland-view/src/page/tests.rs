@@ -233,3 +233,17 @@ proptest::proptest! {
         proptest::prop_assert_eq!(parts.0.matches("<script").count(), 7);
     }
 }
+
+#[test]
+fn what_a_page_shows_first_is_in_its_header_and_must_be_there() {
+    let values = Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 2).unwrap();
+    let map = PageMap { name: "m".into(), caption: String::new(), points: values.points(), std: None, neighbors: None };
+    let start = Start { color: Some(StartColor::Column(0)), hide: 5, circles: true, words: false, dark: true };
+    let column = Column { name: "c".into(), values: Values::Numbers(vec![1.0, 2.0]) };
+    let page = Page { rows: 2, maps: vec![map.clone()], columns: vec![column], start, ..Page::default() };
+    let told = &Parts::of(&page).header()["start"];
+    assert_eq!((&told["mode"]["by"], &told["mode"]["column"], &told["hide"]), (&"column".into(), &0.into(), &5.into()));
+    assert!(matches!(html(&Page { columns: Vec::new(), ..page.clone() }), Err(Error::Format { .. })));
+    let negative = PageMap { std: Some(&[0.1, -0.1]), ..map };
+    assert!(matches!(html(&Page { maps: vec![negative], ..page }), Err(Error::Format { .. })));
+}

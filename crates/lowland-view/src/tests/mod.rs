@@ -169,6 +169,22 @@ fn more_dimensions_than_two_are_said_in_the_caption() {
     let values = spiral(50, 5);
     let scene = scene_of(Panel::new(Points::new(&values, 5).unwrap()), &small());
     assert!(says(&scene, "first two of 5 dimensions"));
+    let flat = spiral(50, 2);
+    let panels = [Panel::new(Points::new(&values, 5).unwrap()), Panel::new(Points::new(&flat, 2).unwrap())];
+    let picture = draw(&panels, &PictureOptions::default(), Format::Svg).unwrap();
+    assert!(String::from_utf8(picture).unwrap().contains("first two of 5, 2 dimensions"));
+}
+
+#[test]
+fn a_class_with_nothing_to_read_in_its_name_is_called_empty() {
+    let values = spiral(40, 2);
+    let codes: Vec<u32> = (0..40).map(|i| i % 3).collect();
+    let names = ["a".to_string(), " \u{200b}".to_string()];
+    let color = Color::Classes(Labels { codes: &codes, names: &names });
+    let scene = scene_of(Panel { color, ..Panel::new(Points::new(&values, 2).unwrap()) }, &PictureOptions::default());
+    let said: Vec<&str> = texts(&scene).iter().map(|text| text.content.as_str()).collect();
+    // A code without any name stands for itself.
+    assert!(["a", "(empty)", "2"].iter().all(|name| said.contains(name)), "{said:?}");
 }
 
 #[test]
@@ -324,6 +340,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     assert!(matches!(refused(&[]), Error::TooFewPoints { .. }));
     let plain = Panel::new(map);
     assert!(matches!(refused(&[Panel { std: Some(&[f64::NAN]), ..plain.clone() }]), Error::NotFinite { .. }));
+    assert!(matches!(refused(&[Panel { std: Some(&[-0.1]), ..plain.clone() }]), Error::Format { .. }));
     assert!(matches!(refused(&[Panel { words: Some(&[]), ..plain.clone() }]), Error::Shape { .. }));
     let images = |values, width, height| Some(Images { values, width, height });
     assert!(matches!(refused(&[Panel { images: images(&[], 0, 3), ..plain.clone() }]), Error::Parameter { .. }));
@@ -337,4 +354,24 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     let tall = vec![Panel::new(map); 40];
     let options = PictureOptions { columns: Some(1), ..PictureOptions::default() };
     assert!(matches!(draw(&tall, &options, Format::Png), Err(Error::Parameter { name: "height", .. })));
+}
+
+#[test]
+fn a_chart_shows_every_curve_and_refuses_what_it_cannot_draw() {
+    let curve = |name: &str, shift: f64| Curve {
+        name: name.into(),
+        points: (3..12).map(|k| [f64::from(k), shift - f64::from((k - 7) * (k - 7)), 3.0]).collect(),
+    };
+    let options = ChartOptions { title: "bound".into(), across: "n_neighbors".into(), ..ChartOptions::default() };
+    let file = chart(&[curve("d = 1", -1e4), curve("d = 2", -1e4 + 20.0)], &options).unwrap();
+    let (width, height, pixels) = decode(&file);
+    assert_eq!((width, height), (900, 560));
+    for &hex in &color::CLASSES[..2] {
+        assert!(pixels.contains(&[16, 8, 0].map(|shift| (hex >> shift) as u8)), "{hex:x}");
+    }
+    let one = Curve { name: String::new(), points: vec![[5.0, -3.0, 0.0]] };
+    assert!(chart(&[one], &options).is_ok());
+    assert!(chart(&[], &options).is_err());
+    assert!(chart(&[Curve { name: String::new(), points: vec![[1.0, f64::NAN, 0.0]] }], &options).is_err());
+    assert!(chart(&[curve("a", 0.0)], &ChartOptions { width: 10, ..options }).is_err());
 }

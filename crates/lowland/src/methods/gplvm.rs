@@ -36,6 +36,7 @@ impl Recipe for GpLvm {
         "Bayesian Gaussian process latent variable model: a smooth function from the map to the rows";
     const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. Starts \
         from PCA and stays close to it; for comparison with lllvm and lvm.";
+    const GIVES_STD: bool = true;
     type Model = GpLvmModel;
 
     fn check(&self) -> Result<()> {
@@ -61,6 +62,10 @@ impl Recipe for GpLvm {
         // The rows in double precision; expectations and their derivatives; L-BFGS remembers 15 pairs of all numbers.
         let own = n * dim * 16.0 + n * m * 32.0 + (2.0 * n + m) * q * 8.0 * 45.0 + m * m * 8.0 * (20.0 + n / 32.0);
         linear_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
+    }
+
+    fn neighbors(&self, _: usize) -> usize {
+        0
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<GpLvmModel>> {
@@ -89,10 +94,23 @@ impl Recipe for GpLvm {
         let outcome = context.stage(ITERATIONS, |context| run(&mut fitting, rule, context))?;
         let numbers = fitting.descent.embedding().into_values();
         let frozen = bound.freeze(&numbers)?;
+        // Places are those the fitted function gives to the rows, so that a row that is placed again stays where it is.
+        let placed = context.with_progress(|progress| {
+            in_batches(n, progress, |i| {
+                let row = &bound.data()[i * input.data.dim()..][..input.data.dim()];
+                let spread: Vec<f64> = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
+                frozen.place(row, &numbers[i * wanted..][..wanted], &spread)
+            })
+        })?;
+        let (mut map, mut spreads) = (vec![0.0; n * dim], Vec::with_capacity(n * wanted));
+        for (row, placed) in map.chunks_exact_mut(dim).zip(placed) {
+            let (mean, spread, _) = placed?;
+            row[..wanted].copy_from_slice(&mean);
+            spreads.extend(spread);
+        }
+        let embedding = Embedding::new(map, dim)?;
         let weights: Vec<String> = frozen.weights().iter().map(|w| format!("{w:.3}")).collect();
         context.note(format!("relevance of each dimension (inverse squared length scale): {}", weights.join(", ")));
-        let embedding = fitting.embedding();
-        let spreads = numbers[n * wanted..2 * n * wanted].iter().map(|v| v.exp()).collect();
         let model = GpLvmModel {
             fitted: Some(Smooth { frozen, scaled, spreads }),
             data: input.data.clone(),

@@ -35,6 +35,7 @@ impl Recipe for Isomap {
     const SUMMARY: &'static str = "Isomap: distances along the neighbour graph, kept as well as straight lines can";
     const ADVICE: &'static str = "Unrolls one connected sheet without holes and keeps its proportions. Every pair of rows counts, so it needs \
         memory for all of them: beyond some ten thousand rows give --landmarks. One wrong neighbour can short-circuit the map.";
+    const GIVES_STD: bool = false;
     type Model = IsomapModel;
 
     fn check(&self) -> Result<()> {
@@ -60,6 +61,10 @@ impl Recipe for Isomap {
         // All squared distances; the graph and its symmetric copy; some blocks of vectors.
         let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
         neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<IsomapModel>> {

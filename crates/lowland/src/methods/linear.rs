@@ -42,6 +42,7 @@ macro_rules! linear_method {
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
             const KEEPS_ORIGIN: bool = !$centred;
+            const GIVES_STD: bool = false;
             type Model = LinearMap;
 
             fn check(&self) -> Result<()> {
@@ -56,6 +57,10 @@ macro_rules! linear_method {
 
             fn memory(&self, shape: Shape) -> u64 {
                 route(self.n_components, self.solver, shape).memory(self.n_components, shape)
+            }
+
+            fn neighbors(&self, _: usize) -> usize {
+                0
             }
 
             fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LinearMap>> {

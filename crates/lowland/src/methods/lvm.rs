@@ -70,6 +70,7 @@ impl Recipe for Lvm {
     const SUMMARY: &'static str = "a latent variable model: clusters, with a standard deviation for every point";
     const ADVICE: &'static str = "The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for search and \
         classification, and a standard deviation that says which points the map misplaces.";
+    const GIVES_STD: bool = true;
     type Model = LvmModel;
 
     fn check(&self) -> Result<()> {

@@ -174,6 +174,7 @@ impl Recipe for MapIt {
     const NAME: &'static str = "mapit";
     const SUMMARY: &'static str = "MAP IT: aligns each point's neighbourhood as a whole, not pair by pair";
     const ADVICE: &'static str = "Classes come out denser and further apart than with tsne, at the price of some nearest neighbours. The paper's settings are perplexity 15 and 10 neighbours.";
+    const GIVES_STD: bool = false;
     type Model = Placed;
 
     fn check(&self) -> Result<()> {

@@ -130,6 +130,7 @@ macro_rules! neighbor_embedding {
             const NAME: &'static str = $name;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
+            const GIVES_STD: bool = false;
             type Model = Placed;
 
             fn check(&self) -> Result<()> {

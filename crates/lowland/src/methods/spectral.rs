@@ -50,6 +50,7 @@ impl Recipe for Spectral {
     const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbour graph";
     const ADVICE: &'static str = "Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no local optima. \
         Clusters come out as tight arms; use it to see global structure and as a start for other methods.";
+    const GIVES_STD: bool = false;
     type Model = SpectralModel;
 
     fn check(&self) -> Result<()> {

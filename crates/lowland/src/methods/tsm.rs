@@ -70,6 +70,7 @@ impl Recipe for Tsm {
     const ADVICE: &'static str = "For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64 dimensions \
         with the same norms and the same neighbours by angle, for search and analogies rather than pictures.";
     const KEEPS_ORIGIN: bool = true;
+    const GIVES_STD: bool = false;
     type Model = TsmModel;
 
     fn check(&self) -> Result<()> {
@@ -101,13 +102,18 @@ impl Recipe for Tsm {
         self.needed(shape, self.matrices == Matrices::Tiles)
     }
 
+    fn neighbors(&self, _: usize) -> usize {
+        0
+    }
+
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<TsmModel>> {
         let data = input.data;
         let most = data.dim().min(data.rows());
         available_components(self.n_components, most, "the number of columns or of rows", context)?;
         let (problem, tau) = context.stage(SIMILARITIES, |context| self.similarities(data, context))?;
         let done = |embedding: Embedding, outcome: Outcome| {
-            let local = LocalModel { llx: self.llx(), data: data.clone(), embedding: embedding.clone() };
+            let (llx, data) = (self.llx(), data.clone());
+            let local = LocalModel { llx, data, embedding: embedding.clone(), std: None };
             Ok(Fit { embedding, model: TsmModel { local, tau, placing: self.placing }, outcome, graph: None })
         };
         if problem.similar.rows() == 0 {
