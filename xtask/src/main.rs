@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
+mod python;
 mod viewer;
 
 use std::path::PathBuf;
@@ -18,8 +19,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Formatting, lints, all tests, documentation, the page in a browser: what CI runs
+    /// Formatting, lints, all tests, documentation, the page in a browser, the Python package: what CI runs
     Test,
+    /// The Python package's release wheel, in dist/
+    Wheel,
+    /// The Python package's tests only
+    Python,
     /// Formatting and lints only
     Check,
     /// Bundle the interactive page from viewer/ (needs Node and npm)
@@ -54,8 +59,11 @@ fn main() -> Result<()> {
             // The README's first command names no program: `cargo run` must know which one is meant.
             cargo(&["run", "--quiet", "--", "methods"], &[])?;
             cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-            viewer::test()
+            viewer::test()?;
+            python::test()
         }
+        Task::Wheel => python::wheel(),
+        Task::Python => python::test(),
         Task::Bench { name, array, machine } => {
             let mut command = Command::new("bash");
             command.args(["bench/run.sh", &name]).arg(here.join(array)).args(machine);

@@ -8,6 +8,7 @@ use lowland::{Metric, Seed};
 
 use crate::failure::Failure;
 pub use crate::picture_args::{CompareArgs, PlotArgs};
+use crate::select_args::SelectArgs;
 use crate::usage::available_memory;
 
 const AFTER_HELP: &str = "\
@@ -38,6 +39,12 @@ pub enum Command {
     Score(ScoreArgs),
     /// Make rows for the points of a map with a saved model
     Inverse(InverseArgs),
+    /// Make rows for the points of a map, with error bars
+    Reconstruct(ReconstructArgs),
+    /// Draw maps from the posterior of a saved model
+    Samples(SamplesArgs),
+    /// Choose the numbers of neighbours and dimensions, and judge edges, by how likely the data become
+    Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),
     /// Draw maps: pictures and pages
@@ -156,6 +163,35 @@ pub struct InverseArgs {
     pub map: PathBuf,
     /// Where to write the rows (.csv .tsv .parquet .npy)
     #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  lowland reconstruct digits.lowland points.csv --out rows.csv")]
+pub struct ReconstructArgs {
+    /// A model saved by `lowland embed --save` (methods lllvm, with error bars, and lvm)
+    pub model: PathBuf,
+    /// Points of the map: .csv .tsv .parquet .npy as `embed` writes it
+    pub map: PathBuf,
+    /// Where to write the rows, each column followed by its standard deviation (.csv .tsv .parquet .npy)
+    #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  lowland samples roll.lowland --count 50 --out samples.csv")]
+pub struct SamplesArgs {
+    /// A model saved by `lowland embed --save` (method lllvm)
+    pub model: PathBuf,
+    /// Maps to draw
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub count: usize,
+    /// Where to write them: a row for each row of each map
+    #[arg(long, short, value_name = "FILE.csv")]
     pub out: PathBuf,
     #[command(flatten)]
     pub run: RunArgs,

@@ -9,6 +9,7 @@ mod observer;
 mod paths;
 mod picture_args;
 mod report;
+mod select_args;
 mod usage;
 
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
         Command::Transform(transform) => commands::transform(&transform),
         Command::Score(score) => commands::score(&score),
         Command::Inverse(inverse) => commands::inverse(&inverse),
+        Command::Reconstruct(reconstruct) => commands::reconstruct(&reconstruct),
+        Command::Samples(samples) => commands::samples(&samples),
+        Command::Select(select) => commands::select(&select),
         Command::Quality(quality) => commands::quality(&quality),
         Command::Plot(plot) => commands::plot(&plot),
         Command::Compare(compare) => {

@@ -122,6 +122,7 @@ pub fn of_run(
         "outliers": fitted.std().map(|std| most_uncertain(&std, OUTLIERS).into_iter().map(|row| {
             json!({ "row": row, "id": table.ids.as_ref().map(|ids| &ids[row]), "std": std[row] })
         }).collect::<Vec<_>>()),
+        "covariances": fitted.covariances(),
         "notes": fitted.notes,
         "scores": scores.map(|scores| scores_json(scores, names)),
     })

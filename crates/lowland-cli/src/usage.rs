@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+pub use lowland_io::available_memory;
+
 /// A moment to measure from.
 pub struct Stopwatch {
     wall: Instant,
@@ -58,12 +60,4 @@ fn cpu_seconds() -> f64 {
 #[cfg(not(unix))]
 pub fn peak_memory() -> u64 {
     0
-}
-
-/// Memory that could be taken now without swapping, where the system says.
-pub fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
 }

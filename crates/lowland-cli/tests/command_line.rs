@@ -363,3 +363,68 @@ fn plot_and_compare_write_pages_of_several_maps() {
     }
     assert!(folder.path().join("two.png").exists());
 }
+
+/// Fifty points on a bent ribbon.
+fn ribbon() -> String {
+    let rows = (0..50).map(|i| {
+        let t = f64::from(i) * 0.08;
+        format!("{},{},{}\n", t.cos(), t.sin(), f64::from(i % 5) * 0.1)
+    });
+    format!("a,b,c\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn select_prints_a_table_draws_a_picture_and_recommends() {
+    let folder = folder();
+    write(folder.path(), "r.csv", &ribbon());
+    let few = ["--starts", "2", "--max-iter", "15"];
+    let lists =
+        ["select", "r.csv", "--n-neighbors", "4..8:2", "--n-components", "1,2", "--out", "s.png", "--out", "s.csv"];
+    let output = lowland(folder.path(), &[&lists[..], &few].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("take n_neighbors"), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
+    assert_eq!(std::fs::read_to_string(folder.path().join("s.csv")).unwrap().lines().count(), 7);
+    assert_eq!(&std::fs::read(folder.path().join("s.png")).unwrap()[..4], b"\x89PNG");
+    let held_out =
+        ["select", "r.csv", "--method", "lvm", "--n-neighbors", "4,6", "--folds", "2", "--max-iter", "20", "--json"];
+    let json = good(folder.path(), &held_out);
+    assert!(json.lines().last().unwrap().contains("\"recommendation\""), "{json}");
+    assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "9..3"]).contains("expected a list"));
+    assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "50"]).contains("from 1 to 49"));
+    bad(folder.path(), 4, &["select", "r.csv", "--max-memory", "1KiB"]);
+}
+
+#[test]
+fn edges_are_compared_and_screened() {
+    let folder = folder();
+    write(folder.path(), "r.csv", &ribbon());
+    let few = ["select", "r.csv", "--n-neighbors", "5", "--starts", "2", "--max-iter", "15"];
+    let with = |more: &[&str]| good(folder.path(), &[&few[..], more].concat());
+    let screened = with(&["--screen-edges", "3", "--quiet"]);
+    assert!(screened.contains("most suspicious edges") && screened.contains("without the first 3"), "{screened}");
+    assert!(with(&["--without-edge", "1,2", "--quiet"]).contains("without 1,2"));
+    let path: String = (0..49).map(|i| format!("{i},{}\n", i + 1)).collect();
+    write(folder.path(), "path.csv", &format!("i,j\n{path}"));
+    assert!(with(&["--edges", "path.csv"]).contains("the file's edges"));
+    bad(folder.path(), 3, &[&few[..], &["--without-edge", "0,40"]].concat());
+    write(folder.path(), "wrong.csv", "i,j\nx,y\n");
+    bad(folder.path(), 3, &[&few[..], &["--edges", "wrong.csv"]].concat());
+}
+
+#[test]
+fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
+    let folder = folder();
+    write(folder.path(), "r.csv", &ribbon());
+    let embed = ["embed", "r.csv", "--method", "lllvm", "--starts", "1", "--max-iter", "20", "--save", "m.lowland"];
+    good(folder.path(), &[&embed[..], &["--out", "map.csv", "--report", "r.json", "--quiet"]].concat());
+    assert!(std::fs::read_to_string(folder.path().join("r.json")).unwrap().contains("\"covariances\": ["));
+    good(folder.path(), &["reconstruct", "m.lowland", "map.csv", "--out", "rows.csv"]);
+    let rows = std::fs::read_to_string(folder.path().join("rows.csv")).unwrap();
+    assert!(rows.starts_with("a,a_std,b,b_std,c,c_std\n"), "{}", &rows[..60]);
+    assert_eq!(rows.lines().count(), 51);
+    good(folder.path(), &["samples", "m.lowland", "--count", "3", "--out", "samples.csv"]);
+    let samples = std::fs::read_to_string(folder.path().join("samples.csv")).unwrap();
+    assert!(samples.starts_with("sample,row,projection_x,projection_y\n0,0,"));
+    assert_eq!(samples.lines().count(), 151);
+}

@@ -110,8 +110,8 @@ fn columns<'a>(
     ids.into_iter().chain(coordinates).chain(labels).chain(std).collect()
 }
 
-/// `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
-fn coordinate_name(coordinate: usize) -> String {
+/// A coordinate's column: `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
+pub fn coordinate_name(coordinate: usize) -> String {
     match coordinate {
         0..3 => format!("projection_{}", ["x", "y", "z"][coordinate]),
         _ => format!("projection_{}", coordinate + 1),

@@ -18,6 +18,8 @@ method_suite!(
     [("components", "largest"), ("levels", "1"), ("reach", "2"), ("max_iter", "40")],
     iterates
 );
+method_suite!(lllvm, "lllvm", [("n_components", "1"), ("starts", "1"), ("max_iter", "5")], iterates);
+method_suite!(lllvm_landmarks, "lllvm", [("landmarks", "100"), ("starts", "2"), ("max_iter", "20")], iterates);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(
     tsne_fft,

@@ -52,7 +52,7 @@ fn assert_close(what: &str, ours: impl IntoIterator<Item = f64>, theirs: &[f64],
 fn assert_state(em: &Em, means: &str, variances: &str, tolerance: f64) {
     let unit = em.structure().unit();
     assert_close(means, em.means().iter().map(|v| v * unit), golden(means).values(), tolerance);
-    let found = em.variances().iter().map(|v| v * unit * unit);
+    let found = em.variances().into_iter().map(|v| v * unit * unit);
     assert_close(variances, found, golden(variances).values(), tolerance);
 }
 

@@ -5,6 +5,7 @@
 //! three writers, which know nothing of maps.
 
 mod canvas;
+mod chart;
 mod check;
 mod classes;
 mod color;
@@ -28,6 +29,7 @@ mod words;
 
 use lowland::{Points, Result};
 
+pub use chart::{ChartOptions, Curve, chart};
 pub use check::SIDES;
 pub use table::{Cell, TextTable};
 

@@ -60,7 +60,7 @@ fn cloud(canvas: &mut Canvas, points: &Cloud, ground: Rgb) {
 }
 
 /// A rectangle; pixels at its edges are covered by the part that is inside.
-fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
+pub(crate) fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
     let part = |low: f32, high: f32, center: f32| ((high.min(center + 0.5)) - (low.max(center - 0.5))).max(0.0);
     let cover = |x: f32, y: f32| part(rect.left, rect.right, x) * part(rect.top, rect.bottom, y);
     canvas.shade(rect, color, cover);
@@ -121,7 +121,7 @@ fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, width: f3
     canvas.shade(clipped([x, y], radius, clip), color, cover);
 }
 
-fn text(canvas: &mut Canvas, line: &Text) {
+pub(crate) fn text(canvas: &mut Canvas, line: &Text) {
     let Text { at: [x, baseline], anchor, height, content, color, bold, halo } = line;
     // Strokes on pixel centres are crisp.
     let left = (x - anchor.share() * font::width(content, *height)).round() + 0.5;

@@ -25,6 +25,7 @@ pub mod archive;
 pub mod gplvm;
 pub mod graph;
 pub mod linalg;
+pub mod lllvm;
 pub mod llx;
 pub mod lvm;
 pub mod methods;
@@ -37,6 +38,7 @@ pub mod points;
 pub mod prepare;
 pub mod quality;
 pub mod run;
+pub mod select;
 pub mod tsm;
 
 pub use points::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Sparse};

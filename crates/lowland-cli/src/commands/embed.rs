@@ -57,7 +57,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         let html = lowland_view::page::html(&lowland_view::page::Page { live: true, ..page })?;
         console.go_live(html, table.rows(), job.method.name())?;
     }
-    let limits = Limits { max_memory: args.memory.limit(), reserve, resume };
+    let limits = Limits { max_memory: args.memory.limit(), reserve, resume, ..Limits::default() };
 
     let mut fitted =
         lowland::with_threads(run.threads(), || job.fit(&table.data, graph.as_ref(), &limits, &mut console))??;

@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland_io::Table;
+use lowland::Data;
+use lowland::methods::Fitted;
+use lowland_io::{Labels, Table};
 
 use crate::args::{InverseArgs, ScoreArgs};
 use crate::failure::Failure;
@@ -51,14 +53,26 @@ pub fn inverse(args: &InverseArgs) -> Result<ExitCode, Failure> {
     let data = lowland::with_threads(args.run.threads(), || {
         console.progress("inverse", |progress| model.inverse(map.map.points(), progress))
     })??;
-    let mut table = Table { ids: map.ids, labels: map.labels, ..Table::new(data) };
+    let table = inverted(&model, data, map.ids, map.labels, &mut console);
+    lowland_io::write_table(&args.out, &table).map_err(Failure::write)?;
+    console.finish();
+    console.note(&format!("wrote {}", args.out.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Rows that a model made, with the names its columns have where nothing was done to them.
+pub fn inverted(
+    model: &Fitted,
+    data: Data,
+    ids: Option<Vec<String>>,
+    labels: Option<Labels>,
+    console: &mut Console,
+) -> Table {
+    let mut table = Table { ids, labels, ..Table::new(data) };
     if model.job.prepare.is_empty() {
         table.columns = Some(model.feature_names.clone()).filter(|names| names.len() == table.data.dim());
     } else {
         console.note("the rows are as the method saw them, after the preparation");
     }
-    lowland_io::write_table(&args.out, &table).map_err(Failure::write)?;
-    console.finish();
-    console.note(&format!("wrote {}", args.out.display()));
-    Ok(ExitCode::SUCCESS)
+    table
 }

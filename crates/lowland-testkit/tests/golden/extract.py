@@ -2,7 +2,8 @@
 
 Each becomes a float64 .npy with two axes, so that the map reader reads it. The folder's own README says which program
 made what: ee, ssne and tsne are Vladymyrov and Carreira-Perpinan's (2012), fgt and lvm independent numpy programs,
-mapit Jenssen's released one, tsm Saul's."""
+mapit Jenssen's released one, tsm Saul's, lllvm
+Park's released one, but for its alphaopt."""
 
 import sys
 from pathlib import Path
@@ -22,6 +23,10 @@ MAPIT = dict(P_conditional="p_conditional", Y0="y0", cost_k7="cost_k7", cost_k10
              force1_k10="force1_k10", traj_k7="trajectory_k7", traj_k10="trajectory_k10", Y_final_k10="final_k10")
 TSM = {f"{theirs}{run}": f"{ours}_{run}" for run in (1, 2, 3) for theirs, ours in
        dict(Xaug="inputs", Y="y", costs="costs", mad="deviation", jac="jaccard", diagTheta="diagonal", maxSumZ="cap").items()}
+LLLVM = dict(Yn="y", G="graph", mean_c0="start_maps", A1="a1", b1="b1", Gamma1="gamma_form1", H1="h1", covx1="place_covariance1",
+             mx1="places1", covc1="map_covariance1", mc1="maps1", gamma1="gamma1", lwbs="bounds", gammas="gammas",
+             mean_x_last="places40", mean_c_last="maps40", diag_cov_x_last="place_variances40", diag_cov_c_last="map_variances40")
+LLLVM_PRIOR = dict(randn_for_mean_c0="prior_normals", lwbs="prior_bounds", gammas="prior_gammas", mean_x_last="prior_places40")
 RUN = dict(X0="x0", X="x", E="e", steps="steps")
 
 source, here = Path(sys.argv[1]), Path(__file__).parent
@@ -32,6 +37,8 @@ FILES = {
     "fgt": [("fgt/fgt2d.npz", {name: name.lower() for name in np.load(source / "fgt/fgt2d.npz")})],
     "mapit": [("mapit/mapit_digits200.npz", MAPIT)],
     "tsm": [("tsm/tsm_digits300.npz", dict(X="x") | TSM)],
+    "lllvm": [("lllvm/lllvm_swiss100_identity.npz", LLLVM), ("lllvm/lllvm_swiss100_prior.npz", LLLVM_PRIOR),
+              ("lllvm/lllvm_swiss100_alphaopt_numpy.npz", dict(trace_lwb_gamma_alpha="optimised_trace"))],
     "lvm": [("lvm_saul/lvm_l0_digits150.npz", LVM), ("lvm_saul/lvm_l1_structure.npz", LANDMARKS)],
 }
 for folder, parts in FILES.items():

@@ -355,3 +355,23 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     let options = PictureOptions { columns: Some(1), ..PictureOptions::default() };
     assert!(matches!(draw(&tall, &options, Format::Png), Err(Error::Parameter { name: "height", .. })));
 }
+
+#[test]
+fn a_chart_shows_every_curve_and_refuses_what_it_cannot_draw() {
+    let curve = |name: &str, shift: f64| Curve {
+        name: name.into(),
+        points: (3..12).map(|k| [f64::from(k), shift - f64::from((k - 7) * (k - 7)), 3.0]).collect(),
+    };
+    let options = ChartOptions { title: "bound".into(), across: "n_neighbors".into(), ..ChartOptions::default() };
+    let file = chart(&[curve("d = 1", -1e4), curve("d = 2", -1e4 + 20.0)], &options).unwrap();
+    let (width, height, pixels) = decode(&file);
+    assert_eq!((width, height), (900, 560));
+    for &hex in &color::CLASSES[..2] {
+        assert!(pixels.contains(&[16, 8, 0].map(|shift| (hex >> shift) as u8)), "{hex:x}");
+    }
+    let one = Curve { name: String::new(), points: vec![[5.0, -3.0, 0.0]] };
+    assert!(chart(&[one], &options).is_ok());
+    assert!(chart(&[], &options).is_err());
+    assert!(chart(&[Curve { name: String::new(), points: vec![[1.0, f64::NAN, 0.0]] }], &options).is_err());
+    assert!(chart(&[curve("a", 0.0)], &ChartOptions { width: 10, ..options }).is_err());
+}

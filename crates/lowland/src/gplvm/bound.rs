@@ -292,7 +292,7 @@ impl Frozen {
 
     /// Whether the parts belong together, for places of `dim` dimensions.
     pub fn fits(&self, dim: usize) -> bool {
-        let m = if dim > 0 { self.psi.inducing.len() / dim } else { 0 };
+        let m = self.psi.inducing.len().checked_div(dim).unwrap_or(0);
         self.psi.weights.len() == dim
             && m > 0
             && self.psi.inducing.len() == m * dim

@@ -26,6 +26,18 @@ pub fn product_nt<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     matmul(out, Accum::Replace, a, b.transpose(), T::one_impl(), Par::Seq);
 }
 
+/// `out += factor a b'`, shapes as in [`product_nt`], where the rows of `out` begin `stride` apart.
+pub(crate) fn product_nt_add(a: &[f64], b: &[f64], depth: usize, factor: f64, out: &mut [f64], stride: usize) {
+    if depth == 0 || a.is_empty() || b.is_empty() {
+        return;
+    }
+    let (m, n) = (a.len() / depth, b.len() / depth);
+    let a = MatRef::from_row_major_slice(a, m, depth);
+    let b = MatRef::from_row_major_slice(b, n, depth);
+    let transposed = MatMut::from_column_major_slice_with_stride_mut(out, n, m, stride);
+    matmul(transposed, Accum::Add, b, a.transpose(), factor, Par::Seq);
+}
+
 /// `out = a b` for row-major `a` (m x depth), `b` (depth x n), `out` (m x n).
 pub fn product_nn<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     product_nn_into(a, b, depth, out, Accum::Replace, T::one_impl());
@@ -67,11 +79,74 @@ pub fn product_tn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     matmul(out, Accum::Add, a.transpose(), b, T::one_impl(), Par::Seq);
 }
 
+/// Columns of length `stride` laid end to end, from row `first` on.
+fn columns(values: &[f64], stride: usize, first: usize) -> MatRef<'_, f64> {
+    let count = values.len() / stride;
+    MatRef::from_column_major_slice(values, stride, count).get(first.., ..)
+}
+
+fn columns_mut(values: &mut [f64], stride: usize, first: usize) -> MatMut<'_, f64> {
+    let count = values.len() / stride;
+    MatMut::from_column_major_slice_mut(values, stride, count).get_mut(first.., ..)
+}
+
+/// One step of a Cholesky factorisation: `panel` holds some columns of a symmetric matrix, each `n` long, of which row
+/// `first` is the first on the diagonal; they become the columns of the lower factor.
+pub(super) fn factor_panel(panel: &mut [f64], n: usize, first: usize) -> Result<()> {
+    let width = panel.len() / n;
+    let (mut diagonal, below) = columns_mut(panel, n, first).split_at_row_mut(width);
+    let scratch = llt::factor::cholesky_in_place_scratch::<f64>(width, Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch);
+    llt::factor::cholesky_in_place(
+        diagonal.as_mut(),
+        Default::default(),
+        Par::Seq,
+        MemStack::new(&mut memory),
+        Default::default(),
+    )
+    .map_err(|_| not_positive())?;
+    solve_lower_triangular_in_place(diagonal.as_ref(), below.transpose_mut(), Par::Seq);
+    Ok(())
+}
+
+/// Takes a factored panel's part off later columns, of which row `first` is the first on the diagonal.
+pub(super) fn subtract_outer(later: &mut [f64], panel: &[f64], n: usize, first: usize) {
+    let width = later.len() / n;
+    let rows = columns(panel, n, first);
+    let top = rows.get(..width, ..);
+    matmul(columns_mut(later, n, first), Accum::Add, rows, top.transpose(), -1.0, Par::Seq);
+}
+
+/// Solves `L L' x = b` for the rows from `first` on: `factor` holds the columns of `L` from `first` on.
+pub(super) fn solve_panel(factor: &[f64], n: usize, first: usize, panel: &mut [f64]) {
+    let lower = columns(factor, n, first);
+    let mut right = columns_mut(panel, n, first);
+    solve_lower_triangular_in_place(lower, right.as_mut(), Par::Seq);
+    solve_upper_triangular_in_place(lower.transpose(), right, Par::Seq);
+}
+
+fn not_positive() -> Error {
+    Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() }
+}
+
 /// Eigenvalues, ascending, and orthonormal eigenvectors (the columns of a row-major `n x n` matrix) of a symmetric
 /// row-major matrix. The matrix is scaled by a power of two on the way, so that tiny and huge ones come out alike.
 pub fn eigh(matrix: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+    let mut vectors = Mat::<f64>::zeros(n, n);
+    let values = decompose(matrix, n, Some(vectors.as_mut()))?;
+    let mut row_major = Vec::with_capacity(n * n);
+    (0..n).for_each(|i| row_major.extend((0..n).map(|j| vectors[(i, j)])));
+    Ok((values, row_major))
+}
+
+/// The eigenvalues alone, as [`eigh`] finds them.
+pub fn eigenvalues(matrix: &[f64], n: usize) -> Result<Vec<f64>> {
+    decompose(matrix, n, None)
+}
+
+fn decompose(matrix: &[f64], n: usize, vectors: Option<MatMut<'_, f64>>) -> Result<Vec<f64>> {
     if n == 0 {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(Vec::new());
     }
     let failed = |reason: &str| Error::Numerical { what: "symmetric eigendecomposition", reason: reason.into() };
     if matrix.iter().any(|v| !v.is_finite()) {
@@ -81,22 +156,19 @@ pub fn eigh(matrix: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     let scale = power_of_two_near(largest);
     let scaled = Mat::from_fn(n, n, |i, j| (matrix[i * n + j] + matrix[j * n + i]) * 0.5 / scale);
     let mut values = vec![0.0; n];
-    let mut vectors = Mat::<f64>::zeros(n, n);
-    let scratch = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
-    let mut memory = MemBuffer::new(scratch);
+    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, wanted, Par::Seq, Default::default()));
     self_adjoint_evd(
         scaled.as_ref(),
         DiagMut::from_slice_mut(&mut values),
-        Some(vectors.as_mut()),
+        vectors,
         Par::Seq,
         MemStack::new(&mut memory),
         Default::default(),
     )
     .map_err(|_| failed("no convergence"))?;
     values.iter_mut().for_each(|v| *v *= scale);
-    let mut row_major = Vec::with_capacity(n * n);
-    (0..n).for_each(|i| row_major.extend((0..n).map(|j| vectors[(i, j)])));
-    Ok((values, row_major))
+    Ok(values)
 }
 
 /// The power of two just below a positive number; 1 for zero. Dividing by it is exact.
@@ -123,7 +195,7 @@ impl Cholesky {
             MemStack::new(&mut memory),
             Default::default(),
         )
-        .map_err(|_| Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() })?;
+        .map_err(|_| not_positive())?;
         Ok(Self { lower })
     }
 
@@ -132,6 +204,16 @@ impl Cholesky {
         let mut rhs = MatMut::from_row_major_slice_mut(rhs, self.lower.nrows(), columns);
         solve_lower_triangular_in_place(self.lower.as_ref(), rhs.as_mut(), Par::Seq);
         solve_upper_triangular_in_place(self.lower.transpose(), rhs, Par::Seq);
+    }
+
+    /// The factor times a vector.
+    pub fn multiply(&self, vector: &[f64]) -> Vec<f64> {
+        let n = self.lower.nrows();
+        let mut out = vec![0.0; n];
+        for (j, v) in vector.iter().enumerate().take(n) {
+            (j..n).for_each(|i| out[i] += self.lower[(i, j)] * v);
+        }
+        out
     }
 
     /// The logarithm of the determinant.
@@ -171,6 +253,8 @@ mod tests {
             let matrix: Vec<f64> = (0..n * n).map(|at| scale * (half[at] + half[at % n * n + at / n])).collect();
             let (values, vectors) = eigh(&matrix, n).unwrap();
             assert!(values.is_sorted());
+            let alone = eigenvalues(&matrix, n).unwrap();
+            assert!(alone.iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-12 * n as f64 * scale));
             for i in 0..n {
                 for j in 0..n {
                     let rebuilt: f64 = (0..n).map(|k| values[k] * vectors[i * n + k] * vectors[j * n + k]).sum();
@@ -191,6 +275,7 @@ mod tests {
         let expected = [1.25, 1.0, 1.5, 0.0];
         assert!(x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14), "{x:?}");
         assert!((factor.log_determinant() - 8f64.ln()).abs() < 1e-14);
+        assert_eq!(factor.multiply(&[1.0, 0.0]), [2.0, 1.0]);
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_err());
     }
 }

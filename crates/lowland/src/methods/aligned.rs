@@ -177,12 +177,14 @@ fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, 
     rows.iter_mut().for_each(|v| *v /= unit);
     let mut gram = vec![0.0; k * k];
     product_nt(&rows, &rows, columns, &mut gram);
-    let (_, vectors) = eigh(&gram, k)?;
+    let (values, vectors) = eigh(&gram, k)?;
     let tangent = |i: usize, c: usize| vectors[i * k + k - 1 - c];
+    // Where neighbours span fewer dimensions, the next vectors mean nothing, and the constant one may be among them.
+    let spanned = values.iter().rev().take(dim).take_while(|&&value| value > 1e-12 * values[k - 1]).count();
     let mut out = Vec::with_capacity(k * k);
     for i in 0..k {
         for j in 0..k {
-            let shared: f64 = (0..dim.min(k)).map(|c| tangent(i, c) * tangent(j, c)).sum();
+            let shared: f64 = (0..spanned).map(|c| tangent(i, c) * tangent(j, c)).sum();
             out.push((near[i], near[j], f64::from(u8::from(i == j)) - 1.0 / k as f64 - shared));
         }
     }
@@ -247,7 +249,7 @@ fn fit(
         }
     }
     let embedding = Embedding::new(map, dim)?;
-    let model = LocalModel { llx, data: input.data.clone(), embedding: embedding.clone() };
+    let model = LocalModel { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
     Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
 }
 
@@ -272,7 +274,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, context: &mut Context
 
 /// The inverse of a positive semidefinite matrix with a little added to its diagonal.
 enum ShiftedInverse {
-    Sparse(SparseCholesky),
+    Sparse(Box<SparseCholesky>),
     Dense(Cholesky),
 }
 
@@ -294,7 +296,7 @@ impl ShiftedInverse {
 
     fn factor(matrix: &Csr, n: usize) -> Result<Option<Self>> {
         if let Some(factor) = SparseCholesky::new(matrix, 1, MOST.min(n * n / 2))? {
-            return Ok(Some(Self::Sparse(factor)));
+            return Ok(Some(Self::Sparse(Box::new(factor))));
         }
         if n > MOST_DENSE {
             return Ok(None);

@@ -90,6 +90,7 @@ impl Job {
         }
         data.check_finite()?;
         let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
+        context.begin_with(limits.start.as_ref());
         let needed = self.memory(data.shape()).saturating_add(limits.reserve);
         context.note(format!("memory: about {}", bytes(needed)));
         if let Some(limit) = limits.max_memory.filter(|&limit| needed > limit) {
@@ -177,6 +178,11 @@ impl Fitted {
         self.prepared.apply(data)
     }
 
+    /// Columns of the data it was fitted on, before the preparation; 0 for strings.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// The images of new rows. Each depends on its row and the fitted map alone.
     pub fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
         Ok(self.place(new, progress)?.embedding)
@@ -189,11 +195,32 @@ impl Fitted {
 
     /// The log-likelihood of each new row under the model.
     pub fn score(&self, new: &Data, progress: &mut Progress) -> Result<Vec<f64>> {
-        self.place(new, progress)?.scores.ok_or_else(|| self.has_no("likelihood of rows"))
+        self.place(new, progress)?.scores.ok_or_else(|| self.has_no("likelihood of rows", "lvm"))
+    }
+
+    /// The covariance of each row's place, row after row, where the method knows one.
+    pub fn covariances(&self) -> Option<Vec<f64>> {
+        self.model.covariances()
+    }
+
+    /// Maps drawn from the model's posterior.
+    pub fn samples(&self, count: usize, seed: Seed) -> Result<Vec<Embedding>> {
+        self.model.samples(count, seed)?.ok_or_else(|| self.has_no("posterior of maps", "lllvm"))
     }
 
     /// Rows that would have these places on the map, as the method sees rows: after the preparation.
     pub fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Data> {
+        self.check_points(points)?;
+        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no("inverse", "lvm, lllvm or gplvm"))
+    }
+
+    /// The standard deviation of every value of [`Fitted::inverse`], where the method knows one.
+    pub fn inverse_std(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
+        self.check_points(points)?;
+        self.model.inverse_std(points, progress)
+    }
+
+    fn check_points(&self, points: Points) -> Result<()> {
         if points.dim() != self.embedding.dim() {
             let what = "coordinates of a point of the map";
             return Err(Error::Shape { what, expected: self.embedding.dim(), found: points.dim() });
@@ -202,11 +229,11 @@ impl Fitted {
             let (row, column) = (at / points.dim(), at % points.dim());
             return Err(Error::NotFinite { row, column, value: points.values()[at] as f32, count: 1 });
         }
-        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no("inverse"))
+        Ok(())
     }
 
-    fn has_no(&self, what: &str) -> Error {
-        let allowed = format!("this method has no {what}; lvm has");
+    fn has_no(&self, what: &str, who: &str) -> Error {
+        let allowed = format!("this method has no {what}; {who} has");
         Error::Parameter { name: "method", value: self.job.method.name().into(), allowed }
     }
 

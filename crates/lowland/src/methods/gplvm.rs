@@ -94,10 +94,23 @@ impl Recipe for GpLvm {
         let outcome = context.stage(ITERATIONS, |context| run(&mut fitting, rule, context))?;
         let numbers = fitting.descent.embedding().into_values();
         let frozen = bound.freeze(&numbers)?;
+        // Places are those the fitted function gives to the rows, so that a row that is placed again stays where it is.
+        let placed = context.with_progress(|progress| {
+            in_batches(n, progress, |i| {
+                let row = &bound.data()[i * input.data.dim()..][..input.data.dim()];
+                let spread: Vec<f64> = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
+                frozen.place(row, &numbers[i * wanted..][..wanted], &spread)
+            })
+        })?;
+        let (mut map, mut spreads) = (vec![0.0; n * dim], Vec::with_capacity(n * wanted));
+        for (row, placed) in map.chunks_exact_mut(dim).zip(placed) {
+            let (mean, spread, _) = placed?;
+            row[..wanted].copy_from_slice(&mean);
+            spreads.extend(spread);
+        }
+        let embedding = Embedding::new(map, dim)?;
         let weights: Vec<String> = frozen.weights().iter().map(|w| format!("{w:.3}")).collect();
         context.note(format!("relevance of each dimension (inverse squared length scale): {}", weights.join(", ")));
-        let embedding = fitting.embedding();
-        let spreads = numbers[n * wanted..2 * n * wanted].iter().map(|v| v.exp()).collect();
         let model = GpLvmModel {
             fitted: Some(Smooth { frozen, scaled, spreads }),
             data: input.data.clone(),

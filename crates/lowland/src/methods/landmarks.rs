@@ -4,10 +4,10 @@ use crate::archive::Archive;
 use crate::llx::Llx;
 use crate::neighbors;
 use crate::params::{ParamSpec, ParamValue, at_least_one, parse, refuse};
-use crate::points::{Data, Embedding, Metric, Result, Shape};
+use crate::points::{Data, Embedding, Metric, Points, Result, Shape};
 use crate::run::{Context, Progress, Stage};
 
-use super::{Fit, Input, Method, Model};
+use super::{Fit, Input, Method, Model, Placed};
 
 /// The parameter's name.
 pub(super) const NAME: &str = "landmarks";
@@ -105,17 +105,20 @@ impl Method for Landmarks {
         let (n, m) = (data.rows(), self.count.min(data.rows()));
         let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
         let fitted = self.method.fit(Input { data: &data.select(&rows), graph: None }, context)?;
-        let embedding = context.stage(EXTENSION, |context| {
+        let std = fitted.model.std();
+        let (embedding, std) = context.stage(EXTENSION, |context| {
             let seed = context.seed.stream(EXTENSION);
-            let places = fitted.embedding.points();
+            // The standard deviations are carried along as one more coordinate.
+            let wide = beside(fitted.embedding.points(), std.as_deref())?;
+            let places = wide.points();
             let (map, report) = context.with_progress(|progress| llx.extend(data, &rows, places, seed, progress))?;
             let worst = report.residuals.iter().copied().fold(0.0, f64::max);
             if !report.converged {
                 context.note(format!("the extension is approximate: residual {worst:.1e}"));
             }
-            Ok(map)
+            apart(map, std.as_deref())
         })?;
-        let model = LocalModel { llx, data: data.clone(), embedding: embedding.clone() };
+        let model = LocalModel { llx, data: data.clone(), embedding: embedding.clone(), std };
         Ok(Fit { embedding, model: Box::new(model), outcome: fitted.outcome, graph: None })
     }
 
@@ -124,11 +127,30 @@ impl Method for Landmarks {
     }
 }
 
+/// A map with the standard deviations, if there are any, as its last coordinate.
+fn beside(map: Points, std: Option<&[f64]>) -> Result<Embedding> {
+    let Some(std) = std else { return Embedding::new(map.values().to_vec(), map.dim()) };
+    let rows = (0..map.rows()).flat_map(|i| map.row(i).iter().chain(&std[i..=i]).copied());
+    Embedding::new(rows.collect(), map.dim() + 1)
+}
+
+/// Takes them apart again. Weights can be negative: no point is surer than the surest of those `known`.
+fn apart(wide: Embedding, known: Option<&[f64]>) -> Result<(Embedding, Option<Vec<f64>>)> {
+    let Some(known) = known else { return Ok((wide, None)) };
+    let dim = wide.dim() - 1;
+    let least = known.iter().copied().fold(f64::INFINITY, f64::min);
+    let std = (0..wide.rows()).map(|i| wide.row(i)[dim].max(least)).collect();
+    let map = (0..wide.rows()).flat_map(|i| wide.row(i)[..dim].iter().copied()).collect();
+    Ok((Embedding::new(map, dim)?, Some(std)))
+}
+
 /// All rows and their map: new rows are combinations of their neighbours.
 pub struct LocalModel {
     pub(super) llx: Llx,
     pub(super) data: Data,
     pub(super) embedding: Embedding,
+    /// The standard deviation of each row's place, where the method knew those of the landmarks.
+    pub(super) std: Option<Vec<f64>>,
 }
 
 impl LocalModel {
@@ -136,8 +158,14 @@ impl LocalModel {
     pub(super) fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         llx.check(&data)?;
-        let fits = data.dim() == dim && data.rows() == embedding.rows();
-        if fits { Ok(Self { llx, data, embedding }) } else { Err(archive.bad("its parts differ in size".into())) }
+        let std = match archive.number("landmarks/std_known")? {
+            0 => None,
+            _ => Some(archive.finite("landmarks/std")?.to_vec()),
+        };
+        let fits = data.dim() == dim
+            && data.rows() == embedding.rows()
+            && std.as_ref().is_none_or(|std| std.len() == data.rows() && std.iter().all(|s| *s >= 0.0));
+        if fits { Ok(Self { llx, data, embedding, std }) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }
 
@@ -148,5 +176,21 @@ impl Model for LocalModel {
 
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
+        archive.put("landmarks/std_known", u64::from(self.std.is_some()));
+        if let Some(std) = &self.std {
+            archive.put("landmarks/std", std.as_slice());
+        }
+    }
+
+    fn std(&self) -> Option<Vec<f64>> {
+        self.std.clone()
+    }
+
+    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+        let std = self.std.as_deref();
+        let wide = beside(self.embedding.points(), std)?;
+        let placed = self.llx.place(new, &self.data, wide.points(), progress)?;
+        let (embedding, std) = apart(placed, std)?;
+        Ok(Placed { embedding, std, scores: None })
     }
 }

@@ -9,6 +9,7 @@ mod gplvm;
 mod isomap;
 mod landmarks;
 mod linear;
+mod lllvm;
 mod lvm;
 mod mapit;
 mod neighbor_embedding;
@@ -21,7 +22,7 @@ mod tsm;
 use crate::archive::Archive;
 use crate::neighbors::NeighborGraph;
 use crate::params::{ParamSpec, Params, refuse};
-use crate::points::{Data, Embedding, Error, Points, Result, Shape};
+use crate::points::{Data, Embedding, Error, Points, Result, Seed, Shape};
 use crate::run::{Context, Outcome, Progress, Stage};
 
 pub use aligned::{Lle, Ltsa};
@@ -29,9 +30,12 @@ pub use fitted::{Fitted, Job};
 pub use gplvm::GpLvm;
 pub use isomap::Isomap;
 pub use linear::{LinearSolver, Pca, Svd};
+pub use lllvm::Lllvm;
+pub(crate) use lllvm::model_edges;
 pub use lvm::{Lvm, Parts};
 pub use mapit::{MapIt, Variant};
 pub use neighbor_embedding::{Ee, RepulsionWeights, Ssne, Tsne};
+pub(crate) use neighbor_stage::{Neighbors, neighbors};
 pub use spectral::{Affinity, Spectral};
 pub use start::Init;
 pub use tsm::{Matrices, Placing, Tsm};
@@ -74,8 +78,23 @@ pub trait Model: Send + Sync {
         Ok(Placed { embedding: self.transform(new, progress)?, std: None, scores: None })
     }
 
+    /// The covariance of each row's place, `dim x dim`, row after row, where the method knows one.
+    fn covariances(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Maps drawn from the model's posterior; `None` when the method has none.
+    fn samples(&self, _count: usize, _seed: Seed) -> Result<Option<Vec<Embedding>>> {
+        Ok(None)
+    }
+
     /// Rows that would have these places on the map, dense; `None` when the method has no such thing.
     fn inverse(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
+        Ok(None)
+    }
+
+    /// The standard deviation of every value of [`Model::inverse`], where the method knows one.
+    fn inverse_std(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
         Ok(None)
     }
 }
@@ -213,6 +232,7 @@ type Build = fn(&[(&str, &str)]) -> Result<Box<dyn Method>>;
 /// Every method there is.
 pub const METHODS: &[MethodInfo] = &[
     info::<Lvm>(),
+    info::<Lllvm>(),
     info::<Tsne>(),
     info::<Ssne>(),
     info::<Ee>(),

@@ -12,13 +12,13 @@ use super::Input;
 pub(super) const STAGE: &str = "neighbours";
 
 /// A graph, and whether it is known to hold every true neighbour.
-pub(super) struct Neighbors {
+pub(crate) struct Neighbors {
     pub graph: NeighborGraph,
     pub exact: bool,
 }
 
 /// The `n_neighbors` nearest of every row. More than there are points is not an error but reduced, and said.
-pub(super) fn neighbors(
+pub(crate) fn neighbors(
     input: Input,
     n_neighbors: usize,
     metric: Metric,

@@ -36,6 +36,9 @@ pub(super) fn start(
     context: &mut Context,
 ) -> Result<Embedding> {
     let n = data.rows();
+    if let Some(given) = context.start() {
+        return check(given, n, dim).map(|()| given.clone());
+    }
     let text = matches!(data, Data::Text(_));
     let seed = context.seed.stream("start");
     let mut values = match init {
@@ -78,4 +81,23 @@ pub(super) fn start(
     let jitter = seed.normals(n * dim);
     values.iter_mut().zip(&jitter).for_each(|(v, e)| *v = scale * *v + noise * e);
     Embedding::new(values, dim)
+}
+
+/// Refuses a start of another size, or with numbers that are none.
+fn check(given: &Embedding, n: usize, dim: usize) -> Result<()> {
+    for (what, expected, found) in
+        [("points of the map to begin with", n, given.rows()), ("its dimensions", dim, given.dim())]
+    {
+        if expected != found {
+            return Err(Error::Shape { what, expected, found });
+        }
+    }
+    let bad = |v: &&f64| !v.is_finite();
+    match given.values().iter().position(|v| bad(&v)) {
+        None => Ok(()),
+        Some(at) => {
+            let (row, column, value) = (at / dim, at % dim, given.values()[at] as f32);
+            Err(Error::NotFinite { row, column, value, count: given.values().iter().filter(bad).count() })
+        }
+    }
 }

@@ -112,7 +112,8 @@ impl Recipe for Tsm {
         available_components(self.n_components, most, "the number of columns or of rows", context)?;
         let (problem, tau) = context.stage(SIMILARITIES, |context| self.similarities(data, context))?;
         let done = |embedding: Embedding, outcome: Outcome| {
-            let local = LocalModel { llx: self.llx(), data: data.clone(), embedding: embedding.clone() };
+            let (llx, data) = (self.llx(), data.clone());
+            let local = LocalModel { llx, data, embedding: embedding.clone(), std: None };
             Ok(Fit { embedding, model: TsmModel { local, tau, placing: self.placing }, outcome, graph: None })
         };
         if problem.similar.rows() == 0 {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::archive::{Archive, Kind};
-use crate::points::{Error, Result, Seed};
+use crate::points::{Embedding, Error, Result, Seed};
 
 use super::stepper::save_trace;
 use super::{Event, Observer, Progress, Stage, Step, Stepper};
@@ -17,6 +17,8 @@ pub struct Limits {
     pub reserve: u64,
     /// A checkpoint to go on from.
     pub resume: Option<Archive>,
+    /// The map to begin with, for methods that have `init`; it goes before that.
+    pub start: Option<Embedding>,
 }
 
 /// The surroundings of one fit.
@@ -25,6 +27,7 @@ pub struct Context<'a> {
     /// The run's seed.
     pub seed: Seed,
     resume: Option<&'a Archive>,
+    start: Option<&'a Embedding>,
     /// What every checkpoint starts with: which method, which data, which graph.
     header: Archive,
     stage: &'static str,
@@ -43,6 +46,7 @@ impl<'a> Context<'a> {
             observer,
             seed,
             resume,
+            start: None,
             header,
             stage: "preparation",
             notes: Vec::new(),
@@ -54,6 +58,16 @@ impl<'a> Context<'a> {
     /// Lets the method take so many bytes.
     pub(crate) fn allow(&mut self, allowance: Option<u64>) {
         self.allowance = allowance;
+    }
+
+    /// Has the iterations begin with this map.
+    pub(crate) fn begin_with(&mut self, start: Option<&'a Embedding>) {
+        self.start = start;
+    }
+
+    /// The map to begin with, when one was given.
+    pub fn start(&self) -> Option<&'a Embedding> {
+        self.start
     }
 
     /// Bytes the method may take, where it can choose; `None` for no limit.

@@ -1,0 +1,135 @@
+//! The flags of `lowland select`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use lowland::Metric;
+
+use crate::args::{InputArgs, MemoryArgs, PrepareArgs, RunArgs};
+
+const SELECT_HELP: &str = "\
+Examples:
+  lowland select roll.csv --n-neighbors 4..20:2 --n-components 1..3 --out bounds.png --out bounds.csv
+  lowland select big.npy --method lvm --n-neighbors 5,9,15 --n-components 2,5,10
+  lowland select roll.csv --n-neighbors 9 --without-edge 28,29
+  lowland select roll.csv --n-neighbors 9 --screen-edges
+
+A LIST is 3,5,8 or 3..30 or 3..30:3, ends included. The table goes to stdout.";
+
+#[derive(Args)]
+#[command(after_help = SELECT_HELP)]
+pub struct SelectArgs {
+    /// By the bound on the evidence of lllvm, or by the likelihood of held-out rows under lvm
+    #[arg(long, value_name = "NAME", default_value = "lllvm")]
+    pub method: SelectMethod,
+    /// Numbers of neighbours to try
+    #[arg(long, value_name = "LIST", default_value = "4..16:3")]
+    pub n_neighbors: Numbers,
+    /// Numbers of dimensions to try
+    #[arg(long, value_name = "LIST", default_value = "2")]
+    pub n_components: Numbers,
+    /// Random starts for each (lllvm)
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub starts: usize,
+    /// Parts of the rows, each of which is left out once (lvm)
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub folds: usize,
+    /// Precision of the prior of the places, or optimise (lllvm)
+    #[arg(long, value_name = "ALPHA", default_value = "1e-3")]
+    pub alpha: String,
+    /// Distance between rows, by which neighbours are found
+    #[arg(long, default_value_t = Metric::Euclidean)]
+    pub metric: Metric,
+    /// Iterations of each fit at the most
+    #[arg(long, value_name = "N")]
+    pub max_iter: Option<usize>,
+    /// Change of the bound, for each value of the data, at which a start rests (lllvm)
+    #[arg(long, value_name = "TOL")]
+    pub tol: Option<f64>,
+    /// Compare the bound with and without the edge between two rows; repeats
+    #[arg(long, value_name = "I,J")]
+    pub without_edge: Vec<EdgeArg>,
+    /// Compare with the graph whose edges are the lines I,J of a file
+    #[arg(long, value_name = "FILE")]
+    pub edges: Option<PathBuf>,
+    /// Rank the edges that look most like short circuits, and show this many
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
+    pub screen_edges: Option<usize>,
+    /// Where to write: .csv the table, .png a picture; repeats
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub prepare: PrepareArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SelectMethod {
+    Lllvm,
+    Lvm,
+}
+
+/// `3,5,8`, `3..30` or `3..30:3`, ends included; ascending, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Numbers(pub Vec<usize>);
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}': expected a list such as 3,5,8 or 3..30 or 3..30:3");
+        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+        let mut all = Vec::new();
+        for part in text.split(',') {
+            match part.split_once("..") {
+                None => all.push(number(part)?),
+                Some((low, rest)) => {
+                    let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+                    let (low, high, step) = (number(low)?, number(high)?, number(step)?);
+                    if low > high || step == 0 || (high - low) / step > 10_000 {
+                        return Err(wrong());
+                    }
+                    all.extend((low..=high).step_by(step));
+                }
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(Self(all))
+    }
+}
+
+/// Two rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EdgeArg(pub usize, pub usize);
+
+impl FromStr for EdgeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let pair = text.split_once(',').and_then(|(i, j)| Some(Self(i.trim().parse().ok()?, j.trim().parse().ok()?)));
+        pair.ok_or_else(|| format!("'{text}': expected two rows, as in 28,29"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_numbers_are_read_in_all_their_forms() {
+        let numbers = |text: &str| text.parse::<Numbers>().map(|numbers| numbers.0);
+        assert_eq!(numbers("8,3, 5"), Ok(vec![3, 5, 8]));
+        assert_eq!(numbers("3..6"), Ok(vec![3, 4, 5, 6]));
+        assert_eq!(numbers("1,3..10:3"), Ok(vec![1, 3, 6, 9]));
+        assert!(["", "a", "5..3", "3..9:0", "1..", "0..99999999"].iter().all(|text| numbers(text).is_err()));
+        assert_eq!("28,29".parse(), Ok(EdgeArg(28, 29)));
+        assert!("28".parse::<EdgeArg>().is_err());
+    }
+}

@@ -1,0 +1,52 @@
+//! Errors as Python's, in the words of the command line.
+
+use lowland::Error;
+use lowland_io::{FileError, Problem};
+use pyo3::PyErr;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+
+/// An error of the library or of a file.
+pub enum Failure {
+    Library(Error),
+    File(FileError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Library(error)
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Failure::File(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Library(error) => {
+                let words = error.to_string();
+                match error {
+                    Error::Memory { .. } => PyMemoryError::new_err(words),
+                    Error::Stopped { .. } => PyKeyboardInterrupt::new_err(words),
+                    Error::Threads { .. } | Error::Numerical { .. } => PyRuntimeError::new_err(words),
+                    _ => PyValueError::new_err(words),
+                }
+            }
+            Failure::File(error) => {
+                let words = error.to_string();
+                match error.problem {
+                    // With its number Python makes a FileNotFoundError of it, or whatever it is.
+                    Problem::Io(cause) => match cause.raw_os_error() {
+                        Some(code) => PyOSError::new_err((code, cause.to_string(), error.path)),
+                        None => PyOSError::new_err(words),
+                    },
+                    Problem::TooLarge { .. } => PyMemoryError::new_err(words),
+                    _ => PyValueError::new_err(words),
+                }
+            }
+        }
+    }
+}

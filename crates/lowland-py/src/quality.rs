@@ -1,0 +1,57 @@
+//! Scores of a map.
+
+use lowland::Seed;
+use lowland::quality::{self, Better, KnownGraphs, QualityParams};
+use numpy::PyReadonlyArray2;
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::graph::Graph;
+use crate::rows::{Rows, to_map};
+use crate::watch::{Listeners, watch};
+
+type ScoreLine = (&'static str, f64, Option<usize>, Option<usize>, bool, &'static str);
+
+/// Scores as `(name, value, k, sampled, higher is better, meaning)`, class shares as `(code, points, share)`, and what was
+/// left out, as `(name, reason)`.
+#[pyfunction]
+#[pyo3(signature = (rows, map, labels, n_neighbors, metric, seed, threads=None, graph=None))]
+pub fn report(
+    py: Python<'_>,
+    rows: Rows,
+    map: PyReadonlyArray2<f64>,
+    labels: Option<Vec<u32>>,
+    n_neighbors: usize,
+    metric: &str,
+    seed: u64,
+    threads: Option<usize>,
+    graph: Option<&Bound<'_, Graph>>,
+) -> PyResult<(Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>)> {
+    let (data, map) = (rows.to_data()?, to_map(&map)?);
+    drop(rows);
+    let metric = metric.parse().map_err(Failure::from)?;
+    let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
+    let graph = graph.map(|graph| graph.get().inner.clone());
+    let scored = watch(py, threads, &Listeners::default(), |watcher| {
+        let known = KnownGraphs { data: graph.as_deref(), map: None };
+        let progress = &mut |done| watcher.progress("scores", done);
+        Ok(quality::report_with(&data, map.points(), labels.as_deref(), known, &params, progress)?)
+    })?;
+    if let Some(error) = scored.raised {
+        return Err(error);
+    }
+    let report = scored.result;
+    let line = |s: &quality::Score| (s.name, s.value, s.k, s.sampled, s.better == Better::Higher, s.meaning);
+    Ok((
+        report.scores.iter().map(line).collect(),
+        report.classes.iter().map(|class| (class.code, class.points, class.share)).collect(),
+        report.omitted.into_iter().map(|omitted| (omitted.name, omitted.reason)).collect(),
+    ))
+}
+
+/// What is left between two maps after the best shift, rotation and scale, 0 to 1.
+#[pyfunction]
+pub fn procrustes(a: PyReadonlyArray2<f64>, b: PyReadonlyArray2<f64>) -> PyResult<f64> {
+    let (a, b) = (to_map(&a)?, to_map(&b)?);
+    Ok(quality::procrustes(a.points(), b.points()).map_err(Failure::from)?.disparity)
+}

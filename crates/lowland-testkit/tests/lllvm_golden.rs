@@ -1,0 +1,182 @@
+//! The locally linear latent variable model against its authors' program: a Swiss roll of a hundred points, the first
+//! iteration in all its parts and forty iterations from two starts (golden/extract.py says where the arrays come from).
+
+use lowland::Embedding;
+use lowland::linalg::{Csr, spd_inverse};
+use lowland::lllvm::{Alpha, Em, Network, Problem, Rows, Settings, Sign, Start, contract};
+
+const DIM: usize = 2;
+
+fn golden(name: &str) -> Embedding {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lllvm").join(format!("{name}.npy"));
+    lowland_io::read_map(&path).expect("a golden array").map
+}
+
+fn problem() -> Problem {
+    let (graph, y) = (golden("graph"), golden("y"));
+    let n = graph.rows();
+    let edges = (0..n * n).filter(|&at| graph.values()[at] > 0.0).map(|at| ((at / n) as u32, (at % n) as u32, 1.0));
+    let network = Network::new(&Csr::from_triplets(n, n, edges).expect("a graph")).expect("connected");
+    // Theirs is a column a point.
+    let values = (0..n * y.rows()).map(|at| y.row(at % y.rows())[at / y.rows()]).collect();
+    Problem::new(network, Rows { values, centre: vec![0.0; y.rows()], scale: 1.0 }).expect("rows of the graph")
+}
+
+/// Their vectors have all coordinates of a point together, ours all points of a coordinate.
+fn ours(theirs: usize) -> usize {
+    theirs % DIM * 100 + theirs / DIM
+}
+
+/// `d_y x (n d)` as rows of ours.
+fn maps(theirs: &Embedding) -> Vec<f64> {
+    let (rows, columns) = (theirs.dim(), theirs.rows());
+    let mut out = vec![0.0; rows * columns];
+    for a in 0..rows {
+        (0..columns).for_each(|c| out[ours(a) * columns + c] = theirs.row(c)[a]);
+    }
+    out
+}
+
+fn matrix(theirs: &Embedding) -> Vec<f64> {
+    let side = theirs.rows();
+    let mut out = vec![0.0; side * side];
+    (0..side * side).for_each(|at| out[ours(at / side) * side + ours(at % side)] = theirs.values()[at]);
+    out
+}
+
+fn vector(theirs: &Embedding) -> Vec<f64> {
+    let mut out = vec![0.0; theirs.values().len()];
+    theirs.values().iter().enumerate().for_each(|(at, v)| out[ours(at)] = *v);
+    out
+}
+
+fn identity(side: usize) -> Vec<f64> {
+    (0..side * side).map(|at| f64::from(u8::from(at / side == at % side))).collect()
+}
+
+/// Their program has alpha = 1 in the first iteration, whatever it is fixed to later.
+fn start(means: Vec<f64>, covariance: Vec<f64>) -> Start {
+    Start { means, covariance, gamma: 1.0, alpha: 1.0 }
+}
+
+fn identity_start() -> Start {
+    start(maps(&golden("start_maps")), identity(200))
+}
+
+fn settings(alpha: Alpha) -> Settings {
+    Settings::new(DIM, alpha)
+}
+
+fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(worst <= tolerance * largest, "{what}: off by {worst}, largest value {largest}");
+}
+
+/// Covariance of the maps from their second moments.
+fn map_covariance(em: &Em) -> Vec<f64> {
+    let side = em.places().len();
+    let row = |a: usize| &em.maps()[a * 3..(a + 1) * 3];
+    let product = |at: usize| row(at / side).iter().zip(row(at % side)).map(|(p, q)| p * q).sum::<f64>();
+    (0..side * side).map(|at| (em.moments()[at] - product(at)) / 3.0).collect()
+}
+
+#[test]
+fn the_first_iteration_has_the_golden_parts() {
+    let problem = problem();
+    let mut em = Em::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
+    assert_close("b", &em.place_drive(), &vector(&golden("b1")), 1e-9);
+    let mut precision = em.clone().place_form().to_vec();
+    assert_close("A", &precision, &matrix(&golden("a1")), 1e-9);
+    // Sigma_x from it, with the prior of eq 9.
+    let graph = golden("graph");
+    for a in 0..200 {
+        let (block, i) = (a / 100 * 100, a % 100);
+        precision[a * 200 + a] += 1.0 + 2.0 * graph.row(i).iter().sum::<f64>();
+        (0..100).for_each(|j| precision[a * 200 + block + j] -= 2.0 * graph.row(i)[j]);
+    }
+    let mut covariance = vec![0.0; 200 * 200];
+    spd_inverse(&mut precision, 200, &mut covariance).expect("positive");
+    assert_close("Sigma_x", &covariance, &matrix(&golden("place_covariance1")), 1e-9);
+
+    em.step().expect("a step");
+    assert_close("mu_x", em.places(), &vector(&golden("places1")), 1e-9);
+    assert_close("H", em.pull(), &maps(&golden("h1")), 1e-9);
+    assert_close("mu_C", em.maps(), &maps(&golden("maps1")), 1e-9);
+    assert_close("Sigma_C", &map_covariance(&em), &matrix(&golden("map_covariance1")), 1e-9);
+    assert_close("gamma", &[em.gamma()], golden("gamma1").values(), 1e-9);
+}
+
+#[test]
+fn gamma_of_golden_places_is_the_golden_one() {
+    let problem = problem();
+    let (places, mut moments) = (vector(&golden("places1")), matrix(&golden("place_covariance1")));
+    (0..200 * 200).for_each(|at| moments[at] += places[at / 200] * places[at % 200]);
+    let mut room = [vec![0.0; 200 * 200], vec![0.0; 200 * 200]];
+    let [x, v] = &mut room;
+    contract(&problem.network, DIM, Sign::Difference, &mut moments, x, v);
+    // Their gamma is 1 in the first iteration.
+    moments.iter_mut().for_each(|m| *m *= 0.5);
+    assert_close("Gamma", &moments, &matrix(&golden("gamma_form1")), 1e-9);
+}
+
+/// Bounds and gammas of forty iterations.
+fn forty(em: &mut Em) -> (Vec<f64>, Vec<f64>) {
+    let step = |_| {
+        em.step().expect("a step");
+        (em.bound(), em.gamma())
+    };
+    (0..40).map(step).unzip()
+}
+
+#[test]
+fn forty_iterations_from_the_identity_follow_the_golden_trace() {
+    let problem = problem();
+    let mut em = Em::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
+    let (bounds, gammas) = forty(&mut em);
+    assert_close("bounds", &bounds, golden("bounds").values(), 1e-9);
+    assert_close("gammas", &gammas, golden("gammas").values(), 1e-9);
+    assert_close("places", em.places(), &vector(&golden("places40")), 1e-6);
+    assert_close("maps", em.maps(), &maps(&golden("maps40")), 1e-6);
+    let variances: Vec<f64> = map_covariance(&em).iter().step_by(201).copied().collect();
+    assert_close("variances of the maps", &variances, &vector(&golden("map_variances40")), 1e-6);
+}
+
+#[test]
+fn forty_iterations_from_the_prior_follow_the_golden_trace() {
+    let problem = problem();
+    // The prior's covariance, (epsilon JJ' + 2 L)^-1 for each coordinate, and random numbers times it.
+    let graph = golden("graph");
+    let mut precision = vec![0.0; 200 * 200];
+    for a in 0..200 {
+        let (block, i) = (a / 100 * 100, a % 100);
+        (0..100).for_each(|j| precision[a * 200 + block + j] = 1e-3 - 2.0 * graph.row(i)[j]);
+        precision[a * 200 + a] += 2.0 * graph.row(i).iter().sum::<f64>();
+    }
+    let mut covariance = vec![0.0; 200 * 200];
+    spd_inverse(&mut precision, 200, &mut covariance).expect("positive");
+    let normals = maps(&golden("prior_normals"));
+    let mean = |at: usize| (0..200).map(|b| covariance[at / 3 * 200 + b] * normals[b * 3 + at % 3]).sum::<f64>();
+    let means = (0..600).map(mean).collect();
+    let mut em = Em::new(&problem, settings(Alpha::Fixed(1e-3)), start(means, covariance)).expect("a start");
+    let (bounds, gammas) = forty(&mut em);
+    assert_close("bounds", &bounds, golden("prior_bounds").values(), 1e-9);
+    assert_close("gammas", &gammas, golden("prior_gammas").values(), 1e-9);
+    assert_close("places", em.places(), &vector(&golden("prior_places40")), 1e-6);
+}
+
+#[test]
+fn an_optimised_alpha_raises_the_bound_and_collapses_the_map_as_the_golden_run_does() {
+    let problem = problem();
+    let mut em = Em::new(&problem, settings(Alpha::Optimise), identity_start()).expect("a start");
+    let theirs = golden("optimised_trace");
+    for i in 0..theirs.rows() {
+        em.step().expect("a step");
+        let [bound, gamma, alpha] = theirs.row(i) else { panic!("three columns") };
+        // Their optimiser of alpha has a tolerance of its own.
+        assert!((em.bound() - bound).abs() < 1e-4 && (em.gamma() / gamma - 1.0).abs() < 1e-4, "{i}: {}", em.bound());
+        assert!((em.alpha() / alpha - 1.0).abs() < 1e-3, "{i}: {} {alpha}", em.alpha());
+    }
+    assert!(em.places().iter().all(|x| x.abs() < 1e-6));
+}

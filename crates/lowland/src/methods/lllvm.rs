@@ -1,0 +1,203 @@
+//! The locally linear latent variable model (Park et al. 2015): a map with a covariance for every point, and a bound on
+//! the evidence.
+
+use crate::archive::Archive;
+use crate::graph::{Symmetrize, symmetrize};
+use crate::linalg::Csr;
+use crate::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
+use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
+use crate::params::{at_least_one, params, refuse, tolerance};
+use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
+use crate::run::{Context, Outcome, Progress, Stage, StopRule, run};
+
+use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
+use super::{Fit, Input, Model, Placed, Recipe};
+
+params! {
+    /// The locally linear latent variable model.
+    pub struct Lllvm {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted.
+        n_neighbors: usize = 10,
+        /// Distance between rows, by which neighbours are found.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+        /// Precision of the prior of the places; optimise sets it by the bound, and tends to collapse the map.
+        alpha: Alpha = Alpha::Fixed(1e-3),
+        /// Random starts, of which the one with the largest bound is kept.
+        starts: usize = 3,
+        /// Iterations at the most.
+        max_iter: usize = 100,
+        /// Change of the bound, for each value of the data, at which a start rests.
+        tol: f64 = 1e-6,
+    }
+}
+
+const ITERATIONS: &str = "iterations";
+
+impl Recipe for Lllvm {
+    const NAME: &'static str = "lllvm";
+    const SUMMARY: &'static str =
+        "a Bayesian manifold: places with covariances, and a bound by which to choose k and d";
+    const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which neighbours \
+        are real, or how many dimensions there are (lowland select). Beyond that, with --landmarks.";
+    const GIVES_STD: bool = true;
+    type Model = LllvmModel;
+
+    fn check(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        at_least_one("n_neighbors", self.n_neighbors)?;
+        at_least_one("starts", self.starts)?;
+        at_least_one("max_iter", self.max_iter)?;
+        if matches!(self.alpha, Alpha::Fixed(alpha) if !(alpha > 0.0 && alpha.is_finite())) {
+            return refuse("alpha", &self.alpha, "optimise, or a number above 0");
+        }
+        if self.metric == Metric::Precomputed {
+            let reason =
+                "has no coordinates, which the model needs: use a metric of rows, and hand the graph in".into();
+            return Err(Error::Metric { metric: self.metric.to_string(), reason });
+        }
+        tolerance("tol", self.tol)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let [n, dim, d] = [shape.rows, shape.dim.max(10), self.n_components].map(|count| count as f64);
+        // Seconds on two cores, roughly.
+        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let iteration = (n * d).powi(2) * (2.0 * n * d + 3.0 * dim) / 5e10;
+        let work = (self.starts * self.max_iter) as f64 * iteration + 1e-3;
+        vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: ITERATIONS, weight: work }]
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let k = self.n_neighbors.min(shape.rows);
+        let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
+        let side = n * d;
+        // Each start has three matrices of all places and two blocks of maps; five matrices belong to the graph; at the
+        // end there is the posterior, twice.
+        let iterations = starts * (3.0 * side * side + 2.0 * side * dim) * 8.0 + 5.0 * n * n * 8.0;
+        let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
+        neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
+    }
+
+    fn neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
+    }
+
+    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LllvmModel>> {
+        self.metric.check(input.data)?;
+        let rows = Rows::new(input.data)?;
+        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let n = input.data.rows();
+        let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
+            context.note("all rows are equal: they share one place");
+            (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
+        } else {
+            let edges = model_edges(input.data, &graph, self.metric, context)?;
+            self.iterate(&Problem::new(Network::new(&edges)?, rows.clone())?, context)?
+        };
+        let embedding = posterior.embedding();
+        let model = LllvmModel { params: self.clone(), data: input.data.clone(), rows, posterior };
+        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmModel> {
+        let data = Data::load("training", archive)?;
+        self.metric.check(&data)?;
+        let rows = Rows::new(&data)?;
+        let embedding = Embedding::load("embedding", archive)?;
+        if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
+            return Err(archive.bad("its parts differ in size".into()));
+        }
+        let posterior = Posterior::load(archive, data.rows(), dim, self.n_components)?;
+        Ok(LllvmModel { params: self.clone(), data, rows, posterior })
+    }
+}
+
+/// Below this share of its standard deviation, the spread of the places says nothing any more.
+const COLLAPSED: f64 = 1e-3;
+
+impl Lllvm {
+    /// What EM fits.
+    pub fn settings(&self) -> Settings {
+        Settings::new(self.n_components, self.alpha)
+    }
+
+    fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
+        let seed = context.seed.stream(ITERATIONS);
+        let mut starts = Starts::new(problem, self.settings(), self.starts, self.tol, seed)?;
+        let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
+        let outcome = context.stage(ITERATIONS, |context| run(&mut starts, rule, context))?;
+        if self.starts > 1 {
+            let bounds: Vec<String> = starts.bounds().iter().map(|bound| format!("{bound:.2}")).collect();
+            context.note(format!("bounds of the starts: {}", bounds.join(", ")));
+        }
+        let posterior = starts.finish()?;
+        let mean_square =
+            |values: &mut dyn Iterator<Item = f64>, count: usize| values.map(|v| v * v).sum::<f64>() / count as f64;
+        let (places, std) = (posterior.embedding().into_values(), posterior.std());
+        let spread = mean_square(&mut places.iter().copied(), places.len());
+        if spread < COLLAPSED * COLLAPSED * mean_square(&mut std.iter().copied(), std.len()) {
+            context.note(format!(
+                "warning: the map has collapsed onto a point (alpha {:.3e}); fix alpha, at 1e-3 for instance",
+                posterior.numbers().alpha
+            ));
+        }
+        Ok((posterior, outcome))
+    }
+}
+
+/// The model's graph: neighbours in either direction, connected.
+pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, context: &mut Context) -> Result<Csr> {
+    symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrize::Union)
+}
+
+/// The training rows and the posterior of their places and maps.
+pub struct LllvmModel {
+    params: Lllvm,
+    data: Data,
+    rows: Rows,
+    posterior: Posterior,
+}
+
+impl Model for LllvmModel {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+        Ok(self.place(new, progress)?.embedding)
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        self.posterior.save(archive);
+    }
+
+    fn std(&self) -> Option<Vec<f64>> {
+        Some(self.posterior.std())
+    }
+
+    fn covariances(&self) -> Option<Vec<f64>> {
+        Some(self.posterior.covariances().to_vec())
+    }
+
+    fn samples(&self, count: usize, seed: Seed) -> Result<Option<Vec<Embedding>>> {
+        self.posterior.samples(count, seed).map(Some)
+    }
+
+    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+        let k = self.params.n_neighbors.min(self.data.rows());
+        let graph = nearest_to(new, &self.data, k, self.params.metric, progress)?;
+        let placing = self.posterior.place(&self.rows.place(new)?, &self.rows, &graph)?;
+        Ok(Placed { std: Some(placing.std()), embedding: placing.embedding, scores: None })
+    }
+
+    fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
+        let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
+        Data::dense(rebuilt.rows, self.rows.columns()).map(Some)
+    }
+
+    fn inverse_std(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
+        let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
+        Data::dense(rebuilt.std, self.rows.columns()).map(Some)
+    }
+}

@@ -1,0 +1,241 @@
+//! Choosing the number of neighbours and of dimensions, and judging edges, by how likely the data become.
+//!
+//! The locally linear latent variable model bounds the evidence for a graph and a dimension; random starts say how far its
+//! local optima scatter. For more rows than that model can take, the tractable latent variable model is fitted to most of
+//! them and asked how likely the others are.
+
+mod edges;
+
+pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
+
+use crate::graph::Components;
+use crate::linalg::Csr;
+use crate::lllvm::{Network, Problem, Rows, Settings, Starts};
+use crate::methods::{Input, Job, Lllvm, Neighbors, Recipe, model_edges, neighbors};
+use crate::params::refuse;
+use crate::points::{Data, Error, Result, Seed, Shape};
+use crate::run::{Context, Ended, Limits, Observer, StopRule, run};
+
+/// What was found for one number of neighbours and of dimensions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Neighbours a point.
+    pub n_neighbors: usize,
+    /// Dimensions of the map.
+    pub n_components: usize,
+    /// The bound of each start, or the mean log-likelihood of the rows of each fold.
+    pub values: Vec<f64>,
+}
+
+impl Choice {
+    /// The mean of the values.
+    pub fn mean(&self) -> f64 {
+        mean(&self.values)
+    }
+
+    /// Their standard deviation.
+    pub fn std(&self) -> f64 {
+        deviation(&self.values)
+    }
+
+    /// The largest of them.
+    pub fn best(&self) -> f64 {
+        largest(&self.values)
+    }
+}
+
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
+}
+
+pub(crate) fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// How candidates are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// By the best start: a bound is true from any start, and the largest is the tightest.
+    Bound,
+    /// By the mean over folds.
+    HeldOut,
+}
+
+impl By {
+    /// The number candidates are compared by.
+    pub fn value(self, choice: &Choice) -> f64 {
+        match self {
+            By::Bound => choice.best(),
+            By::HeldOut => choice.mean(),
+        }
+    }
+}
+
+/// The best candidate's place in the list, and those that are not clearly worse: closer than the values scatter.
+pub fn recommend(choices: &[Choice], by: By) -> Option<(usize, Vec<usize>)> {
+    let best = (0..choices.len()).reduce(|a, b| if by.value(&choices[b]) > by.value(&choices[a]) { b } else { a })?;
+    let enough = by.value(&choices[best]) - choices[best].std();
+    let close = (0..choices.len()).filter(|&at| at != best && by.value(&choices[at]) >= enough).collect();
+    Some((best, close))
+}
+
+/// The recommendation in words.
+pub fn in_words(choices: &[Choice], by: By) -> String {
+    let Some((best, close)) = recommend(choices, by) else { return "there is nothing to choose from".into() };
+    let name = |choice: &Choice| format!("n_neighbors {}, n_components {}", choice.n_neighbors, choice.n_components);
+    let (what, spread) = match by {
+        By::Bound => ("bound", "starts"),
+        By::HeldOut => ("held-out log-likelihood", "folds"),
+    };
+    let chosen = &choices[best];
+    let mut text =
+        format!("take {}: {what} {:.4e}, {spread} scatter by {:.2e}", name(chosen), by.value(chosen), chosen.std());
+    if close.is_empty() {
+        text.push_str("; every other choice is worse by more than that");
+    } else {
+        let others: Vec<String> = close.iter().take(5).map(|&at| name(&choices[at])).collect();
+        text.push_str(&format!("; not clearly worse: {}", others.join("; ")));
+    }
+    let at_an_end = |value: fn(&Choice) -> usize| {
+        let values = choices.iter().map(value);
+        let (low, high) = (values.clone().min(), values.max());
+        low != high && (Some(value(chosen)) == low || Some(value(chosen)) == high)
+    };
+    if at_an_end(|choice| choice.n_neighbors) {
+        text.push_str("; it is at the end of the numbers of neighbours tried: try more beyond it");
+    }
+    text
+}
+
+pub(crate) const BOUNDS: &str = "bounds";
+
+/// Bytes that [`by_bound`] needs beyond the data.
+pub fn memory(params: &Lllvm, shape: Shape, n_neighbors: &[usize], n_components: &[usize]) -> u64 {
+    let most = |values: &[usize]| values.iter().copied().max().unwrap_or(1);
+    let largest = Lllvm { n_neighbors: most(n_neighbors), n_components: most(n_components), ..params.clone() };
+    Recipe::memory(&largest, shape)
+}
+
+/// The bound of every combination, from `params.starts` random starts each. What was found before a stop is returned.
+pub fn by_bound(
+    data: &Data,
+    params: &Lllvm,
+    n_neighbors: &[usize],
+    n_components: &[usize],
+    context: &mut Context,
+) -> Result<Vec<Choice>> {
+    check_lists(data, n_neighbors, n_components)?;
+    let most = n_neighbors.iter().copied().max().unwrap_or(1);
+    let rows = rows_of(data)?;
+    let input = Input { data, graph: None };
+    let Neighbors { graph, .. } = neighbors(input, most, params.metric, params.search, context)?;
+    context.stage(BOUNDS, |context| {
+        let mut choices = Vec::new();
+        for &n_neighbors in n_neighbors {
+            let edges = model_edges(data, &graph.truncate(n_neighbors), params.metric, context)?;
+            let problem = Problem::new(Network::new(&edges)?, rows.clone())?;
+            for &n_components in n_components {
+                let params = Lllvm { n_neighbors, n_components, ..params.clone() };
+                let (values, ended) = bounds(&problem, &params, context)?;
+                choices.push(Choice { n_neighbors, n_components, values });
+                if ended == Ended::Stopped {
+                    context.note("stopped; the choices so far are kept");
+                    return Ok(choices);
+                }
+            }
+        }
+        Ok(choices)
+    })
+}
+
+/// The bound each start reaches.
+fn bounds(problem: &Problem, params: &Lllvm, context: &mut Context) -> Result<(Vec<f64>, Ended)> {
+    let (starts, ended) = fitted(problem, params, context)?;
+    Ok((starts.bounds(), ended))
+}
+
+fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Result<(Starts<'a>, Ended)> {
+    params.check()?;
+    // The same starts for every candidate, as far as they can be.
+    let seed = context.seed.stream(BOUNDS);
+    let settings = Settings::new(params.n_components, params.alpha);
+    let mut starts = Starts::new(problem, settings, params.starts, params.tol, seed)?;
+    let outcome = run(&mut starts, StopRule { max_iter: params.max_iter, tol: params.tol }, context)?;
+    Ok((starts, outcome.ended))
+}
+
+/// The graph the model would be fitted to.
+pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> {
+    check_lists(data, &[params.n_neighbors], &[params.n_components])?;
+    let input = Input { data, graph: None };
+    let Neighbors { graph, .. } = neighbors(input, params.n_neighbors, params.metric, params.search, context)?;
+    model_edges(data, &graph, params.metric, context)
+}
+
+fn rows_of(data: &Data) -> Result<Rows> {
+    let rows = Rows::new(data)?;
+    if rows.values.iter().all(|&v| v == 0.0) {
+        let remedy = "All rows are equal: there is nothing to choose";
+        return Err(Error::TooFewPoints { what: "a choice".into(), needed: 2, found: 1, remedy });
+    }
+    Ok(rows)
+}
+
+fn check_lists(data: &Data, n_neighbors: &[usize], n_components: &[usize]) -> Result<()> {
+    let most = data.rows().saturating_sub(1);
+    if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > most) {
+        return refuse("n_neighbors", k, format!("from 1 to {most}, the number of rows less one"));
+    }
+    match n_components.iter().find(|&&d| d == 0) {
+        Some(d) => refuse("n_components", d, "at least 1"),
+        None => Ok(()),
+    }
+}
+
+/// How likely the tractable latent variable model takes rows that it was not fitted on: for every combination and each of
+/// `folds` parts of the rows (row `i` is of part `i mod folds`), the mean log-likelihood of a row of that part, by a model
+/// of the others. `values` are the model's other parameters.
+pub fn by_held_out(
+    data: &Data,
+    values: &[(&str, &str)],
+    n_neighbors: &[usize],
+    n_components: &[usize],
+    folds: usize,
+    seed: Seed,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Choice>> {
+    if folds < 2 || folds > data.rows() {
+        return refuse("folds", &folds, format!("from 2 to {}, the number of rows", data.rows()));
+    }
+    check_lists(data, n_neighbors, n_components)?;
+    let mut choices = Vec::new();
+    for &n_neighbors in n_neighbors {
+        for &n_components in n_components {
+            let (k, d) = (n_neighbors.to_string(), n_components.to_string());
+            let values = [values, &[("n_neighbors", &*k), ("n_components", &*d)]].concat();
+            let mut scores = Vec::new();
+            for fold in 0..folds {
+                let (held, kept): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % folds == fold);
+                let job = Job::new("lvm", &values, seed)?;
+                let fitted = job.fit(&data.select(&kept), None, &Limits::default(), observer)?;
+                scores.push(mean(&fitted.score(&data.select(&held), &mut |_| Ok(()))?));
+            }
+            choices.push(Choice { n_neighbors, n_components, values: scores });
+        }
+    }
+    Ok(choices)
+}
+
+/// Whether leaving the rows' graph like this keeps it in one part.
+fn in_one_part(edges: &Csr) -> bool {
+    Components::of_matrix(edges).count() == 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+"""What the Rust module takes: arrays, the parts of a sparse matrix, strings, parameters as text."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether it is a matrix or array of scipy.sparse, without importing that."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def strings(X: Any) -> list[str] | None:
+    """The rows, if they are strings: a list, a column of a table, an array of one axis."""
+    if isinstance(X, (str, bytes)) or is_sparse(X) or getattr(X, "ndim", 1) != 1 or hasattr(X, "column_names"):
+        return None
+    if hasattr(X, "to_pylist"):  # pyarrow
+        X = X.to_pylist()
+    elif hasattr(X, "to_list"):  # pandas, polars
+        X = X.to_list()
+    elif isinstance(X, np.ndarray):
+        X = X.tolist() if X.dtype.kind in "OUT" else []
+    if not isinstance(X, (list, tuple)) or not X or not all(isinstance(line, str) for line in X):
+        return None
+    return list(X)
+
+
+def from_table(X: Any) -> tuple[Any, list[str] | None]:
+    """A pyarrow table as an array with the names of its columns; anything else as it is."""
+    if hasattr(X, "column_names") and hasattr(X, "columns") and hasattr(X, "schema"):
+        columns = [np.asarray(column.to_numpy()) for column in X.columns]
+        return np.column_stack(columns) if columns else np.empty((X.num_rows, 0)), list(X.column_names)
+    return X, None
+
+
+def sparse_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """A matrix of scipy.sparse as compressed rows, no column twice in a row."""
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float32), X.shape[1]
+
+
+def rows(X: Any) -> Any:
+    """Rows for the Rust module, of whatever kind they are."""
+    lines = strings(X)
+    if lines is not None:
+        return lines
+    X, _ = from_table(X)
+    if is_sparse(X):
+        return sparse_parts(X)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
+    return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+
+
+def points(Y: Any) -> np.ndarray:
+    """The points of a map."""
+    Y = np.asarray(from_table(Y)[0], dtype=np.float64)
+    if Y.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {Y.ndim}D array instead")
+    return Y
+
+
+def text(value: Any) -> str:
+    """A parameter as the command line would have it."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return ",".join(text(item) for item in value)
+    return str(value)
+
+
+def value(text: str, like: Any) -> Any:
+    """A parameter from its text, of the type of `like` where that says something."""
+    if text in ("true", "false"):
+        return text == "true"
+    if "," in text and "(" not in text:
+        return [value(item, like) for item in text.split(",")]
+    for kind in (float,) if isinstance(like, float) else (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def metric_text(metric: Any, params: dict[str, Any] | None) -> str:
+    """`metric` and `metric_params` as one: `minkowski(3)`."""
+    params = dict(params or {})
+    name = text(metric)
+    if name == "minkowski":
+        name = f"minkowski({text(params.pop('p', 2))})"
+    if params:
+        raise ValueError(f"metric_params = {params}: {name} takes none of these")
+    return name
+
+
+def seed(random_state: Any) -> int:
+    """A seed. `None` is 0: runs can be repeated unless someone asks otherwise."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, numbers.Integral):
+        if random_state < 0:
+            raise ValueError(f"random_state = {random_state}: at least 0")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if hasattr(random_state, "randint"):
+        return int(random_state.randint(2**31 - 1))
+    raise ValueError(f"random_state = {random_state!r}: None, a whole number, or a random generator of numpy")
+
+
+def threads(n_jobs: int | None) -> int | None:
+    """How many threads; `None` for all cores. The result is the same for any number."""
+    if n_jobs is None:
+        return None
+    if n_jobs == 0:
+        raise ValueError("n_jobs = 0: a number of threads, or -1 for all cores")
+    if n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores + 1 + int(n_jobs))

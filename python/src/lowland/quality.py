@@ -1,0 +1,111 @@
+"""How far a map can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _input, _lowland
+from ._graph import as_graph
+
+
+class Score(NamedTuple):
+    """One score of a map."""
+
+    name: str
+    value: float
+    #: Size of the neighbourhoods, where it has them.
+    k: int | None
+    #: How many rows, triplets or pairs were drawn; None when the value is exact over all.
+    sampled: int | None
+    #: Whether large values are good.
+    higher_is_better: bool
+    meaning: str
+
+
+class Report(Mapping[str, float]):
+    """The scores of a map by name; printed, a table."""
+
+    def __init__(self, scores: list[Score], classes: dict[Any, float], omitted: dict[str, str]) -> None:
+        #: Every score with its k, its sample and its meaning.
+        self.scores = scores
+        #: Mean share of a point's neighbours in the map that have its class, by class.
+        self.classes = classes
+        #: The scores that are not defined for this map, with reasons.
+        self.omitted = omitted
+
+    def __getitem__(self, name: str) -> float:
+        for score in self.scores:
+            if score.name == name:
+                return score.value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(score.name for score in self.scores))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        lines = []
+        for score in self.scores:
+            name = score.name if score.k is None else f"{score.name} (k = {score.k})"
+            drawn = "" if score.sampled is None else f" [{score.sampled} drawn]"
+            lines.append(f"{name:<32} {score.value:8.4f}  {score.meaning}{drawn}")
+        lines += [f"{'neighbours of class ' + str(name):<32} {share:8.4f}" for name, share in self.classes.items()]
+        lines += [f"{name:<32} left out: {reason}" for name, reason in self.omitted.items()]
+        return "\n".join(lines)
+
+
+def report(
+    X: Any,
+    Y: Any,
+    labels: Any = None,
+    *,
+    n_neighbors: int = 15,
+    metric: str = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    neighbors: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> Report:
+    """Scores the map `Y` of the rows `X`: what ``lowland quality`` prints.
+
+    No score needs a matrix of all distances. `neighbors`, a NeighborGraph of `X` with at least `n_neighbors`, is taken as the
+    truth and saves the search.
+
+    >>> import lowland
+    >>> X, y = lowland.datasets.load("digits", return_X_y=True)
+    >>> scores = lowland.quality.report(X, lowland.PCA().fit_transform(X), y)
+    >>> round(scores["trustworthiness"], 2)
+    0.83
+    """
+    codes, classes = None, []
+    if labels is not None:
+        classes, inverse = np.unique(np.asarray(labels), return_inverse=True)
+        codes = inverse.ravel().tolist()
+    graph = as_graph(neighbors)
+    scores, shares, omitted = _lowland.report(
+        _input.rows(X),
+        _input.points(Y),
+        codes,
+        int(n_neighbors),
+        _input.metric_text(metric, metric_params),
+        _input.seed(random_state),
+        _input.threads(n_jobs),
+        None if graph is None else graph._graph,
+    )
+    by_class = {classes[code].item(): share for code, _, share in shares}
+    return Report([Score(*score) for score in scores], by_class, dict(omitted))
+
+
+def procrustes(A: Any, B: Any) -> float:
+    """What is left between two maps after the best shift, rotation and scale: 0 (the same) to 1.
+
+    >>> import lowland
+    >>> lowland.quality.procrustes([[0, 0], [1, 0], [0, 2]], [[5, 5], [5, 6], [3, 5]]) < 1e-12
+    True
+    """
+    return _lowland.procrustes(_input.points(A), _input.points(B))

@@ -1,0 +1,126 @@
+"""Callbacks, Ctrl-C, progress, threads."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import lowland
+
+
+def endless(**params):
+    return lowland.TSNE(perplexity=10, max_iter=10_000_000, tol=0.0, exaggeration_iter=10, **params)
+
+
+def test_callbacks_see_every_so_many_iterations_and_stop_with_true(few):
+    seen = []
+
+    def callback(iteration, error, embedding):
+        seen.append((iteration, error, embedding.copy()))
+        return iteration >= 40
+
+    model = endless(callbacks=callback, callbacks_every_iters=10).fit(few)
+    assert [iteration for iteration, _, _ in seen] == [10, 20, 30, 40]
+    assert model.n_iter_ == 40 and not model.converged_
+    assert model.objectives_[39] == seen[-1][1]
+    assert_array_equal(model.embedding_, seen[-1][2])
+    assert np.abs(seen[0][2] - seen[1][2]).max() > 0
+
+
+def test_of_several_callbacks_any_may_stop(few):
+    calls = []
+    model = endless(callbacks=[lambda *_: calls.append(1), lambda i, *_: i == 6], callbacks_every_iters=3).fit(few)
+    assert model.n_iter_ == 6 and len(calls) == 2
+
+
+def test_an_exception_in_a_callback_is_raised_and_the_map_kept(few):
+    def callback(iteration, error, embedding):
+        raise RuntimeError("enough")
+
+    model = endless(callbacks=callback, callbacks_every_iters=5)
+    with pytest.raises(RuntimeError, match="enough"):
+        model.fit(few)
+    assert model.n_iter_ == 5 and model.embedding_.shape == (150, 2)
+
+
+def test_ctrl_c_stops_and_keeps_the_map(few):
+    model = endless()
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(few)
+    timer.join()
+    assert model.embedding_.shape == (150, 2) and np.isfinite(model.embedding_).all()
+    assert model.transform(few[:2]).shape == (2, 2)
+    assert not model.converged_
+
+
+def test_ctrl_c_before_there_is_a_map_leaves_the_estimator_unfitted():
+    X = np.random.default_rng(0).normal(size=(40_000, 100)).astype(np.float32)
+    model = lowland.SpectralEmbedding(search="exact", n_jobs=1)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    timer.join()
+    assert not hasattr(model, "embedding_")
+
+
+def test_fits_from_several_threads_do_not_disturb_each_other(few):
+    expected = [lowland.LVM(max_iter=20, random_state=seed).fit_transform(few) for seed in range(4)]
+    found = [None] * 4
+
+    def work(seed):
+        found[seed] = lowland.LVM(max_iter=20, random_state=seed, n_jobs=1).fit_transform(few)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed in range(4):
+        assert_array_equal(found[seed], expected[seed])
+
+
+def test_python_goes_on_while_a_fit_runs(few):
+    done = threading.Event()
+    ticks = []
+
+    def work():
+        endless(callbacks=lambda *_: len(ticks) > 20, callbacks_every_iters=1).fit(few)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        ticks.append(1)
+        done.wait(0.01)
+    thread.join()
+    assert len(ticks) > 20
+
+
+def test_progress_is_a_bar_where_tqdm_is_installed(few, capsys):
+    lowland.TSNE(perplexity=10, max_iter=300, verbose=1).fit(few)
+    shown = capsys.readouterr()
+    assert shown.out == "" and "TSNE" in shown.err and "100%" in shown.err and "memory: about" in shown.err
+    lowland.TSNE(perplexity=10, max_iter=20).fit(few)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_plain_lines_where_tqdm_is_not_installed():
+    code = """
+import sys
+sys.modules["tqdm"] = sys.modules["tqdm.auto"] = None
+import lowland
+lowland._progress.Progress.EVERY = 0.0
+X, y = lowland.datasets.load("digits", return_X_y=True)
+lowland.TSNE(verbose=1, max_iter=100).fit(X)
+"""
+    code = code.replace("lowland._progress", "__import__('lowland._progress')._progress")
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout == "" and " %, " in result.stderr and "iteration" in result.stderr
