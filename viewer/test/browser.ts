@@ -351,7 +351,7 @@ test("the keys M and A go from map to map and back to all", async () => {
   await closed(page);
 });
 
-test("circles of one standard deviation have its size", async () => {
+test("circles of one standard deviation stand around the points that are shown", async () => {
   const page = await opened("digits.html");
   const drawn = () =>
     page.evaluate(() => {

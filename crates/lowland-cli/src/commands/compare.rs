@@ -179,7 +179,7 @@ fn map_file(args: &CompareArgs, method: &str) -> Option<PathBuf> {
 
 /// What is known of the maps before there are any, in the shape of maps: flags are checked against them.
 fn blank_maps(methods: &[Box<dyn Method>], table: &Table) -> Result<Vec<ShownMap>, Failure> {
-    let blank = |method: &Box<dyn Method>| {
+    let blank = |method: &dyn Method| {
         let map = MapTable {
             ids: table.ids.clone(),
             labels: table.labels.clone(),
@@ -188,7 +188,7 @@ fn blank_maps(methods: &[Box<dyn Method>], table: &Table) -> Result<Vec<ShownMap
         };
         Ok(ShownMap { name: method.name().into(), map })
     };
-    methods.iter().map(blank).collect()
+    methods.iter().map(AsRef::as_ref).map(blank).collect()
 }
 
 /// The metric of a method that uses neighbours.

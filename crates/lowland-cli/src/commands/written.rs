@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use lowland::points::bytes;
+use lowland_view::Format;
 
 use super::page;
 use super::picture::ending;
@@ -43,7 +44,10 @@ impl Written {
             Ok(file) if ending(path) == page::ENDING => format!("{} ({})", path.display(), bytes(file.len())),
             _ => path.display().to_string(),
         };
-        let all: Vec<String> = self.files.iter().map(name).collect();
+        // What was asked for to be looked at comes first.
+        let looked_at = |path: &&PathBuf| ending(path) == page::ENDING || Format::of_ending(&ending(path)).is_some();
+        let (shown, others): (Vec<&PathBuf>, Vec<&PathBuf>) = self.files.iter().partition(looked_at);
+        let all: Vec<String> = shown.into_iter().chain(others).map(name).collect();
         if all.is_empty() { String::new() } else { format!("wrote {}", all.join(", ")) }
     }
 
