@@ -9,6 +9,7 @@ mod graph;
 mod model;
 mod quality;
 mod rows;
+mod select;
 mod view;
 mod watch;
 
@@ -28,6 +29,8 @@ mod _lowland {
     #[pymodule_export]
     use quality::{procrustes, report};
 
+    #[pymodule_export]
+    use select::choose;
     #[pymodule_export]
     use view::page;
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from . import anndata, datasets, quality
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
+    from ._select import Selection, select
     from ._view import View, view
     from .estimators import (
         GPLVM,
+        LLLVM,
         LTSA,
         LVM,
         PCA,
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
+    **dict.fromkeys(["Selection", "select"], "_select"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys(
         [
             "LVM",
+            "LLLVM",
             "TSM",
             "ElasticEmbedding",
             "SymmetricSNE",

@@ -252,8 +252,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
 
 
-class Generative:
-    """For methods that know how likely a row is, and what row a place stands for."""
+class Invertible:
+    """For methods that know how certain a place is, and what row a place stands for."""
 
     def transform_std(self, X: Any) -> np.ndarray:
         """The standard deviation of the place of each new row."""
@@ -266,6 +266,10 @@ class Generative:
         check_is_fitted(self)
         points = _input.points(X)
         return self.model_.inverse(points, _input.threads(self.n_jobs)).astype(self.embedding_.dtype, copy=False)
+
+
+class Generative(Invertible):
+    """For methods that know how likely a row is besides."""
 
     def score_samples(self, X: Any) -> np.ndarray:
         """The log-likelihood of each row under the model."""

@@ -116,3 +116,14 @@ def page(
     graph: Graph | None = None,
     threads: int | None = None,
 ) -> bytes: ...
+def choose(
+    rows: Rows,
+    params: list[tuple[str, str]],
+    n_neighbors: list[int],
+    n_components: list[int],
+    *,
+    folds: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+) -> tuple[list[tuple[int, int, list[float]]], int | None, list[int], str]: ...

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._base import Estimator, Generative, load
+from ._base import Estimator, Generative, Invertible, load
 
 __all__ = [
     "GPLVM",
+    "LLLVM",
     "LTSA",
     "LVM",
     "PCA",
@@ -64,6 +65,43 @@ class LVM(Generative, Estimator, method="lvm"):
         momentum: float = 0.9,
         variances: str = "free",
         components: str = "join",
+        tol: float = 1e-6,
+        landmarks: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+        callbacks_every_iters: int = 50,
+        max_memory: int | None = None,
+    ) -> None:
+        self._store(locals())
+
+
+class LLLVM(Invertible, Estimator, method="lllvm"):
+    """The locally linear latent variable model (Park et al., 2015): places with variances, and a bound on the evidence.
+
+    >>> import lowland
+    >>> X, angles = lowland.datasets.load("swiss-roll", n_points=100, return_X_y=True)
+    >>> model = lowland.LLLVM(starts=1, max_iter=10).fit(X)
+    >>> model.embedding_std_.shape
+    (100,)
+    """
+
+    _objective = "lower_bound"
+    _more_attributes = _STD + _BOUND
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 10,
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
+        neighbors: Any = None,
+        alpha: float | str = 1e-3,
+        starts: int = 3,
+        max_iter: int = 100,
         tol: float = 1e-6,
         landmarks: int = 0,
         n_jobs: int | None = None,

@@ -1,0 +1,63 @@
+//! Numbers of neighbours and of dimensions, by how likely the data become.
+
+use lowland::methods::{Lllvm, Recipe};
+use lowland::params::Params;
+use lowland::run::{Context, Stage};
+use lowland::select::{self, By, Choice};
+use lowland::{Error, Seed};
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::rows::Rows;
+use crate::watch::{Listeners, watch};
+
+/// Every choice as `(n_neighbors, n_components, values)`, the place of the best, of those that are not clearly worse, and the
+/// recommendation in words.
+type Choices = (Vec<(usize, usize, Vec<f64>)>, Option<usize>, Vec<usize>, String);
+
+/// By the bound of lllvm (`folds` none), or the held-out likelihood of lvm. `params` are those of the method.
+#[pyfunction]
+#[pyo3(signature = (rows, params, n_neighbors, n_components, *, folds=None, seed=0, threads=None, max_memory=None))]
+pub fn choose(
+    py: Python<'_>,
+    rows: Rows,
+    params: Vec<(String, String)>,
+    n_neighbors: Vec<usize>,
+    n_components: Vec<usize>,
+    folds: Option<usize>,
+    seed: u64,
+    threads: Option<usize>,
+    max_memory: Option<u64>,
+) -> PyResult<Choices> {
+    let data = rows.to_data()?;
+    drop(rows);
+    let seed = Seed(seed);
+    let found = watch(py, threads, &Listeners::default(), |watcher| -> Result<Vec<Choice>, Failure> {
+        data.check_finite()?;
+        if let Some(folds) = folds {
+            let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+            return Ok(select::by_held_out(&data, &params, &n_neighbors, &n_components, folds, seed, watcher)?);
+        }
+        let mut model = Lllvm::default();
+        for (name, text) in &params {
+            model.set(name, text)?;
+        }
+        model.check()?;
+        let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components);
+        if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
+            let remedy = "Raise max_memory, use fewer rows or starts, or choose by lvm";
+            return Err(Error::Memory { what: "the choice".into(), needed, limit, remedy }.into());
+        }
+        let mut context = Context::new(watcher, seed, None);
+        context.plan(&["neighbours", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
+        Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, &mut context)?)
+    })?;
+    if let Some(error) = found.raised {
+        return Err(error);
+    }
+    let (choices, by) = (found.result, if folds.is_some() { By::HeldOut } else { By::Bound });
+    let words = select::in_words(&choices, by);
+    let (best, close) = select::recommend(&choices, by).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
+    let list = choices.into_iter().map(|choice| (choice.n_neighbors, choice.n_components, choice.values)).collect();
+    Ok((list, best, close, words))
+}
