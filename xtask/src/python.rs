@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::run;
+use crate::viewer::go_on_without;
 
 /// The virtual environment, under the folder that git ignores.
 const ENVIRONMENT: &str = "target/python";
@@ -13,7 +14,13 @@ const REQUIREMENTS: &str = "python/requirements-test.txt";
 
 /// Builds the package without optimisation, so that what the other tests compiled is used again, and tests it as installed.
 pub fn test() -> Result<()> {
-    let environment = Environment::fresh()?;
+    let environment = match Environment::fresh() {
+        Ok(environment) => environment,
+        Err(error) => {
+            println!("{error:#}");
+            return go_on_without("Python 3.10 with venv is", "python3 python3-venv", "the Python package");
+        }
+    };
     // Everything that is tested, pinned; the index is asked once.
     environment.pip(&["install", "--requirement", REQUIREMENTS])?;
     let wheel = environment.wheel(&["--profile", "dev"], "target/wheels")?;

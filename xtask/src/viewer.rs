@@ -72,7 +72,8 @@ fn how_to_get(packages: &str) -> String {
     format!("on Debian and Ubuntu, `sudo apt-get install {packages}`")
 }
 
-fn go_on_without(what: &str, packages: &str, untested: &str) -> Result<()> {
+/// Says loudly what is not tested; an error in CI.
+pub fn go_on_without(what: &str, packages: &str, untested: &str) -> Result<()> {
     ensure!(!in_ci(), "{what} not there, so {untested} cannot be tested: {}", how_to_get(packages));
     let line = "!".repeat(100);
     println!(
