@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 #: Checks that cannot pass, each with its reason, by class.
 EXCLUDED = {
     "TSNE": {
-        "check_fit2d_1sample": "for classes called TSNE the check sets perplexity to 0.5, which is refused whatever the data"
+        "check_fit2d_1sample": "for classes called TSNE it sets perplexity to 0.5, which is refused whatever the data"
     }
 }
 

@@ -12,6 +12,8 @@ use crate::watch::{Listeners, watch};
 
 type ScoreLine = (&'static str, f64, Option<usize>, Option<usize>, bool, &'static str);
 
+type ReportParts = (Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>);
+
 /// Scores as `(name, value, k, sampled, higher is better, meaning)`, class shares as `(code, points, share)`, and what was
 /// left out, as `(name, reason)`.
 #[pyfunction]
@@ -26,7 +28,7 @@ pub fn report(
     seed: u64,
     threads: Option<usize>,
     graph: Option<&Bound<'_, Graph>>,
-) -> PyResult<(Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>)> {
+) -> PyResult<ReportParts> {
     let (data, map) = (rows.to_data()?, to_map(&map)?);
     drop(rows);
     let metric = metric.parse().map_err(Failure::from)?;

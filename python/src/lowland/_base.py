@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from . import _input, _lowland
 from ._graph import as_graph
@@ -22,8 +28,8 @@ REGISTRY: dict[str, type[Estimator]] = {}
 
 _SHARED = {
     "metric_params": "What the metric takes: ``{'p': 3}`` for minkowski.",
-    "neighbors": "A NeighborGraph of the rows (or a sparse matrix of distances, or a pair of indices and distances), so "
-    "that they are not searched again. Its metric, if it knows it, goes before the default of ``metric``.",
+    "neighbors": "A NeighborGraph of the rows (or a sparse matrix of distances, or a pair of indices and distances), "
+    "so that they are not searched again. Its metric, if it knows it, goes before the default of ``metric``.",
     "n_jobs": "Threads; None and -1: all cores. The result is the same for any number.",
     "random_state": "The seed. None is 0: runs can be repeated unless someone asks otherwise.",
     "verbose": "1: progress on stderr, with tqdm where it is installed.",
@@ -229,11 +235,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return lines, np.float64
         X, names = _input.from_table(X)
         # Values that are not finite are left to the library, which says where they are.
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
-        if names is not None:
+        demands = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        if names is None:
+            X = validate_data(self, X, reset=reset, **demands)
+        else:
+            # scikit-learn does not know the names of these tables.
             self._check_names(np.asarray(names, dtype=object), reset)
+            X = check_array(X, **demands)
+            _check_n_features(self, X, reset=reset)
         sparse = _input.is_sparse(X)
         if reset:
             self._sparse_in = sparse

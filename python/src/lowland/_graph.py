@@ -13,8 +13,8 @@ from . import _input, _lowland
 class NeighborGraph:
     """The nearest rows of every row, from near to far, never the row itself.
 
-    It is never changed, so one graph serves any number of estimators and threads (parameter ``neighbors``), and it is the
-    file that ``lowland neighbors`` writes and ``lowland embed --neighbors`` reads.
+    It is never changed, so one graph serves any number of estimators and threads (parameter ``neighbors``), and it is
+    the file that ``lowland neighbors`` writes and ``lowland embed --neighbors`` reads.
 
     >>> import lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
@@ -46,7 +46,7 @@ class NeighborGraph:
         """From two arrays of n rows and k columns, as umap and pynndescent make them; -1 is no neighbour."""
         indices, distances = np.asarray(indices), np.asarray(distances, dtype=np.float32)
         if indices.ndim != 2 or indices.shape != distances.shape:
-            raise ValueError(f"indices are {indices.shape}, distances {distances.shape}: two arrays of n rows, k columns")
+            raise ValueError(f"indices are {indices.shape}, distances {distances.shape}: two of n rows, k columns")
         there = indices != -1
         indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return cls(_lowland.Graph.from_parts(indptr, indices[there].astype(np.int64), distances[there], metric))

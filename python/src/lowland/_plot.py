@@ -17,8 +17,8 @@ def plot(
 ) -> Any:
     """Draws a map: a fitted estimator, or its points. Gives the matplotlib axes.
 
-    Points that the map is uncertain of (`std`, which a fitted estimator brings along where it has one) are drawn paler. Of a
-    map with more than two dimensions the first two are drawn.
+    Points that the map is uncertain of (`std`, which a fitted estimator brings where it has one) are drawn paler. Of
+    a map with more than two dimensions the first two are drawn.
 
     >>> import matplotlib; matplotlib.use("agg")
     >>> import lowland
@@ -47,7 +47,8 @@ def plot(
         for code, name in enumerate(classes):
             at = codes == code
             color = colors(code if len(classes) <= _LEGEND else code / (len(classes) - 1))
-            ax.scatter(points[at, 0], points[at, 1], s=size, alpha=alpha[at], color=color, linewidths=0, label=str(name))
+            x, y = points[at, :2].T
+            ax.scatter(x, y, s=size, alpha=alpha[at], color=color, linewidths=0, label=str(name))
         if len(classes) <= _LEGEND:
             ax.legend(title="class", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     # Distances mean the same in both directions; the numbers on the axes mean nothing.
@@ -59,6 +60,6 @@ def plot(
 
 
 def _certainty(std: np.ndarray) -> np.ndarray:
-    """From 0.9 for the points that are best known to 0.15 for those that are least, by rank: sizes differ by decades."""
+    """From 0.9 for the points that are best known to 0.15 for the least, by rank: sizes differ by decades."""
     rank = np.argsort(np.argsort(std, kind="stable"), kind="stable")
     return 0.9 - 0.75 * (rank / max(len(std) - 1, 1)) ** 2

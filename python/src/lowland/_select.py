@@ -50,8 +50,8 @@ def select(
 ) -> Selection:
     """Chooses numbers of neighbours and of dimensions: what ``lowland select`` does.
 
-    With ``method='lllvm'`` by the bound on the evidence, for up to a few thousand rows; with ``'lvm'`` by the likelihood of rows
-    that were held out, in `folds` parts. Further parameters are the method's.
+    With ``method='lllvm'`` by the bound on the evidence, up to a few thousand rows; with ``'lvm'`` by the likelihood of
+    rows that were held out, in `folds` parts. Further parameters are the method's.
 
     >>> import lowland
     >>> X, angles = lowland.datasets.load("swiss-roll", n_points=80, return_X_y=True)

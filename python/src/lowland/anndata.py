@@ -52,7 +52,8 @@ def embed(
         if neighbors is True or graph.n_neighbors >= _wanted(estimator):
             estimator.set_params(neighbors=graph)
     elif neighbors is True:
-        raise ValueError(f"there is no neighbour graph in uns[{neighbors_key!r}] that {type(estimator).__name__} can use")
+        name = type(estimator).__name__
+        raise ValueError(f"there is no neighbour graph in uns[{neighbors_key!r}] that {name} can use")
     taken = estimator.get_params().get("neighbors") is not None
     estimator.fit(rows)
     key = key_added or estimator._method

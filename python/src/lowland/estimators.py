@@ -237,7 +237,8 @@ class TSNE(Estimator, method="tsne"):
     """t-SNE: neighbours stay neighbours, clusters come apart.
 
     The gradient has the factor 4 of the paper, as scikit-learn's has, and ``learning_rate='auto'`` is
-    ``max(n / (4 early_exaggeration), 50)`` for it. openTSNE and FIt-SNE leave the factor out: their rates are four times ours.
+    ``max(n / (4 early_exaggeration), 50)`` for it. openTSNE and FIt-SNE leave the factor out: their rates are
+    four times ours.
     ``perplexity`` may be a list; the affinities are then averaged.
 
     >>> import lowland

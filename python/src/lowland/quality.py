@@ -73,8 +73,8 @@ def report(
 ) -> Report:
     """Scores the map `Y` of the rows `X`: what ``lowland quality`` prints.
 
-    No score needs a matrix of all distances. `neighbors`, a NeighborGraph of `X` with at least `n_neighbors`, is taken as the
-    truth and saves the search.
+    No score needs a matrix of all distances. `neighbors`, a NeighborGraph of `X` with `n_neighbors` or more, is taken
+    as the truth and saves the search.
 
     >>> import lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
