@@ -2,7 +2,7 @@
 
 use lowland::methods::{Lllvm, Recipe};
 use lowland::params::Params;
-use lowland::run::{Context, Stage};
+use lowland::run::{Context, Limits, Stage};
 use lowland::select::{self, By, Choice};
 use lowland::{Error, Seed};
 use pyo3::prelude::*;
@@ -36,7 +36,9 @@ pub fn choose(
         data.check_finite()?;
         if let Some(folds) = folds {
             let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-            return Ok(select::by_held_out(&data, &params, &n_neighbors, &n_components, folds, seed, watcher)?);
+            let limits = Limits { max_memory: max_memory.or_else(lowland_io::available_memory), ..Limits::default() };
+            let (k, d) = (&n_neighbors, &n_components);
+            return Ok(select::by_held_out(&data, &params, k, d, folds, seed, &limits, watcher)?);
         }
         let mut model = Lllvm::default();
         for (name, text) in &params {
