@@ -10,10 +10,10 @@ results=$(realpath -m "${RESULTS:-$(dirname "$0")/results}")/$(date +%F)-$name
 cd "$(dirname "$0")/.."
 
 python=${PEERS_PYTHON:-target/peers/bin/python}
-if [ -z "${PEERS_PYTHON:-}" ] && [ ! -e target/peers/ready ]; then
+if [ -z "${PEERS_PYTHON:-}" ] && [ ! -e target/peers/installed ]; then
     python3 -m venv target/peers
-    target/peers/bin/pip install --quiet numpy scipy scikit-learn faiss-cpu hnswlib pynndescent umap-learn openTSNE pacmap
-    touch target/peers/ready
+    target/peers/bin/pip install --quiet --requirement bench/scoreboard/requirements.txt
+    cp bench/scoreboard/requirements.txt target/peers/installed
 fi
 cargo build --release --quiet --package lowland-bench --bin "$name"
 

@@ -44,9 +44,8 @@ def deform(batch, rng):
     return top * (1 - part[..., 0]) + below * part[..., 0]
 
 
-def main():
-    folder, out = sys.argv[1:3]
-    rows = int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000
+def make(folder, rows):
+    """That many rows, and their classes."""
     digits = np.concatenate([images(folder, "train"), images(folder, "t10k")])
     classes = np.concatenate([labels(folder, "train"), labels(folder, "t10k")])
     flat = digits.reshape(len(digits), -1).astype(np.float32)
@@ -61,8 +60,15 @@ def main():
         # The first round is the digits as they are.
         batch = flat[part] if start + BATCH <= len(digits) else deform(digits[part], rng)
         result[start : start + BATCH] = (batch - mean) @ components
-    np.save(out, result)
-    np.save(str(Path(out).with_suffix("")) + "-labels.npy", classes[chosen])
+    return result, classes[chosen]
 
 
-main()
+def main():
+    folder, out = sys.argv[1:3]
+    rows, classes = make(folder, int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000)
+    np.save(out, rows)
+    np.save(str(Path(out).with_suffix("")) + "-labels.npy", classes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,9 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
+mod bench;
 mod python;
 mod viewer;
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -33,20 +33,15 @@ enum Task {
         #[arg(long)]
         test: bool,
     },
-    /// Ours and the peers on one array, see bench/README.md; results go to bench/results
+    /// Ours and the peers, measured: bench/results and docs/scoreboard.md (see bench/README.md)
     Bench {
-        /// neighbors, spectral, pca, quality or tsne
-        name: String,
-        /// A .npy file
-        array: PathBuf,
-        /// Words about the machine
-        machine: Option<String>,
+        /// --quick, --only TEXT, --missing, --list ...: `cargo xtask bench -- --help` says all
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
     },
 }
 
 fn main() -> Result<()> {
-    // Paths on the command line are relative to where it was typed.
-    let here = std::env::current_dir()?;
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     std::env::set_current_dir(root).context("the workspace's folder")?;
     match Cli::parse().task {
@@ -64,11 +59,7 @@ fn main() -> Result<()> {
         }
         Task::Wheel => python::wheel(),
         Task::Python => python::test(),
-        Task::Bench { name, array, machine } => {
-            let mut command = Command::new("bash");
-            command.args(["bench/run.sh", &name]).arg(here.join(array)).args(machine);
-            run(command, &format!("bench/run.sh {name}"))
-        }
+        Task::Bench { arguments } => bench::run_scoreboard(&arguments),
     }
 }
 

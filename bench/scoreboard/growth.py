@@ -1,0 +1,66 @@
+"""How time and memory of each of our methods grow with the rows: the first rows of the million deformed digits."""
+
+import functools
+
+import data
+import numpy as np
+import ours
+
+SIZES = [2_500, 10_000, 40_000, 160_000, 1_000_000]
+# Up to the million, unless the method keeps a matrix of all pairs or takes hours.
+METHODS = {"lvm": SIZES, "tsne": SIZES, "ssne": SIZES, "ee": SIZES, "mapit": SIZES, "pca": SIZES, "spectral": SIZES}
+METHODS |= {"lle": SIZES[:3], "ltsa": SIZES[:3], "isomap": SIZES[:2], "tsm": SIZES[:2], "lllvm": [500, 1_000, 2_000]}
+
+
+def cases(quick):
+    for method, sizes in METHODS.items():
+        for size in sizes[:2] if quick else sizes:
+            yield f"{method}/n={size}", functools.partial(measure, method, size)
+
+
+def measure(method, size, limit):
+    rows, _ = data.array("deformed-1m", ours.DATA)
+    if size < SIZES[-1]:
+        part = ours.DATA / f"deformed-first-{size}.npy"
+        if not part.exists():
+            np.save(part, np.load(rows, mmap_mode="r")[:size])
+        rows = part
+    ours.MAPS.mkdir(parents=True, exist_ok=True)
+    return ours.embed(method, rows, 2, ours.MAPS / "growth.npy", 2 * limit)
+
+
+def exponents(results):
+    """By method: the sizes measured, CPU seconds, memory, and the slopes of their logarithms."""
+    found = {}
+    for method, sizes in METHODS.items():
+        lines = [(size, results.get(f"growth/{method}/n={size}", {})) for size in sizes]
+        lines = [(size, line) for size, line in lines if "cpu_s" in line]
+        if len(lines) < 2:
+            continue
+        sizes, seconds, memory = (np.array(column, float) for column in zip(*((n, line["cpu_s"], line["peak_mb"]) for n, line in lines)))
+        # The smallest runs are fractions of a second that starting takes: the slope is over the sizes from the second on.
+        since = 1 if len(sizes) > 2 else 0
+        slope = lambda values: float(np.polyfit(np.log(sizes[since:]), np.log(values[since:]), 1)[0])
+        found[method] = {"sizes": sizes, "cpu_s": seconds, "peak_mb": memory, "time": slope(seconds), "memory": slope(memory)}
+    return found
+
+
+def draw(found, path):
+    """Both, against the rows, on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), constrained_layout=True)
+    colours = plt.get_cmap("tab20")
+    for panel, what, words in zip(panels, ("cpu_s", "peak_mb"), ("CPU seconds", "peak memory, MB")):
+        for colour, (method, line) in enumerate(found.items()):
+            slope = line["time" if what == "cpu_s" else "memory"]
+            panel.loglog(line["sizes"], line[what], "o-", color=colours(colour), label=f"{method}, n^{slope:.2f}", markersize=4)
+        panel.set_xlabel("rows")
+        panel.set_title(words)
+        panel.grid(alpha=0.3)
+        panel.legend(fontsize=7, frameon=False)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

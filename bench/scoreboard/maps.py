@@ -1,0 +1,97 @@
+"""Maps by every tool, of every data set: with each tool's settings, and with the same graph of neighbours for all that take one; and
+whether the map is the same, byte for byte, when it is made again and with another number of threads."""
+
+import functools
+import json
+import sys
+from pathlib import Path
+
+import data
+import judge
+import numpy as np
+import ours
+import peers
+
+# Ours, and the peers that ask for the same: what a method's speed is compared with.
+METHODS = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral", "pca", "tsm", "isomap", "lle", "ltsa", "lllvm"]
+TSNE = {"tsne", "openTSNE", "manifolds-rs t-SNE", "manifolds-rs t-SNE fft", "bhtsne", "sklearn t-SNE"}
+# The most rows for what grows with their square, or takes hours: at most ten minutes each.
+MOST_ROWS = {
+    "lllvm": 2_000, "isomap": 12_000, "tsm": 30_000, "lle": 100_000, "ltsa": 100_000, "spectral": 300_000,
+    "sklearn t-SNE": 30_000, "sklearn spectral": 12_000, "sklearn Isomap": 12_000, "sklearn LLE": 12_000,
+    "manifolds-rs t-SNE": 100_000, "pymde": 100_000, "trimap": 300_000, "annembed": 100_000, "bhtsne": 100_000,
+}  # fmt: skip
+SIZES = {"digits": 1_797, "swiss-roll": 2_000, "mnist-2k": 2_000, "mnist-10k": 10_000, "words": 26_423, "mnist-70k": 70_000}
+SIZES |= {"deformed-250k": 250_000, "deformed-1m": 1_000_000}
+DIMENSIONS = {"digits": (2, 3, 10), "mnist-10k": (2, 3, 10), "mnist-70k": (2, 10), "words": (2, 10)}
+# The million is an hour of work: the default method, t-SNE, and the two fastest peers.
+OF_A_MILLION = ["lvm", "tsne", "pca", "umap-learn", "pacmap"]
+# More dimensions than the plane, for those that are meant for it.
+IN_SPACE = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral", "pca", "tsm", "umap-learn", "pacmap", "trimap", "manifolds-rs UMAP"]
+IN_SPACE += ["manifolds-rs PaCMAP", "sklearn PCA", "sklearn spectral"]
+# The same graph for all.
+GRAPH_DATA = ["mnist-10k", "mnist-70k"]
+GRAPH_METHODS = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral"]
+
+
+def cases(quick):
+    names = ["digits", "mnist-2k"] if quick else data.NAMES
+    for name in names:
+        for d in DIMENSIONS.get(name, (2,)):
+            for tool in METHODS + list(peers.TOOLS):
+                if offered(name, d, tool):
+                    yield f"defaults/{name}/d={d}/{tool}", functools.partial(measure, name, d, tool, None)
+    for name in [] if quick else GRAPH_DATA:
+        for tool in GRAPH_METHODS + peers.WITH_GRAPH:
+            yield f"graph/{name}/d=2/{tool}", functools.partial(measure, name, 2, tool, ours.GRAPHS / f"{name}.npz")
+    for tool in METHODS + list(peers.TOOLS):
+        yield f"again/digits/d=2/{tool}", functools.partial(again, "digits", tool)
+
+
+def offered(name, d, tool):
+    if name == "deformed-1m" and tool not in OF_A_MILLION:
+        return False
+    # Their interpolation and trees are for the plane and for space.
+    if d == 10 and tool in ("tsne", "ssne", "ee", "mapit"):
+        return False
+    return SIZES[name] <= MOST_ROWS.get(tool, 10**9) and (d == 2 or tool in IN_SPACE)
+
+
+def measure(name, d, tool, graph, limit):
+    rows, labels = data.array(name, ours.DATA)
+    if SIZES[name] <= judge.ALL_PAIRS:
+        ours.neighbours(rows, 90, ours.GRAPHS / f"{name}.npz")
+    arm = "graph" if graph else "defaults"
+    out = ours.MAPS / f"{arm}-{name}-{d}-{tool.replace(' ', '-')}.npy"
+    line = fit(tool, rows, d, out, limit, graph)
+    if "failed" not in line:
+        line["scores"] = judge.judge(rows, labels, out, d, tool in TSNE)
+    return line
+
+
+def fit(tool, rows, d, out, limit, graph=None, seed=None, threads=2, limits=None):
+    """A map into `out`, and what it took."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    if tool in METHODS:
+        return ours.embed(tool, rows, d, out, limit, graph, threads, limits=limits)
+    command = [sys.executable, Path(__file__).parent / "peers.py", tool, rows, d, out, graph or "-", "-" if seed is None else seed]
+    # The environment says the threads to peers, and to the libraries under them.
+    names = ("THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    command = ["env", *(f"{name}={threads}" for name in names), *map(str, command)]
+    printed, line = ours.measured(command, limit, limits)
+    return line if "failed" in line else json.loads(printed.splitlines()[-1])
+
+
+def again(name, tool, limit):
+    """The same bytes in a second run, and with one thread; a seed is given to all that take one."""
+    rows, _ = data.array(name, ours.DATA)
+    found = []
+    for threads in (2, 2, 1):
+        out = ours.MAPS / f"again-{tool.replace(' ', '-')}.npy"
+        line = fit(tool, rows, 2, out, limit, seed=0, threads=threads)
+        if "failed" in line:
+            return line
+        found.append(np.load(out))
+    same = [bool(np.array_equal(found[0], other, equal_nan=True)) for other in found[1:]]
+    return {"same again": same[0], "same with one thread": same[1]}

@@ -1,0 +1,77 @@
+"""How a lowland method is run and measured: the release program, as a whole process, reading and writing files and all."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent.parent / "peers"))
+from common import peak_mb
+
+PROGRAM = Path("target/release/lowland")
+DATA = Path("target/scoreboard/data")
+MAPS = Path("target/scoreboard/maps")
+GRAPHS = Path("target/scoreboard/graphs")
+
+
+def measured(command, limit, limits=None):
+    """Runs a program to its end: (what it printed, its line of seconds and memory, or of how it failed)."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=limits, start_new_session=True)
+        usage, peak = None, 0.0
+        while usage is None:
+            done, status, usage_now = os.wait4(child.pid, os.WNOHANG)
+            if done:
+                usage = usage_now
+            elif time.perf_counter() - start > limit:
+                os.killpg(child.pid, signal.SIGKILL)
+                _, status, usage = os.wait4(child.pid, 0)
+                return "", {"failed": f"given up after {limit:.0f} s"}
+            else:
+                peak = max(peak, peak_mb(child.pid))
+                time.sleep(0.002)
+        wall = time.perf_counter() - start
+        child.returncode = code = os.waitstatus_to_exitcode(status)
+        out.seek(0), err.seek(0)
+        printed, said = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+    if code:
+        return printed, {"failed": f"exit status {code}" if code > 0 else f"killed by signal {-code}", "said": said.strip()[-2000:]}
+    line = {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_mb": peak}
+    return printed, line
+
+
+def events(printed, name):
+    """The program's events of this name."""
+    lines = (json.loads(line) for line in printed.splitlines() if line.startswith("{"))
+    return [line for line in lines if line.get("event") == name]
+
+
+def embed(method, rows, d, out, limit, graph=None, threads=2, settings=(), limits=None):
+    """A map by one of our methods; its stages' seconds come with it."""
+    command = [PROGRAM, "embed", rows, "--method", method, "--n-components", str(d), "--no-quality", "--json"]
+    command += ["--threads", str(threads), "--out", out, *settings]
+    if graph:
+        command += ["--neighbors", graph]
+    printed, line = measured(list(map(str, command)), limit, limits)
+    stages = {event["stage"]: event["cpu_seconds"] for event in events(printed, "stage")}
+    return line | {"stages": stages} | ({} if "failed" in line else {"import_s": 0.0})
+
+
+def neighbours(rows, k, out):
+    """The exact graph of neighbours, made when it is missing."""
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        command = [PROGRAM, "neighbors", rows, "--n-neighbors", str(k), "--exact", "--quiet", "-o", out]
+        subprocess.run(list(map(str, command)), check=True)
+    return out
+
+
+def memory_limit(size):
+    """For a child process: anonymous memory beyond this is refused."""
+    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (size, size))

@@ -1,0 +1,196 @@
+"""docs/scoreboard.md, from the results."""
+
+import growth
+import maps
+import peers
+
+QUIET = 0.5
+SCORES = ["recall 15", "recall 30", "trustworthiness", "continuity", "1-NN error", "10-NN error", "triplets", "Spearman", "KL"]
+# What a method of ours is compared with: tools that promise the same.
+CLASSES = {
+    "clusters in the plane": ["lvm", "mapit", "umap-learn", "pacmap", "trimap", "pymde", "annembed", "manifolds-rs UMAP", "manifolds-rs PaCMAP"],
+    "t-SNE and its kin": ["tsne", "ssne", "ee", "openTSNE", "manifolds-rs t-SNE", "manifolds-rs t-SNE fft", "bhtsne", "sklearn t-SNE"],
+    "graphs and lines": ["spectral", "sklearn spectral", "isomap", "sklearn Isomap", "lle", "sklearn LLE", "ltsa", "lllvm", "tsm", "pca", "sklearn PCA"],
+}  # fmt: skip
+DATA = {
+    "digits": "the digits, 1,797 x 64",
+    "swiss-roll": "Swiss roll, 2,000 x 3",
+    "mnist-2k": "MNIST, 2,000 x 50",
+    "mnist-10k": "MNIST, 10,000 x 50",
+    "words": "word vectors, 26,423 x 300",
+    "mnist-70k": "MNIST, 70,000 x 50",
+    "deformed-250k": "deformed MNIST, 250,000 x 50",
+    "deformed-1m": "deformed MNIST, 1,000,000 x 50",
+}
+
+
+def write(results, path):
+    cases = results["cases"]
+    picture = path.parent / "images/scoreboard-growth.png"
+    parts = [opening(results), fastest(cases), table_of_maps(cases), searches(cases), same_again(cases)]
+    parts += [grown(cases, picture), profiles(cases), bad_input(cases)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(part for part in parts if part))
+
+
+def opening(results):
+    names = ", ".join(f"{name} {version}" for name, version in results["peers"].items())
+    commits = sorted({line["commit"] for line in results["cases"].values()})
+    return f"""# Scoreboard
+
+Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machine"]}, {results["threads"]} threads;
+lowland at {", ".join(commits)}. Peers: {names}.
+
+Every case is a process of its own, one after another, on the same arrays. **CPU seconds** are what to compare; wall seconds are
+given only where the machine had nothing else to do when the case began (load below {QUIET}). Ours are of the whole process, reading
+and writing files and all; the peers' are of the fit alone, with the seconds to import and to compile (a fit of 500 rows before the
+clock starts) in a column of their own. Peers run with `OMP_WAIT_POLICY=PASSIVE`. t-SNE is asked for the same work of all: perplexity
+30, 250 + 500 iterations; everything else is each tool's default. All maps are judged by the same program, `lowland quality`; KL is
+under openTSNE's affinities. *n/a*: not defined, or (above 100,000 rows, where neighbours and classes are judged by 2,000 rows
+against all) not measured.
+"""
+
+
+def lines_of(cases, arm, name, d):
+    start = f"maps/{arm}/{name}/d={d}/"
+    return {key[len(start) :]: line for key, line in cases.items() if key.startswith(start)}
+
+
+def fastest(cases):
+    """Each of our methods on MNIST 70k beside the fastest peer of its class."""
+    lines = lines_of(cases, "defaults", "mnist-70k", 2)
+    if not lines:
+        return ""
+    rows = []
+    for words, tools in CLASSES.items():
+        done = {tool: lines[tool] for tool in tools if "cpu_s" in lines.get(tool, {})}
+        others = [tool for tool in done if tool in peers.TOOLS]
+        if words == "graphs and lines" or not others:
+            continue
+        best = min(others, key=lambda tool: done[tool]["cpu_s"])
+        for tool in done:
+            if tool not in peers.TOOLS:
+                ratio = done[tool]["cpu_s"] / done[best]["cpu_s"]
+                cells = [words, tool, number(done[tool]["cpu_s"]), best, number(done[best]["cpu_s"]), f"{ratio:.2f}"]
+                kept = [f"{shown(line['scores'], 'recall 15')}, {shown(line['scores'], '1-NN error')}" for line in (done[tool], done[best])]
+                rows.append(cells + kept)
+    head = ["class", "ours", "CPU s", "fastest peer", "CPU s", "ratio", "our recall 15, 1-NN error", "the peer's"]
+    return "## MNIST 70,000 beside the fastest peer\n\n" + table(head, rows)
+
+
+def table_of_maps(cases):
+    text = ["## Maps\n"]
+    for arm, words in (("defaults", ""), ("graph", ", one graph of neighbours for all (exact; its seconds not counted)")):
+        for name in DATA:
+            for d in (2, 3, 10):
+                lines = lines_of(cases, arm, name, d)
+                if lines:
+                    text.append(f"### {DATA[name]}, to {d} dimensions{words}\n\n{maps_table(lines)}")
+    return "\n".join(text)
+
+
+def maps_table(lines):
+    known = [tool for tools in CLASSES.values() for tool in tools]
+    order = sorted(lines, key=lambda tool: known.index(tool))
+    scores = [name for name in SCORES if any(name in line.get("scores", {}) for line in lines.values())]
+    head = ["tool", "CPU s", "wall s", "import + compile s", "peak MB", *scores]
+    rows = []
+    for tool in order:
+        line, label = lines[tool], f"**{tool}**" if tool in maps.METHODS else tool
+        if "failed" in line:
+            rows.append([label, line["failed"], *[""] * (len(head) - 2)])
+            continue
+        delay = line.get("import_s", 0) + line.get("compile_s", 0)
+        wall = number(line["wall_s"]) if line["load"] < QUIET else "busy"
+        found = line.get("scores", {})
+        rows.append([label, number(line["cpu_s"]), wall, number(delay), f"{line['peak_mb']:.0f}", *(shown(found, s) for s in scores)])
+    return table(head, rows)
+
+
+def searches(cases):
+    rows = []
+    for key, line in cases.items():
+        if key.startswith("searches/"):
+            _, name, k, way = key.split("/")
+            way = f"**{way}**" if way in ("exact", "approximate") else way
+            if "failed" in line:
+                rows.append([DATA[name], k, way, line["failed"], "", ""])
+            else:
+                recall = line["found"].get("recall")
+                rows.append([DATA[name], k, way, number(line["cpu_s"]), f"{line['peak_mb']:.0f}", "exact" if recall is None else f"{recall:.4f}"])
+    head = ["data", "neighbours", "program", "CPU s", "peak MB", "recall"]
+    return "## Nearest neighbours\n\n" + table(head, rows) if rows else ""
+
+
+def same_again(cases):
+    rows = []
+    for tool, line in lines_of(cases, "again", "digits", 2).items():
+        label = f"**{tool}**" if tool in maps.METHODS else tool
+        words = [line["failed"], ""] if "failed" in line else ["yes" if line[name] else "no" for name in ("same again", "same with one thread")]
+        rows.append([label, *words])
+    if not rows:
+        return ""
+    head = ["tool", "the same bytes when run again", "the same bytes with one thread"]
+    return "## The same map again\n\nThe digits, two threads, a seed given to every tool that takes one.\n\n" + table(head, rows)
+
+
+def grown(cases, picture):
+    found = growth.exponents(cases)
+    if not found:
+        return ""
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    growth.draw(found, picture)
+    rows = []
+    for method, line in found.items():
+        measured = ", ".join(f"{int(n):,}: {number(s)} s, {m:.0f} MB" for n, s, m in zip(line["sizes"], line["cpu_s"], line["peak_mb"]))
+        rows.append([f"**{method}**", f"{line['time']:.2f}", f"{line['memory']:.2f}", measured])
+    words = "The first rows of the deformed MNIST digits, to two dimensions, whole process. Exponents are slopes of least squares between\n"
+    words += "logarithms, without the smallest size where there are more than two.\n"
+    head = ["method", "exponent of CPU time", "of memory", "rows: CPU seconds, peak memory"]
+    return f"## Growth\n\n{words}\n![CPU seconds and memory against rows](images/{picture.name})\n\n{table(head, rows)}"
+
+
+def profiles(cases):
+    text = ["## Where the time goes\n"]
+    machine = cases.get("profiles/machine")
+    if machine and "failed" not in machine:
+        rates = ", ".join(f"{value:.3g} {name}" for name, value in machine.items() if isinstance(value, float) and name != "load")
+        text.append(f"This machine at most, two threads, measured by loops that do nothing else: {rates}.\n")
+    rows = []
+    for key, line in cases.items():
+        if key.startswith("profiles/") and "stages" in line:
+            _, name, method = key.split("/")
+            stages = ", ".join(f"{stage} {number(seconds)}" for stage, seconds in line["stages"].items())
+            loops = ", ".join(f"`{loop}` {share:.0f} %" for loop, share in line.get("loops", {}).items())
+            rows.append([f"**{method}**", DATA[name], number(line["cpu_s"]), stages, loops])
+    text.append(table(["method", "data", "CPU s", "stages, CPU s", "loops, share of the samples"], rows))
+    return "\n".join(text) if rows else ""
+
+
+def bad_input(cases):
+    found = {}
+    for key, line in cases.items():
+        if key.startswith("bad-input/"):
+            _, what, tool = key.split("/")
+            found.setdefault(what, {})[tool] = line["outcome"]
+    if not found:
+        return ""
+    text = ["## Bad and odd input\n\nRun for real, 120 s and 16 GB of memory at most; the words are each tool's own.\n"]
+    for what, outcomes in found.items():
+        order = sorted(outcomes, key=lambda tool: tool in peers.TOOLS)
+        rows = [[f"**{tool}**" if tool in maps.METHODS else tool, outcomes[tool].replace("|", "\\|")] for tool in order]
+        text.append(f"### {what}\n\n" + table(["tool", "what it did"], rows))
+    return "\n".join(text)
+
+
+def table(head, rows):
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def number(value):
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def shown(scores, name):
+    return f"{scores[name]:.4f}" if name in scores else "n/a"

@@ -1,0 +1,190 @@
+"""One peer in a process of its own: `peers.py TOOL ROWS.npy DIMENSIONS OUT.npy GRAPH.npz|- SEED|-` leaves the map in OUT and prints a
+JSON line: seconds to import, seconds to compile (a small fit before the clock starts, where a tool compiles), then the work alone.
+
+Settings are each tool's own, except that a seed is given where the question is whether it reproduces its map, and that t-SNE is
+asked for the same work of all: perplexity 30, 250 + 500 iterations."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parent.parent / "peers"))
+from common import peak_mb
+
+THREADS = int(os.environ.get("THREADS", 2))
+RUST_PEERS = Path(os.environ.get("RUST_PEERS", "target/rust-peers/release/rust-peers"))
+
+
+def umap_learn(rows, d, graph, seed):
+    import umap
+
+    options = {}
+    if graph:
+        # Itself first, as its own search would have it.
+        own = np.arange(len(rows))[:, None]
+        indices = np.hstack([own, graph[0][:, :14]])
+        distances = np.hstack([np.zeros((len(rows), 1), np.float32), graph[1][:, :14]])
+        options["precomputed_knn"] = (indices, distances)
+    return umap.UMAP(n_components=d, random_state=seed, **options).fit_transform(rows)
+
+
+def pacmap(rows, d, graph, seed):
+    import pacmap
+
+    options = {}
+    if graph:
+        own = np.repeat(np.arange(len(rows), dtype=np.int32), 10)
+        options["pair_neighbors"] = np.column_stack([own, graph[0][:, :10].ravel().astype(np.int32)])
+    return pacmap.PaCMAP(n_components=d, random_state=seed, **options).fit_transform(rows)
+
+
+def trimap(rows, d, graph, seed):
+    import trimap
+
+    if seed is not None:
+        np.random.seed(seed)
+    options = {}
+    if graph:
+        own = np.arange(len(rows))[:, None]
+        distances = np.hstack([np.zeros((len(rows), 1), np.float32), graph[1][:, :62]])
+        options = {"knn_tuple": (np.hstack([own, graph[0][:, :62]]).astype(np.int32), distances), "apply_pca": False}
+    return trimap.TRIMAP(n_dims=d, verbose=False, **options).fit_transform(rows)
+
+
+def opentsne(rows, d, graph, seed):
+    import openTSNE
+
+    options = {"n_jobs": THREADS, "random_state": seed}
+    if not graph:
+        return np.asarray(openTSNE.TSNE(n_components=d, **options).fit(rows))
+    index = openTSNE.nearest_neighbors.PrecomputedNeighbors(graph[0], graph[1].astype(float))
+    affinities = openTSNE.affinity.PerplexityBasedNN(perplexity=30, knn_index=index, **options)
+    start = openTSNE.initialization.pca(rows, n_components=d, random_state=seed)
+    embedding = openTSNE.TSNEEmbedding(start, affinities, **options).optimize(250, exaggeration=12)
+    return np.asarray(embedding.optimize(500))
+
+
+def pymde(rows, d, graph, seed):
+    import pymde
+    import torch
+
+    torch.set_num_threads(THREADS)
+    if seed is not None:
+        pymde.seed(seed)
+    return pymde.preserve_neighbors(rows, embedding_dim=d).embed().numpy()
+
+
+def manifolds(name, **settings):
+    def work(rows, d, graph, seed):
+        import manifolds_rs
+
+        manifolds_rs.set_num_threads(THREADS)
+        model = getattr(manifolds_rs, name)(n_components=d, **settings, **({} if seed is None else {"seed": seed}))
+        width = {"UMAP": 15, "PaCMAP": 10, "TSNE": 90}[name]
+        near = {} if not graph else {"knn_indices": graph[0][:, :width], "knn_distances": graph[1][:, :width]}
+        return model.fit(rows, **near).embedding_
+
+    return work
+
+
+def sklearn(name, **settings):
+    def work(rows, d, graph, seed):
+        import sklearn.decomposition
+        import sklearn.manifold
+
+        make = getattr(sklearn.manifold, name, None) or getattr(sklearn.decomposition, name)
+        options = settings | ({"random_state": seed} if name in ("TSNE", "PCA", "SpectralEmbedding") else {})
+        if name != "PCA":
+            options["n_jobs"] = THREADS
+        return make(n_components=d, **options).fit_transform(rows)
+
+    return work
+
+
+def rust(name):
+    def work(rows, d, graph, seed):
+        with tempfile.TemporaryDirectory() as folder:
+            given, made = f"{folder}/rows", f"{folder}/map"
+            rows.astype("<f4").tofile(given)
+            command = [RUST_PEERS, name, given, str(rows.shape[1]), made]
+            environment = os.environ | {"RAYON_NUM_THREADS": str(THREADS)}
+            done = subprocess.run(command, stdout=subprocess.PIPE, env=environment)
+            if done.returncode:
+                raise RuntimeError(f"exit status {done.returncode}")
+            # Its own clock, which leaves the files out.
+            OWN.update(json.loads(done.stdout.splitlines()[-1]))
+            return np.fromfile(made, "<f4").reshape(len(rows), 2)
+
+    return work
+
+
+OWN = {}
+# How it is run; the module whose import is timed; whether it compiles when first used.
+TOOLS = {
+    "umap-learn": (umap_learn, "umap", True),
+    "pacmap": (pacmap, "pacmap", True),
+    "trimap": (trimap, "trimap", True),
+    "openTSNE": (opentsne, "openTSNE", True),
+    "pymde": (pymde, "pymde", False),
+    "manifolds-rs UMAP": (manifolds("UMAP"), "manifolds_rs", False),
+    "manifolds-rs PaCMAP": (manifolds("PaCMAP"), "manifolds_rs", False),
+    "manifolds-rs t-SNE": (manifolds("TSNE", n_epochs=750), "manifolds_rs", False),
+    "manifolds-rs t-SNE fft": (manifolds("TSNE", n_epochs=750, approx="fft_3k"), "manifolds_rs", False),
+    "bhtsne": (rust("bhtsne"), None, False),
+    "annembed": (rust("annembed"), None, False),
+    "sklearn t-SNE": (sklearn("TSNE", max_iter=750), "sklearn.manifold", False),
+    "sklearn spectral": (sklearn("SpectralEmbedding", affinity="nearest_neighbors"), "sklearn.manifold", False),
+    "sklearn Isomap": (sklearn("Isomap"), "sklearn.manifold", False),
+    "sklearn LLE": (sklearn("LocallyLinearEmbedding"), "sklearn.manifold", False),
+    "sklearn PCA": (sklearn("PCA"), "sklearn.decomposition", False),
+}
+# Those that take a graph of neighbours.
+WITH_GRAPH = ["umap-learn", "pacmap", "trimap", "openTSNE", "manifolds-rs UMAP", "manifolds-rs PaCMAP", "manifolds-rs t-SNE fft"]
+# Those of the plane only.
+PLANE_ONLY = ["openTSNE", "manifolds-rs t-SNE", "manifolds-rs t-SNE fft", "bhtsne", "annembed"]
+
+
+def clock():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime
+
+
+def main():
+    warnings.simplefilter("ignore")
+    tool, array, d, out, graph, seed = sys.argv[1:]
+    d, seed = int(d), None if seed == "-" else int(seed)
+    # As a map in the file where it is too large to copy, which is up to the tool.
+    rows = np.load(array, mmap_mode="r") if os.path.getsize(array) > 2**33 else np.load(array)
+    if graph == "-":
+        graph = None
+    else:
+        with np.load(graph) as arrays:
+            graph = (arrays["indices"], arrays["distances"])
+    work, module, compiles = TOOLS[tool]
+    line = {}
+    start = clock()[0]
+    if module:
+        __import__(module)
+    line["import_s"] = clock()[0] - start
+    if compiles and len(rows) > 500:
+        start = clock()
+        work(np.random.default_rng(0).normal(size=(500, rows.shape[1])).astype(np.float32), d, None, seed)
+        line["compile_s"] = clock()[0] - start[0]
+    start = clock()
+    plane = work(rows, d, graph, seed)
+    line["wall_s"], line["cpu_s"] = (end - begin for end, begin in zip(clock(), start))
+    line["peak_mb"] = peak_mb()
+    np.save(out, np.ascontiguousarray(plane))
+    print(json.dumps(line | OWN))
+
+
+if __name__ == "__main__":
+    main()
