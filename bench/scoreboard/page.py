@@ -3,6 +3,7 @@
 import growth
 import maps
 import peers
+import profiles as profile
 
 QUIET = 0.5
 SCORES = ["recall 15", "recall 30", "trustworthiness", "continuity", "1-NN error", "10-NN error", "triplets", "Spearman", "KL"]
@@ -164,6 +165,14 @@ def profiles(cases):
             loops = ", ".join(f"`{loop}` {share:.0f} %" for loop, share in line.get("loops", {}).items())
             rows.append([f"**{method}**", DATA[name], number(line["cpu_s"]), stages, loops])
     text.append(table(["method", "data", "CPU s", "stages, CPU s", "loops, share of the samples"], rows))
+    descent = cases.get("profiles/mnist-70k/tsne", {})
+    if machine and "failed" not in machine and "stages" in descent:
+        text.append("The least that must be done, and the CPU seconds for it at the rates above, beside what the stage takes:\n")
+        rows = []
+        for method, stage, work, least in profile.limits(machine, descent["edges"]):
+            taken = descent["stages"][stage]
+            rows.append([method, stage, work, number(least), number(taken), f"{taken / least:.1f}"])
+        text.append(table(["method", "stage", "must do", "at the limit, CPU s", "takes, CPU s", "times"], rows))
     return "\n".join(text) if rows else ""
 
 

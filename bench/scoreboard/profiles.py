@@ -10,12 +10,27 @@ import tempfile
 from pathlib import Path
 
 import data
+import numpy as np
 import ours
 
 METHODS = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral", "pca", "tsm"]
 # As in maps.py, what keeps all pairs is profiled on fewer.
 ROWS = {"tsm": "mnist-10k"}
 LOOPS = 8
+
+
+def limits(machine, edges):
+    """The least that the largest loops must do on MNIST 70,000 x 50, and the CPU seconds that this machine needs for it when
+    nothing else is in the way: (method, stage, what must be done, seconds). `edges` are the pairs of the symmetric graph of 90."""
+    rows, columns, threads = 70_000, 50, machine["threads"]
+    seconds = lambda count, rate: count * 1e-9 / machine[rate] * threads
+    search = rows * rows * columns  # half the pairs, a multiplication and an addition a column
+    attraction = 2 * edges * 750
+    yield "all", "neighbours", f"{search:.2g} f32 flops: half of all pairs", seconds(search, "f32 Gflop/s")
+    yield "tsne", "descent", f"{attraction:.2g} gathers: both ends of every pair, 750 times", seconds(attraction, GATHERS)
+
+
+GATHERS = "gathers of 16 bytes from 70,000, G/s"
 
 
 def cases(quick):
@@ -35,9 +50,20 @@ def measure(name, method, limit):
     rows, _ = data.array(name, ours.DATA)
     ours.MAPS.mkdir(parents=True, exist_ok=True)
     line = ours.embed(method, rows, 2, ours.MAPS / "profile.npy", limit)
+    if method == "tsne":
+        line["edges"] = edges(ours.neighbours(rows, 90, ours.GRAPHS / f"{name}.npz"))
     if shutil.which("perf") and "failed" not in line:
         line["loops"] = loops(method, rows)
     return line
+
+
+def edges(graph):
+    """Pairs of which at least one is among the other's nearest."""
+    with np.load(graph) as arrays:
+        near = arrays["indices"].astype(np.int64)
+    own = np.repeat(np.arange(len(near)), near.shape[1])
+    pairs = np.stack([own, near.ravel()])
+    return len(np.unique(pairs.min(0) * len(near) + pairs.max(0)))
 
 
 def loops(method, rows):
@@ -60,5 +86,8 @@ def short(symbol):
     """A function's name without its hash, its generics, and the copies for each processor."""
     symbol = re.sub(r"::h[0-9a-f]{16}$|<[^<>]*>", "", re.sub(r"<[^<>]*>", "", symbol))
     symbol = re.sub(r"(_avx512\w*|_avx2\w*|_default_version|_x86_64\w*)", "", symbol)
-    parts = [part for part in symbol.split("::") if part and not part.startswith("{{closure")]
-    return "::".join(parts[-3:])
+    parts = [part.strip(" -") for part in symbol.split("::") if part and not part.startswith("{{closure")]
+    # The copy for each processor is a function in a module of the same name.
+    if len(parts) > 1 and parts[-1] == parts[-2]:
+        parts.pop()
+    return "::".join(parts[-2:])
