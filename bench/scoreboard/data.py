@@ -80,7 +80,7 @@ def digits():
     return load_digits(return_X_y=True)
 
 
-def make(name, folder):
+def make(name):
     """Rows and classes (or none) of the data set."""
     if name == "digits":
         return digits()
@@ -95,7 +95,8 @@ def make(name, folder):
         return swiss_roll(2_000), None
     if name == "words":
         return read_words(word_vectors()), None
-    count = {"deformed-250k": 250_000, "deformed-1m": 1_000_000}[name]
+    # The first 70,000 are the digits as they are.
+    count = {"deformed-250k": 250_000, "deformed-1m": 1_000_000}.get(name) or int(name.removeprefix("deformed-first-"))
     return deformed.make(mnist_folder(), count)
 
 
@@ -107,8 +108,10 @@ def array(name, folder):
     path, labels = folder / f"{name}.npy", folder / f"{name}.labels.csv"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        rows, classes = make(name, folder)
+        rows, classes = make(name)
         if classes is not None:
             labels.write_text("class\n" + "\n".join(map(str, classes)) + "\n")
-        np.save(path, np.ascontiguousarray(rows, np.float32))
+        part = folder / f"part-{name}.npy"
+        np.save(part, np.ascontiguousarray(rows, np.float32))
+        part.replace(path)
     return path, labels if labels.exists() else None

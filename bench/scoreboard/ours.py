@@ -20,9 +20,10 @@ GRAPHS = Path("target/scoreboard/graphs")
 
 
 def measured(command, limit, limits=None):
-    """Runs a program to its end: (what it printed, its line of seconds and memory, or of how it failed)."""
+    """Runs a program to its end: (what it printed, its line of seconds and memory, or of how it failed). `others` is how many cores
+    were busy with something else meanwhile."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), busy_seconds()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=limits, start_new_session=True)
         usage, peak = None, 0.0
         while usage is None:
@@ -35,15 +36,24 @@ def measured(command, limit, limits=None):
                 return "", {"failed": f"given up after {limit:.0f} s"}
             else:
                 peak = max(peak, peak_mb(child.pid))
-                time.sleep(0.002)
+                time.sleep(0.002 if time.perf_counter() - start < 2 else 0.02)
         wall = time.perf_counter() - start
         child.returncode = code = os.waitstatus_to_exitcode(status)
         out.seek(0), err.seek(0)
         printed, said = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+    said = said.strip()[-2000:]
     if code:
-        return printed, {"failed": f"exit status {code}" if code > 0 else f"killed by signal {-code}", "said": said.strip()[-2000:]}
-    line = {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_mb": peak}
-    return printed, line
+        return printed, {"failed": f"exit status {code}" if code > 0 else f"killed by signal {-code}", "said": said}
+    cpu = usage.ru_utime + usage.ru_stime
+    others = max(0.0, busy_seconds() - busy - cpu) / wall
+    return printed, {"wall_s": wall, "cpu_s": cpu, "peak_mb": peak, "others": round(others, 3), "said": said}
+
+
+def busy_seconds():
+    """Seconds that all cores together have worked."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, interrupts, soft, *_ = map(int, file.readline().split()[1:])
+    return (user + nice + system + interrupts + soft) / os.sysconf("SC_CLK_TCK")
 
 
 def events(printed, name):
@@ -59,16 +69,20 @@ def embed(method, rows, d, out, limit, graph=None, threads=2, settings=(), limit
     if graph:
         command += ["--neighbors", graph]
     printed, line = measured(list(map(str, command)), limit, limits)
-    stages = {event["stage"]: event["cpu_seconds"] for event in events(printed, "stage")}
-    return line | {"stages": stages} | ({} if "failed" in line else {"import_s": 0.0})
+    line["stages"] = {event["stage"]: event["cpu_seconds"] for event in events(printed, "stage")}
+    line["iterations"] = len(events(printed, "step"))
+    line["notes"] = [event["text"] for event in events(printed, "note")]
+    return line
 
 
 def neighbours(rows, k, out):
     """The exact graph of neighbours, made when it is missing."""
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
-        command = [PROGRAM, "neighbors", rows, "--n-neighbors", str(k), "--exact", "--quiet", "-o", out]
+        part = out.with_name(f"part-{out.name}")
+        command = [PROGRAM, "neighbors", rows, "--n-neighbors", str(k), "--exact", "--quiet", "-o", part]
         subprocess.run(list(map(str, command)), check=True)
+        part.replace(out)
     return out
 
 

@@ -5,7 +5,8 @@ import maps
 import peers
 import profiles as profile
 
-QUIET = 0.5
+# Cores that may be busy with something else for a wall time to be shown.
+QUIET = 0.1
 SCORES = ["recall 15", "recall 30", "trustworthiness", "continuity", "1-NN error", "10-NN error", "triplets", "Spearman", "KL"]
 # What a method of ours is compared with: tools that promise the same.
 CLASSES = {
@@ -43,12 +44,16 @@ Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machin
 lowland at {", ".join(commits)}. Peers: {names}.
 
 Every case is a process of its own, one after another, on the same arrays. **CPU seconds** are what to compare; wall seconds are
-given only where the machine had nothing else to do when the case began (load below {QUIET}). Ours are of the whole process, reading
-and writing files and all; the peers' are of the fit alone, with the seconds to import and to compile (a fit of 500 rows before the
-clock starts) in a column of their own. Peers run with `OMP_WAIT_POLICY=PASSIVE`. t-SNE is asked for the same work of all: perplexity
-30, 250 + 500 iterations; everything else is each tool's default. All maps are judged by the same program, `lowland quality`; KL is
-under openTSNE's affinities. *n/a*: not defined, or (above 100,000 rows, where neighbours and classes are judged by 2,000 rows
-against all) not measured.
+given only where less than {QUIET} of a core was busy with something else meanwhile. Our maps' seconds are of the whole process,
+reading and writing files and all; the peers' are of the fit alone, with the CPU seconds to import and to compile (what a first fit of
+a few rows takes beyond a second one; code that numba keeps on the disk was there from earlier runs) in a column of their own. Peers
+run with `OMP_WAIT_POLICY=PASSIVE`. t-SNE is asked for the same work of all: perplexity 30, 250 + 500 iterations; everything else is
+each tool's default, without a seed, which would keep some from using both cores. All maps are judged by the same programs: `lowland
+quality`, and KL under openTSNE's affinities; above 100,000 rows neighbours and classes by 2,000 rows against all. *n/a*: not defined
+or not measured.
+
+Not asked, because of the hours or the memory it would take: {", ".join(f"{tool} above {most:,} rows" for tool, most in maps.MOST_ROWS.items())};
+of the million, all but {", ".join(maps.OF_A_MILLION)}; ten dimensions of those that sum over all pairs by trees or grids.
 """
 
 
@@ -99,11 +104,13 @@ def maps_table(lines):
     for tool in order:
         line, label = lines[tool], f"**{tool}**" if tool in maps.METHODS else tool
         if "failed" in line:
-            rows.append([label, line["failed"], *[""] * (len(head) - 2)])
+            rows.append([label, f"failed: {line['failed']}".replace("|", "\\|"), *[""] * (len(head) - 2)])
             continue
         delay = line.get("import_s", 0) + line.get("compile_s", 0)
-        wall = number(line["wall_s"]) if line["load"] < QUIET else "busy"
+        wall = number(line["wall_s"]) if line.get("others", 1) < QUIET else "busy"
         found = line.get("scores", {})
+        if "not finite" in found:
+            label += f" ({found['not finite']} rows not finite)"
         rows.append([label, number(line["cpu_s"]), wall, number(delay), f"{line['peak_mb']:.0f}", *(shown(found, s) for s in scores)])
     return table(head, rows)
 
@@ -132,7 +139,7 @@ def same_again(cases):
     if not rows:
         return ""
     head = ["tool", "the same bytes when run again", "the same bytes with one thread"]
-    return "## The same map again\n\nThe digits, two threads, a seed given to every tool that takes one.\n\n" + table(head, rows)
+    return "## The same map again\n\nThe digits, two threads, a seed given to every tool that takes one (with which umap-learn uses one thread).\n\n" + table(head, rows)
 
 
 def grown(cases, picture):
@@ -145,7 +152,7 @@ def grown(cases, picture):
     for method, line in found.items():
         measured = ", ".join(f"{int(n):,}: {number(s)} s, {m:.0f} MB" for n, s, m in zip(line["sizes"], line["cpu_s"], line["peak_mb"]))
         rows.append([f"**{method}**", f"{line['time']:.2f}", f"{line['memory']:.2f}", measured])
-    words = "The first rows of the deformed MNIST digits, to two dimensions, whole process. Exponents are slopes of least squares between\n"
+    words = "MNIST's digits, from 70,000 on deformed ones, to two dimensions, whole process. Exponents are slopes of least squares between\n"
     words += "logarithms, without the smallest size where there are more than two.\n"
     head = ["method", "exponent of CPU time", "of memory", "rows: CPU seconds, peak memory"]
     return f"## Growth\n\n{words}\n![CPU seconds and memory against rows](images/{picture.name})\n\n{table(head, rows)}"
@@ -155,22 +162,22 @@ def profiles(cases):
     text = ["## Where the time goes\n"]
     machine = cases.get("profiles/machine")
     if machine and "failed" not in machine:
-        rates = ", ".join(f"{value:.3g} {name}" for name, value in machine.items() if isinstance(value, float) and name != "load")
+        rates = ", ".join(f"{value:.3g} {name}" for name, value in machine.items() if name.endswith("/s"))
         text.append(f"This machine at most, two threads, measured by loops that do nothing else: {rates}.\n")
     rows = []
     for key, line in cases.items():
-        if key.startswith("profiles/") and "stages" in line:
+        if key.startswith("profiles/") and "cpu_s" in line and "stages" in line:
             _, name, method = key.split("/")
             stages = ", ".join(f"{stage} {number(seconds)}" for stage, seconds in line["stages"].items())
             loops = ", ".join(f"`{loop}` {share:.0f} %" for loop, share in line.get("loops", {}).items())
             rows.append([f"**{method}**", DATA[name], number(line["cpu_s"]), stages, loops])
     text.append(table(["method", "data", "CPU s", "stages, CPU s", "loops, share of the samples"], rows))
-    descent = cases.get("profiles/mnist-70k/tsne", {})
-    if machine and "failed" not in machine and "stages" in descent:
+    start = "profiles/mnist-70k/"
+    lines = {key[len(start) :]: line for key, line in cases.items() if key.startswith(start) and "cpu_s" in line}
+    if machine and "failed" not in machine and lines:
         text.append("The least that must be done, and the CPU seconds for it at the rates above, beside what the stage takes:\n")
         rows = []
-        for method, stage, work, least in profile.limits(machine, descent["edges"]):
-            taken = descent["stages"][stage]
+        for method, stage, work, least, taken in profile.limits(machine, lines):
             rows.append([method, stage, work, number(least), number(taken), f"{taken / least:.1f}"])
         text.append(table(["method", "stage", "must do", "at the limit, CPU s", "takes, CPU s", "times"], rows))
     return "\n".join(text) if rows else ""
@@ -181,10 +188,10 @@ def bad_input(cases):
     for key, line in cases.items():
         if key.startswith("bad-input/"):
             _, what, tool = key.split("/")
-            found.setdefault(what, {})[tool] = line["outcome"]
+            found.setdefault(what, {})[tool] = line.get("outcome") or line["failed"]
     if not found:
         return ""
-    text = ["## Bad and odd input\n\nRun for real, 120 s and 16 GB of memory at most; the words are each tool's own.\n"]
+    text = ["## Bad and odd input\n\nRun for real, 120 s (importing included) and 16 GB of memory at most; the words are each tool's own.\n"]
     for what, outcomes in found.items():
         order = sorted(outcomes, key=lambda tool: tool in peers.TOOLS)
         rows = [[f"**{tool}**" if tool in maps.METHODS else tool, outcomes[tool].replace("|", "\\|")] for tool in order]

@@ -1,5 +1,5 @@
 """Lowland beside its peers: `cargo xtask bench` sets everything up and runs this. Measures what is asked, adds it to the results of
-the day (bench/results/DATE-MACHINE.json, written after every case, so that a run can be cut off and gone on with) and writes
+the machine (bench/results/DATE-MACHINE.json, written after every case, so that a run can be cut off and gone on with) and writes
 docs/scoreboard.md from them."""
 
 import argparse
@@ -44,13 +44,13 @@ def crate_version(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", default=[], help="cases whose key has this text; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="small data only: minutes instead of hours")
-    parser.add_argument("--missing", action="store_true", help="leave out what today's results have already")
+    parser.add_argument("--only", action="append", default=[], help="cases whose key begins with this, or has it between slashes; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="small data only; results and page go to target/scoreboard")
+    parser.add_argument("--missing", action="store_true", help="leave out what the results have already")
     parser.add_argument("--list", action="store_true", help="say the cases and measure nothing")
     parser.add_argument("--limit", type=float, default=900, help="seconds after which a case is given up")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs/scoreboard.md")
-    parser.add_argument("--results", type=Path)
+    parser.add_argument("--page", type=Path, help="default: docs/scoreboard.md")
+    parser.add_argument("--results", type=Path, help="default: bench/results/DATE-MACHINE.json, which begins with the newest of the machine")
     wanted = parser.parse_args()
     os.chdir(ROOT)
     # Peers that spin while they wait would be charged for it.
@@ -59,29 +59,44 @@ def main():
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "THREADS": str(THREADS), "RAYON_NUM_THREADS": str(THREADS)}
     machine = f"{processor()}, {os.cpu_count()} cores"
     slug = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
-    path = wanted.results or ROOT / f"bench/results/{datetime.date.today()}-{slug}.json"
-    results = json.loads(path.read_text()) if path.exists() else {"cases": {}}
+    folder = ROOT / ("target/scoreboard" if wanted.quick else "bench/results")
+    path = wanted.results or folder / f"{datetime.date.today()}-{slug}.json"
+    page_path = wanted.page or (folder if wanted.quick else ROOT / "docs") / "scoreboard.md"
+    # What was measured before stays, with its date, until it is measured again.
+    before = [path] if path.exists() else sorted(folder.glob(f"*-{slug}.json"))[-1:]
+    results = json.loads(before[0].read_text()) if before else {"cases": {}}
     results |= {"machine": machine, "threads": THREADS, "date": str(datetime.date.today())}
     results["peers"] = {name: version(name) for name in PEERS} | {name: crate_version(name) for name in ("annembed", "bhtsne")}
 
+    count = 0
     for part, module in PARTS.items():
         for key, measure in module.cases(wanted.quick):
             key = f"{part}/{key}"
-            if wanted.only and not any(text in key for text in wanted.only):
+            if wanted.only and not any(f"/{key}/".startswith(f"/{text}") or f"/{text}/" in f"/{key}/" for text in wanted.only):
                 continue
             if wanted.list or (wanted.missing and key in results["cases"]):
                 print(key, flush=True) if wanted.list else None
                 continue
-            load = os.getloadavg()[0]
             print(f"{key} ...", flush=True)
-            line = measure(wanted.limit) | {"load": round(load, 2), "commit": revision()}
+            try:
+                line = measure(wanted.limit)
+            except Exception as error:
+                # One case is not worth the others.
+                line = {"failed": f"{type(error).__name__}: {error}"}
+            line |= {"commit": revision(), "date": str(datetime.date.today())}
             print(f"    {json.dumps(line)[:300]}", flush=True)
             results["cases"][key] = line
+            count += 1
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-    if not wanted.list:
-        page.write(results, wanted.page)
-        print(f"{path}\n{wanted.page}")
+            part = path.with_suffix(".tmp")
+            part.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+            part.replace(path)
+    if wanted.list:
+        return
+    if wanted.only and not count and not wanted.missing:
+        parser.error(f"no case has {' or '.join(wanted.only)} in its key; --list names them")
+    page.write(results, page_path)
+    print(f"{path}\n{page_path}")
 
 
 main()

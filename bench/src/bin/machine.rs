@@ -10,7 +10,7 @@ use multiversion::multiversion;
 use serde_json::json;
 
 /// Accumulators at once: enough to hide the latency of every unit.
-const LANES: usize = 128;
+const LANES: usize = 64;
 const ROUNDS: usize = 2_000_000;
 
 fn main() -> Result<()> {
@@ -49,29 +49,29 @@ fn rate<T, R>(threads: usize, count: f64, prepare: impl Fn() -> T + Sync, work: 
     (0..3).map(seconds).fold(0.0, f64::max)
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn single(start: f32) -> f32 {
     let mut sums = [start; LANES];
     for _ in 0..ROUNDS {
         for sum in &mut sums {
-            *sum = *sum * 0.999 + 0.001;
+            *sum = sum.mul_add(0.999, 0.001);
         }
     }
     sums.iter().sum()
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn double(start: f64) -> f64 {
     let mut sums = [start; LANES];
     for _ in 0..ROUNDS {
         for sum in &mut sums {
-            *sum = *sum * 0.999 + 0.001;
+            *sum = sum.mul_add(0.999, 0.001);
         }
     }
     sums.iter().sum()
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn read(data: &[u64]) -> u64 {
     data.iter().fold(0, |sum, value| sum ^ value)
 }

@@ -44,7 +44,7 @@ fn annembed(values: &[f32], columns: usize) -> Vec<f32> {
     use annembed::prelude::*;
     use hnsw_rs::prelude::*;
     let rows: Vec<Vec<f32>> = values.chunks_exact(columns).map(<[f32]>::to_vec).collect();
-    let layers = 16.min((rows.len() as f32).ln() as usize);
+    let layers = ((rows.len() as f32).ln() as usize).clamp(1, 16);
     let search = Hnsw::<f32, DistL2>::new(70, rows.len(), layers, 50, DistL2 {});
     let numbered: Vec<(&Vec<f32>, usize)> = rows.iter().zip(0..).collect();
     search.parallel_insert(&numbered);
