@@ -45,6 +45,8 @@ struct Block {
     start: usize,
     len: usize,
     padded: usize,
+    /// Whether all its points have the same votes.
+    even: bool,
 }
 
 /// Rows of a block.
@@ -73,7 +75,8 @@ impl Blocks {
         for group in groups {
             let (start, len) = (members.len(), group.members.len());
             let padded = padded(len);
-            blocks.push(Block { start, len, padded });
+            let even = group.votes.iter().all(|&votes| votes == group.votes[0]);
+            blocks.push(Block { start, len, padded, even });
             let pad = padded - len;
             // Padding repeats a point that exists, without votes.
             members.extend(group.members.iter().copied().chain(std::iter::repeat_n(group.members[0], pad)));
@@ -204,6 +207,8 @@ impl Blocks {
                     votes: next(),
                     skips: &self.skips[block.start..=block.start + block.padded],
                     skipped: &self.skipped,
+                    len: block.len,
+                    even: block.even,
                     dim,
                 };
                 out.fill(T::default());

@@ -191,7 +191,11 @@ impl Em {
         let (dim, blocks) = (self.dim, &self.structure.blocks);
         let similar = &self.structure.similar;
         let (pulls, diagonal) = (&mut self.pulls, &mut self.diagonal);
-        let near = similar.pull(&self.means, &self.variances, dim, pulls, diagonal, &mut self.gradient);
+        let (means, variances, gradient) = (&self.means, &self.variances, &mut self.gradient);
+        let near = match self.options.precision {
+            Precision::Single => similar.pull::<f32>(means, variances, dim, pulls, diagonal, gradient),
+            Precision::Double => similar.pull::<f64>(means, variances, dim, pulls, diagonal, gradient),
+        };
         for ((diagonal, mass), variance) in self.diagonal.iter_mut().zip(blocks.masses()).zip(&self.variances) {
             *diagonal += mass / variance;
         }
@@ -224,7 +228,7 @@ impl Em {
     fn move_variances(&mut self) {
         self.sums(Wanted::Spread);
         let (dim, room) = (self.dim, &mut self.room);
-        self.structure.similar.spread(&self.means, &self.variances, dim, &mut room.spread);
+        self.structure.similar.spread(&self.means, &self.pulls, dim, &mut room.spread);
         let masses = &self.structure.masses;
         for (i, (spread, pushed)) in room.spread.iter_mut().zip(&room.pushed).enumerate() {
             let variance = self.variances[i];

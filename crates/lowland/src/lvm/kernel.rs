@@ -38,11 +38,15 @@ pub(super) struct Frame<'a, T> {
     pub skips: &'a [u32],
     /// Twice the number of a later point, plus one if it is the pair from that point to this which does not count.
     pub skipped: &'a [u32],
+    /// How many of the points are no padding.
+    pub len: usize,
+    /// Whether all of them have the same votes.
+    pub even: bool,
     pub dim: usize,
 }
 
 /// Points a row is compared with at once.
-pub(super) const TILE: usize = 16;
+const TILE: usize = 16;
 /// Tiles begin at multiples of this.
 const STRIDE: usize = 8;
 
@@ -56,134 +60,171 @@ pub(super) fn padded(len: usize) -> usize {
 /// The pairs of the rows `first..last` with all later points: adds to `out`, column after column. Returns the
 /// log-likelihood if it was wanted.
 pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
-    match (wanted, frame.dim) {
-        (Wanted::Push, 2) => walk::<T, 2, true>(frame, first, last, out),
-        (Wanted::Push, 3) => walk::<T, 3, true>(frame, first, last, out),
-        (Wanted::Push, _) => walk::<T, 0, true>(frame, first, last, out),
-        (Wanted::Spread, 2) => walk::<T, 2, false>(frame, first, last, out),
-        (Wanted::Spread, 3) => walk::<T, 3, false>(frame, first, last, out),
-        (Wanted::Spread, _) => walk::<T, 0, false>(frame, first, last, out),
+    match (wanted, frame.even, frame.dim) {
+        (Wanted::Push, false, 2) => walk::<T, 2, true, false>(frame, first, last, out),
+        (Wanted::Push, false, 3) => walk::<T, 3, true, false>(frame, first, last, out),
+        (Wanted::Push, false, 10) => walk::<T, 10, true, false>(frame, first, last, out),
+        (Wanted::Push, false, _) => walk::<T, 0, true, false>(frame, first, last, out),
+        (Wanted::Push, true, 2) => walk::<T, 2, true, true>(frame, first, last, out),
+        (Wanted::Push, true, 3) => walk::<T, 3, true, true>(frame, first, last, out),
+        (Wanted::Push, true, 10) => walk::<T, 10, true, true>(frame, first, last, out),
+        (Wanted::Push, true, _) => walk::<T, 0, true, true>(frame, first, last, out),
+        (Wanted::Spread, _, 2) => walk::<T, 2, false, false>(frame, first, last, out),
+        (Wanted::Spread, _, 3) => walk::<T, 3, false, false>(frame, first, last, out),
+        (Wanted::Spread, _, 10) => walk::<T, 10, false, false>(frame, first, last, out),
+        (Wanted::Spread, _, _) => walk::<T, 0, false, false>(frame, first, last, out),
     }
+}
+
+/// What a row adds up, each sum in as many parts as a tile is wide.
+struct Sums<T> {
+    own: Vec<Tile<T>>,
+    /// The sum of logarithms times weights; where all weights are equal, of logarithms to base 2, without `product`.
+    logs: Tile<T>,
+    /// The product of probabilities whose logarithm is still to be taken, between 1 and 2.
+    product: Tile<T>,
 }
 
 /// `D` is the number of dimensions, or 0 when it is only known now. Loops of fixed length become vectors.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn walk<T: Number, const D: usize, const PUSH: bool>(
+fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     frame: &Frame<T>,
     first: usize,
     last: usize,
     out: &mut [T],
 ) -> f64 {
     let dim = if D > 0 { D } else { frame.dim };
-    let (half, one, dimensions) = (T::of(0.5), T::of(1.0), T::of(dim as f64));
     let padded = frame.widths.len();
     let columns = if PUSH { dim } else { 1 };
     let mut likelihood = 0.0;
-    // A row's own sums, each in as many parts as a tile is wide.
-    let mut own = vec![[T::default(); TILE]; columns];
+    let mut sums =
+        Sums { own: vec![[T::default(); TILE]; columns], logs: [T::default(); TILE], product: [T::of(1.0); TILE] };
     for i in first..last {
         let mut skipped = &frame.skipped[frame.skips[i] as usize..frame.skips[i + 1] as usize];
         let begin = (i + 1) / STRIDE * STRIDE;
-        let mut logs = [T::default(); TILE];
         for at in (begin..padded - (TILE - STRIDE)).step_by(TILE) {
-            let column = |c: usize| (frame.coordinates[c * padded + i], tile(frame.coordinates, c * padded + at));
-            let mut q = [T::default(); TILE];
-            for c in 0..dim {
-                let (x, others) = column(c);
-                for j in 0..TILE {
-                    q[j] += (x - others[j]) * (x - others[j]);
-                }
-            }
-            let (votes, others) = (frame.votes[i], tile(frame.votes, at));
-            let mut there = [T::default(); TILE];
-            for j in 0..TILE {
-                there[j] = votes * others[j];
-            }
-            // The pairs up to the point itself were met before.
-            if at <= i {
-                for j in 0..TILE {
-                    there[j] = if at + j > i { there[j] } else { T::default() };
-                }
-            }
-            let mut back = there;
+            // The pairs up to the point itself were met before, and behind the last point is padding.
+            let before = if at <= i { (1u32 << (i + 1 - at)) - 1 } else { 0 };
+            let behind = if at + TILE > frame.len { !0 << (frame.len - at) } else { 0 };
+            let mut without = [before | behind; 2];
             while let Some((&code, later)) = skipped.split_first().filter(|(code, _)| (**code as usize / 2) < at + TILE)
             {
-                let weights = if code % 2 == 0 { &mut there } else { &mut back };
-                weights[code as usize / 2 - at] = T::default();
+                without[code as usize % 2] |= 1 << (code as usize / 2 - at);
                 skipped = later;
             }
-            // Both directions side by side: two numbers are inverted by one division, inverse = other / product.
-            let (width, reach, extent) = (frame.widths[i], frame.reach[i], frame.extent[i]);
-            let (widths, reaches, extents) = (tile(frame.widths, at), tile(frame.reach, at), tile(frame.extent, at));
-            let [mut inverse, mut power, mut rest, mut square] = [[[T::default(); TILE]; 2]; 4];
-            for j in 0..TILE {
-                let far2 = [(reach + extents[j]) * (reach + extents[j]), (extent + reaches[j]) * (extent + reaches[j])];
-                let shared = width + widths[j];
-                let s = [far2[0] + shared, far2[1] + shared];
-                let product = one / (s[0] * s[1]);
-                for way in 0..2 {
-                    inverse[way][j] = s[1 - way] * product;
-                    power[way][j] = far2[way] * inverse[way][j];
-                    rest[way][j] = shared * inverse[way][j];
-                    square[way][j] = q[j] * inverse[way][j];
-                }
-            }
-            if square.as_flattened().iter().all(|&square| half * square > T::FAR) {
-                continue;
-            }
-            if D != 2 {
-                (0..2).for_each(|way| half_powers(dim, &mut power[way], &mut rest[way]));
-            }
-            let mut pull = [T::default(); TILE];
-            for j in 0..TILE {
-                let (mut apart, mut part) = ([one; 2], [one; 2]);
-                for way in 0..2 {
-                    let (falling, fallen) = (half * square[way][j]).exp_minus();
-                    let probability = rest[way][j] * falling + fallen;
-                    apart[way] = if probability > T::LEAST { probability } else { T::LEAST };
-                    part[way] = power[way][j] * falling * inverse[way][j];
-                }
-                let both = one / (apart[0] * apart[1]);
-                let part = [there[j] * part[0] * apart[1] * both, back[j] * part[1] * apart[0] * both];
-                if PUSH {
-                    pull[j] = part[0] + part[1];
-                    // One logarithm for both, of which one may not count.
-                    let zero = T::default();
-                    let counted =
-                        [if there[j] > zero { apart[0] } else { one }, if back[j] > zero { apart[1] } else { one }];
-                    let weight = if there[j] > back[j] { there[j] } else { back[j] };
-                    logs[j] += weight * (counted[0] * counted[1]).ln();
-                } else {
-                    pull[j] = part[0] * (square[0][j] - dimensions) + part[1] * (square[1][j] - dimensions);
-                }
-            }
-            for c in 0..columns {
-                let mut part = pull;
-                if PUSH {
-                    let (x, others) = column(c);
-                    for j in 0..TILE {
-                        part[j] = pull[j] * (x - others[j]);
-                    }
-                }
-                let own = &mut own[c];
-                for j in 0..TILE {
-                    own[j] += part[j];
-                }
-                let out = tile_mut(out, c * padded + at);
-                for j in 0..TILE {
-                    out[j] = if PUSH { out[j] - part[j] } else { out[j] + part[j] };
-                }
-            }
+            tile::<T, D, PUSH, EVEN>(frame, i, at, without, &mut sums, out);
         }
-        for (c, own) in own.iter_mut().enumerate() {
+        for (c, own) in sums.own.iter_mut().enumerate() {
             out[c * padded + i] += sum(own);
             *own = [T::default(); TILE];
         }
-        if PUSH {
-            likelihood += sum(&logs).wide();
+        if PUSH && !EVEN {
+            likelihood += sum(&sums.logs).wide();
+            sums.logs = [T::default(); TILE];
         }
     }
+    if PUSH && EVEN && first < last {
+        let logs = sums.logs.iter().map(|log| log.wide() * std::f64::consts::LN_2).sum::<f64>();
+        let products = sums.product.iter().map(|product| product.wide().ln()).sum::<f64>();
+        likelihood = (frame.votes[first] * frame.votes[first]).wide() * (logs + products);
+    }
     likelihood
+}
+
+/// The pairs of the point `i` with the tile of points from `at` on; bits in `without` mark those that do not count, from
+/// the point and to it.
+#[inline(always)]
+fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
+    frame: &Frame<T>,
+    i: usize,
+    at: usize,
+    without: [u32; 2],
+    sums: &mut Sums<T>,
+    out: &mut [T],
+) {
+    let dim = if D > 0 { D } else { frame.dim };
+    let (half, one, zero, dimensions) = (T::of(0.5), T::of(1.0), T::default(), T::of(dim as f64));
+    let padded = frame.widths.len();
+    let mut q = [zero; TILE];
+    for column in frame.coordinates.chunks_exact(padded).take(dim) {
+        let (x, others) = (column[i], part(column, at));
+        for j in 0..TILE {
+            q[j] += (x - others[j]) * (x - others[j]);
+        }
+    }
+    // Both directions side by side: two numbers are inverted by one division, inverse = other / product.
+    let (width, reach, extent) = (frame.widths[i], frame.reach[i], frame.extent[i]);
+    let (widths, reaches, extents) = (part(frame.widths, at), part(frame.reach, at), part(frame.extent, at));
+    let [mut inverse, mut power, mut rest, mut square] = [[[zero; TILE]; 2]; 4];
+    for j in 0..TILE {
+        let far2 = [(reach + extents[j]) * (reach + extents[j]), (extent + reaches[j]) * (extent + reaches[j])];
+        let shared = width + widths[j];
+        let s = [far2[0] + shared, far2[1] + shared];
+        let product = one / (s[0] * s[1]);
+        for way in 0..2 {
+            inverse[way][j] = s[1 - way] * product;
+            power[way][j] = far2[way] * inverse[way][j];
+            rest[way][j] = shared * inverse[way][j];
+            square[way][j] = q[j] * inverse[way][j];
+        }
+    }
+    let mut near = false;
+    for j in 0..TILE {
+        near |= !(half * square[0][j] > T::FAR) | !(half * square[1][j] > T::FAR);
+    }
+    if !near {
+        return;
+    }
+    let (votes, others) = (frame.votes[i], part(frame.votes, at));
+    let mut pull = [zero; TILE];
+    for j in 0..TILE {
+        let (mut apart, mut counted, mut part) = ([one; 2], [one; 2], [one; 2]);
+        for way in 0..2 {
+            let counts = without[way] & (1 << j) == 0;
+            let (coinciding, probability) = if D > 0 {
+                let (power, rest) = half_power(D, power[way][j], rest[way][j]);
+                let (falling, fallen) = (half * square[way][j]).exp_minus();
+                (power * falling, rest * falling + fallen)
+            } else {
+                // A loop that ends somewhere would not become vectors; a logarithm does.
+                let root = half * dimensions * power[way][j].ln_with(rest[way][j]);
+                (half * square[way][j] - root).exp_minus()
+            };
+            apart[way] = if probability > T::LEAST { probability } else { T::LEAST };
+            counted[way] = if counts { apart[way] } else { one };
+            part[way] = if counts { coinciding * inverse[way][j] } else { zero };
+            if !PUSH {
+                part[way] = part[way] * (square[way][j] - dimensions);
+            }
+        }
+        let both = (part[0] * apart[1] + part[1] * apart[0]) * (one / (apart[0] * apart[1]));
+        pull[j] = votes * if EVEN { votes } else { others[j] } * both;
+        if PUSH && EVEN {
+            // Equal weights: the logarithm of the product of all.
+            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).parts();
+            sums.product[j] = mantissa;
+            sums.logs[j] += exponent;
+        } else if PUSH {
+            sums.logs[j] += votes * others[j] * (counted[0] * counted[1]).ln();
+        }
+    }
+    let columns = frame.coordinates.chunks_exact(padded).zip(&mut sums.own);
+    for ((column, own), out) in columns.zip(out.chunks_exact_mut(padded)) {
+        let mut part_of = pull;
+        if PUSH {
+            let (x, others) = (column[i], part(column, at));
+            for j in 0..TILE {
+                part_of[j] = pull[j] * (x - others[j]);
+            }
+        }
+        for j in 0..TILE {
+            own[j] += part_of[j];
+        }
+        let out = part_mut(out, at);
+        for j in 0..TILE {
+            out[j] = if PUSH { out[j] - part_of[j] } else { out[j] + part_of[j] };
+        }
+    }
 }
 
 /// The sum by halves: always in the same order, and vectors to the end.
@@ -202,32 +243,32 @@ fn sum<T: Number>(x: &Tile<T>) -> T {
 
 /// From `r` and `1 - r` to `r^(d/2)` and `1 - r^(d/2)`.
 #[inline(always)]
-fn half_powers<T: Number>(dim: usize, power: &mut Tile<T>, rest: &mut Tile<T>) {
-    let (r, short) = (*power, *rest);
-    *power = [T::of(1.0); TILE];
-    *rest = [T::default(); TILE];
-    // r^m and 1 - r^m = (1 - r)(1 + r + .. + r^(m-1)).
-    for _ in 0..dim / 2 {
-        for j in 0..TILE {
-            rest[j] = rest[j] * r[j] + short[j];
-            power[j] = power[j] * r[j];
+fn half_power<T: Number>(dim: usize, r: T, short: T) -> (T, T) {
+    let whole = dim / 2;
+    let (mut power, mut rest) = if whole == 0 { (T::of(1.0), T::default()) } else { (r, short) };
+    // By squares: with p = r^m, 1 - p^2 = (1 - p)(1 + p) and 1 - p r = (1 - p) r + (1 - r).
+    for bit in (0..whole.checked_ilog2().unwrap_or(0)).rev() {
+        rest += rest * power;
+        power = power * power;
+        if whole >> bit & 1 == 1 {
+            rest = rest * r + short;
+            power = power * r;
         }
     }
     if dim % 2 == 1 {
-        for j in 0..TILE {
-            let root = r[j].root();
-            rest[j] += power[j] * short[j] / (T::of(1.0) + root);
-            power[j] = power[j] * root;
-        }
+        let root = r.root();
+        rest += power * short / (T::of(1.0) + root);
+        power = power * root;
     }
+    (power, rest)
 }
 
 #[inline(always)]
-fn tile<T>(values: &[T], at: usize) -> &Tile<T> {
+fn part<T>(values: &[T], at: usize) -> &Tile<T> {
     values[at..at + TILE].try_into().expect("as many as asked for")
 }
 
 #[inline(always)]
-fn tile_mut<T>(values: &mut [T], at: usize) -> &mut Tile<T> {
+fn part_mut<T>(values: &mut [T], at: usize) -> &mut Tile<T> {
     (&mut values[at..at + TILE]).try_into().expect("as many as asked for")
 }

@@ -326,6 +326,8 @@ struct Site {
     start_variance: f64,
     /// The weight of all dissimilar pairs.
     mass: f64,
+    /// The new point and those it is kept off.
+    len: usize,
     padded: usize,
     /// Coordinates, variances, A, B and votes, column after column.
     numbers: Vec<f64>,
@@ -337,7 +339,7 @@ struct Site {
 impl Site {
     fn fill(&mut self, model: &Frozen, members: &[u32], padded: usize, reach: f64) {
         let dim = model.dim;
-        self.padded = padded;
+        (self.len, self.padded) = (members.len() + 1, padded);
         self.numbers.clear();
         self.numbers.resize((dim + 4) * padded, 0.0);
         let columns: Vec<&mut [f64]> = self.numbers.chunks_exact_mut(padded).collect();
@@ -382,6 +384,8 @@ impl Site {
             votes: column(3),
             skips: &self.skips,
             skipped: &self.skipped,
+            len: self.len,
+            even: true,
             dim,
         };
         kernel::rows(wanted, &frame, 0, 1, &mut self.out)

@@ -1,5 +1,7 @@
 //! Similar pairs: the E-step along the links of the graph, and the matrix of the M-step (Saul 2020, eqs 16, 18, 19).
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 use rayon::prelude::*;
 
@@ -7,8 +9,10 @@ use super::numbers::Number;
 use crate::linalg::Csr;
 use crate::points::Result;
 
-/// Rows of a task: so few that what their links lead to is still at hand when it is read again.
+/// Rows of a task.
 const ROWS: usize = 64;
+/// Rows whose links are looked at together: so few that what they lead to is still at hand when it is read again.
+const BATCH: usize = 16;
 
 /// Symmetric links with their weights `S + S'` and squared length scales.
 #[derive(Debug, Clone)]
@@ -24,7 +28,6 @@ struct Links<'a> {
     weights: &'a [f64],
     near2: &'a [f64],
     means: &'a [f64],
-    variances: &'a [f64],
 }
 
 /// What the rows of a task write for the M-step.
@@ -73,20 +76,19 @@ impl Similar {
         pairs.map(|((i, j, w), &near2)| (i as u32, j as u32, w, near2)).collect()
     }
 
-    fn links<'a>(&'a self, means: &'a [f64], variances: &'a [f64]) -> Links<'a> {
+    fn links<'a>(&'a self, means: &'a [f64]) -> Links<'a> {
         Links {
             indptr: self.weights.indptr(),
             indices: self.weights.indices(),
             weights: self.weights.values(),
             near2: &self.near2,
             means,
-            variances,
         }
     }
 
     /// `W` of eq 18 in the places of the links, its row sums, and `gradient_i -= sum_j W_ij (mu_i - mu_j)`. Returns the
-    /// pairs' share of the log-likelihood.
-    pub(super) fn pull(
+    /// pairs' share of the log-likelihood, its logarithms in the precision of `T`.
+    pub(super) fn pull<T: Number>(
         &self,
         means: &[f64],
         variances: &[f64],
@@ -95,13 +97,13 @@ impl Similar {
         diagonal: &mut [f64],
         gradient: &mut [f64],
     ) -> f64 {
-        let links = self.links(means, variances);
+        let links = self.links(means);
         let mut rest = pulls;
         let mut tasks = Vec::with_capacity(diagonal.len().div_ceil(ROWS));
         let rows = diagonal.chunks_mut(ROWS).zip(gradient.chunks_mut(ROWS * dim));
         for (task, (diagonal, gradient)) in rows.enumerate() {
             let first = task * ROWS;
-            let entries = links.indptr[first + diagonal.len()] - links.indptr[first];
+            let entries = links.range(first, diagonal.len()).len();
             let (pulls, tail) = std::mem::take(&mut rest).split_at_mut(entries);
             rest = tail;
             tasks.push(Rows { first, pulls, diagonal, gradient });
@@ -109,112 +111,144 @@ impl Similar {
         let parts: Vec<f64> = tasks
             .into_par_iter()
             .map(|rows| match dim {
-                2 => pull_rows::<2>(&links, rows, dim),
-                3 => pull_rows::<3>(&links, rows, dim),
-                _ => pull_rows::<0>(&links, rows, dim),
+                2 => pull_rows::<T, 2>(&links, variances, rows, dim),
+                3 => pull_rows::<T, 3>(&links, variances, rows, dim),
+                10 => pull_rows::<T, 10>(&links, variances, rows, dim),
+                _ => pull_rows::<T, 0>(&links, variances, rows, dim),
             })
             .collect();
         parts.iter().sum()
     }
 
-    /// `out_i = sum_j W_ij (|mu_i - mu_j|^2 / s_ij - d)`.
-    pub(super) fn spread(&self, means: &[f64], variances: &[f64], dim: usize, out: &mut [f64]) {
-        let links = self.links(means, variances);
+    /// `out_i = sum_j W_ij (|mu_i - mu_j|^2 / s_ij - d)`, with the `W` that [`Similar::pull`] left for these variances.
+    pub(super) fn spread(&self, means: &[f64], pulls: &[f64], dim: usize, out: &mut [f64]) {
+        let links = self.links(means);
         out.par_chunks_mut(ROWS).enumerate().for_each(|(task, out)| match dim {
-            2 => spread_rows::<2>(&links, task * ROWS, out, dim),
-            3 => spread_rows::<3>(&links, task * ROWS, out, dim),
-            _ => spread_rows::<0>(&links, task * ROWS, out, dim),
+            2 => spread_rows::<2>(&links, pulls, task * ROWS, out, dim),
+            3 => spread_rows::<3>(&links, pulls, task * ROWS, out, dim),
+            10 => spread_rows::<10>(&links, pulls, task * ROWS, out, dim),
+            _ => spread_rows::<0>(&links, pulls, task * ROWS, out, dim),
         });
     }
 }
 
 impl Links<'_> {
-    /// `q = |mu_i - mu_j|^2` and `sigma_i^2 + sigma_j^2` along all links of some rows.
+    /// The places of the links of some rows.
     #[inline(always)]
-    fn gather<const D: usize>(&self, first: usize, rows: usize, dim: usize) -> (Vec<f64>, Vec<f64>) {
-        let dim = if D > 0 { D } else { dim };
-        let count = self.indptr[first + rows] - self.indptr[first];
-        let (mut q, mut widths) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for i in first..first + rows {
-            let own = &self.means[i * dim..(i + 1) * dim];
-            for &j in &self.indices[self.indptr[i]..self.indptr[i + 1]] {
-                let j = j as usize;
-                let other = &self.means[j * dim..(j + 1) * dim];
-                q.push(if D > 0 {
-                    (0..dim).map(|c| (own[c] - other[c]) * (own[c] - other[c])).sum()
-                } else {
-                    squared_distance(own, other)
-                });
-                widths.push(self.variances[i] + self.variances[j]);
-            }
-        }
-        (q, widths)
+    fn range(&self, first: usize, rows: usize) -> Range<usize> {
+        self.indptr[first]..self.indptr[first + rows]
     }
 
-    /// Weights and squared length scales of the links of some rows.
+    /// `q = |mu_i - mu_j|^2` along all links of some rows.
     #[inline(always)]
-    fn constants(&self, first: usize, rows: usize) -> (&[f64], &[f64]) {
-        let range = self.indptr[first]..self.indptr[first + rows];
-        (&self.weights[range.clone()], &self.near2[range])
+    fn squares<const D: usize>(&self, first: usize, rows: usize, dim: usize, q: &mut Vec<f64>) {
+        let dim = if D > 0 { D } else { dim };
+        q.resize(self.range(first, rows).len(), 0.0);
+        let begin = self.indptr[first];
+        for i in first..first + rows {
+            let own = &self.means[i * dim..(i + 1) * dim];
+            let range = self.range(i, 1);
+            for (q, &j) in q[range.start - begin..range.end - begin].iter_mut().zip(&self.indices[range]) {
+                *q = squared_distance::<D>(own, &self.means[j as usize * dim..(j as usize + 1) * dim]);
+            }
+        }
     }
 }
 
-/// In as many parts as a vector is wide.
+/// Parts in which sums are kept: as many as a vector is wide.
+const LANES: usize = 8;
+
 #[inline(always)]
-fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
+fn squared_distance<const D: usize>(a: &[f64], b: &[f64]) -> f64 {
+    if D == 2 || D == 3 {
+        return (0..D).map(|c| (a[c] - b[c]) * (a[c] - b[c])).sum();
+    }
     let mut lanes = [0.0; LANES];
     for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
         lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += (a - b) * (a - b));
     }
-    lanes.iter().sum()
+    by_halves(lanes)
+}
+
+/// The sum of many numbers, in parts.
+#[inline(always)]
+fn sum(values: &[f64]) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    whole.iter().for_each(|values| lanes.iter_mut().zip(values).for_each(|(lane, value)| *lane += value));
+    by_halves(lanes) + rest.iter().sum::<f64>()
+}
+
+#[inline(always)]
+fn by_halves(lanes: [f64; LANES]) -> f64 {
+    let [a, b, c, d, e, f, g, h] = lanes;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn pull_rows<const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
+fn pull_rows<T: Number, const D: usize>(links: &Links, variances: &[f64], rows: Rows, dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
-    let Rows { first, pulls, diagonal, gradient } = rows;
-    let (mut q, widths) = links.gather::<D>(first, diagonal.len(), dim);
-    let (weights, near2) = links.constants(first, diagonal.len());
-    let count = pulls.len();
-    let (q, widths, weights, near2) = (&mut q[..count], &widths[..count], &weights[..count], &near2[..count]);
-    for at in 0..count {
-        let inverse = 1.0 / (near2[at] + widths[at]);
-        pulls[at] = weights[at] * inverse;
-        // ln P = (d ln(delta^2/s) - q/s) / 2.
-        q[at] = weights[at] * (dim as f64 * Number::ln(near2[at] * inverse) - q[at] * inverse);
-    }
-    // Each pair is met from both its ends, hence one half more.
-    let likelihood = 0.25 * q.iter().sum::<f64>();
-    let begin = links.indptr[first];
-    for (local, (diagonal, gradient)) in diagonal.iter_mut().zip(gradient.chunks_exact_mut(dim)).enumerate() {
-        let i = first + local;
-        let range = links.indptr[i]..links.indptr[i + 1];
-        let own = &links.means[i * dim..(i + 1) * dim];
-        let mut total = 0.0;
-        for (&j, pull) in links.indices[range.clone()].iter().zip(&pulls[range.start - begin..range.end - begin]) {
-            let other = &links.means[j as usize * dim..(j as usize + 1) * dim];
-            (0..dim).for_each(|c| gradient[c] -= pull * (own[c] - other[c]));
-            total += pull;
+    let Rows { first, pulls: mut rest, diagonal, gradient } = rows;
+    let (mut q, mut likelihood) = (Vec::new(), 0.0);
+    let batches = diagonal.chunks_mut(BATCH).zip(gradient.chunks_mut(BATCH * dim));
+    for (batch, (diagonal, gradient)) in batches.enumerate() {
+        let (first, rows) = (first + batch * BATCH, diagonal.len());
+        let range = links.range(first, rows);
+        let (pulls, tail) = std::mem::take(&mut rest).split_at_mut(range.len());
+        rest = tail;
+        links.squares::<D>(first, rows, dim, &mut q);
+        for i in first..first + rows {
+            let row = links.range(i, 1);
+            let widths = &mut pulls[row.start - range.start..row.end - range.start];
+            for (width, &j) in widths.iter_mut().zip(&links.indices[row]) {
+                *width = variances[i] + variances[j as usize];
+            }
         }
-        *diagonal = total;
+        let (weights, near2) = (&links.weights[range.clone()], &links.near2[range.clone()]);
+        let count = pulls.len();
+        let (terms, weights, near2) = (&mut q[..count], &weights[..count], &near2[..count]);
+        for at in 0..count {
+            let inverse = 1.0 / (near2[at] + pulls[at]);
+            pulls[at] = weights[at] * inverse;
+            // ln P = (d ln(delta^2/s) - q/s) / 2.
+            let ln = T::of(near2[at] * inverse).ln().wide();
+            terms[at] = weights[at] * (dim as f64 * ln - terms[at] * inverse);
+        }
+        // Each pair is met from both its ends, hence one half more.
+        likelihood += 0.25 * sum(terms);
+        for (local, (diagonal, gradient)) in diagonal.iter_mut().zip(gradient.chunks_exact_mut(dim)).enumerate() {
+            let i = first + local;
+            let row = links.range(i, 1);
+            let own = &links.means[i * dim..(i + 1) * dim];
+            let mut total = 0.0;
+            let pulls = &pulls[row.start - range.start..row.end - range.start];
+            for (&j, pull) in links.indices[row].iter().zip(pulls) {
+                let other = &links.means[j as usize * dim..(j as usize + 1) * dim];
+                for c in 0..dim {
+                    gradient[c] -= pull * (own[c] - other[c]);
+                }
+                total += pull;
+            }
+            *diagonal = total;
+        }
     }
     likelihood
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn spread_rows<const D: usize>(links: &Links, first: usize, out: &mut [f64], dim: usize) {
+fn spread_rows<const D: usize>(links: &Links, pulls: &[f64], first: usize, out: &mut [f64], dim: usize) {
     let dim = if D > 0 { D } else { dim };
-    let (mut q, widths) = links.gather::<D>(first, out.len(), dim);
-    let (weights, near2) = links.constants(first, out.len());
-    let count = weights.len();
-    let (q, widths, near2) = (&mut q[..count], &widths[..count], &near2[..count]);
-    for at in 0..count {
-        let inverse = 1.0 / (near2[at] + widths[at]);
-        q[at] = weights[at] * inverse * (q[at] * inverse - dim as f64);
+    let range = links.range(first, out.len());
+    let mut q = Vec::new();
+    links.squares::<D>(first, out.len(), dim, &mut q);
+    let (weights, pulls) = (&links.weights[range.clone()], &pulls[range.clone()]);
+    let (q, pulls) = (&mut q[..weights.len()], &pulls[..weights.len()]);
+    for at in 0..weights.len() {
+        // W = S / s.
+        q[at] = pulls[at] * (q[at] * pulls[at] / weights[at] - dim as f64);
     }
-    let begin = links.indptr[first];
     for (local, out) in out.iter_mut().enumerate() {
-        *out = q[links.indptr[first + local] - begin..links.indptr[first + local + 1] - begin].iter().sum();
+        let row = links.range(first + local, 1);
+        *out = q[row.start - range.start..row.end - range.start].iter().sum();
     }
 }

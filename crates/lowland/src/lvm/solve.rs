@@ -53,6 +53,7 @@ impl System<'_> {
             let curvature = ordered(image.par_chunks_mut(width).enumerate().map(|(task, image)| match dim {
                 2 => apply::<2>(self, task * ROWS, direction, image, dim),
                 3 => apply::<3>(self, task * ROWS, direction, image, dim),
+                10 => apply::<10>(self, task * ROWS, direction, image, dim),
                 _ => apply::<0>(self, task * ROWS, direction, image, dim),
             }));
             let step = size / curvature;

@@ -193,6 +193,8 @@ fn pair(wanted: Wanted, mean: [f64; 3], widths: [f64; 2], far: f64) -> (Vec<f64>
         votes: &column(&[1.0, 1.0], 0.0),
         skips: &skips,
         skipped: &[3],
+        len: 2,
+        even: true,
         dim: 3,
     };
     let likelihood = kernel::rows(wanted, &frame, 0, 2, &mut out);
