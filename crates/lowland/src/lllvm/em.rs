@@ -111,6 +111,8 @@ pub struct Em<'a> {
     pub(super) bound: f64,
     /// Change of the bound in the last step, for each value of the data.
     pub(super) change: f64,
+    /// How far the places are apart beside how uncertain they are: squares, moving all of them together not counted.
+    pub(super) clarity: f64,
     /// The means of the maps.
     pub(super) maps: Vec<f64>,
     /// Second moments: of the maps, `E[C'C]`, between steps; of the places within one.
@@ -149,6 +151,7 @@ impl<'a> Em<'a> {
             alpha: start.alpha,
             bound: f64::NEG_INFINITY,
             change: 1.0,
+            clarity: f64::INFINITY,
             maps: start.means,
             moments: start.covariance,
             places: vec![0.0; side],
@@ -241,7 +244,9 @@ impl<'a> Em<'a> {
     /// `q(x)` given `q(C)` (eq 9). The second moments are those of the places afterwards.
     fn update_places(&mut self) -> Result<PlaceSums> {
         let log_determinant = self.posterior_of_places()?;
-        let (side, places) = (self.side(), &self.places);
+        let (n, side, places) = (self.problem.points() as f64, self.side(), &self.places);
+        let variances: f64 = (0..side).map(|a| self.moments[a * side + a]).sum();
+        self.clarity = dot((places, places)) / (variances - self.sum_of_blocks() / n);
         self.moments.par_chunks_mut(side).zip(places).for_each(|(row, own)| {
             row.iter_mut().zip(places).for_each(|(m, x)| *m += own * x);
         });
@@ -250,7 +255,7 @@ impl<'a> Em<'a> {
     }
 
     /// The covariance of `q(x)`, in place of the second moments, and its means; returns the covariance's log-determinant.
-    fn posterior_of_places(&mut self) -> Result<f64> {
+    pub(super) fn posterior_of_places(&mut self) -> Result<f64> {
         let drive = self.place_drive();
         self.place_form();
         let (side, alpha) = (self.side(), self.alpha);
