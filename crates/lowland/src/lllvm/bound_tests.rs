@@ -197,8 +197,7 @@ fn gamma_and_h_are_the_monte_carlo_means_of_the_joint() {
     let mut moments: Vec<f64> = (0..SIDE * SIDE)
         .map(|at| state.place_covariance[at] + state.places[at / SIDE] * state.places[at % SIDE])
         .collect();
-    let (mut x, mut v) = (vec![0.0; SIDE * SIDE], vec![0.0; SIDE * SIDE]);
-    contract(&problem.network, 2, Sign::Difference, &mut moments, &mut x, &mut v);
+    contract(&problem.network, 2, Sign::Difference, 1.0, &mut moments, &mut vec![0.0; SIDE * SIDE]);
     let maps = Seed(5).normals(SIDE * COLUMNS);
     let mut expected = 0.0;
     for c in 0..COLUMNS {

@@ -121,7 +121,7 @@ pub struct Em<'a> {
     pub(super) places: Vec<f64>,
     /// `H'` (eq S62).
     pull: Vec<f64>,
-    room: [Vec<f64>; 2],
+    room: Vec<f64>,
 }
 
 /// What the bound needs to know of the places: of their posterior, and of its second moments.
@@ -156,7 +156,7 @@ impl<'a> Em<'a> {
             moments: start.covariance,
             places: vec![0.0; side],
             pull: vec![0.0; side * columns],
-            room: [vec![0.0; side * side], vec![0.0; side * side]],
+            room: vec![0.0; side * side],
         };
         em.add_means_of_maps();
         Ok(em)
@@ -218,10 +218,8 @@ impl<'a> Em<'a> {
     }
 
     fn form(&mut self, sign: Sign) -> &[f64] {
-        let [x, v] = &mut self.room;
-        contract(&self.problem.network, self.settings.dim, sign, &mut self.moments, x, v);
-        let factor = 0.5 * self.gamma;
-        self.moments.par_chunks_mut(4096).for_each(|part| part.iter_mut().for_each(|v| *v *= factor));
+        let (network, dim) = (&self.problem.network, self.settings.dim);
+        contract(network, dim, sign, 0.5 * self.gamma, &mut self.moments, &mut self.room);
         &self.moments
     }
 
@@ -272,9 +270,8 @@ impl<'a> Em<'a> {
         for r in 0..self.settings.dim {
             self.problem.network.add_laplacian(2.0, &mut self.moments[r * n * (side + 1)..], side);
         }
-        let room = &mut self.room[0];
-        let log_determinant = spd_inverse(&mut self.moments, side, room)?;
-        std::mem::swap(&mut self.moments, room);
+        let log_determinant = spd_inverse(&mut self.moments, side, &mut self.room)?;
+        std::mem::swap(&mut self.moments, &mut self.room);
         Ok(log_determinant)
     }
 

@@ -75,9 +75,9 @@ impl Recipe for Lllvm {
         let k = self.n_neighbors.min(shape.rows);
         let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
         let side = n * d;
-        // Each start has three matrices of all places and two blocks of maps; five matrices belong to the graph; at the
+        // Each start has two matrices of all places and two blocks of maps; three matrices belong to the graph; at the
         // end there is the posterior, twice.
-        let iterations = starts * (3.0 * side * side + 2.0 * side * dim) * 8.0 + 5.0 * n * n * 8.0;
+        let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
     }
