@@ -394,6 +394,12 @@ fn select_prints_a_table_draws_a_picture_and_recommends() {
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "9..3"]).contains("expected a list"));
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "50"]).contains("from 1 to 49"));
     bad(folder.path(), 4, &["select", "r.csv", "--max-memory", "1KiB"]);
+    // Alpha set by the bound ruins the map: that is said, once for all choices.
+    let free = ["--alpha", "optimise", "--n-neighbors", "5,6", "--starts", "1", "--max-iter", "40"];
+    let output = lowland(folder.path(), &[&["select", "swiss-roll", "--n-points", "40"], &free[..]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr.matches("collapsed").count(), 1, "{stderr}");
+    assert!(stderr.contains("(n_neighbors 5, n_components 2; n_neighbors 6, n_components 2)"), "{stderr}");
 }
 
 #[test]
@@ -435,7 +441,10 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     good(folder.path(), &["transform", "m.lowland", "r.csv", "--out", "new.csv", "--out", "new.html", "--quiet"]);
     assert!(std::fs::read_to_string(folder.path().join("new.csv")).unwrap().starts_with(columns));
     assert!(std::fs::read_to_string(folder.path().join("new.html")).unwrap().contains("id=\"covariances-0\""));
-    good(folder.path(), &["plot", "map.csv", "--uncertainty", "ellipses", "--out", "e.svg", "--out", "e.html", "--quiet"]);
+    good(
+        folder.path(),
+        &["plot", "map.csv", "--uncertainty", "ellipses", "--out", "e.svg", "--out", "e.html", "--quiet"],
+    );
     let drawn = std::fs::read_to_string(folder.path().join("e.svg")).unwrap();
     assert_eq!(drawn.matches("<ellipse ").count(), 50);
     assert!(drawn.contains("ellipses of one standard deviation"));

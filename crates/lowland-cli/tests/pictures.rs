@@ -120,7 +120,9 @@ fn the_covariances_of_a_map_that_is_laid_over_another_turn_with_it() {
     // Where directions are not known, circles, and words that say so.
     write(at, "c.csv", &table(false).replace("cov_x_y", "other"));
     let circles = svg(at, &["c.csv", "--uncertainty", "ellipses"]);
-    assert!(ellipses(&circles).is_empty() && circles.contains("circles of one standard deviation (known as one number"));
+    assert!(
+        ellipses(&circles).is_empty() && circles.contains("circles of one standard deviation (known as one number")
+    );
 }
 
 #[test]
