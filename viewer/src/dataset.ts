@@ -14,6 +14,8 @@ export interface MapData {
   positions: Float32Array<ArrayBuffer>;
   frame: Frame;
   std: Float32Array | null;
+  /** The upper triangle of each point's covariance, of the dimensions that are drawn. */
+  covariances: Float32Array | null;
   /** Bit `r`: the `r`-th true neighbour is kept in this map. */
   kept: Uint16Array | null;
 }
@@ -58,14 +60,15 @@ export async function load(): Promise<Dataset> {
 }
 
 async function mapOf(map: MapHeader, rows: number): Promise<MapData> {
-  const [stored, std, kept] = await Promise.all([
+  const [stored, std, covariances, kept] = await Promise.all([
     map.bytes === 2 ? sections.u16(map.points) : sections.f32(map.points),
     map.std ? sections.f32(map.std) : null,
+    map.covariances ? sections.f32(map.covariances) : null,
     map.kept ? sections.u16(map.kept) : null,
   ]);
   const { name, caption, dim, dimOf } = map;
   const { positions, frame } = placed(stored, map, rows);
-  return { name, caption, dim, dimOf, positions, frame, std, kept };
+  return { name, caption, dim, dimOf, positions, frame, std, covariances, kept };
 }
 
 interface Stored {

@@ -41,6 +41,7 @@ export interface MapHeader {
   low: number[];
   high: number[];
   std: string | null;
+  covariances: string | null;
   kept: string | null;
 }
 

@@ -13,7 +13,7 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ["C", "colour by the next column"],
   ["[  ]", "hide fewer or more of the least certain points"],
-  ["N · U", "lines to the true neighbours · circles of one std"],
+  ["N · U", "lines to the true neighbours · ellipses of one std"],
   ["T · W", "names of classes · names of points"],
   ["M · A", "next map, moving every point · all maps side by side"],
   ["D", "dark or light"],

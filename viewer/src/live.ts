@@ -74,7 +74,7 @@ function show(app: App, frame: Frame): void {
   const stored = new Uint16Array(fromBase64(frame.points).buffer);
   const { positions, frame: own } = placed(stored, frame, app.data.rows);
   const { name, dim, dimOf } = frame;
-  const map = { name, caption: "", dim, dimOf, positions, frame: own, std: null, kept: null };
+  const map = { name, caption: "", dim, dimOf, positions, frame: own, std: null, covariances: null, kept: null };
   const first = app.data.maps.length === 0;
   app.data.maps[0] = map;
   if (first) {

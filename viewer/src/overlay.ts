@@ -1,6 +1,6 @@
-/** What is drawn over the points: lines to neighbours, circles, rings, names of classes, the lasso. */
+/** What is drawn over the points: lines to neighbours, ellipses, rings, names of classes, the lasso. */
 
-import type { Camera, Vec3 } from "./camera";
+import { type Camera, nearness, type Vec3 } from "./camera";
 import { type Coloring, css, type Rgb, type Theme } from "./colors";
 import { type Dataset, type MapData, SAMPLE } from "./dataset";
 import { className, clipped } from "./dom";
@@ -20,7 +20,7 @@ export const LOST: Record<Theme, string> = { light: "#d55e00", dark: "#ff9d5c" }
 const INK: Record<Theme, string> = { light: "#1a1c20", dark: "#f2f3f5" };
 const HALO: Record<Theme, string> = { light: "rgb(255 255 255 / .85)", dark: "rgb(21 23 28 / .85)" };
 
-/** More rings or circles than this are a fog. */
+/** More rings or ellipses than this are a fog. */
 export const MOST_CIRCLES = 3000;
 const MOST_RINGS = 1000;
 
@@ -56,20 +56,50 @@ export function neighborLines(drawing: Drawing, point: number): void {
   }
 }
 
-/** Circles of one standard deviation, in the map's own units. */
-export function circles(drawing: Drawing, order: Uint32Array): void {
+/** Half axes, the longer first, and the angle of the longer, clockwise as the screen has it. */
+export interface Ellipse {
+  long: number;
+  wide: number;
+  angle: number;
+}
+
+/** One standard deviation of a point as the camera sees it, in the map's own units: its covariance turned and seen from the
+    front, or a circle where only the standard deviation is known. */
+export function ellipse({ covariances, std, dim }: MapData, [right, up]: readonly Vec3[], point: number): Ellipse | null {
+  if (!covariances) return std ? { long: std[point], wide: std[point], angle: 0 } : null;
+  let [xx, xy, yy] = [0, 0, 0];
+  let at = (point * dim * (dim + 1)) / 2;
+  for (let r = 0; r < dim; r++) {
+    for (let s = r; s < dim; s++) {
+      const twice = r === s ? 0.5 : 1;
+      const value = covariances[at++] * twice;
+      xx += 2 * value * right[r] * right[s];
+      xy += value * (right[r] * up[s] + right[s] * up[r]);
+      yy += 2 * value * up[r] * up[s];
+    }
+  }
+  const [mean, half] = [(xx + yy) / 2, (xx - yy) / 2];
+  const apart = Math.hypot(half, xy);
+  // The map counts up, the screen down.
+  const angle = -Math.atan2(xy, half) / 2;
+  return { long: Math.sqrt(Math.max(0, mean + apart)), wide: Math.sqrt(Math.max(0, mean - apart)), angle };
+}
+
+/** Ellipses of one standard deviation, in the map's own units. */
+export function ellipses(drawing: Drawing, order: Uint32Array): void {
   const { context, camera, map, coloring } = drawing;
-  if (!map.std) return;
-  const scale = camera.scale / map.frame.unit;
   context.lineWidth = 1;
   let left = MOST_CIRCLES;
   for (const point of order) {
+    const own = ellipse(map, camera.turn, point);
+    if (!own) return;
     const place = at(drawing, point);
-    const radius = map.std[point] * scale;
-    if (!within(drawing, place, radius) || radius < 1) continue;
+    const scale = (camera.scale * (camera.deep ? nearness(place[2]) : 1)) / map.frame.unit;
+    const [long, wide] = [own.long * scale, own.wide * scale];
+    if (!within(drawing, place, long) || long < 1) continue;
     const [r, g, b] = coloring.color(point);
     context.beginPath();
-    context.arc(place[0], place[1], radius, 0, 2 * Math.PI);
+    context.ellipse(place[0], place[1], long, wide, own.angle, 0, 2 * Math.PI);
     context.strokeStyle = `rgb(${r} ${g} ${b} / .5)`;
     context.fillStyle = `rgb(${r} ${g} ${b} / .07)`;
     context.fill();

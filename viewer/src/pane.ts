@@ -217,7 +217,7 @@ export class Pane {
     context.clearRect(0, 0, camera.width, camera.height);
     if (this.t < 1) return;
     const drawing = { context, camera, data, map, coloring: this.look, theme: state.theme };
-    if (state.circles) overlay.circles(drawing, this.order);
+    if (state.circles) overlay.ellipses(drawing, this.order);
     const written = new overlay.Written();
     if (state.names && this.look.kind === "class") {
       const { codes, names } = this.look.column;

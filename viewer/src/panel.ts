@@ -53,7 +53,9 @@ export class Panel {
     const std = data.maps.some((map) => map.std);
     if (std) {
       const label = h("label", { htmlFor: "hide" }, "Hide the least certain ", this.hidden);
-      this.element.append(section("Certainty", label, this.hide, this.check("circles", `Circles of one std (up to ${count(MOST_CIRCLES)})`)));
+      // A standard deviation without directions is a circle.
+      const shape = data.maps.some((map) => map.covariances) ? "Ellipses" : "Circles";
+      this.element.append(section("Certainty", label, this.hide, this.check("circles", `${shape} of one std (up to ${count(MOST_CIRCLES)})`)));
     }
     if (data.neighbors?.lists) this.element.append(section("True neighbours", this.check("neighbors", "Lines from the point"), key()));
     this.element.append(

@@ -8,7 +8,7 @@ import { csv } from "../src/csv";
 import { bits, coordinates, type Dataset, placed } from "../src/dataset";
 import { clipped, number } from "../src/dom";
 import { Grid } from "../src/grid";
-import { middles } from "../src/overlay";
+import { ellipse, middles } from "../src/overlay";
 import { Search } from "../src/search";
 import { joined } from "../src/sections";
 import { selectionOf, type State, Store } from "../src/store";
@@ -37,7 +37,7 @@ function small(): Dataset {
   const { positions, frame } = placed(stored, { dim: 2, low: [-2, 10], high: [4, 12] }, 3);
   const map = {
     name: "a", caption: "", dim: 2, dimOf: 2, positions, frame,
-    std: Float32Array.from([0.5, 2, 1]), kept: Uint16Array.from([3, 0, 1]),
+    std: Float32Array.from([0.5, 2, 1]), covariances: null, kept: Uint16Array.from([3, 0, 1]),
   };
   const codes = Uint32Array.from([0, 1, 0]);
   return {
@@ -257,4 +257,27 @@ test("numbers are coloured by rank of value, missing ones in grey", () => {
   assert.deepEqual(log.color(50), ramp(0.5, "light"));
   const kept = coloring(data, data.maps[0], { by: "recall" }, "light");
   assert.deepEqual(kept.color(0), ramp(1, "light"));
+});
+
+test("a covariance is seen as an ellipse along its own direction, from any side", () => {
+  const [map] = small().maps;
+  const front: [number, number, number][] = [[1, 0, 0], [0, 1, 0]];
+  const near = (found: number, wanted: number) => assert.ok(Math.abs(found - wanted) < 1e-6, `${found}, not ${wanted}`);
+  const circle = ellipse(map, front, 1)!;
+  assert.deepEqual(circle, { long: 2, wide: 2, angle: 0 });
+  assert.equal(ellipse({ ...map, std: null }, front, 1), null);
+  // Length 2 up to the right at 30 degrees, width 0.5.
+  const [cos, sin] = [Math.cos(Math.PI / 6), Math.sin(Math.PI / 6)];
+  const tilted = [4 * cos * cos + 0.25 * sin * sin, 3.75 * cos * sin, 4 * sin * sin + 0.25 * cos * cos];
+  const flat = ellipse({ ...map, covariances: Float32Array.from([0, 0, 0, ...tilted]) }, front, 1)!;
+  near(flat.long, 2);
+  near(flat.wide, 0.5);
+  near(flat.angle, -Math.PI / 6);
+  // In three dimensions: long along z is seen from the side only.
+  const deep = { ...map, dim: 3, covariances: Float32Array.from([1, 0, 0, 1, 0, 9]) };
+  near(ellipse(deep, front, 0)!.long, 1);
+  const side = ellipse(deep, [[0, 0, 1], [0, 1, 0]], 0)!;
+  near(side.long, 3);
+  near(side.wide, 1);
+  near(side.angle, 0);
 });

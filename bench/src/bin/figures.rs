@@ -58,7 +58,7 @@ fn main() -> Result<()> {
         let options = PictureOptions { width: 700, height: Some(700), title: name.into(), ..PictureOptions::default() };
         let picture = png(map, Some(Labels { codes: &labels, names: &[] }), &options)?;
         std::fs::write(Path::new(folder).join(format!("{name}.png")), picture)?;
-        lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), map, None, None, None)?;
+        lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), map, lowland_io::About::default())?;
         let trace = fitted.outcome.trace.iter().map(|step| format!("{},{}\n", step.iteration, step.objective));
         let lines = std::iter::once("iteration,objective\n".to_owned()).chain(trace).collect::<String>();
         std::fs::write(Path::new(folder).join(format!("{name}.csv")), lines)?;

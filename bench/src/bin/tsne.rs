@@ -38,7 +38,7 @@ fn measure(rows: &Dense, [method, way]: [&str; 2]) -> Result<Measured> {
     let job = Job::new(method, parameters, Seed(0))?;
     let (fitted, used) = timed(|| job.fit(&data, None, &Limits::default(), &mut Silent))?;
     if let ("tsne auto", Some(path)) = (format!("{method} {way}").as_str(), std::env::var_os("MAP")) {
-        lowland_io::write_map(&PathBuf::from(path), fitted.embedding.points(), None, None, None)?;
+        lowland_io::write_map(&PathBuf::from(path), fitted.embedding.points(), lowland_io::About::default())?;
     }
     let exact = NeighborParams { n_neighbors: 15, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
     let near = nearest(&data, &exact, &mut |_| Ok(()))?.graph;

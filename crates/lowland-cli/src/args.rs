@@ -194,6 +194,8 @@ pub struct SamplesArgs {
     #[arg(long, short, value_name = "FILE.csv")]
     pub out: PathBuf,
     #[command(flatten)]
+    pub memory: MemoryArgs,
+    #[command(flatten)]
     pub run: RunArgs,
 }
 

@@ -136,7 +136,7 @@ pub enum UncertaintyArg {
     None,
     /// Uncertain points are faint
     Fade,
-    /// Circles of one standard deviation
+    /// Ellipses of one standard deviation; circles where the map has no covariances (columns cov_x_x, ...)
     Ellipses,
 }
 

@@ -383,6 +383,7 @@ fn select_prints_a_table_draws_a_picture_and_recommends() {
     let output = lowland(folder.path(), &[&lists[..], &few].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.contains("take n_neighbors"), "{stderr}");
+    assert!(stderr.contains("memory: about"), "{stderr}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
     assert_eq!(std::fs::read_to_string(folder.path().join("s.csv")).unwrap().lines().count(), 7);
     assert_eq!(&std::fs::read(folder.path().join("s.png")).unwrap()[..4], b"\x89PNG");
@@ -393,6 +394,12 @@ fn select_prints_a_table_draws_a_picture_and_recommends() {
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "9..3"]).contains("expected a list"));
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "50"]).contains("from 1 to 49"));
     bad(folder.path(), 4, &["select", "r.csv", "--max-memory", "1KiB"]);
+    // Alpha set by the bound ruins the map: that is said, once for all choices.
+    let free = ["--alpha", "optimise", "--n-neighbors", "5,6", "--starts", "1", "--max-iter", "40"];
+    let output = lowland(folder.path(), &[&["select", "swiss-roll", "--n-points", "40"], &free[..]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr.matches("collapsed").count(), 1, "{stderr}");
+    assert!(stderr.contains("(n_neighbors 5, n_components 2; n_neighbors 6, n_components 2)"), "{stderr}");
 }
 
 #[test]
@@ -404,6 +411,11 @@ fn edges_are_compared_and_screened() {
     let screened = with(&["--screen-edges", "3", "--quiet"]);
     assert!(screened.contains("most suspicious edges") && screened.contains("without the first 3"), "{screened}");
     assert!(with(&["--without-edge", "1,2", "--quiet"]).contains("without 1,2"));
+    let json = with(&["--screen-edges", "3", "--json"]);
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert!(last["verdict"].as_str().unwrap().contains("bound") && last["graphs"][0]["mean"].is_f64(), "{json}");
+    assert_eq!((&last["graphs"][0]["graph"], last["graphs"].as_array().unwrap().len()), (&"all edges".into(), 2));
+    assert!(last["graphs"][1]["std"].is_f64() && last["suspects"].as_array().unwrap().len() == 3);
     let path: String = (0..49).map(|i| format!("{i},{}\n", i + 1)).collect();
     write(folder.path(), "path.csv", &format!("i,j\n{path}"));
     assert!(with(&["--edges", "path.csv"]).contains("the file's edges"));
@@ -423,6 +435,20 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     let embed = ["embed", "r.csv", "--method", "lllvm", "--starts", "1", "--max-iter", "20", "--save", "m.lowland"];
     good(folder.path(), &[&embed[..], &["--out", "map.csv", "--report", "r.json", "--quiet"]].concat());
     assert!(std::fs::read_to_string(folder.path().join("r.json")).unwrap().contains("\"covariances\": ["));
+    // Covariances go with the map, of new rows too, and are drawn.
+    let columns = "projection_x,projection_y,std,cov_x_x,cov_x_y,cov_y_y\n";
+    assert!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().starts_with(columns));
+    good(folder.path(), &["transform", "m.lowland", "r.csv", "--out", "new.csv", "--out", "new.html", "--quiet"]);
+    assert!(std::fs::read_to_string(folder.path().join("new.csv")).unwrap().starts_with(columns));
+    assert!(std::fs::read_to_string(folder.path().join("new.html")).unwrap().contains("id=\"covariances-0\""));
+    good(
+        folder.path(),
+        &["plot", "map.csv", "--uncertainty", "ellipses", "--out", "e.svg", "--out", "e.html", "--quiet"],
+    );
+    let drawn = std::fs::read_to_string(folder.path().join("e.svg")).unwrap();
+    assert_eq!(drawn.matches("<ellipse ").count(), 50);
+    assert!(drawn.contains("ellipses of one standard deviation"));
+    assert!(std::fs::read_to_string(folder.path().join("e.html")).unwrap().contains("id=\"covariances-0\""));
     good(folder.path(), &["reconstruct", "m.lowland", "map.csv", "--out", "rows.csv"]);
     let rows = std::fs::read_to_string(folder.path().join("rows.csv")).unwrap();
     assert!(rows.starts_with("a,a_std,b,b_std,c,c_std\n"), "{}", &rows[..60]);
@@ -431,4 +457,6 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     let samples = std::fs::read_to_string(folder.path().join("samples.csv")).unwrap();
     assert!(samples.starts_with("sample,row,projection_x,projection_y\n0,0,"));
     assert_eq!(samples.lines().count(), 151);
+    let words = bad(folder.path(), 4, &["samples", "m.lowland", "--out", "more.csv", "--max-memory", "1KiB"]);
+    assert!(words.contains("memory: about") && words.contains("samples"), "{words}");
 }

@@ -82,6 +82,49 @@ fn a_turned_mirrored_and_scaled_map_is_laid_over_the_first() {
     assert!(output.status.success());
 }
 
+/// Length, width and turn of the ellipses, in the order of the file.
+fn ellipses(svg: &str) -> Vec<[f64; 3]> {
+    let value = |line: &str, before: &str, after: char| -> f64 {
+        line.split(before).nth(1).unwrap().split(after).next().unwrap().parse().unwrap()
+    };
+    let lines = svg.lines().filter(|line| line.starts_with("<ellipse"));
+    lines.map(|line| [value(line, "rx=\"", '"'), value(line, "ry=\"", '"'), value(line, "rotate(", ' ')]).collect()
+}
+
+#[test]
+fn the_covariances_of_a_map_that_is_laid_over_another_turn_with_it() {
+    let folder = folder();
+    let at = folder.path();
+    // The second is the first with its axes exchanged, at three times the size.
+    let table = |turned: bool| {
+        let row = |i: i32| {
+            let (x, y) = (f64::from(i), f64::from(i * i % 7));
+            let (xx, xy, yy) = (4.0, 0.1 * f64::from(i % 5) + 0.5, 1.0);
+            if turned {
+                format!("{},{},1,{},{},{}\n", 3.0 * y, 3.0 * x, 9.0 * yy, 9.0 * xy, 9.0 * xx)
+            } else {
+                format!("{x},{y},1,{xx},{xy},{yy}\n")
+            }
+        };
+        let rows: String = (0..12).map(row).collect();
+        format!("projection_x,projection_y,std,cov_x_x,cov_x_y,cov_y_y\n{rows}")
+    };
+    write(at, "a.csv", &table(false));
+    write(at, "b.csv", &table(true));
+    let found = ellipses(&svg(at, &["a.csv", "b.csv", "--uncertainty", "ellipses"]));
+    assert_eq!(found.len(), 24);
+    for (one, two) in found[..12].iter().zip(&found[12..]) {
+        assert!(one[0] > 1.5 * one[1] && one[2] < -1.0, "{one:?}");
+        assert!(one.iter().zip(two).all(|(a, b)| (a - b).abs() < 0.05), "{one:?} {two:?}");
+    }
+    // Where directions are not known, circles, and words that say so.
+    write(at, "c.csv", &table(false).replace("cov_x_y", "other"));
+    let circles = svg(at, &["c.csv", "--uncertainty", "ellipses"]);
+    assert!(
+        ellipses(&circles).is_empty() && circles.contains("circles of one standard deviation (known as one number")
+    );
+}
+
 #[test]
 fn points_are_coloured_by_label_by_number_or_not_at_all() {
     let folder = folder();

@@ -38,7 +38,7 @@ pub use error::{FileError, Place, Problem};
 pub use export::write_table;
 pub use graph::{read_graph, write_graph};
 pub use lines::labels_of_rows;
-pub use map::{MapTable, coordinate_name, read_map, write_map, write_map_csv};
+pub use map::{About, MapTable, coordinate_name, read_map, write_map, write_map_csv};
 pub use memory::available_memory;
 pub use options::{Format, Header, Missing, ReadOptions};
 pub use read::{read, read_memory};

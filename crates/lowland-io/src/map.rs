@@ -26,6 +26,8 @@ pub struct MapTable {
     pub labels: Option<Labels>,
     /// A standard deviation for each point.
     pub std: Option<Vec<f64>>,
+    /// A covariance for each point: all of a square matrix, point after point.
+    pub covariances: Option<Vec<f64>>,
     /// Other columns of the file: names, and their cells.
     pub others: Vec<(String, Vec<String>)>,
 }
@@ -33,7 +35,7 @@ pub struct MapTable {
 impl MapTable {
     /// Points about which nothing else is known.
     pub fn new(map: Embedding) -> Self {
-        Self { map, ids: None, labels: None, std: None, others: Vec::new() }
+        Self { map, ids: None, labels: None, std: None, covariances: None, others: Vec::new() }
     }
 
     /// The points named, in that order, with all that is known about them. Labels keep their codes.
@@ -45,8 +47,33 @@ impl MapTable {
             ids: self.ids.as_ref().map(texts),
             labels: self.labels.as_ref().map(|labels| labels.select(rows)),
             std: self.std.as_ref().map(|std| rows.iter().map(|&i| std[i]).collect()),
+            covariances: self.covariances.as_ref().map(|all| {
+                let size = self.map.dim().pow(2);
+                rows.iter().flat_map(|&i| all[i * size..(i + 1) * size].iter().copied()).collect()
+            }),
             others: self.others.iter().map(|(name, cells)| (name.clone(), texts(cells))).collect(),
         }
+    }
+}
+
+/// What is known about the points of a map that is written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About<'a> {
+    /// A name for each point.
+    pub ids: Option<&'a [String]>,
+    /// A class for each point.
+    pub labels: Option<&'a Labels>,
+    /// A standard deviation for each point.
+    pub std: Option<&'a [f64]>,
+    /// A covariance for each point: all of a square matrix, point after point.
+    pub covariances: Option<&'a [f64]>,
+}
+
+impl MapTable {
+    /// What is known about its points.
+    pub fn about(&self) -> About<'_> {
+        let (ids, labels) = (self.ids.as_deref(), self.labels.as_ref());
+        About { ids, labels, std: self.std.as_deref(), covariances: self.covariances.as_deref() }
     }
 }
 
@@ -57,49 +84,26 @@ pub(crate) struct TextColumns {
 }
 
 /// Writes a map as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
-/// `projection_4`, ..., `label`, `std`) or `.npy` (coordinates only, `f64`).
-pub fn write_map(
-    path: &Path,
-    map: Points,
-    ids: Option<&[String]>,
-    labels: Option<&Labels>,
-    std: Option<&[f64]>,
-) -> Result<(), FileError> {
-    write_any(path, map, ids, labels, std).map_err(|problem| problem.at(path))
+/// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., of which each pair is there once) or `.npy` (coordinates only, `f64`).
+pub fn write_map(path: &Path, map: Points, about: About) -> Result<(), FileError> {
+    write_any(path, map, about).map_err(|problem| problem.at(path))
 }
 
 /// Writes a map as CSV into a stream, such as standard output.
-pub fn write_map_csv(
-    out: &mut dyn Write,
-    map: Points,
-    ids: Option<&[String]>,
-    labels: Option<&Labels>,
-    std: Option<&[f64]>,
-) -> Result<(), FileError> {
-    let columns = columns(map, ids, labels, std);
+pub fn write_map_csv(out: &mut dyn Write, map: Points, about: About) -> Result<(), FileError> {
+    let columns = columns(map, about);
     write_delimited(out, b',', map.rows(), &columns).map_err(|problem| problem.at(Path::new("standard output")))
 }
 
-fn write_any(
-    path: &Path,
-    map: Points,
-    ids: Option<&[String]>,
-    labels: Option<&Labels>,
-    std: Option<&[f64]>,
-) -> Outcome<()> {
+fn write_any(path: &Path, map: Points, about: About) -> Outcome<()> {
     if Format::to_write(path) == Some(Format::Npy) {
         let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
         return write_whole(path, |file| Ok(file.write_all(&bytes)?));
     }
-    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map, ids, labels, std))
+    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map, about))
 }
 
-fn columns<'a>(
-    map: Points<'a>,
-    ids: Option<&'a [String]>,
-    labels: Option<&'a Labels>,
-    std: Option<&'a [f64]>,
-) -> Vec<Column<'a>> {
+fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'a>) -> Vec<Column<'a>> {
     let coordinates = (0..map.dim()).map(|start| Column {
         name: coordinate_name(start),
         values: Values::Wide { values: map.values(), start, step: map.dim() },
@@ -107,7 +111,25 @@ fn columns<'a>(
     let ids = ids.map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
     let labels = labels.map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
     let std = std.map(|values| Column { name: "std".into(), values: Values::Wide { values, start: 0, step: 1 } });
-    ids.into_iter().chain(coordinates).chain(labels).chain(std).collect()
+    let step = map.dim().pow(2);
+    let covariances = covariances.into_iter().flat_map(|values| {
+        pairs(map.dim()).map(move |(r, s)| Column {
+            name: covariance_name(r, s),
+            values: Values::Wide { values, start: r * map.dim() + s, step },
+        })
+    });
+    ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).collect()
+}
+
+/// Each pair of coordinates once.
+fn pairs(dim: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..dim).flat_map(move |r| (r..dim).map(move |s| (r, s)))
+}
+
+/// The column of a covariance: `cov_x_x`, `cov_x_y`, `cov_y_y`, ...
+fn covariance_name(r: usize, s: usize) -> String {
+    let short = |c: usize| coordinate_name(c).replace("projection_", "");
+    format!("cov_{}_{}", short(r), short(s))
 }
 
 /// A coordinate's column: `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
@@ -188,11 +210,28 @@ fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
     }
     let values = (0..rows).flat_map(|i| by_column.iter().map(move |column| column[i])).collect();
     let std_values = std.map(numbers).transpose()?;
-    let known = |column: usize| coordinates.contains(&column) || [id, label, std].contains(&Some(column));
+    // All of them or none.
+    let dim = coordinates.len();
+    let square: Option<Vec<usize>> = pairs(dim).map(|(r, s)| position(&covariance_name(r, s))).collect();
+    let covariances = square.as_ref().map(|columns| -> Outcome<Vec<f64>> {
+        let mut all = vec![0.0; rows * dim * dim];
+        for (&column, (r, s)) in columns.iter().zip(pairs(dim)) {
+            for (own, value) in all.chunks_exact_mut(dim * dim).zip(numbers(column)?) {
+                (own[r * dim + s], own[s * dim + r]) = (value, value);
+            }
+        }
+        Ok(all)
+    });
+    let covariances = covariances.transpose()?;
+    let known = |column: usize| {
+        let square = square.as_ref().is_some_and(|columns| columns.contains(&column));
+        coordinates.contains(&column) || [id, label, std].contains(&Some(column)) || square
+    };
     let other: Vec<usize> = (0..columns.names.len()).filter(|&column| !known(column)).collect();
     Ok(MapTable {
         map: Embedding::new(values, coordinates.len())?,
         std: std_values,
+        covariances,
         labels: label.map(|column| Labels::new(&columns.cells[column])),
         ids: id.map(|column| std::mem::take(&mut columns.cells[column])),
         others: other
@@ -210,8 +249,7 @@ mod tests {
     fn round_trip(ending: &str, table: &MapTable) -> MapTable {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(format!("map.{ending}"));
-        write_map(&path, table.map.points(), table.ids.as_deref(), table.labels.as_ref(), table.std.as_deref())
-            .unwrap();
+        write_map(&path, table.map.points(), table.about()).unwrap();
         read_map(&path).unwrap()
     }
 
@@ -235,6 +273,12 @@ mod tests {
                 ids: (!bare).then(|| known(ids.clone())),
                 labels: (!bare).then(|| Labels::new(known(ids))),
                 std: (!bare).then(|| values[..30 / dim].to_vec()),
+                covariances: (!bare).then(|| {
+                    let square = dim * dim;
+                    // Symmetric: the entry of a pair depends on the pair alone.
+                    let entry = |at: usize| values[(at / square + at % square % dim + at % square / dim) % 30];
+                    (0..30 / dim * square).map(entry).collect()
+                }),
                 others: Vec::new(),
                 map,
             };
@@ -251,11 +295,21 @@ mod tests {
         let path = folder.path().join("map.csv");
         let map = Embedding::new(vec![1.0, 0.1, 1e300, -2.0], 4).unwrap();
         let labels = Labels::new(["cat"]);
-        write_map(&path, map.points(), Some(&["a,b".into()]), Some(&labels), Some(&[0.5])).unwrap();
+        let about = About { ids: Some(&["a,b".into()]), labels: Some(&labels), std: Some(&[0.5]), covariances: None };
+        write_map(&path, map.points(), about).unwrap();
         assert_eq!(
             std::fs::read_to_string(&path).unwrap(),
             "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
         );
+        let flat = Embedding::new(vec![1.0, 2.0], 2).unwrap();
+        write_map(&path, flat.points(), About { covariances: Some(&[4.0, 0.5, 0.5, 1.0]), ..About::default() })
+            .unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "projection_x,projection_y,cov_x_x,cov_x_y,cov_y_y\n1.0,2.0,4.0,0.5,1.0\n");
+        // Some of them are no covariance, but columns like others.
+        std::fs::write(&path, text.replace("cov_x_y", "cov")).unwrap();
+        let map = read_map(&path).unwrap();
+        assert!(map.covariances.is_none() && map.others.len() == 3);
     }
 
     #[test]
@@ -275,7 +329,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let map = Embedding::new(vec![1.0, 2.0], 2).unwrap();
         let write = |name: &str, ids: Option<&[String]>| {
-            write_map(&folder.path().join(name), map.points(), ids, None, None).unwrap_err().to_string()
+            write_map(&folder.path().join(name), map.points(), About { ids, ..About::default() })
+                .unwrap_err()
+                .to_string()
         };
         assert!(write("map.xls", None).contains(".xls; use .csv"));
         assert!(write("map.csv", Some(&[])).contains("expected 0") || write("map.csv", Some(&[])).contains("number"));

@@ -54,6 +54,7 @@ pub fn page<'py>(
             caption: caption.clone(),
             points: map.points(),
             std: std.as_deref(),
+            covariances: None,
             neighbors: kept.as_ref(),
         });
         let page = Page {

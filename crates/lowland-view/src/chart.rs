@@ -13,8 +13,8 @@ use crate::scene::{Rect, Text};
 pub struct Curve {
     /// What the legend calls it.
     pub name: String,
-    /// Place across, value, and the half length of its error bar.
-    pub points: Vec<[f64; 3]>,
+    /// Place across, value, and the ends of its error bar.
+    pub points: Vec<[f64; 4]>,
 }
 
 /// How a chart looks.
@@ -54,11 +54,11 @@ pub fn chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
         return Err(bad("its sides must be from 200 x 150 to 8192 pixels"));
     }
     let across = Axis::new(values().map(|p| p[0]), 0.0);
-    let up = Axis::new(values().flat_map(|p| [p[1] - p[2], p[1] + p[2]]), 0.05);
+    let up = Axis::new(values().flat_map(|p| p[1..].iter().copied()), 0.05);
     let (width, height) = (options.width as f32, options.height as f32);
     let widest = up.ticks().iter().map(|v| font::width(&number(*v, up.step), LETTERS)).fold(0.0, f32::max);
     let frame = Rect { left: widest + 30.0, top: 60.0, right: width - 20.0, bottom: height - 60.0 };
-    let place = |p: &[f64; 3], value: f64| {
+    let place = |p: &[f64; 4], value: f64| {
         [across.place(p[0], frame.left, frame.right), up.place(value, frame.bottom, frame.top)]
     };
     let mut canvas = Canvas::new(options.width as usize, options.height as usize, [1.0; 3]);
@@ -94,7 +94,7 @@ pub fn chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
             stroke(&mut canvas, place(&pair[0], pair[0][1]), place(&pair[1], pair[1][1]), 1.2, color);
         }
         for p in &curve.points {
-            stroke(&mut canvas, place(p, p[1] - p[2]), place(p, p[1] + p[2]), 0.8, color);
+            stroke(&mut canvas, place(p, p[2]), place(p, p[3]), 0.8, color);
             let at = place(p, p[1]);
             stroke(&mut canvas, at, at, 4.0, color);
         }
@@ -135,6 +135,7 @@ struct Axis {
 
 impl Axis {
     fn new(values: impl Iterator<Item = f64> + Clone, margin: f64) -> Self {
+        let whole = values.clone().all(|v| v.fract() == 0.0);
         let (low, high) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
         // A single value has no range of its own.
         let span = if high > low { high - low } else { low.abs().max(1.0) * 0.1 };
@@ -142,6 +143,8 @@ impl Axis {
         let rough = span / 6.0;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|step| *step >= rough).unwrap_or(rough);
+        // Between whole numbers there is nothing.
+        let step = if whole { step.max(1.0) } else { step };
         let air = margin * span + 0.03 * span;
         Self { low: low - air, high: high + air, step }
     }
@@ -161,4 +164,18 @@ impl Axis {
 fn number(value: f64, step: f64) -> String {
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     if value != 0.0 && value.abs() >= 1e7 { format!("{value:.3e}") } else { format!("{value:.decimals$}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_whole_numbers_there_are_no_ticks() {
+        let ticks = |values: &[f64]| Axis::new(values.iter().copied(), 0.0).ticks();
+        assert_eq!(ticks(&[4.0, 5.0, 6.0]), [4.0, 5.0, 6.0]);
+        assert_eq!(ticks(&[7.0]), [7.0]);
+        assert!(ticks(&[4.0, 5.5]).contains(&4.5));
+        assert_eq!(ticks(&[3.0, 30.0]), [5.0, 10.0, 15.0, 20.0, 25.0, 30.0]);
+    }
 }

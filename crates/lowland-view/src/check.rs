@@ -54,6 +54,10 @@ fn panel(panel: &Panel, first: &Panel) -> Result<()> {
         same("standard deviations of a picture", std.len(), n)?;
         standard_deviations(std)?;
     }
+    if let Some(all) = panel.covariances {
+        same("covariances of a picture", all.len(), n.saturating_mul(panel.map.dim().pow(2)))?;
+        covariances(all, panel.map.dim())?;
+    }
     if let Some(words) = panel.words {
         same("words of a picture", words.len(), n)?;
     }
@@ -79,6 +83,19 @@ pub(crate) fn standard_deviations(std: &[f64]) -> Result<()> {
         Some(row) => {
             let reason = format!("that of row {row} is {}, and none is below zero", std[row]);
             Err(Error::Format { what: "standard deviations", reason })
+        }
+    }
+}
+
+/// Refuses what cannot be covariances, naming the first row.
+pub(crate) fn covariances(all: &[f64], dim: usize) -> Result<()> {
+    finite(Points::new(all, dim * dim)?)?;
+    let bad = |own: &[f64]| own.iter().step_by(dim + 1).any(|&variance| variance < 0.0);
+    match all.chunks_exact(dim * dim).position(bad) {
+        None => Ok(()),
+        Some(row) => {
+            let reason = format!("row {row} has a variance below zero");
+            Err(Error::Format { what: "covariances", reason })
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::letters::clean;
 use crate::marks::Fate;
 use crate::scene::{Item, Rect, Scene, Text};
 use crate::table::Ruled;
-use crate::{Panel, PictureOptions, font, marks};
+use crate::{Panel, PictureOptions, Uncertainty, font, marks};
 
 /// Colours of everything that is not a point.
 #[derive(Debug, Clone, Copy)]
@@ -220,7 +220,7 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
         items.extend(table.items(margin, bottom + 0.3 * sizes.text, hairline, inks));
     }
     let under = bottom + foot.table_height();
-    let note = font::fit(&note(panels, fate), sizes.text, right - left);
+    let note = font::fit(&note(panels, options.uncertainty, fate), sizes.text, right - left);
     let lines = foot.caption.into_iter().map(|line| (line, inks.ink)).chain([(note, inks.soft)]);
     for (row, (content, color)) in lines.enumerate() {
         let baseline = under + (row + 1) as f32 * sizes.step;
@@ -236,7 +236,7 @@ pub(crate) fn scene(panels: &[Panel], options: &PictureOptions) -> Result<Scene>
 }
 
 /// `70,000 points, first two of 3 dimensions, the 3,500 least certain are left out, 2 far outside drawn as rings at the edge`
-fn note(panels: &[Panel], Fate { beyond, hidden, images }: Fate) -> String {
+fn note(panels: &[Panel], uncertainty: Uncertainty, Fate { beyond, hidden, images }: Fate) -> String {
     let map = panels[0].map;
     let mut note = match panels.iter().all(|panel| panel.map.rows() == map.rows()) {
         true => format!("{} points", grouped(map.rows())),
@@ -250,6 +250,16 @@ fn note(panels: &[Panel], Fate { beyond, hidden, images }: Fate) -> String {
     }
     if hidden > 0 {
         note += &format!(", the {} least certain are left out", grouped(hidden));
+    }
+    if uncertainty == Uncertainty::Ellipses {
+        // Bars have none.
+        let known = || panels.iter().filter(|panel| panel.map.dim() > 1);
+        if known().any(|panel| panel.covariances.is_some()) {
+            note += ", ellipses of one standard deviation";
+        }
+        if known().any(|panel| panel.covariances.is_none() && panel.std.is_some()) {
+            note += ", circles of one standard deviation (known as one number a point, not by direction)";
+        }
     }
     if images > 0 {
         note += &format!(", {} drawn as images", grouped(images));

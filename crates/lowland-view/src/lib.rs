@@ -81,6 +81,8 @@ pub struct Panel<'a> {
     pub color: Color<'a>,
     /// Their standard deviations, in the map's units.
     pub std: Option<&'a [f64]>,
+    /// Their covariances, a square matrix a point, in the map's units.
+    pub covariances: Option<&'a [f64]>,
     /// Names to write beside the points, where there is room; earlier rows come first.
     pub words: Option<&'a [String]>,
     /// Images to draw at the points, where there is room.
@@ -90,7 +92,7 @@ pub struct Panel<'a> {
 impl<'a> Panel<'a> {
     /// A map about which nothing else is known.
     pub fn new(map: Points<'a>) -> Self {
-        Self { map, title: String::new(), color: Color::Plain, std: None, words: None, images: None }
+        Self { map, title: String::new(), color: Color::Plain, std: None, covariances: None, words: None, images: None }
     }
 }
 
@@ -114,8 +116,8 @@ pub enum Uncertainty {
     None,
     /// Uncertain points are faint.
     Fade,
-    /// Circles of one standard deviation.
-    Circles,
+    /// Ellipses of one standard deviation; circles where covariances are not known.
+    Ellipses,
 }
 
 /// How a picture looks.

@@ -4,7 +4,7 @@ use crate::color::{Rgb, mix};
 use crate::key::Key;
 use crate::layout::Inks;
 use crate::placement::{Placement, scattered};
-use crate::scene::{Cloud, Disc, Item, Rect, Style};
+use crate::scene::{Cloud, Disc, Ellipse, Item, Rect, Style};
 use crate::{Density, Panel, PictureOptions, Uncertainty, thumbnails, words};
 
 /// Above this many points without colours their density is drawn; with colours, from the second number.
@@ -58,16 +58,14 @@ pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptio
         let fade = fade(std);
         order.iter().map(|&i| fade(std[i])).collect()
     });
-    let circles = std.filter(|_| options.uncertainty == Uncertainty::Circles).map(|std| {
-        let scale = place.pixels_per_unit();
-        order.iter().map(|&i| (std[i].abs() * scale).min(1e6) as f32).collect()
-    });
+    let asked = options.uncertainty == Uncertainty::Ellipses;
+    let ellipses = asked.then(|| ellipses(panel, &order, place.pixels_per_unit())).flatten();
     let cloud = Cloud {
         frame,
         at: order.iter().map(|&i| places[i].0).collect(),
         index,
         weight,
-        circles,
+        ellipses,
         style: style(panel, key, place.radius, frame, options, unit),
         colors,
     };
@@ -99,6 +97,17 @@ pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptio
     // Between images so many dots would be mortar between bricks.
     let cloud = if panel.images.is_some() && n > DOTS_BESIDE_IMAGES { Cloud::empty(frame) } else { cloud };
     Drawn { items: [vec![Item::Cloud(cloud)], above].concat(), fate }
+}
+
+/// The ellipses of points, circles where only standard deviations are known.
+fn ellipses(panel: &Panel, order: &[usize], pixels: f64) -> Option<Vec<Ellipse>> {
+    let dim = panel.map.dim();
+    if let Some(all) = panel.covariances {
+        let first_two = |i: usize| [0, 1, dim + 1].map(|at| all[i * dim * dim + at]);
+        return Some(order.iter().map(|&i| Ellipse::of_covariance(first_two(i), pixels)).collect());
+    }
+    let std = panel.std?;
+    Some(order.iter().map(|&i| Ellipse::circle(std[i].abs() * pixels)).collect())
 }
 
 /// Whether each point is among the share of the smallest standard deviations.

@@ -56,7 +56,7 @@ pub struct Start {
     pub color: Option<StartColor>,
     /// Per cent of the points that are hidden, the least certain first.
     pub hide: u32,
-    /// Whether circles of one standard deviation are drawn.
+    /// Whether ellipses of one standard deviation are drawn, or circles.
     pub circles: bool,
     /// Whether ids stand beside points, however long they are.
     pub words: bool,
@@ -86,6 +86,8 @@ pub struct PageMap<'a> {
     pub points: Points<'a>,
     /// A standard deviation for each point.
     pub std: Option<&'a [f64]>,
+    /// A covariance for each point, of all dimensions of the map.
+    pub covariances: Option<&'a [f64]>,
     /// The neighbours in the map, to tell which true ones are kept.
     pub neighbors: Option<&'a NeighborGraph>,
 }
@@ -132,6 +134,11 @@ fn check(page: &Page) -> Result<()> {
         if let Some(std) = map.std {
             count("standard deviations", std.len())?;
             crate::check::standard_deviations(std)?;
+        }
+        if let Some(all) = map.covariances {
+            let dim = map.points.dim();
+            count("covariances", if all.len() % (dim * dim) == 0 { all.len() / (dim * dim) } else { usize::MAX })?;
+            crate::check::covariances(all, dim)?;
         }
         map.neighbors.map_or(Ok(()), |graph| count("rows of a map's neighbours", graph.rows()))?;
     }

@@ -11,7 +11,7 @@ use lowland::{Error, Result};
 use crate::color::Rgb;
 use crate::letters::{CAPITAL, helvetica_width, win_ansi};
 use crate::raster::{self, HALO, RING, tile_border};
-use crate::scene::{Circle, Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
+use crate::scene::{Cloud, Disc, Doubt, Ellipse, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
 
 /// Points of a page for a pixel: the usual picture of 1600 pixels is 480 points or 17 cm wide, and its text of 7.5 points.
 const POINTS: f32 = 0.3;
@@ -30,7 +30,7 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
             },
             Item::Boxes(boxes) => boxes.iter().for_each(|&(place, color)| page.rect(place, color)),
             Item::Discs(discs) => discs.iter().for_each(|&disc| page.dot(disc)),
-            Item::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc, RING * disc.radius)),
+            Item::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc)),
             Item::Tiles(tiles) => tiles.iter().for_each(|tile| page.tile(tile)),
             Item::Texts(texts) => texts.iter().for_each(|text| page.text(text)),
         }
@@ -102,34 +102,52 @@ impl Page {
         let _ = writeln!(self.content, "{} w {place} m {place} l S", numbers(&[2.0 * radius]));
     }
 
-    /// Four curves, whose handles are at the usual 0.5523 of the radius.
-    fn ring(&mut self, Disc { at: [x, y], radius, color }: Disc, width: f32) {
+    fn ring(&mut self, Disc { at, radius, color }: Disc) {
+        self.outline(at, Ellipse::circle(f64::from(radius)), color, RING * radius);
+    }
+
+    /// A line of some width inside of the edge.
+    fn outline(&mut self, at: [f32; 2], ellipse: Ellipse, color: Rgb, width: f32) {
         self.stroke(color);
-        let r = radius - width / 2.0;
-        let h = 0.5523 * r;
-        let _ = write!(self.content, "{} w {} m ", numbers(&[width]), numbers(&[x + r, y]));
-        for [ax, ay, bx, by, cx, cy] in
-            [[r, h, h, r, 0.0, r], [-h, r, -r, h, -r, 0.0], [-r, -h, -h, -r, 0.0, -r], [h, -r, r, -h, r, 0.0]]
-        {
-            let curve = [x + ax, y + ay, x + bx, y + by, x + cx, y + cy];
-            let _ = write!(self.content, "{} c ", numbers(&curve));
+        let _ = write!(self.content, "{} w ", numbers(&[width]));
+        let reach = ellipse.reach.map(|reach| (reach - width / 2.0).max(0.0));
+        self.curve(at, Ellipse { reach, ..ellipse }, "S");
+    }
+
+    /// Four curves, whose handles are at the usual 0.5523 of the radius, and what is done with them.
+    fn curve(&mut self, [x, y]: [f32; 2], ellipse: Ellipse, done: &str) {
+        let place = |u: f32, v: f32| {
+            let [dx, dy] = ellipse.at([u, v]);
+            [x + dx, y + dy]
+        };
+        let _ = write!(self.content, "{} m ", numbers(&place(1.0, 0.0)));
+        let h = 0.5523;
+        for [ax, ay, bx, by, cx, cy] in [
+            [1.0, h, h, 1.0, 0.0, 1.0],
+            [-h, 1.0, -1.0, h, -1.0, 0.0],
+            [-1.0, -h, -h, -1.0, 0.0, -1.0],
+            [h, -1.0, 1.0, -h, 1.0, 0.0],
+        ] {
+            let curve = [place(ax, ay), place(bx, by), place(cx, cy)];
+            let _ = write!(self.content, "{} c ", numbers(curve.as_flattened()));
         }
-        self.content.push_str("S\n");
+        let _ = writeln!(self.content, "{done}");
     }
 
     fn points(&mut self, cloud: &Cloud, ground: Rgb) {
         let Style::Dots { radius, opacity, halo } = cloud.style else { return };
         let color = |i: usize| cloud.colors[cloud.index[i] as usize];
-        if cloud.circles.is_some() {
+        if cloud.ellipses.is_some() {
             let frame = [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()];
             let before = (self.fill, self.stroke, self.opacity);
             let _ = writeln!(self.content, "q {} re W n", numbers(&frame));
-            for Circle { disc, opacity, outline } in cloud.circles() {
+            for Doubt { at, ellipse, color, opacity, outline } in cloud.doubts() {
                 self.opacity(opacity);
-                self.dot(disc);
+                self.fill(color);
+                self.curve(at, ellipse, "f");
                 if outline > 0.0 {
                     self.opacity(OUTLINE);
-                    self.ring(disc, outline);
+                    self.outline(at, ellipse, color, outline);
                 }
             }
             self.content.push_str("Q\n");

@@ -3,7 +3,7 @@
 use crate::canvas::Canvas;
 use crate::color::{Rgb, is_dark, ramp};
 use crate::font;
-use crate::scene::{Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile, border_width};
+use crate::scene::{Cloud, Disc, Doubt, Item, OUTLINE, Rect, Scene, Style, Text, Tile, border_width};
 
 /// Paints everything.
 pub(crate) fn paint(scene: &Scene) -> Canvas {
@@ -12,8 +12,8 @@ pub(crate) fn paint(scene: &Scene) -> Canvas {
         match item {
             Item::Cloud(points) => cloud(&mut canvas, points, scene.ground),
             Item::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| bar(&mut canvas, rect, color)),
-            Item::Discs(discs) => discs.iter().for_each(|&each| disc(&mut canvas, each, 1.0, None)),
-            Item::Rings(rings) => rings.iter().for_each(|&each| ring(&mut canvas, each, RING * each.radius, 1.0, None)),
+            Item::Discs(discs) => discs.iter().for_each(|&each| disc(&mut canvas, each)),
+            Item::Rings(rings) => rings.iter().for_each(|&each| ring(&mut canvas, each)),
             Item::Tiles(tiles) => tiles.iter().for_each(|each| tile(&mut canvas, each)),
             Item::Texts(texts) => texts.iter().for_each(|line| text(&mut canvas, line)),
         }
@@ -37,12 +37,7 @@ pub(crate) fn pixels(points: &Cloud, ground: Rgb) -> Option<Tile> {
 }
 
 fn cloud(canvas: &mut Canvas, points: &Cloud, ground: Rgb) {
-    for circle in points.circles() {
-        disc(canvas, circle.disc, circle.opacity, Some(points.frame));
-        if circle.outline > 0.0 {
-            ring(canvas, circle.disc, circle.outline, OUTLINE, Some(points.frame));
-        }
-    }
+    points.doubts().for_each(|each| doubt(canvas, each, points.frame));
     match points.style {
         Style::Heat { blur, one_color } => heat(canvas, points, blur, one_color.then(|| is_dark(ground))),
         Style::Dots { radius, opacity, halo } => {
@@ -66,20 +61,37 @@ pub(crate) fn bar(canvas: &mut Canvas, rect: Rect, color: Rgb) {
     canvas.shade(rect, color, cover);
 }
 
-fn disc(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, opacity: f32, clip: Option<Rect>) {
-    let cover = |px: f32, py: f32| (radius + 0.5 - (px - x).hypot(py - y)).clamp(0.0, 1.0) * opacity;
-    canvas.shade(clipped([x, y], radius, clip), color, cover);
+fn disc(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc) {
+    let cover = |px: f32, py: f32| (radius + 0.5 - (px - x).hypot(py - y)).clamp(0.0, 1.0);
+    canvas.shade(Rect::about([x, y], 2.0 * radius + 2.0, 2.0 * radius + 2.0), color, cover);
 }
 
-/// The square around a disc, as far as it is inside.
-fn clipped(at: [f32; 2], radius: f32, clip: Option<Rect>) -> Rect {
-    let place = Rect::about(at, 2.0 * radius + 2.0, 2.0 * radius + 2.0);
-    clip.map_or(place, |clip| Rect {
-        left: place.left.max(clip.left),
-        top: place.top.max(clip.top),
-        right: place.right.min(clip.right),
-        bottom: place.bottom.min(clip.bottom),
-    })
+/// An ellipse and its outline, as far as they are inside the frame.
+fn doubt(canvas: &mut Canvas, Doubt { at, ellipse, color, opacity, outline }: Doubt, frame: Rect) {
+    let ([x, y], [cos, sin]) = (at, ellipse.along);
+    // A line is as wide as a pixel.
+    let [long, wide] = ellipse.reach.map(|reach| reach.max(0.5));
+    // How far outside of the edge a place is, to first order: with f = 1 at the edge, (f - 1) / |grad f|.
+    let outside = |px: f32, py: f32| {
+        let (dx, dy) = (px - x, py - y);
+        let (u, v) = ((dx * cos + dy * sin) / long, (dy * cos - dx * sin) / wide);
+        let f = u.hypot(v);
+        if f > 0.0 { (f - 1.0) * f / (u / long).hypot(v / wide) } else { -wide }
+    };
+    let [across, down] = [(long * cos).hypot(wide * sin), (long * sin).hypot(wide * cos)];
+    let place = Rect::about(at, 2.0 * across + 2.0, 2.0 * down + 2.0);
+    let place = Rect {
+        left: place.left.max(frame.left),
+        top: place.top.max(frame.top),
+        right: place.right.min(frame.right),
+        bottom: place.bottom.min(frame.bottom),
+    };
+    canvas.shade(place, color, |px, py| (0.5 - outside(px, py)).clamp(0.0, 1.0) * opacity);
+    if outline > 0.0 {
+        let half = (outline / 2.0).max(0.5);
+        let cover = |px: f32, py: f32| (half + 0.5 - (outside(px, py) + half).abs()).clamp(0.0, 1.0) * OUTLINE;
+        canvas.shade(place, color, cover);
+    }
 }
 
 /// Each pixel of the tile is a rectangle.
@@ -114,11 +126,10 @@ pub(crate) fn tile_border(Rect { left, top, right, bottom }: Rect) -> [Rect; 4] 
 /// Thickness of a ring, of its radius.
 pub(crate) const RING: f32 = 0.36;
 
-fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc, width: f32, opacity: f32, clip: Option<Rect>) {
-    let half = (width / 2.0).max(0.5);
-    let cover =
-        |px: f32, py: f32| (half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs()).clamp(0.0, 1.0) * opacity;
-    canvas.shade(clipped([x, y], radius, clip), color, cover);
+fn ring(canvas: &mut Canvas, Disc { at: [x, y], radius, color }: Disc) {
+    let half = (RING * radius / 2.0).max(0.5);
+    let cover = |px: f32, py: f32| (half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs()).clamp(0.0, 1.0);
+    canvas.shade(Rect::about([x, y], 2.0 * radius + 2.0, 2.0 * radius + 2.0), color, cover);
 }
 
 pub(crate) fn text(canvas: &mut Canvas, line: &Text) {

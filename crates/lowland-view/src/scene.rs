@@ -121,8 +121,8 @@ pub(crate) struct Cloud {
     pub colors: Vec<Rgb>,
     /// How far each point counts, from 0 to 1.
     pub weight: Option<Vec<f32>>,
-    /// A circle around each point, of this radius.
-    pub circles: Option<Vec<f32>>,
+    /// Around each point.
+    pub ellipses: Option<Vec<Ellipse>>,
     pub style: Style,
 }
 
@@ -135,40 +135,82 @@ pub(crate) enum Style {
     Heat { blur: f32, one_color: bool },
 }
 
+/// One standard deviation in every direction, in pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ellipse {
+    /// Half of its length and half of its width.
+    pub reach: [f32; 2],
+    /// The direction of its length: a step of one pixel.
+    pub along: [f32; 2],
+}
+
+/// More than any picture has.
+const FARTHEST: f64 = 1e6;
+
+impl Ellipse {
+    pub fn circle(radius: f64) -> Self {
+        Self { reach: [radius.min(FARTHEST) as f32; 2], along: [1.0, 0.0] }
+    }
+
+    /// Of variances and covariance in a map's units, with so many pixels for a unit. The eigenvalues of a matrix of two rows; in
+    /// halves, as sums of finite numbers may not be finite. The map counts up, the picture down.
+    pub fn of_covariance([xx, xy, yy]: [f64; 3], pixels: f64) -> Self {
+        let (mean, half) = (xx / 2.0 + yy / 2.0, xx / 2.0 - yy / 2.0);
+        let apart = half.hypot(xy);
+        let reach = [mean + apart, mean - apart].map(|v| (v.max(0.0).sqrt() * pixels).min(FARTHEST) as f32);
+        let angle = 0.5 * xy.atan2(half);
+        Self { reach, along: [angle.cos() as f32, -angle.sin() as f32] }
+    }
+
+    /// Whether all directions are alike.
+    pub fn is_circle(self) -> bool {
+        self.reach[0] == self.reach[1]
+    }
+
+    /// The place on it or, for a smaller or larger one, inside or outside, that the unit circle has at `u`, `v`.
+    pub fn at(self, [u, v]: [f32; 2]) -> [f32; 2] {
+        let ([cos, sin], [long, wide]) = (self.along, self.reach);
+        [u * long * cos - v * wide * sin, u * long * sin + v * wide * cos]
+    }
+}
+
 /// How far a point may be from its place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Circle {
-    pub disc: Disc,
+pub(crate) struct Doubt {
+    pub at: [f32; 2],
+    pub ellipse: Ellipse,
+    pub color: Rgb,
     pub opacity: f32,
-    /// Width of the outline; none where it is 0.
+    /// Width of the outline, inside of the edge; none where it is 0.
     pub outline: f32,
 }
 
-/// So few circles have outlines.
+/// So few ellipses have outlines.
 const OUTLINED: usize = 2000;
 
 /// Opacity of outlines.
 pub(crate) const OUTLINE: f32 = 0.4;
 
 impl Cloud {
-    /// The circles that can be seen, and their opacity. Each point has the same amount of ink, spread over its circle: one that may
-    /// be anywhere is a breath, and many that overlap are no blot. Where points are few the circles have outlines.
-    pub fn circles(&self) -> impl Iterator<Item = Circle> {
+    /// The ellipses that can be seen, and their opacity. Each point has the same amount of ink, spread over its ellipse: one that
+    /// may be anywhere is a breath, and many that overlap are no blot. Where points are few the ellipses have outlines.
+    pub fn doubts(&self) -> impl Iterator<Item = Doubt> {
         let (Style::Dots { radius: dot, .. } | Style::Heat { blur: dot, .. }) = self.style;
         let outline = if self.at.len() <= OUTLINED { 0.22 * dot } else { 0.0 };
-        let circle = move |(i, &radius): (usize, &f32)| {
-            let disc = Disc { at: self.at[i], radius, color: self.colors[self.index[i] as usize] };
-            Circle { disc, opacity: 0.25 * (5.0 * dot / radius).powi(2).min(1.0), outline }
+        let doubt = move |(i, &ellipse): (usize, &Ellipse)| {
+            let ink = (5.0 * dot / ellipse.reach[0]) * (5.0 * dot / ellipse.reach[1].max(0.5));
+            let color = self.colors[self.index[i] as usize];
+            Doubt { at: self.at[i], ellipse, color, opacity: 0.25 * ink.min(1.0), outline }
         };
-        let radii = self.circles.iter().flatten().enumerate();
-        radii.map(circle).filter(|circle| circle.opacity >= 1.0 / 255.0 || circle.outline > 0.0)
+        let all = self.ellipses.iter().flatten().enumerate();
+        all.map(doubt).filter(|doubt| doubt.opacity >= 1.0 / 255.0 || doubt.outline > 0.0)
     }
 
     /// No points.
     pub fn empty(frame: Rect) -> Self {
         let style = Style::Dots { radius: 1.0, opacity: 1.0, halo: 0.0 };
         let (at, index, colors) = (Vec::new(), Vec::new(), Vec::new());
-        Self { frame, at, index, colors, weight: None, circles: None, style }
+        Self { frame, at, index, colors, weight: None, ellipses: None, style }
     }
 
     /// The same points seen from another corner.

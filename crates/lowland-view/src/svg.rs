@@ -9,7 +9,7 @@ use crate::color::Rgb;
 use crate::letters::CAPITAL;
 use crate::page::base64;
 use crate::raster::{self, HALO, RING, tile_border};
-use crate::scene::{Anchor, Circle, Cloud, Disc, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
+use crate::scene::{Anchor, Cloud, Disc, Doubt, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
 
 /// The file.
 pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
@@ -88,19 +88,29 @@ fn ring(out: &mut String, Disc { at, radius, color }: Disc) {
 fn points(out: &mut String, cloud: &Cloud, ground: Rgb, name: usize) {
     let Style::Dots { radius, opacity, halo } = cloud.style else { return };
     let color = |i: usize| cloud.colors[cloud.index[i] as usize];
-    if cloud.circles.is_some() {
+    if cloud.ellipses.is_some() {
         let [x, y, w, h] = [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()].map(number);
         let _ = writeln!(
             out,
             "<clipPath id=\"frame{name}\"><rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/></clipPath>\n\
              <g clip-path=\"url(#frame{name})\" stroke-opacity=\"{OUTLINE}\">"
         );
-        for Circle { disc, opacity, outline } in cloud.circles() {
+        for Doubt { at, ellipse, color, opacity, outline } in cloud.doubts() {
             let mut more = format!(" fill-opacity=\"{opacity:.3}\"");
             if outline > 0.0 {
-                let _ = write!(more, " stroke=\"{}\" stroke-width=\"{}\"", hex(disc.color), number(outline));
+                let _ = write!(more, " stroke=\"{}\" stroke-width=\"{}\"", hex(color), number(outline));
             }
-            circle(out, disc, &more);
+            if ellipse.is_circle() {
+                circle(out, Disc { at, radius: ellipse.reach[0], color }, &more);
+                continue;
+            }
+            let [x, y, long, wide] = [at[0], at[1], ellipse.reach[0], ellipse.reach[1]].map(number);
+            let (angle, fill) = (number(ellipse.along[1].atan2(ellipse.along[0]).to_degrees()), hex(color));
+            let _ = writeln!(
+                out,
+                "<ellipse cx=\"{x}\" cy=\"{y}\" rx=\"{long}\" ry=\"{wide}\" \
+                 transform=\"rotate({angle} {x} {y})\" fill=\"{fill}\"{more}/>"
+            );
         }
         out.push_str("</g>\n");
     }

@@ -131,9 +131,8 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     shown.caption = made.caption();
     shown.align(&mut console);
     for each in &shown.maps {
-        let MapTable { map, ids, labels, std, .. } = &each.map;
         if let Some(path) = map_file(args, &each.name) {
-            let outcome = lowland_io::write_map(&path, map.points(), ids.as_deref(), labels.as_ref(), std.as_deref());
+            let outcome = lowland_io::write_map(&path, each.map.map.points(), each.map.about());
             written.note(&path, outcome.map_err(Failure::write));
         }
     }
@@ -268,6 +267,7 @@ fn fit_all(
             ids: table.ids.clone(),
             labels: table.labels.clone(),
             std: fitted.std(),
+            covariances: fitted.covariances(),
             ..MapTable::new(fitted.embedding.clone())
         };
         let method = fitted.job.method;

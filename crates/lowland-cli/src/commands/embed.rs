@@ -23,7 +23,7 @@ use crate::paths;
 use crate::report;
 use crate::usage::Stopwatch;
 
-use super::outputs::{Outputs, short};
+use super::outputs::{Found, Outputs, short};
 use super::page::{self, Known};
 use super::scoring::{self, metric_of};
 use super::written::Written;
@@ -78,14 +78,15 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     // The map first: whatever comes later may be stopped.
     let mut written = Written::default();
-    let std = fitted.std();
-    outputs.write_maps(fitted.embedding.points(), &table, std.as_deref(), &mut written);
+    let (std, covariances) = (fitted.std(), fitted.covariances());
+    let found = Found { map: fitted.embedding.points(), std: std.as_deref(), covariances: covariances.as_deref() };
+    outputs.write_maps(found, &table, &mut written);
     if let Some(path) = &args.save {
         written.bytes(path, &fitted.to_archive().to_bytes());
     }
     let scores = if args.no_quality || early { None } else { score(&run, &fitted, &table, &mut console)? };
     let report = report::of_run(args, &fitted, &table, scores.as_ref(), &console.uses, watch.used());
-    draw(args, &outputs, &fitted, &table, &report::caption_of_report(&report), &mut console, &mut written);
+    draw(args, &outputs, &fitted, found, &table, &report::caption_of_report(&report), &mut console, &mut written);
     if let Some(path) = &args.report {
         written.bytes(path, format!("{report:#}\n").as_bytes());
     }
@@ -124,16 +125,15 @@ fn draw(
     args: &EmbedArgs,
     outputs: &Outputs,
     fitted: &Fitted,
+    found: Found,
     table: &Table,
     caption: &str,
     console: &mut Console,
     written: &mut Written,
 ) {
-    let std = fitted.std();
-    let (map, input) = (fitted.embedding.points(), args.input.input.as_str());
-    outputs.write_pictures(map, table, std.as_deref(), input, caption, written);
+    outputs.write_pictures(found, table, &args.input.input, caption, written);
     if outputs.has_pages()
-        && let Err(failure) = write_page(outputs, args, fitted, table, caption, console, written)
+        && let Err(failure) = write_page(outputs, args, fitted, found, table, caption, console, written)
     {
         written.fail(failure);
     }
@@ -211,12 +211,12 @@ fn write_page(
     outputs: &Outputs,
     args: &EmbedArgs,
     fitted: &Fitted,
+    Found { map: points, std, covariances }: Found,
     table: &Table,
     caption: &str,
     console: &mut Console,
     written: &mut Written,
 ) -> Result<(), Failure> {
-    let (points, std) = (fitted.embedding.points(), fitted.std());
     let graphs = if fitted.outcome.ended == Ended::Stopped || console.stopped() {
         None
     } else {
@@ -234,7 +234,8 @@ fn write_page(
         name: name.into(),
         caption: report::without_name(caption, name).into(),
         points,
-        std: std.as_deref(),
+        std,
+        covariances,
         neighbors: graphs.as_ref().map(|(_, kept)| kept),
     }];
     outputs.write_pages(&page, written);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use lowland::Points;
-use lowland_io::Table;
+use lowland_io::{About, Table};
 use lowland_view::page::{Page, html};
 use lowland_view::{Color, Format, Panel, PictureOptions};
 
@@ -15,6 +15,14 @@ use crate::paths;
 use super::page;
 use super::picture::ending;
 use super::written::Written;
+
+/// A map and what is known of how sure its points are.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    pub map: Points<'a>,
+    pub std: Option<&'a [f64]>,
+    pub covariances: Option<&'a [f64]>,
+}
 
 /// The files asked for, by kind.
 pub struct Outputs {
@@ -65,15 +73,15 @@ impl Outputs {
         self.pictures.iter().chain(&self.pages).chain(&self.maps)
     }
 
-    /// Writes the map, with the standard deviation of each point where there is one.
-    pub fn write_maps(&self, map: Points, table: &Table, std: Option<&[f64]>, written: &mut Written) {
-        let (ids, labels) = (table.ids.as_deref(), table.labels.as_ref());
+    /// Writes the map, with the standard deviation and the covariance of each point where there are any.
+    pub fn write_maps(&self, Found { map, std, covariances }: Found, table: &Table, written: &mut Written) {
+        let about = About { ids: table.ids.as_deref(), labels: table.labels.as_ref(), std, covariances };
         for path in &self.maps {
-            written.note(path, lowland_io::write_map(path, map, ids, labels, std).map_err(Failure::write));
+            written.note(path, lowland_io::write_map(path, map, about).map_err(Failure::write));
         }
         if self.to_stdout {
             let mut text = Vec::new();
-            let made = lowland_io::write_map_csv(&mut text, map, ids, labels, std).map_err(Failure::write);
+            let made = lowland_io::write_map_csv(&mut text, map, about).map_err(Failure::write);
             if let Err(failure) = made.and_then(|()| Ok(std::io::stdout().write_all(&text)?)) {
                 written.fail(failure);
             }
@@ -83,9 +91,8 @@ impl Outputs {
     /// Draws the map.
     pub fn write_pictures(
         &self,
-        map: Points,
+        Found { map, std, covariances }: Found,
         table: &Table,
-        std: Option<&[f64]>,
         title: &str,
         caption: &str,
         written: &mut Written,
@@ -93,7 +100,8 @@ impl Outputs {
         let options = PictureOptions { title: short(title), caption: caption.into(), ..PictureOptions::default() };
         let labels = table.labels.as_ref();
         let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
-        let panel = Panel { color: labels.map_or(Color::Plain, Color::Classes), std, ..Panel::new(map) };
+        let color = labels.map_or(Color::Plain, Color::Classes);
+        let panel = Panel { color, std, covariances, ..Panel::new(map) };
         for path in &self.pictures {
             let format = Format::of_ending(&ending(path)).unwrap_or(Format::Png);
             match lowland_view::draw(std::slice::from_ref(&panel), &options, format) {

@@ -199,6 +199,7 @@ fn made(shown: &Shown, besides: &Besides, run: &RunArgs, console: &mut Console) 
             caption,
             points: each.map.map.points(),
             std: each.map.std.as_deref(),
+            covariances: each.map.covariances.as_deref(),
             neighbors: kept.as_ref(),
         })
         .collect();
@@ -213,7 +214,7 @@ fn start(columns: &[Column], flags: &PictureArgs, console: &mut Console) -> Star
         name => columns.iter().position(|column| column.name == name).map(StartColor::Column),
     });
     if flags.uncertainty == UncertaintyArg::Fade {
-        console.note("the page fades no points: it hides the least certain, or draws circles");
+        console.note("the page fades no points: it hides the least certain, or draws ellipses");
     }
     Start {
         color,

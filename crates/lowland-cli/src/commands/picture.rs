@@ -42,7 +42,7 @@ impl<'a> Asked<'a> {
             [("--uncertainty", args.uncertainty != UncertaintyArg::None), ("--certain", args.certain.is_some())]
         {
             if asked && !known {
-                return Err(Failure::flag(format!("{flag}: the map has no column std; the method lvm gives one")));
+                return Err(Failure::flag(format!("{flag}: the map has no column std; lvm, lllvm and gplvm give one")));
             }
         }
         let words = |at| if args.words { words(shown, at).map(Some) } else { Ok(None) };
@@ -81,6 +81,7 @@ pub fn write(
             title: if shown.maps.len() > 1 { each.name.clone() } else { String::new() },
             color: coloring.of_map(at),
             std: each.map.std.as_deref(),
+            covariances: each.map.covariances.as_deref(),
             words: words[at],
             images,
         })
@@ -107,7 +108,7 @@ fn options(shown: &Shown, args: &PictureArgs) -> PictureOptions {
         uncertainty: match args.uncertainty {
             UncertaintyArg::None => Uncertainty::None,
             UncertaintyArg::Fade => Uncertainty::Fade,
-            UncertaintyArg::Ellipses => Uncertainty::Circles,
+            UncertaintyArg::Ellipses => Uncertainty::Ellipses,
         },
         certain: args.certain.unwrap_or(usual.certain),
         background: args.background,

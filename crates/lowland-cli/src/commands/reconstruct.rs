@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use lowland::points::bytes;
 use lowland::{Data, Embedding};
 use lowland_io::Table;
 
@@ -21,10 +22,7 @@ pub fn reconstruct(args: &ReconstructArgs) -> Result<ExitCode, Failure> {
     let map = lowland_io::read_map(&args.map)?;
     let mut console = Console::new(&args.run)?;
     let (rows, std) = lowland::with_threads(args.run.threads(), || {
-        console.progress("reconstruct", |progress| {
-            let rows = model.inverse(map.map.points(), progress)?;
-            Ok((rows, model.inverse_std(map.map.points(), progress)?))
-        })
+        console.progress("reconstruct", |progress| model.inverse_with_std(map.map.points(), progress))
     })??;
     let mut table = inverted(&model, rows, map.ids, map.labels, &mut console);
     match std {
@@ -56,6 +54,14 @@ pub fn samples(args: &SamplesArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model], &[&args.out])?;
     let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
+    // The table is put together in memory: some forty letters a value.
+    let text = (args.count as u64).saturating_mul(40 * model.embedding.values().len() as u64);
+    let needed = model.samples_memory(args.count).saturating_add(text);
+    console.note(&format!("memory: about {}", bytes(needed)));
+    if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
+        let remedy = "Raise max_memory, or draw fewer maps at a time (--count, --seed)";
+        return Err(lowland::Error::Memory { what: "the samples".into(), needed, limit, remedy }.into());
+    }
     let maps = lowland::with_threads(args.run.threads(), || model.samples(args.count, args.run.seed()))??;
     lowland_io::write_bytes(&args.out, table_of(&maps).as_bytes()).map_err(Failure::write)?;
     console.finish();

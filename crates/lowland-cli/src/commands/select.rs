@@ -8,6 +8,7 @@ use lowland::Data;
 use lowland::linalg::Csr;
 use lowland::methods::Lllvm;
 use lowland::params::Params;
+use lowland::points::bytes;
 use lowland::run::{Context, Limits, Stage};
 use lowland::select::{self, By, Choice, Suspect, Tested};
 use lowland_view::{ChartOptions, Curve};
@@ -32,7 +33,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     let (by, choices) = match args.method {
         SelectMethod::Lllvm => {
             let needed = select::memory(&params, data.shape(), n_neighbors, n_components);
-            check_memory(args, needed)?;
+            check_memory(args, needed, data.shape().bytes, &mut console)?;
             let choices = with_context(args, &mut console, |context| {
                 select::by_bound(&data, &params, n_neighbors, n_components, context)
             })?;
@@ -92,7 +93,10 @@ fn ending(path: &Path) -> String {
     path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 
-fn check_memory(args: &SelectArgs, needed: u64) -> Result<(), Failure> {
+/// Says what the fits need with the data, and refuses more than there may be.
+fn check_memory(args: &SelectArgs, needed: u64, data: u64, console: &mut Console) -> Result<(), Failure> {
+    let needed = needed.saturating_add(data);
+    console.note(&format!("memory: about {}", bytes(needed)));
     match args.memory.limit() {
         Some(limit) if needed > limit => {
             let remedy = "Raise max_memory, use fewer rows (--max-rows) or starts, or choose by --method lvm";
@@ -123,7 +127,8 @@ fn edges(args: &SelectArgs, params: &Lllvm, data: &Data, console: &mut Console) 
             "edges are compared by --method lllvm, for one --n-neighbors and one --n-components",
         ));
     }
-    check_memory(args, select::memory(params, data.shape(), &args.n_neighbors.0, &args.n_components.0))?;
+    let needed = select::memory(params, data.shape(), &args.n_neighbors.0, &args.n_components.0);
+    check_memory(args, needed, data.shape().bytes, console)?;
     let pairs: Vec<(usize, usize)> = args.without_edge.iter().map(|edge| (edge.0, edge.1)).collect();
     let other = args.edges.as_deref().map(|path| read_edges(path, data.rows())).transpose()?;
     let (tested, suspects) = with_context(args, console, |context| {
@@ -136,33 +141,37 @@ fn edges(args: &SelectArgs, params: &Lllvm, data: &Data, console: &mut Console) 
             graphs.push(("without all of these".into(), select::without(&graph, &pairs)?));
         }
         // What is screened is the graph someone brought, if someone did.
-        let judged = other.clone().unwrap_or(graph);
+        let judged = if other.is_some() { graphs.len() } else { 0 };
         graphs.extend(other.map(|other| ("the file's edges".to_string(), other)));
-        let mut suspects = Vec::new();
-        if let Some(count) = args.screen_edges {
-            suspects = select::screen(data, params, &judged, context)?;
-            suspects.truncate(count);
-            if suspects.len() > 1 && pairs.is_empty() {
-                let all: Vec<(usize, usize)> = suspects.iter().map(|suspect| (suspect.i, suspect.j)).collect();
-                if let Ok(rest) = select::without(&judged, &all) {
-                    graphs.push((format!("without the first {}", all.len()), rest));
-                }
+        let Some(count) = args.screen_edges else {
+            return Ok((select::compare(data, params, &graphs, context)?, Vec::new()));
+        };
+        // Its bounds come with the screening: it is not fitted again.
+        let screened = graphs.remove(judged);
+        let (known, mut suspects) = select::screen(data, params, &screened, context)?;
+        suspects.truncate(count);
+        if suspects.len() > 1 && pairs.is_empty() {
+            let all: Vec<(usize, usize)> = suspects.iter().map(|suspect| (suspect.i, suspect.j)).collect();
+            if let Ok(rest) = select::without(&screened.1, &all) {
+                graphs.push((format!("without the first {}", all.len()), rest));
             }
         }
-        Ok((select::compare(data, params, &graphs, context)?, suspects))
+        let mut tested = if graphs.is_empty() { Vec::new() } else { select::compare(data, params, &graphs, context)? };
+        tested.insert(judged.min(tested.len()), known);
+        Ok((tested, suspects))
     })?;
     console.finish();
     for path in args.out.iter().filter(|path| ending(path) == "csv") {
         lowland_io::write_bytes(path, edge_csv(&tested, &suspects).as_bytes()).map_err(Failure::write)?;
     }
     if args.run.json {
-        let graphs: Vec<_> =
-            tested.iter().map(|t| json!({ "graph": t.name, "bounds": t.values, "best": t.best() })).collect();
+        let graph = |t: &Tested| json!({ "graph": t.name, "bounds": t.values, "best": t.best(), "mean": t.mean(), "std": t.std() });
+        let graphs: Vec<_> = tested.iter().map(graph).collect();
         let ranked: Vec<_> = suspects
             .iter()
             .map(|s| json!({ "i": s.i, "j": s.j, "score": s.score, "resistance": s.resistance }))
             .collect();
-        emit(&json!({ "event": "edges", "graphs": graphs, "suspects": ranked }));
+        emit(&json!({ "event": "edges", "graphs": graphs, "suspects": ranked, "verdict": verdict(&tested) }));
     } else {
         print_table(&edge_table(&tested, &suspects))?;
         conclude(args, &verdict(&tested));
@@ -292,10 +301,11 @@ fn picture(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<Vec<u8>, Fai
             curves.push((curve, Curve { name: format!("{rest} {curve}"), points: Vec::new() }));
         }
         let known = curves.iter_mut().find(|known| known.0 == curve).expect("just put there");
-        known.1.points.push([x as f64, choice.mean(), choice.std()]);
+        let (mean, std) = (choice.mean(), choice.std());
+        known.1.points.push([x as f64, by.value(choice), mean - std, mean + std]);
     }
     let up = match by {
-        By::Bound => "bound: mean and standard deviation over starts",
+        By::Bound => "bound of the best start; bars: mean and standard deviation over starts",
         By::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
     };
     let name = Path::new(&args.input.input).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lowland::Data;
-use lowland::quality::procrustes;
+use lowland::quality::{Procrustes, procrustes};
 use lowland_io::{Labels, MapTable, Table};
 
 use crate::failure::Failure;
@@ -36,11 +36,15 @@ impl Shown {
                 continue;
             }
             match procrustes(first.map.map.points(), other.map.map.points()) {
-                Ok(laid) => {
-                    let scale = spread(laid.aligned.values(), laid.aligned.dim())
-                        / spread(other.map.map.values(), other.map.map.dim());
+                Ok(Procrustes { aligned, turn, .. }) => {
+                    let dim = aligned.dim();
+                    // A rotation by one scale: each of its rows is as long as that.
+                    let scale = turn[..dim].iter().map(|v| v * v).sum::<f64>().sqrt();
                     other.map.std.iter_mut().flatten().for_each(|std| *std *= scale);
-                    other.map.map = laid.aligned;
+                    for own in other.map.covariances.iter_mut().flat_map(|all| all.chunks_exact_mut(dim * dim)) {
+                        turned(own, &turn, dim);
+                    }
+                    other.map.map = aligned;
                 }
                 Err(error) => console.note(&format!("{} is not aligned to {}: {error}", other.name, first.name)),
             }
@@ -48,15 +52,15 @@ impl Shown {
     }
 }
 
-/// Root of the mean squared distance from the middle.
-fn spread(values: &[f64], dim: usize) -> f64 {
-    let n = (values.len() / dim).max(1) as f64;
-    let axis = |c: usize| {
-        let axis = || values.iter().skip(c).step_by(dim);
-        let mean = axis().map(|v| v / n).sum::<f64>();
-        axis().map(|v| (v - mean) * (v - mean) / n).sum::<f64>()
+/// The covariance of what is multiplied by `turn` from the right: `turn' covariance turn`.
+fn turned(covariance: &mut [f64], turn: &[f64], dim: usize) {
+    let entry = |at: usize| -> f64 {
+        let (r, s) = (at / dim, at % dim);
+        let row = |p: usize| (0..dim).map(|q| covariance[p * dim + q] * turn[q * dim + s]).sum::<f64>();
+        (0..dim).map(|p| turn[p * dim + r] * row(p)).sum()
     };
-    (0..dim).map(axis).sum::<f64>().sqrt()
+    let all: Vec<f64> = (0..dim * dim).map(entry).collect();
+    covariance.copy_from_slice(&all);
 }
 
 /// What the points of each map are coloured by.

@@ -13,7 +13,7 @@ use crate::input;
 use crate::observer::Console;
 use crate::paths;
 
-use super::outputs::{Outputs, short};
+use super::outputs::{Found, Outputs, short};
 use super::page::Known;
 use super::written::Written;
 
@@ -27,17 +27,18 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let placed = lowland::with_threads(args.run.threads(), || {
         console.progress("transform", |progress| model.place(&table.data, progress))
     })??;
-    let map = &placed.embedding;
+    let map = placed.embedding.points();
+    let (std, covariances) = (placed.std.as_deref(), placed.covariances.as_deref());
+    let found = Found { map, std, covariances };
     let mut written = Written::default();
-    outputs.write_maps(map.points(), &table, placed.std.as_deref(), &mut written);
+    outputs.write_maps(found, &table, &mut written);
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
-    let std = placed.std.as_deref();
-    outputs.write_pictures(map.points(), &table, std, &args.input.input, &caption, &mut written);
+    outputs.write_pictures(found, &table, &args.input.input, &caption, &mut written);
     if outputs.has_pages() {
         let name = model.job.method.name().to_string();
         let known = Known::of(&table);
         let mut page = known.page(short(&args.input.input));
-        page.maps = vec![PageMap { name, caption, points: map.points(), std, neighbors: None }];
+        page.maps = vec![PageMap { name, caption, points: map, std, covariances, neighbors: None }];
         outputs.write_pages(&page, &mut written);
     }
     console.finish();

@@ -63,6 +63,14 @@ fn of_map(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Sectio
         let values: Vec<[u8; 4]> = std.iter().map(|&v| (v as f32).to_le_bytes()).collect();
         sections.numbers(format!("std-{at}"), &values)
     });
+    let covariances = map.covariances.map(|all| {
+        let of = map.points.dim();
+        // The upper triangle, of the dimensions that are drawn.
+        let drawn =
+            |own: &[f64]| (0..dim).flat_map(|r| (r..dim).map(move |s| (r, s))).map(|(r, s)| own[r * of + s]).collect();
+        let values = all.chunks_exact(of * of).flat_map::<Vec<f64>, _>(drawn).map(|v| (v as f32).to_le_bytes());
+        sections.numbers(format!("covariances-{at}"), &values.collect::<Vec<_>>())
+    });
     let kept = page.neighbors.zip(map.neighbors).filter(|_| k > 0).map(|(data, found)| {
         let bits: Vec<[u8; 2]> = kept::bits(data, found, k).into_iter().map(u16::to_le_bytes).collect();
         sections.numbers(format!("kept-{at}"), &bits)
@@ -77,6 +85,7 @@ fn of_map(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Sectio
         "low": low,
         "high": high,
         "std": std,
+        "covariances": covariances,
         "kept": kept,
     })
 }

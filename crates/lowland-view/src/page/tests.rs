@@ -60,7 +60,7 @@ fn map(values: Vec<f64>, dim: usize) -> Embedding {
 }
 
 fn with_map<'a>(points: Points<'a>) -> Page<'a> {
-    let map = PageMap { name: "m".into(), caption: "c".into(), points, std: None, neighbors: None };
+    let map = PageMap { name: "m".into(), caption: "c".into(), points, std: None, covariances: None, neighbors: None };
     Page { title: "t".into(), rows: points.rows(), maps: vec![map], ..Page::default() }
 }
 
@@ -237,7 +237,8 @@ proptest::proptest! {
 #[test]
 fn what_a_page_shows_first_is_in_its_header_and_must_be_there() {
     let values = Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 2).unwrap();
-    let map = PageMap { name: "m".into(), caption: String::new(), points: values.points(), std: None, neighbors: None };
+    let Page { maps, .. } = with_map(values.points());
+    let map = maps[0].clone();
     let start = Start { color: Some(StartColor::Column(0)), hide: 5, circles: true, words: false, dark: true };
     let column = Column { name: "c".into(), values: Values::Numbers(vec![1.0, 2.0]) };
     let page = Page { rows: 2, maps: vec![map.clone()], columns: vec![column], start, ..Page::default() };
@@ -246,4 +247,21 @@ fn what_a_page_shows_first_is_in_its_header_and_must_be_there() {
     assert!(matches!(html(&Page { columns: Vec::new(), ..page.clone() }), Err(Error::Format { .. })));
     let negative = PageMap { std: Some(&[0.1, -0.1]), ..map };
     assert!(matches!(html(&Page { maps: vec![negative], ..page }), Err(Error::Format { .. })));
+}
+
+#[test]
+fn covariances_of_the_drawn_dimensions_are_in_the_page() {
+    let values = map((0..8).map(f64::from).collect(), 4);
+    let full: Vec<f64> = (0..32).map(f64::from).collect();
+    let mut page = with_map(values.points());
+    page.maps[0].covariances = Some(&full);
+    let parts = Parts::of(&page);
+    assert_eq!(parts.header()["maps"][0]["covariances"], "covariances-0");
+    let found: Vec<f32> = parts.numbers("covariances-0", 4).into_iter().map(f32::from_bits).collect();
+    assert_eq!(found, [0.0, 1.0, 2.0, 5.0, 6.0, 10.0, 16.0, 17.0, 18.0, 21.0, 22.0, 26.0]);
+    page.maps[0].covariances = Some(&full[..31]);
+    assert!(matches!(html(&page), Err(Error::Shape { .. })));
+    let negative: Vec<f64> = full.iter().map(|v| -v).collect();
+    page.maps[0].covariances = Some(&negative);
+    assert!(matches!(html(&page), Err(Error::Format { .. })));
 }

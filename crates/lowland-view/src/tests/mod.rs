@@ -188,16 +188,16 @@ fn a_class_with_nothing_to_read_in_its_name_is_called_empty() {
 }
 
 #[test]
-fn uncertain_points_fade_have_circles_or_are_left_out() {
+fn uncertain_points_fade_have_circles_of_their_deviation_or_are_left_out() {
     let values = spiral(200, 2);
     let std: Vec<f64> = (0..200).map(|i| 0.01 * f64::from(i)).collect();
     let panel = Panel { std: Some(&std), ..Panel::new(Points::new(&values, 2).unwrap()) };
     let plain = scene_of(panel.clone(), &small());
-    assert!(clouds(&plain)[0].weight.is_none() && clouds(&plain)[0].circles.is_none());
+    assert!(clouds(&plain)[0].weight.is_none() && clouds(&plain)[0].ellipses.is_none());
     let faded = scene_of(panel.clone(), &PictureOptions { uncertainty: Uncertainty::Fade, ..small() });
     let weight = clouds(&faded)[0].weight.as_ref().unwrap();
     assert!(weight.contains(&1.0) && weight.iter().any(|&w| w < 0.5));
-    let circled = scene_of(panel.clone(), &PictureOptions { uncertainty: Uncertainty::Circles, ..small() });
+    let circled = scene_of(panel.clone(), &PictureOptions { uncertainty: Uncertainty::Ellipses, ..small() });
     let cloud = clouds(&circled)[0];
     // The distance of two points in pixels tells what a unit is.
     let by_place = |i: usize| clouds(&plain)[0].at[i];
@@ -206,12 +206,57 @@ fn uncertain_points_fade_have_circles_or_are_left_out() {
     let point = |i: usize| [values[2 * i], values[2 * i + 1]];
     let pixels = apart(by_place(0).map(f64::from), by_place(1).map(f64::from));
     let unit = pixels / apart(point(order[0]), point(order[1]));
-    for (i, &radius) in cloud.circles.as_ref().unwrap().iter().enumerate() {
-        assert!((f64::from(radius) - std[order[i]] * unit).abs() < 0.02 * unit, "{i}");
+    for (i, ellipse) in cloud.ellipses.as_ref().unwrap().iter().enumerate() {
+        assert!(ellipse.is_circle() && (f64::from(ellipse.reach[0]) - std[order[i]] * unit).abs() < 0.02 * unit, "{i}");
     }
     let certain = scene_of(panel, &PictureOptions { certain: 0.9, ..small() });
     assert_eq!(clouds(&certain)[0].at.len(), 180);
     assert!(says(&certain, "the 20 least certain are left out"));
+}
+
+/// Two points far apart, the first with a covariance of length 1 and width 0.25 along a direction up to the right.
+fn tilted() -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let (cos, sin) = (0.8, 0.6);
+    let [long, wide] = [1.0, 0.0625];
+    let off = (long - wide) * cos * sin;
+    let own = [long * cos * cos + wide * sin * sin, off, off, long * sin * sin + wide * cos * cos];
+    (vec![0.0, 0.0, 10.0, 10.0], [own, [0.0; 4]].concat(), vec![0.7, 0.0])
+}
+
+#[test]
+fn covariances_are_ellipses_along_their_own_directions_in_every_format() {
+    let (values, covariances, std) = tilted();
+    let map = Points::new(&values, 2).unwrap();
+    let panel = Panel { covariances: Some(&covariances), std: Some(&std), ..Panel::new(map) };
+    let options = PictureOptions { uncertainty: Uncertainty::Ellipses, ..PictureOptions::default() };
+    let scene = scene_of(panel.clone(), &options);
+    assert!(says(&scene, "ellipses of one standard deviation") && !says(&scene, "circles of"));
+    let cloud = clouds(&scene)[0];
+    let first = placement::scattered(2).position(|i| i == 0).unwrap();
+    let (ellipse, other) = (cloud.ellipses.as_ref().unwrap()[first], cloud.at[1 - first]);
+    let unit = (other[0] - cloud.at[first][0]) / 10.0;
+    let close = |a: f32, b: f32| (a - b).abs() < 1e-3 * unit;
+    assert!(close(ellipse.reach[0], unit) && close(ellipse.reach[1], 0.25 * unit), "{ellipse:?} {unit}");
+    // Up to the right: the picture counts down.
+    assert!(close(ellipse.along[0] * unit, 0.8 * unit) && close(ellipse.along[1] * unit, -0.6 * unit), "{ellipse:?}");
+    // In pixels: ink at nine tenths of the way along, none at half of it across.
+    let canvas = raster::paint(&scene);
+    let color_at = |[x, y]: [f32; 2]| {
+        let [dx, dy] = ellipse.at([x, y]);
+        let (x, y) = ((cloud.at[first][0] + dx) as usize, (cloud.at[first][1] + dy) as usize);
+        canvas.pixels[y * canvas.width + x]
+    };
+    assert!(color_at([0.9, 0.0]) != [1.0; 3] && color_at([-0.9, 0.0]) != [1.0; 3]);
+    assert!(color_at([0.0, 2.0]) == [1.0; 3] && color_at([1.1, 0.0]) == [1.0; 3]);
+    let svg = String::from_utf8(draw(std::slice::from_ref(&panel), &options, Format::Svg).unwrap()).unwrap();
+    assert!(svg.contains("<ellipse ") && svg.contains("rotate(-36.87 "), "{svg}");
+    let circled = Panel { covariances: None, ..panel };
+    assert!(says(
+        &scene_of(circled.clone(), &options),
+        "circles of one standard deviation (known as one number a point"
+    ));
+    let svg = String::from_utf8(draw(&[circled], &options, Format::Svg).unwrap()).unwrap();
+    assert!(!svg.contains("<ellipse "));
 }
 
 #[test]
@@ -341,6 +386,9 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     let plain = Panel::new(map);
     assert!(matches!(refused(&[Panel { std: Some(&[f64::NAN]), ..plain.clone() }]), Error::NotFinite { .. }));
     assert!(matches!(refused(&[Panel { std: Some(&[-0.1]), ..plain.clone() }]), Error::Format { .. }));
+    assert!(matches!(refused(&[Panel { covariances: Some(&[1.0]), ..plain.clone() }]), Error::Shape { .. }));
+    let negative = [1.0, 0.0, 0.0, -1.0];
+    assert!(matches!(refused(&[Panel { covariances: Some(&negative), ..plain.clone() }]), Error::Format { .. }));
     assert!(matches!(refused(&[Panel { words: Some(&[]), ..plain.clone() }]), Error::Shape { .. }));
     let images = |values, width, height| Some(Images { values, width, height });
     assert!(matches!(refused(&[Panel { images: images(&[], 0, 3), ..plain.clone() }]), Error::Parameter { .. }));
@@ -360,7 +408,10 @@ fn what_cannot_be_drawn_is_refused_by_name() {
 fn a_chart_shows_every_curve_and_refuses_what_it_cannot_draw() {
     let curve = |name: &str, shift: f64| Curve {
         name: name.into(),
-        points: (3..12).map(|k| [f64::from(k), shift - f64::from((k - 7) * (k - 7)), 3.0]).collect(),
+        points: (3..12)
+            .map(|k| (f64::from(k), shift - f64::from((k - 7) * (k - 7))))
+            .map(|(k, value)| [k, value, value - 6.0, value - 1.0])
+            .collect(),
     };
     let options = ChartOptions { title: "bound".into(), across: "n_neighbors".into(), ..ChartOptions::default() };
     let file = chart(&[curve("d = 1", -1e4), curve("d = 2", -1e4 + 20.0)], &options).unwrap();
@@ -369,9 +420,9 @@ fn a_chart_shows_every_curve_and_refuses_what_it_cannot_draw() {
     for &hex in &color::CLASSES[..2] {
         assert!(pixels.contains(&[16, 8, 0].map(|shift| (hex >> shift) as u8)), "{hex:x}");
     }
-    let one = Curve { name: String::new(), points: vec![[5.0, -3.0, 0.0]] };
+    let one = Curve { name: String::new(), points: vec![[5.0, -3.0, -3.0, -3.0]] };
     assert!(chart(&[one], &options).is_ok());
     assert!(chart(&[], &options).is_err());
-    assert!(chart(&[Curve { name: String::new(), points: vec![[1.0, f64::NAN, 0.0]] }], &options).is_err());
+    assert!(chart(&[Curve { name: String::new(), points: vec![[1.0, f64::NAN, 0.0, 0.0]] }], &options).is_err());
     assert!(chart(&[curve("a", 0.0)], &ChartOptions { width: 10, ..options }).is_err());
 }

@@ -49,7 +49,7 @@ fn hostile_labels_are_text_in_every_format() {
         title: names[0].clone(),
         caption: names.join(" "),
         table: Some(table),
-        uncertainty: Uncertainty::Circles,
+        uncertainty: Uncertainty::Ellipses,
         ..PictureOptions::default()
     };
     let panels = [panel.clone(), panel];
@@ -124,16 +124,23 @@ proptest! {
         names in prop::collection::vec(any::<String>(), 20),
         width in 32u32..700,
         dark: bool,
-        circles: bool,
+        ellipses: bool,
+        square: bool,
     ) {
         let n = values.len() / dim;
         let map = Points::new(&values[..n * dim], dim).unwrap();
         let codes: Vec<u32> = (0..n as u32).map(|i| i % 23).collect();
         let std: Vec<f64> = values[..n].iter().map(|v| v.abs()).collect();
         let words: Vec<String> = (0..n).map(|i| names[i % 20].clone()).collect();
+        // Any numbers at all, but for variances below zero.
+        let variance = |at: usize| at / dim == at % dim;
+        let covariances: Vec<f64> = (0..n * dim * dim)
+            .map(|at| if variance(at % (dim * dim)) { values[at % n].abs() } else { values[at % n] })
+            .collect();
         let panel = Panel {
             color: Color::Classes(Labels { codes: &codes, names: &names }),
             std: Some(&std),
+            covariances: square.then_some(&covariances),
             words: Some(&words),
             title: names[1].clone(),
             ..Panel::new(map)
@@ -143,7 +150,7 @@ proptest! {
             title: names[2].clone(),
             caption: names.join(" "),
             background: if dark { [20; 3] } else { [255; 3] },
-            uncertainty: if circles { Uncertainty::Circles } else { Uncertainty::Fade },
+            uncertainty: if ellipses { Uncertainty::Ellipses } else { Uncertainty::Fade },
             ..PictureOptions::default()
         };
         let panels = [panel.clone(), panel];

@@ -74,11 +74,6 @@ impl Bound {
         Ok(Self { data, columns, sizes, square })
     }
 
-    /// How many of what there are.
-    pub fn sizes(&self) -> Sizes {
-        self.sizes
-    }
-
     /// The rows.
     pub fn data(&self) -> &[f64] {
         &self.data
@@ -124,7 +119,7 @@ impl Bound {
         (0..m).for_each(|a| kernel[a * m + a] *= 1.0 + JITTER);
         let joint: Vec<f64> = kernel.iter().zip(&second).map(|(k, s)| k + beta * s).collect();
         let (kernel_factor, joint_factor) = (Cholesky::new(&kernel, m)?, Cholesky::new(&joint, m)?);
-        let (kernel_inverse, inverse) = (inverted(&kernel_factor, m), inverted(&joint_factor, m));
+        let (kernel_inverse, inverse) = (kernel_factor.inverse(), joint_factor.inverse());
         // C = Psi1' Y and A^-1 C.
         let mut seen = vec![0.0; m * self.columns];
         product_tn_add(&first, &self.data, self.sizes.rows, &mut seen);
@@ -226,13 +221,6 @@ fn mirror(matrix: &mut [f64], m: usize) {
             matrix[b * m + a] = matrix[a * m + b];
         }
     }
-}
-
-fn inverted(factor: &Cholesky, m: usize) -> Vec<f64> {
-    let mut identity = vec![0.0; m * m];
-    (0..m).for_each(|a| identity[a * m + a] = 1.0);
-    factor.solve(&mut identity, m);
-    identity
 }
 
 fn add(total: &mut [f64], part: &[f64]) {

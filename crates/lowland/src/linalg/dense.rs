@@ -206,6 +206,15 @@ impl Cholesky {
         solve_upper_triangular_in_place(self.lower.transpose(), rhs, Par::Seq);
     }
 
+    /// The inverse of the matrix.
+    pub fn inverse(&self) -> Vec<f64> {
+        let n = self.lower.nrows();
+        let mut identity = vec![0.0; n * n];
+        identity.iter_mut().step_by(n + 1).for_each(|v| *v = 1.0);
+        self.solve(&mut identity, n);
+        identity
+    }
+
     /// The factor times a vector.
     pub fn multiply(&self, vector: &[f64]) -> Vec<f64> {
         let n = self.lower.nrows();
@@ -276,6 +285,8 @@ mod tests {
         assert!(x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14), "{x:?}");
         assert!((factor.log_determinant() - 8f64.ln()).abs() < 1e-14);
         assert_eq!(factor.multiply(&[1.0, 0.0]), [2.0, 1.0]);
+        let inverse = factor.inverse();
+        assert!(inverse.iter().zip([0.375, -0.25, -0.25, 0.5]).all(|(a, b)| (a - b).abs() < 1e-15), "{inverse:?}");
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_err());
     }
 }

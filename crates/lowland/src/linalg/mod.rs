@@ -22,7 +22,7 @@ mod svd;
 pub use cg::{NullSpace, PcgOptions, SolveReport, pcg};
 pub use csr::Csr;
 pub use eigen::{Eigen, EigenOptions, EigenReport, EigenState, Solver, Which, eigenpairs};
-pub use inverse::{add_transpose, mirror, spd_inverse, transpose};
+pub use inverse::{mirror, spd_inverse};
 pub use laplacian::{Laplacian, LaplacianKind};
 pub use linear_map::LinearMap;
 pub use lobpcg::EigenSolver;

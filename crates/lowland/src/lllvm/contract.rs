@@ -11,13 +11,17 @@
 //! `T = B (K o M) B + B R + (B R)' + K o GMG - s KG o GM - s GK o MG + GKG o M`, `R = s K o MG - KG o M`,
 //!
 //! in which every product is with the sparse `G`: `O(n^2 k)` instead of `O(n^3)`. As `T` is symmetric, half of it is made
-//! and its transpose added: `T = E + E'`, `E = B Q + K o GMG / 2 - s GK o MG + GKG o M / 2`, `Q = (K o M) B / 2 + R`.
+//! and its transpose added: `T = F + F'` with, `K` and `M` being symmetric,
+//!
+//! `F = P B + K o XG / 2 - s KG o X + GKG o M / 2`, `P = B (K o M) / 2 + s K o X - GK o M`, `X = GM`.
+//!
+//! Rows of `P` and `X` are sums of rows. They are made for some rows at a time and stored by column, so that the products
+//! with `B` and `G` from the right are again sums of what lies in one piece, and in the cache.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::network::Network;
-use crate::linalg::{add_transpose, transpose};
 
 /// Which of the two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,132 +41,146 @@ impl Sign {
     }
 }
 
-/// Columns handled at once: what is added up stays in registers.
+/// Columns of a row handled at once: what is added up stays in registers.
 const STRIP: usize = 64;
+/// Rows of a panel.
+const PANEL: usize = 32;
 
-/// Replaces the second moments `m` by the quadratic form `T`. All three matrices are row-major of `dim n` rows, those of
-/// the first coordinate of all points first; `x` and `v` are room to work in.
-pub fn contract(network: &Network, dim: usize, sign: Sign, m: &mut [f64], x: &mut [f64], v: &mut [f64]) {
+/// Replaces the second moments `m` by `factor` times the quadratic form `T`. Both matrices are row-major of `dim n` rows,
+/// those of the first coordinate of all points first; `room` is to work in.
+pub fn contract(network: &Network, dim: usize, sign: Sign, factor: f64, m: &mut [f64], room: &mut [f64]) {
     let (n, s) = (network.points(), sign.factor());
     let side = dim * n;
     let moments = &*m;
-    x.par_chunks_mut(side).zip(v.par_chunks_mut(side)).enumerate().for_each(|(a, (x, v))| {
-        gather(network, moments, side, a, s, x, v);
-    });
-    // From here on x is M G, and v is (K o M) B.
-    transpose(x, side);
-    transpose(v, side);
-    v.par_chunks_mut(side).enumerate().for_each(|(a, v)| {
-        let row = a % n * n..(a % n + 1) * n;
-        let (k, kg) = (&network.k[row.clone()], &network.kg[row]);
-        let parts = v.chunks_exact_mut(n).zip(x[a * side..].chunks_exact(n)).zip(moments[a * side..].chunks_exact(n));
-        parts.for_each(|((v, x), m)| split(s, k, kg, m, x, v));
-    });
-    let (x, q) = (&*x, &*v);
-    m.par_chunks_mut(side).enumerate().for_each(|(a, m)| finish(network, x, q, side, a, s, m));
-    add_transpose(m, side);
+    panels(room, n, side).for_each_init(
+        || (vec![0.0; side * PANEL], vec![0.0; side * PANEL]),
+        |(p, x), (first, f)| {
+            let width = f.len() / side;
+            let panel = Panel { network, moments, side, s, first, width };
+            let (p, x) = (&mut p[..f.len()], &mut x[..f.len()]);
+            gather(&panel, p, x);
+            finish(&panel, p, x, f);
+        },
+    );
+    let halves = &*room;
+    panels(m, n, side).for_each(|(first, rows)| both_halves(halves, n, side, factor, first, rows));
 }
 
-/// Row `a` of `G M` and of `B (K o M)`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn gather(network: &Network, m: &[f64], side: usize, a: usize, s: f64, x: &mut [f64], v: &mut [f64]) {
-    let n = network.points();
-    for (block, (x, v)) in x.chunks_exact_mut(n).zip(v.chunks_exact_mut(n)).enumerate() {
-        for (strip, (x, v)) in x.chunks_mut(STRIP).zip(v.chunks_mut(STRIP)).enumerate() {
-            let place = Place { network, side, a, s, column: block * n, at: strip * STRIP };
-            if x.len() == STRIP { place.gather::<true>(m, x, v) } else { place.gather::<false>(m, x, v) }
-        }
-    }
+/// The rows of a matrix in panels, none of which has rows of two coordinates; with the first row of each.
+fn panels(matrix: &mut [f64], n: usize, side: usize) -> impl ParallelIterator<Item = (usize, &mut [f64])> {
+    matrix.par_chunks_mut(side * n).enumerate().flat_map(move |(coordinate, block)| {
+        let parts = block.par_chunks_mut(side * PANEL).enumerate();
+        parts.map(move |(at, rows)| (coordinate * n + at * PANEL, rows))
+    })
 }
 
-/// Some columns of a row.
-struct Place<'a> {
+/// Some rows of one coordinate.
+struct Panel<'a> {
     network: &'a Network,
+    moments: &'a [f64],
     side: usize,
-    a: usize,
     s: f64,
-    /// Where the block begins, and where in it the columns.
-    column: usize,
-    at: usize,
+    first: usize,
+    width: usize,
 }
 
-impl Place<'_> {
-    fn row<'a>(&self, matrix: &'a [f64], row: usize, length: usize) -> &'a [f64] {
-        &matrix[row * self.side + self.column + self.at..][..length]
-    }
-
-    /// The same columns of a matrix of the graph.
-    fn graph<'a>(&self, matrix: &'a [f64], i: usize, length: usize) -> &'a [f64] {
-        &matrix[i * self.network.points() + self.at..][..length]
-    }
-
+impl Panel<'_> {
+    /// A strip of row `a` of `P` and of `X`; it begins at column `at` of the block of columns that begins at `block`.
     #[inline(always)]
-    fn gather<const FULL: bool>(&self, m: &[f64], x: &mut [f64], v: &mut [f64]) {
+    fn sums<const FULL: bool>(&self, a: usize, block: usize, at: usize, p: &mut [f64], x: &mut [f64]) {
+        let (network, n) = (self.network, self.network.points());
         let length = if FULL { STRIP } else { x.len() };
-        let n = self.network.points();
-        let (i, first) = (self.a % n, self.a / n * n);
-        let degree = self.network.near(i).len() as f64;
-        let (k, own) = (self.graph(&self.network.k, i, length), self.row(m, self.a, length));
-        let (mut sums, mut rest) = ([0.0; STRIP], [0.0; STRIP]);
-        for c in 0..length {
-            rest[c] = degree * k[c] * own[c];
-        }
-        for &p in self.network.near(i) {
-            let p = p as usize;
-            let (k, m) = (self.graph(&self.network.k, p, length), self.row(m, first + p, length));
+        let (i, coordinate) = (a % n, a / n * n);
+        let moments = |row: usize| &self.moments[row * self.side + block + at..][..length];
+        let (k, gk, own) = (&network.k[i * n + at..][..length], &network.gk[i * n + at..][..length], moments(a));
+        let (mut xs, mut ps) = ([0.0; STRIP], [0.0; STRIP]);
+        for &q in network.near(i) {
+            let (other, k) = (moments(coordinate + q as usize), &network.k[q as usize * n + at..][..length]);
             for c in 0..length {
-                sums[c] += m[c];
-                rest[c] -= self.s * k[c] * m[c];
+                xs[c] += other[c];
+                ps[c] += k[c] * other[c];
             }
         }
-        x[..length].copy_from_slice(&sums[..length]);
-        v[..length].copy_from_slice(&rest[..length]);
+        let degree = network.near(i).len() as f64;
+        let (p, x) = (&mut p[..length], &mut x[..length]);
+        for c in 0..length {
+            x[c] = xs[c];
+            p[c] = 0.5 * (degree * k[c] * own[c] - self.s * ps[c]) + self.s * k[c] * xs[c] - gk[c] * own[c];
+        }
     }
 
+    /// Row `b` of the transpose of `F`, as far as it is in the panel.
     #[inline(always)]
-    fn finish<const FULL: bool>(&self, x: &[f64], q: &[f64], m: &mut [f64]) {
-        let length = if FULL { STRIP } else { m.len() };
-        let n = self.network.points();
-        let (i, first) = (self.a % n, self.a / n * n);
-        let degree = self.network.near(i).len() as f64;
-        let (own, mg) = (self.row(q, self.a, length), self.row(x, self.a, length));
-        let (mut z, mut y) = ([0.0; STRIP], [0.0; STRIP]);
-        for c in 0..length {
-            y[c] = degree * own[c];
-        }
-        for &p in self.network.near(i) {
-            let (x, q) = (self.row(x, first + p as usize, length), self.row(q, first + p as usize, length));
-            for c in 0..length {
-                z[c] += x[c];
-                y[c] -= self.s * q[c];
+    fn row<const FULL: bool>(&self, b: usize, p: &[f64], x: &[f64], f: &mut [f64]) {
+        let (network, n) = (self.network, self.network.points());
+        let width = if FULL { PANEL } else { self.width };
+        let (j, coordinate, column) = (b % n, b / n * n, self.first % n);
+        let (k, gk) = (&network.k[j * n + column..][..width], &network.gk[j * n + column..][..width]);
+        let (gkg, own) =
+            (&network.gkg[j * n + column..][..width], &self.moments[b * self.side + self.first..][..width]);
+        let (mut ps, mut xs) = ([0.0; PANEL], [0.0; PANEL]);
+        for &q in network.near(j) {
+            let at = (coordinate + q as usize) * width;
+            let (p, x) = (&p[at..][..width], &x[at..][..width]);
+            for c in 0..width {
+                ps[c] += p[c];
+                xs[c] += x[c];
             }
         }
-        let (k, gk) = (self.graph(&self.network.k, i, length), self.graph(&self.network.gk, i, length));
-        let gkg = self.graph(&self.network.gkg, i, length);
-        for c in 0..length {
-            m[c] = y[c] + 0.5 * k[c] * z[c] - self.s * gk[c] * mg[c] + 0.5 * gkg[c] * m[c];
+        let degree = network.near(j).len() as f64;
+        let (p, x, f) = (&p[b * width..][..width], &x[b * width..][..width], &mut f[b * width..][..width]);
+        for c in 0..width {
+            f[c] = degree * p[c] - self.s * ps[c] + 0.5 * k[c] * xs[c] - self.s * gk[c] * x[c] + 0.5 * gkg[c] * own[c];
         }
     }
 }
 
-/// Part of a row of `Q`, in place of `(K o M) B`.
+/// The panel's rows of `P` and `X`, column after column.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn split(s: f64, k: &[f64], kg: &[f64], m: &[f64], x: &[f64], v: &mut [f64]) {
-    let length = v.len();
-    let (k, kg, m, x) = (&k[..length], &kg[..length], &m[..length], &x[..length]);
-    for c in 0..length {
-        v[c] = 0.5 * v[c] + s * k[c] * x[c] - kg[c] * m[c];
+fn gather(panel: &Panel, p: &mut [f64], x: &mut [f64]) {
+    let (n, width) = (panel.network.points(), panel.width);
+    let (mut ps, mut xs) = ([[0.0; STRIP]; PANEL], [[0.0; STRIP]; PANEL]);
+    for block in (0..panel.side).step_by(n) {
+        for at in (0..n).step_by(STRIP) {
+            let length = STRIP.min(n - at);
+            for (row, (p, x)) in ps.iter_mut().zip(&mut xs).enumerate().take(width) {
+                if length == STRIP {
+                    panel.sums::<true>(panel.first + row, block, at, p, x);
+                } else {
+                    panel.sums::<false>(panel.first + row, block, at, &mut p[..length], &mut x[..length]);
+                }
+            }
+            let columns = (block + at) * width..(block + at + length) * width;
+            let out = p[columns.clone()].chunks_exact_mut(width).zip(x[columns].chunks_exact_mut(width));
+            for (c, (p, x)) in out.enumerate() {
+                p.iter_mut().zip(&ps).for_each(|(p, row)| *p = row[c]);
+                x.iter_mut().zip(&xs).for_each(|(x, row)| *x = row[c]);
+            }
+        }
     }
 }
 
-/// Row `a` of `E`, in place of that of `M`.
+/// The panel's rows of `F`, column after column.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn finish(network: &Network, x: &[f64], q: &[f64], side: usize, a: usize, s: f64, m: &mut [f64]) {
-    let n = network.points();
-    for (block, m) in m.chunks_exact_mut(n).enumerate() {
-        for (strip, m) in m.chunks_mut(STRIP).enumerate() {
-            let place = Place { network, side, a, s, column: block * n, at: strip * STRIP };
-            if m.len() == STRIP { place.finish::<true>(x, q, m) } else { place.finish::<false>(x, q, m) }
+fn finish(panel: &Panel, p: &[f64], x: &[f64], f: &mut [f64]) {
+    if panel.width == PANEL {
+        (0..panel.side).for_each(|b| panel.row::<true>(b, p, x, f));
+    } else {
+        (0..panel.side).for_each(|b| panel.row::<false>(b, p, x, f));
+    }
+}
+
+/// Some rows of `factor (F + F')`, where `halves` holds the panels of `F`, each column after column.
+fn both_halves(halves: &[f64], n: usize, side: usize, factor: f64, first: usize, rows: &mut [f64]) {
+    let width = rows.len() / side;
+    let own = &halves[first * side..][..rows.len()];
+    for start in (0..side).step_by(n).flat_map(|block| (block..block + n).step_by(PANEL)) {
+        let length = PANEL.min(n - start % n);
+        let (here, there) = (&own[start * width..][..length * width], &halves[start * side..][..length * side]);
+        for (row, out) in rows.chunks_exact_mut(side).enumerate() {
+            let across = &there[(first + row) * length..][..length];
+            let out = out[start..start + length].iter_mut().zip(across).zip(here[row..].iter().step_by(width));
+            out.for_each(|((out, a), b)| *out = factor * (a + b));
         }
     }
 }

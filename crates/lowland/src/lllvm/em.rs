@@ -111,6 +111,8 @@ pub struct Em<'a> {
     pub(super) bound: f64,
     /// Change of the bound in the last step, for each value of the data.
     pub(super) change: f64,
+    /// How far the places are apart beside how uncertain they are: squares, moving all of them together not counted.
+    pub(super) clarity: f64,
     /// The means of the maps.
     pub(super) maps: Vec<f64>,
     /// Second moments: of the maps, `E[C'C]`, between steps; of the places within one.
@@ -119,7 +121,7 @@ pub struct Em<'a> {
     pub(super) places: Vec<f64>,
     /// `H'` (eq S62).
     pull: Vec<f64>,
-    room: [Vec<f64>; 2],
+    room: Vec<f64>,
 }
 
 /// What the bound needs to know of the places: of their posterior, and of its second moments.
@@ -149,11 +151,12 @@ impl<'a> Em<'a> {
             alpha: start.alpha,
             bound: f64::NEG_INFINITY,
             change: 1.0,
+            clarity: f64::INFINITY,
             maps: start.means,
             moments: start.covariance,
             places: vec![0.0; side],
             pull: vec![0.0; side * columns],
-            room: [vec![0.0; side * side], vec![0.0; side * side]],
+            room: vec![0.0; side * side],
         };
         em.add_means_of_maps();
         Ok(em)
@@ -215,10 +218,8 @@ impl<'a> Em<'a> {
     }
 
     fn form(&mut self, sign: Sign) -> &[f64] {
-        let [x, v] = &mut self.room;
-        contract(&self.problem.network, self.settings.dim, sign, &mut self.moments, x, v);
-        let factor = 0.5 * self.gamma;
-        self.moments.par_chunks_mut(4096).for_each(|part| part.iter_mut().for_each(|v| *v *= factor));
+        let (network, dim) = (&self.problem.network, self.settings.dim);
+        contract(network, dim, sign, 0.5 * self.gamma, &mut self.moments, &mut self.room);
         &self.moments
     }
 
@@ -241,7 +242,9 @@ impl<'a> Em<'a> {
     /// `q(x)` given `q(C)` (eq 9). The second moments are those of the places afterwards.
     fn update_places(&mut self) -> Result<PlaceSums> {
         let log_determinant = self.posterior_of_places()?;
-        let (side, places) = (self.side(), &self.places);
+        let (n, side, places) = (self.problem.points() as f64, self.side(), &self.places);
+        let variances: f64 = (0..side).map(|a| self.moments[a * side + a]).sum();
+        self.clarity = dot((places, places)) / (variances - self.sum_of_blocks() / n);
         self.moments.par_chunks_mut(side).zip(places).for_each(|(row, own)| {
             row.iter_mut().zip(places).for_each(|(m, x)| *m += own * x);
         });
@@ -250,7 +253,7 @@ impl<'a> Em<'a> {
     }
 
     /// The covariance of `q(x)`, in place of the second moments, and its means; returns the covariance's log-determinant.
-    fn posterior_of_places(&mut self) -> Result<f64> {
+    pub(super) fn posterior_of_places(&mut self) -> Result<f64> {
         let drive = self.place_drive();
         self.place_form();
         let (side, alpha) = (self.side(), self.alpha);
@@ -267,9 +270,8 @@ impl<'a> Em<'a> {
         for r in 0..self.settings.dim {
             self.problem.network.add_laplacian(2.0, &mut self.moments[r * n * (side + 1)..], side);
         }
-        let room = &mut self.room[0];
-        let log_determinant = spd_inverse(&mut self.moments, side, room)?;
-        std::mem::swap(&mut self.moments, room);
+        let log_determinant = spd_inverse(&mut self.moments, side, &mut self.room)?;
+        std::mem::swap(&mut self.moments, &mut self.room);
         Ok(log_determinant)
     }
 

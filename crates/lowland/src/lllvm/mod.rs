@@ -15,6 +15,8 @@ mod problem;
 mod starts;
 
 #[cfg(test)]
+mod bound_tests;
+#[cfg(test)]
 mod tests;
 
 pub use contract::{Sign, contract};

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::graph::Components;
-use crate::linalg::{Csr, dense, spd_inverse, transpose};
+use crate::linalg::{Csr, dense, spd_inverse};
 use crate::points::{Error, Result};
 
 /// A connected symmetric graph without weights: its Laplacian's eigenvalues and pseudo-inverse, and products of that
@@ -17,8 +17,6 @@ pub struct Network {
     values: Vec<f64>,
     /// The pseudo-inverse `K` of the Laplacian.
     pub(super) k: Vec<f64>,
-    /// `K G`.
-    pub(super) kg: Vec<f64>,
     /// `G K`.
     pub(super) gk: Vec<f64>,
     /// `G K G`.
@@ -44,7 +42,6 @@ impl Network {
             near: graph.indices().to_vec(),
             values: Vec::new(),
             k: vec![0.0; n * n],
-            kg: Vec::new(),
             gk: Vec::new(),
             gkg: Vec::new(),
         };
@@ -57,9 +54,8 @@ impl Network {
         spd_inverse(&mut laplacian, n, &mut network.k)?;
         network.k.iter_mut().for_each(|v| *v -= share);
         network.gk = network.sums_of_neighbors(&network.k);
-        network.kg = network.gk.clone();
-        transpose(&mut network.kg, n);
-        network.gkg = network.sums_of_neighbors(&network.kg);
+        let kg: Vec<f64> = (0..n * n).map(|at| network.gk[at % n * n + at / n]).collect();
+        network.gkg = network.sums_of_neighbors(&kg);
         Ok(network)
     }
 

@@ -5,14 +5,12 @@
 //! the mean of its neighbours' and precision `alpha + 2 k`, its map with the mean of theirs and precision `2 k`. Places and
 //! maps of the neighbours have the posterior of the fit, covariances included.
 
-use rayon::prelude::*;
-
 use super::posterior::{Packed, Posterior, deviations};
 use super::problem::Rows;
 use crate::linalg::dense::Cholesky;
 use crate::neighbors::{NeighborGraph, nearest_to};
 use crate::points::{Data, Embedding, Metric, Points, Result};
-use crate::run::Progress;
+use crate::run::{Progress, in_batches};
 
 /// New rows' posterior.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,13 +43,12 @@ const ROUNDS: usize = 50;
 const STILL: f64 = 1e-4;
 
 impl Posterior {
-    /// `q(x)` and `q(C)` of new rows, each given the fit alone. `graph` holds their neighbours among the fitted rows,
-    /// `new` the rows in the units of `rows`.
-    pub fn place(&self, new: &[f64], rows: &Rows, graph: &NeighborGraph) -> Result<Placing> {
-        let (dim, columns) = (self.numbers.dim, self.columns);
-        let placed = new.par_chunks(columns).enumerate().map(|(i, row)| self.settle(row, rows, graph.row(i).0));
-        let placed = placed.collect::<Result<Vec<_>>>()?;
-        let embedding = Embedding::new(placed.iter().flat_map(|(mean, _)| mean).copied().collect(), dim)?;
+    /// `q(x)` and `q(C)` of new rows, each given the fit alone. `graph` holds their neighbours among the fitted `rows`.
+    pub fn place(&self, new: &Data, rows: &Rows, graph: &NeighborGraph, progress: &mut Progress) -> Result<Placing> {
+        let one = |i: usize| self.settle(&rows.place(new, i), rows, graph.row(i).0);
+        let placed = in_batches(new.rows(), progress, one)?;
+        let means = placed.iter().flat_map(|(mean, _)| mean).copied().collect();
+        let embedding = Embedding::new(means, self.numbers.dim)?;
         Ok(Placing { embedding, covariances: placed.into_iter().flat_map(|(_, covariance)| covariance).collect() })
     }
 
@@ -61,7 +58,8 @@ impl Posterior {
         &self.maps[row * self.columns..(row + 1) * self.columns]
     }
 
-    fn settle(&self, row: &[f64], rows: &Rows, near: &[u32]) -> Result<(Vec<f64>, Vec<f64>)> {
+    /// The mean and the covariance of the place of a row, in the units of `rows`.
+    pub(super) fn settle(&self, row: &[f64], rows: &Rows, near: &[u32]) -> (Vec<f64>, Vec<f64>) {
         let (dim, columns, gamma) = (self.numbers.dim, self.columns, self.numbers.gamma);
         let around = Around::new(self, rows, near);
         let (k, wide) = (near.len() as f64, columns as f64);
@@ -91,11 +89,11 @@ impl Posterior {
                 drive[r] += 2.0 * k * around.place[r] + gamma * k * along + 0.5 * gamma * (around.drive[r] + carried);
             }
             // A row so far from all others that its numbers drown: it stays where it was.
-            let Ok(found) = inverse(&precision, dim) else {
+            let Ok(found) = Cholesky::new(&precision, dim) else {
                 place = moved;
                 break;
             };
-            covariance = found;
+            covariance = found.inverse();
             place = times(&covariance, &drive, dim);
             let change: f64 = place.iter().zip(&moved).map(|(a, b)| (a - b).powi(2)).sum();
             let size: f64 = covariance.iter().step_by(dim + 1).sum();
@@ -122,8 +120,8 @@ impl Posterior {
                     pull[c] += 2.0 * k * map[c] + gamma * k * offset[r] * residual[c] + 0.5 * gamma * carried;
                 }
             }
-            let Ok(found) = inverse(&precision, dim) else { break };
-            map_covariance = found;
+            let Ok(found) = Cholesky::new(&precision, dim) else { break };
+            map_covariance = found.inverse();
             for c in 0..columns {
                 for r in 0..dim {
                     let row = &map_covariance[r * dim..(r + 1) * dim];
@@ -131,7 +129,7 @@ impl Posterior {
                 }
             }
         }
-        Ok((place, covariance))
+        (place, covariance)
     }
 
     /// Rows for points of the map: the mean of `y_i + C_i (x - x_i)` over the `n_neighbors` nearest places, with the
@@ -139,9 +137,10 @@ impl Posterior {
     pub fn rebuild(&self, points: Points, rows: &Rows, n_neighbors: usize, progress: &mut Progress) -> Result<Rebuilt> {
         let single = |values: &[f64]| Data::dense(values.iter().map(|&v| v as f32).collect(), self.numbers.dim);
         let (targets, places) = (single(points.values())?, single(&self.places)?);
-        let graph = nearest_to(&targets, &places, n_neighbors.min(self.n), Metric::Euclidean, progress)?;
-        let rebuilt: Vec<(Vec<f32>, Vec<f32>)> =
-            (0..points.rows()).into_par_iter().map(|i| self.rebuild_one(points.row(i), rows, graph.row(i).0)).collect();
+        let k = n_neighbors.min(self.n);
+        let graph = nearest_to(&targets, &places, k, Metric::Euclidean, &mut |done| progress(0.2 * done))?;
+        let one = |i: usize| self.rebuild_one(points.row(i), rows, graph.row(i).0);
+        let rebuilt = in_batches(points.rows(), &mut |done| progress(0.2 + 0.8 * done), one)?;
         let (mut values, mut std) = (Vec::new(), Vec::new());
         for (one, error) in rebuilt {
             values.extend(one);
@@ -271,12 +270,6 @@ fn gram(a: &[f64], b: &[f64], dim: usize) -> Vec<f64> {
         a[..columns].iter().zip(&b[..columns]).map(|(a, b)| a * b).sum()
     };
     (0..dim * dim).map(entry).collect()
-}
-
-fn inverse(matrix: &[f64], dim: usize) -> Result<Vec<f64>> {
-    let mut identity: Vec<f64> = (0..dim * dim).map(|at| f64::from(u8::from(at / dim == at % dim))).collect();
-    Cholesky::new(matrix, dim)?.solve(&mut identity, dim);
-    Ok(identity)
 }
 
 fn times(matrix: &[f64], vector: &[f64], dim: usize) -> Vec<f64> {

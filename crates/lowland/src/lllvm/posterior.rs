@@ -116,11 +116,6 @@ impl Posterior {
         self.numbers
     }
 
-    /// Number of points.
-    pub fn points(&self) -> usize {
-        self.n
-    }
-
     /// The means of the places.
     pub fn embedding(&self) -> Embedding {
         Embedding::new(self.places.clone(), self.numbers.dim).expect("whole rows")
@@ -205,6 +200,12 @@ impl Posterior {
             }
         }
         turns
+    }
+
+    /// Bytes that [`Posterior::samples`] needs: the covariance and its factor, both whole, and the maps.
+    pub fn samples_memory(&self, count: usize) -> u64 {
+        let side = (self.n * self.numbers.dim) as u64;
+        side.saturating_mul(side).saturating_mul(16).saturating_add((count as u64).saturating_mul(side * 24))
     }
 
     /// Maps drawn from the posterior, all with the same mean.

@@ -41,13 +41,12 @@ impl Rows {
         &self.values[i * self.columns()..(i + 1) * self.columns()]
     }
 
-    /// Other rows in the same units.
-    pub fn place(&self, data: &Data) -> Result<Vec<f64>> {
-        let mut values = plain(data)?;
-        for row in values.chunks_exact_mut(self.columns().max(1)) {
-            row.iter_mut().zip(&self.centre).for_each(|(v, m)| *v = (*v - m) / self.scale);
-        }
-        Ok(values)
+    /// One of other rows, in the same units. Sparse rows become dense one at a time.
+    pub fn place(&self, data: &Data, i: usize) -> Vec<f64> {
+        let mut row = vec![0.0; self.columns()];
+        copy_row(data, i, &mut row);
+        row.iter_mut().zip(&self.centre).for_each(|(v, m)| *v = (*v - m) / self.scale);
+        row
     }
 }
 

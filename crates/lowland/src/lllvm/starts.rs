@@ -10,6 +10,9 @@ use crate::linalg::mirror;
 use crate::points::{Embedding, Error, Result, Seed};
 use crate::run::{Step, Stepper};
 
+/// Below this share of its standard deviation, the spread of the places says nothing any more.
+const COLLAPSED: f64 = 1e-3;
+
 /// EM from several starts. Each step is one iteration of all that still move.
 #[derive(Debug, Clone)]
 pub struct Starts<'a> {
@@ -36,6 +39,13 @@ impl<'a> Starts<'a> {
     fn best(&self) -> usize {
         let better = |best: usize, at: usize| if self.all[at].bound > self.all[best].bound { at } else { best };
         (1..self.all.len()).fold(0, better)
+    }
+
+    /// The precision of the prior of the places of the best start, where that start's map has collapsed onto a point: nothing is
+    /// left of it beside its own uncertainty.
+    pub fn collapsed(&self) -> Option<f64> {
+        let best = &self.all[self.best()];
+        (best.clarity < COLLAPSED * COLLAPSED).then_some(best.alpha)
     }
 
     /// The posterior of the best start.

@@ -199,7 +199,7 @@ fn outer(row: &[(u32, f64)]) -> Vec<(u32, u32, f64)> {
 fn stages(shape: Shape, k: usize) -> Vec<Stage> {
     let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, k as f64);
     // Seconds on two cores, roughly.
-    let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+    let search = neighbor_stage::seconds(shape);
     vec![
         Stage { name: neighbor_stage::STAGE, weight: search },
         Stage { name: WEIGHTS, weight: n * k * k * (dim * 4e-10 + 4e-8) + 1e-3 },

@@ -203,6 +203,11 @@ impl Fitted {
         self.model.covariances()
     }
 
+    /// Bytes that [`Fitted::samples`] needs beyond the model.
+    pub fn samples_memory(&self, count: usize) -> u64 {
+        self.model.samples_memory(count)
+    }
+
     /// Maps drawn from the model's posterior.
     pub fn samples(&self, count: usize, seed: Seed) -> Result<Vec<Embedding>> {
         self.model.samples(count, seed)?.ok_or_else(|| self.has_no("posterior of maps", "lllvm"))
@@ -211,13 +216,17 @@ impl Fitted {
     /// Rows that would have these places on the map, as the method sees rows: after the preparation.
     pub fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
-        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no("inverse", "lvm, lllvm or gplvm"))
+        self.model.inverse(points, progress)?.ok_or_else(|| self.has_no_inverse())
     }
 
-    /// The standard deviation of every value of [`Fitted::inverse`], where the method knows one.
-    pub fn inverse_std(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
+    /// The same with the standard deviation of every value, where the method knows one.
+    pub fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<(Data, Option<Data>)> {
         self.check_points(points)?;
-        self.model.inverse_std(points, progress)
+        self.model.inverse_with_std(points, progress)?.ok_or_else(|| self.has_no_inverse())
+    }
+
+    fn has_no_inverse(&self) -> Error {
+        self.has_no("inverse", "lvm, lllvm or gplvm")
     }
 
     fn check_points(&self, points: Points) -> Result<()> {
@@ -253,7 +262,7 @@ impl Fitted {
         }
         if new.rows() == 0 {
             let embedding = Embedding::new(Vec::new(), self.embedding.dim())?;
-            return Ok(Placed { embedding, std: None, scores: None });
+            return Ok(Placed::bare(embedding));
         }
         new.check_finite()?;
         let ready = self.prepare(new)?;

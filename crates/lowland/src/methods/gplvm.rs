@@ -268,6 +268,13 @@ fn deviation(spread: &[f64]) -> f64 {
     (spread.iter().sum::<f64>() / spread.len() as f64).sqrt()
 }
 
+/// Coordinates are independent: their variances on the diagonal, zero for those that do not exist.
+fn covariance(spread: &[f64], dim: usize) -> Vec<f64> {
+    let mut all = vec![0.0; dim * dim];
+    all.iter_mut().step_by(dim + 1).zip(spread).for_each(|(own, v)| *own = *v);
+    all
+}
+
 impl Model for GpLvmModel {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
         Ok(self.place(new, progress)?.embedding)
@@ -278,12 +285,18 @@ impl Model for GpLvmModel {
         Some(smooth.spreads.chunks_exact(smooth.frozen.weights().len()).map(deviation).collect())
     }
 
+    fn covariances(&self) -> Option<Vec<f64>> {
+        let smooth = self.fitted.as_ref()?;
+        let rows = smooth.spreads.chunks_exact(smooth.frozen.weights().len());
+        Some(rows.flat_map(|spread| covariance(spread, self.embedding.dim())).collect())
+    }
+
     /// Each row by its own share of the bound, all else as it is, from the place of the nearest training row.
     fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
         let dim = self.embedding.dim();
         let Some(Smooth { frozen, scaled, spreads }) = &self.fitted else {
             let embedding = Embedding::new(vec![0.0; new.rows() * dim], dim)?;
-            return Ok(Placed { embedding, std: None, scores: None });
+            return Ok(Placed::bare(embedding));
         };
         let wanted = frozen.weights().len();
         let near = nearest_to(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
@@ -293,15 +306,17 @@ impl Model for GpLvmModel {
             scaled.row(new, i, &mut row);
             frozen.place(&row, &self.embedding.row(closest)[..wanted], &spreads[closest * wanted..][..wanted])
         })?;
-        let (mut map, mut std, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut map, mut std, mut covariances, mut scores) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for placed in placed {
             let (mean, spread, score) = placed?;
             map.extend(mean.iter().copied().chain(std::iter::repeat_n(0.0, dim - wanted)));
             std.push(deviation(&spread));
+            covariances.extend(covariance(&spread, dim));
             // The density of a row in its own units.
             scores.push(score - new.dim() as f64 * scaled.unit.ln());
         }
-        Ok(Placed { embedding: Embedding::new(map, dim)?, std: Some(std), scores: Some(scores) })
+        let embedding = Embedding::new(map, dim)?;
+        Ok(Placed { embedding, std: Some(std), covariances: Some(covariances), scores: Some(scores) })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {

@@ -44,9 +44,9 @@ impl Recipe for Isomap {
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
-        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        let n = shape.rows as f64;
         // Seconds on two cores, roughly.
-        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let search = neighbor_stage::seconds(shape);
         let paths = n * n * self.n_neighbors as f64 * 8e-9 + 1e-3;
         let scaling = n * n * (self.n_components + 4) as f64 * 2e-8 + 1e-3;
         vec![

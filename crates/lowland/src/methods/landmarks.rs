@@ -7,7 +7,7 @@ use crate::params::{ParamSpec, ParamValue, at_least_one, parse, refuse};
 use crate::points::{Data, Embedding, Metric, Points, Result, Shape};
 use crate::run::{Context, Progress, Stage};
 
-use super::{Fit, Input, Method, Model, Placed};
+use super::{Fit, Input, Method, Model, Placed, neighbor_stage};
 
 /// The parameter's name.
 pub(super) const NAME: &str = "landmarks";
@@ -77,7 +77,7 @@ impl Method for Landmarks {
     fn stages(&self, shape: Shape) -> Vec<Stage> {
         let mut stages = self.method.stages(self.shape(shape));
         let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
-        stages.push(Stage { name: EXTENSION, weight: (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + n * dim * 4e-8 });
+        stages.push(Stage { name: EXTENSION, weight: neighbor_stage::seconds(shape) + n * dim * 4e-8 });
         stages
     }
 
@@ -191,6 +191,6 @@ impl Model for LocalModel {
         let wide = beside(self.embedding.points(), std)?;
         let placed = self.llx.place(new, &self.data, wide.points(), progress)?;
         let (embedding, std) = apart(placed, std)?;
-        Ok(Placed { embedding, std, scores: None })
+        Ok(Placed { std, ..Placed::bare(embedding) })
     }
 }

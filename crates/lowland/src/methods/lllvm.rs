@@ -56,7 +56,7 @@ impl Recipe for Lllvm {
         }
         if self.metric == Metric::Precomputed {
             let reason =
-                "has no coordinates, which the model needs: use a metric of rows, and hand the graph in".into();
+                "is of distances alone, and the model is of rows: give the rows, and neighbours known otherwise as a graph".into();
             return Err(Error::Metric { metric: self.metric.to_string(), reason });
         }
         tolerance("tol", self.tol)
@@ -65,7 +65,7 @@ impl Recipe for Lllvm {
     fn stages(&self, shape: Shape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim.max(10), self.n_components].map(|count| count as f64);
         // Seconds on two cores, roughly.
-        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let search = neighbor_stage::seconds(shape);
         let iteration = (n * d).powi(2) * (2.0 * n * d + 3.0 * dim) / 5e10;
         let work = (self.starts * self.max_iter) as f64 * iteration + 1e-3;
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: ITERATIONS, weight: work }]
@@ -75,9 +75,9 @@ impl Recipe for Lllvm {
         let k = self.n_neighbors.min(shape.rows);
         let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
         let side = n * d;
-        // Each start has three matrices of all places and two blocks of maps; five matrices belong to the graph; at the
+        // Each start has two matrices of all places and two blocks of maps; three matrices belong to the graph; at the
         // end there is the posterior, twice.
-        let iterations = starts * (3.0 * side * side + 2.0 * side * dim) * 8.0 + 5.0 * n * n * 8.0;
+        let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
     }
@@ -92,7 +92,11 @@ impl Recipe for Lllvm {
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
-            context.note("all rows are equal: they share one place");
+            context.note(if n == 1 {
+                "there is one row: it lies at zero"
+            } else {
+                "all rows are equal: they share one place"
+            });
             (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
@@ -116,36 +120,37 @@ impl Recipe for Lllvm {
     }
 }
 
-/// Below this share of its standard deviation, the spread of the places says nothing any more.
-const COLLAPSED: f64 = 1e-3;
-
 impl Lllvm {
     /// What EM fits.
     pub fn settings(&self) -> Settings {
         Settings::new(self.n_components, self.alpha)
     }
 
-    fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
-        let seed = context.seed.stream(ITERATIONS);
+    /// EM from all starts, with random numbers of their own for each `purpose`.
+    pub(crate) fn starts<'a>(
+        &self,
+        problem: &'a Problem,
+        purpose: &str,
+        context: &mut Context,
+    ) -> Result<(Starts<'a>, Outcome)> {
+        let seed = context.seed.stream(purpose);
         let mut starts = Starts::new(problem, self.settings(), self.starts, self.tol, seed)?;
-        let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let outcome = context.stage(ITERATIONS, |context| run(&mut starts, rule, context))?;
+        let outcome = run(&mut starts, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
+        Ok((starts, outcome))
+    }
+
+    fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
+        let (starts, outcome) = context.stage(ITERATIONS, |context| self.starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
             let bounds: Vec<String> = starts.bounds().iter().map(|bound| format!("{bound:.2}")).collect();
             context.note(format!("bounds of the starts: {}", bounds.join(", ")));
         }
-        let posterior = starts.finish()?;
-        let mean_square =
-            |values: &mut dyn Iterator<Item = f64>, count: usize| values.map(|v| v * v).sum::<f64>() / count as f64;
-        let (places, std) = (posterior.embedding().into_values(), posterior.std());
-        let spread = mean_square(&mut places.iter().copied(), places.len());
-        if spread < COLLAPSED * COLLAPSED * mean_square(&mut std.iter().copied(), std.len()) {
+        if let Some(alpha) = starts.collapsed() {
             context.note(format!(
-                "warning: the map has collapsed onto a point (alpha {:.3e}); fix alpha, at 1e-3 for instance",
-                posterior.numbers().alpha
+                "warning: the map has collapsed onto a point (alpha {alpha:.3e}); fix alpha, at 1e-3 for instance"
             ));
         }
-        Ok((posterior, outcome))
+        Ok((starts.finish()?, outcome))
     }
 }
 
@@ -180,24 +185,29 @@ impl Model for LllvmModel {
         Some(self.posterior.covariances().to_vec())
     }
 
+    fn samples_memory(&self, count: usize) -> u64 {
+        self.posterior.samples_memory(count)
+    }
+
     fn samples(&self, count: usize, seed: Seed) -> Result<Option<Vec<Embedding>>> {
         self.posterior.samples(count, seed).map(Some)
     }
 
     fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
         let k = self.params.n_neighbors.min(self.data.rows());
-        let graph = nearest_to(new, &self.data, k, self.params.metric, progress)?;
-        let placing = self.posterior.place(&self.rows.place(new)?, &self.rows, &graph)?;
-        Ok(Placed { std: Some(placing.std()), embedding: placing.embedding, scores: None })
+        let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let placing = self.posterior.place(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
+        let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
+        Ok(Placed { std, covariances, ..Placed::bare(placing.embedding) })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
-        let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
-        Data::dense(rebuilt.rows, self.rows.columns()).map(Some)
+        Ok(self.inverse_with_std(points, progress)?.map(|(rows, _)| rows))
     }
 
-    fn inverse_std(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
+    fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
         let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
-        Data::dense(rebuilt.std, self.rows.columns()).map(Some)
+        let columns = self.rows.columns();
+        Ok(Some((Data::dense(rebuilt.rows, columns)?, Some(Data::dense(rebuilt.std, columns)?))))
     }
 }

@@ -88,9 +88,9 @@ impl Recipe for Lvm {
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
-        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        let n = shape.rows as f64;
         // Seconds on two cores, roughly.
-        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let search = neighbor_stage::seconds(shape);
         let start = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 5e-8 + 1e-3;
         let pairs = pairs(levels(self.levels, shape.rows), n);
         let iteration = pairs * (8e-9 + 2e-9 * self.n_components as f64) + n * self.n_neighbors as f64 * 3e-8;
@@ -315,7 +315,7 @@ impl Model for LvmModel {
     fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
         let lvm::Placed { embedding, std, scores } =
             self.frozen.place(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
-        Ok(Placed { embedding, std: Some(std), scores: Some(scores) })
+        Ok(Placed { std: Some(std), scores: Some(scores), ..Placed::bare(embedding) })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {

@@ -75,12 +75,17 @@ pub trait Model: Send + Sync {
 
     /// The images of new rows, with what else the method knows of them.
     fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
-        Ok(Placed { embedding: self.transform(new, progress)?, std: None, scores: None })
+        Ok(Placed::bare(self.transform(new, progress)?))
     }
 
     /// The covariance of each row's place, `dim x dim`, row after row, where the method knows one.
     fn covariances(&self) -> Option<Vec<f64>> {
         None
+    }
+
+    /// Bytes that so many samples need.
+    fn samples_memory(&self, _count: usize) -> u64 {
+        0
     }
 
     /// Maps drawn from the model's posterior; `None` when the method has none.
@@ -93,9 +98,9 @@ pub trait Model: Send + Sync {
         Ok(None)
     }
 
-    /// The standard deviation of every value of [`Model::inverse`], where the method knows one.
-    fn inverse_std(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
-        Ok(None)
+    /// The same with the standard deviation of every value, where the method knows one.
+    fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
+        Ok(self.inverse(points, progress)?.map(|rows| (rows, None)))
     }
 }
 
@@ -106,8 +111,17 @@ pub struct Placed {
     pub embedding: Embedding,
     /// The standard deviation of each.
     pub std: Option<Vec<f64>>,
+    /// The covariance of each, `dim x dim`, row after row.
+    pub covariances: Option<Vec<f64>>,
     /// How likely the model takes each to be: a logarithm.
     pub scores: Option<Vec<f64>>,
+}
+
+impl Placed {
+    /// Images of which nothing else is known.
+    pub(crate) fn bare(embedding: Embedding) -> Self {
+        Self { embedding, std: None, covariances: None, scores: None }
+    }
 }
 
 /// A method, as its author writes it.

@@ -253,7 +253,7 @@ impl Settings {
     fn stages(&self, shape: Shape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors() as f64);
         // Seconds on two cores, roughly.
-        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let search = neighbor_stage::seconds(shape);
         let iteration = n * (k * 3e-9 + 2e-7) + 1e-4;
         vec![
             Stage { name: neighbor_stage::STAGE, weight: search },

@@ -3,13 +3,19 @@
 use crate::graph::{Components, join_components, lengths, with_edges};
 use crate::linalg::Csr;
 use crate::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
-use crate::points::{Data, Error, Metric, Result};
+use crate::points::{Data, Error, Metric, Result, Shape};
 use crate::run::Context;
 
 use super::Input;
 
 /// What people see while neighbours are searched.
 pub(super) const STAGE: &str = "neighbours";
+
+/// Seconds that the search takes on two cores, roughly.
+pub(super) fn seconds(shape: Shape) -> f64 {
+    let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+    (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3
+}
 
 /// A graph, and whether it is known to hold every true neighbour.
 pub(crate) struct Neighbors {

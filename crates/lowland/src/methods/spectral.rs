@@ -61,9 +61,9 @@ impl Recipe for Spectral {
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
-        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        let n = shape.rows as f64;
         // Seconds on two cores, roughly: an exact search up to a point, then an approximate one; some forty block iterations.
-        let search = (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3;
+        let search = neighbor_stage::seconds(shape);
         let eigen = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 9e-8 + 1e-3;
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: EIGENVECTORS, weight: eigen }]
     }

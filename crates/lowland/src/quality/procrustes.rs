@@ -11,6 +11,8 @@ pub struct Procrustes {
     pub disparity: f64,
     /// The second map moved, scaled and turned onto the first, in the coordinates of the first.
     pub aligned: Embedding,
+    /// What differences between points of the second map are multiplied by, from the right: rows times this square matrix.
+    pub turn: Vec<f64>,
 }
 
 /// Lays `b` over `a`. Both have the same rows and dimension.
@@ -41,7 +43,8 @@ pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
             aligned.push(first.mean[c] + first.norm * turned);
         }
     }
-    Ok(Procrustes { disparity, aligned: Embedding::new(aligned, dim)? })
+    let turn = rotation.iter().map(|v| v * scale * (first.norm / second.norm)).collect();
+    Ok(Procrustes { disparity, aligned: Embedding::new(aligned, dim)?, turn })
 }
 
 /// A map moved to mean zero and scaled to Frobenius norm one.

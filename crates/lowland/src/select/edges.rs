@@ -6,7 +6,7 @@ use crate::methods::Lllvm;
 use crate::points::{Data, Error, Result};
 use crate::run::{Context, Ended};
 
-use super::{BOUNDS, bounds, deviation, fitted, in_one_part, largest, mean, rows_of, stopped};
+use super::{BOUNDS, deviation, fitted, in_one_part, largest, mean, rows_of, stopped, warn_of_collapse};
 
 /// A graph, by the bounds its starts reach.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,15 +63,18 @@ fn unusable(reason: String) -> Error {
 pub fn compare(data: &Data, params: &Lllvm, graphs: &[(String, Csr)], context: &mut Context) -> Result<Vec<Tested>> {
     let rows = rows_of(data)?;
     context.stage(BOUNDS, |context| {
-        let mut tested = Vec::new();
+        let (mut tested, mut collapsed) = (Vec::new(), Vec::new());
         for (name, edges) in graphs {
             let problem = Problem::new(Network::new(edges)?, rows.clone())?;
-            let (values, ended) = bounds(&problem, params, context)?;
+            let (starts, ended) = fitted(&problem, params, context)?;
             if ended == Ended::Stopped {
+                warn_of_collapse(&collapsed, context);
                 return stopped(tested, context);
             }
-            tested.push(Tested { name: name.clone(), values });
+            collapsed.extend(starts.collapsed().map(|_| name.clone()));
+            tested.push(Tested { name: name.clone(), values: starts.bounds() });
         }
+        warn_of_collapse(&collapsed, context);
         Ok(tested)
     })
 }
@@ -90,14 +93,24 @@ pub struct Suspect {
     pub resistance: f64,
 }
 
-/// All edges of the graph, the most suspicious first: fits the model, and compares each edge's ends.
-pub fn screen(data: &Data, params: &Lllvm, edges: &Csr, context: &mut Context) -> Result<Vec<Suspect>> {
+/// All edges of a graph, the most suspicious first: fits the model, whose bounds it returns too, and compares each edge's
+/// ends.
+pub fn screen(
+    data: &Data,
+    params: &Lllvm,
+    (name, edges): &(String, Csr),
+    context: &mut Context,
+) -> Result<(Tested, Vec<Suspect>)> {
     let problem = Problem::new(Network::new(edges)?, rows_of(data)?)?;
-    let posterior = context.stage(BOUNDS, |context| {
+    context.stage(BOUNDS, |context| {
         let (starts, ended) = fitted(&problem, params, context)?;
-        if ended == Ended::Stopped { Err(Error::Stopped { stage: BOUNDS }) } else { starts.finish() }
-    })?;
-    Ok(ranked(&problem.network, &posterior))
+        if ended == Ended::Stopped {
+            return Err(Error::Stopped { stage: BOUNDS });
+        }
+        warn_of_collapse(&starts.collapsed().map(|_| name.clone()).into_iter().collect::<Vec<_>>(), context);
+        let tested = Tested { name: name.clone(), values: starts.bounds() };
+        Ok((tested, ranked(&problem.network, &starts.finish()?)))
+    })
 }
 
 /// The derivative of the priors' logarithms by the weight of an edge is

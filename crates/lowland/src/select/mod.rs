@@ -10,11 +10,11 @@ pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
 
 use crate::graph::Components;
 use crate::linalg::Csr;
-use crate::lllvm::{Network, Problem, Rows, Settings, Starts};
+use crate::lllvm::{Network, Problem, Rows, Starts};
 use crate::methods::{Input, Job, Lllvm, Neighbors, Recipe, model_edges, neighbors};
 use crate::params::refuse;
 use crate::points::{Data, Error, Result, Seed, Shape};
-use crate::run::{Context, Ended, Limits, Observer, StopRule, run};
+use crate::run::{Context, Ended, Limits, Observer};
 
 /// What was found for one number of neighbours and of dimensions.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,20 +141,25 @@ pub fn by_bound(
     let input = Input { data, graph: None };
     let Neighbors { graph, .. } = neighbors(input, most, params.metric, params.search, context)?;
     context.stage(BOUNDS, |context| {
-        let mut choices = Vec::new();
+        let (mut choices, mut collapsed) = (Vec::new(), Vec::new());
         for &n_neighbors in n_neighbors {
             let edges = model_edges(data, &graph.truncate(n_neighbors), params.metric, context)?;
             let problem = Problem::new(Network::new(&edges)?, rows.clone())?;
             for &n_components in n_components {
                 let params = Lllvm { n_neighbors, n_components, ..params.clone() };
-                let (values, ended) = bounds(&problem, &params, context)?;
+                let (starts, ended) = fitted(&problem, &params, context)?;
                 // A choice that was not tried to the end cannot be compared with others.
                 if ended == Ended::Stopped {
+                    warn_of_collapse(&collapsed, context);
                     return stopped(choices, context);
                 }
-                choices.push(Choice { n_neighbors, n_components, values });
+                if starts.collapsed().is_some() {
+                    collapsed.push(format!("n_neighbors {n_neighbors}, n_components {n_components}"));
+                }
+                choices.push(Choice { n_neighbors, n_components, values: starts.bounds() });
             }
         }
+        warn_of_collapse(&collapsed, context);
         Ok(choices)
     })
 }
@@ -168,19 +173,21 @@ pub(crate) fn stopped<T>(found: Vec<T>, context: &mut Context) -> Result<Vec<T>>
     Ok(found)
 }
 
-/// The bound each start reaches.
-fn bounds(problem: &Problem, params: &Lllvm, context: &mut Context) -> Result<(Vec<f64>, Ended)> {
-    let (starts, ended) = fitted(problem, params, context)?;
-    Ok((starts.bounds(), ended))
+/// Says once which fits have come to nothing: their bounds are those of a point.
+fn warn_of_collapse(names: &[String], context: &mut Context) {
+    const SHOWN: usize = 5;
+    let Some(more) = names.len().checked_sub(1) else { return };
+    let shown = names[..names.len().min(SHOWN)].join("; ");
+    let rest = if more >= SHOWN { format!("; and {} more", names.len() - SHOWN) } else { String::new() };
+    context.note(format!(
+        "warning: the map has collapsed onto a point ({shown}{rest}): its bound says nothing; fix alpha, at 1e-3 for instance"
+    ));
 }
 
+/// The same starts for every candidate, as far as they can be.
 fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Result<(Starts<'a>, Ended)> {
     params.check()?;
-    // The same starts for every candidate, as far as they can be.
-    let seed = context.seed.stream(BOUNDS);
-    let settings = Settings::new(params.n_components, params.alpha);
-    let mut starts = Starts::new(problem, settings, params.starts, params.tol, seed)?;
-    let outcome = run(&mut starts, StopRule { max_iter: params.max_iter, tol: params.tol }, context)?;
+    let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.ended))
 }
 

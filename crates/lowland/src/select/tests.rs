@@ -79,11 +79,13 @@ fn a_short_circuit_is_among_the_first_suspects() {
     let mut silent = Silent;
     let mut context = Context::new(&mut silent, Seed(3), None);
     let params = Lllvm { n_components: 1, max_iter: 40, ..params() };
-    let suspects = screen(&data, &params, &graph, &mut context).unwrap();
+    let graphs = [("with".to_string(), graph.clone()), ("without".into(), without(&graph, &[(2, n - 3)]).unwrap())];
+    let (screened, suspects) = screen(&data, &params, &graphs[0], &mut context).unwrap();
     assert_eq!(suspects.len(), near.len() + 1);
     let rank = suspects.iter().position(|s| (s.i, s.j) == (2, n - 3)).unwrap();
     assert!(rank < 3, "rank {rank}: {:?}", &suspects[..4]);
-    let graphs = [("with".to_string(), graph.clone()), ("without".into(), without(&graph, &[(2, n - 3)]).unwrap())];
     let tested = compare(&data, &params, &graphs, &mut context).unwrap();
     assert!(tested.iter().all(|t| t.best().is_finite() && t.best() >= t.mean()));
+    // A screening has the bounds that a comparison would find.
+    assert_eq!(screened, tested[0]);
 }
