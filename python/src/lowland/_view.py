@@ -24,15 +24,12 @@ class View:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the page, under a temporary name first, so that no reader sees half of it."""
-        path = os.fspath(path)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
+        # In a folder of its own, so that the file has the permissions that any new file gets.
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path)), suffix=".tmp") as folder:
+            temporary = os.path.join(folder, "page.html")
+            with open(temporary, "wb") as file:
                 file.write(self.html)
             os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
 
     def _repr_html_(self) -> str:
         content = base64.b64encode(self.html).decode()
