@@ -157,7 +157,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 start=self._start(),
                 seed=_input.seed(self.random_state),
                 threads=_input.threads(self.n_jobs),
-                max_memory=self.max_memory,
+                max_memory=_input.memory(self.max_memory),
                 feature_names=[str(name) for name in names],
                 on_progress=progress and progress.step,
                 on_note=progress and progress.note,

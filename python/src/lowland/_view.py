@@ -79,8 +79,8 @@ def view(
     for name, values in {**given, **(columns or {})}.items():
         values = np.asarray(values)
         if name == "label" or values.dtype.kind not in "fiu":
-            names, codes = np.unique(values, return_inverse=True)
-            classes.append((name, codes.ravel().tolist(), [str(each) for each in names]))
+            names, codes = _input.classes(values)
+            classes.append((name, codes.tolist(), [str(each) for each in names]))
         else:
             numbers.append((name, values.astype(np.float32).tolist()))
     graph = as_graph(neighbors)
