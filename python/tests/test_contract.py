@@ -14,7 +14,7 @@ from sklearn.base import clone
 import lowland
 import lowland.estimators  # They register themselves when they are imported, whichever test comes first.
 from lowland import _input
-from lowland._base import METHODS, REGISTRY, python_name
+from lowland._base import METHODS, PREPARATION, REGISTRY, python_name
 
 #: Parameters of the estimators that no method has: how to run, not what to do.
 RUN = {"n_jobs", "random_state", "verbose", "max_memory"}
@@ -32,7 +32,7 @@ def test_every_method_of_the_library_has_an_estimator():
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_names_and_defaults_are_those_of_the_command_line(method):
     signature = inspect.signature(REGISTRY[method].__init__).parameters
-    specs = {python_name(name): default for name, default, _, _ in METHODS[method][2]}
+    specs = {python_name(name): default for name, default, _, _ in METHODS[method][2] + PREPARATION}
     given = {name: parameter.default for name, parameter in signature.items() if name != "self"}
     assert set(given) - OPTIONAL == set(specs) | RUN
     assert ("neighbors" in given) == ("metric_params" in given) == ("search" in specs)
@@ -124,6 +124,14 @@ def test_generative_models_score_and_invert(cls, few, digits):
     assert model.lower_bounds_[-1] == model.lower_bound_ >= model.lower_bounds_[0]
 
 
+def test_outliers_are_marked_by_the_deviation_of_their_place_whatever_their_score(digits):
+    X = digits[0].astype(np.float64)
+    model = lowland.LVM().fit(X[:1000])
+    ordinary, inverted = X[1000:1200], 16 - X[1000:1200]
+    # The score is given the row's distances, so that it cannot tell; the deviation can.
+    assert np.median(model.transform_std(inverted)) > 2 * np.median(model.transform_std(ordinary))
+
+
 def test_methods_without_an_inverse_do_not_pretend(few):
     assert not hasattr(lowland.TSNE(), "inverse_transform")
     assert not hasattr(lowland.TSNE(), "score")
@@ -147,6 +155,8 @@ def test_output_can_be_a_table_with_names(few):
         ({"metric": "euclid"}, "metric = euclid"),
         ({"levels": 2.5}, "levels = 2.5: expected a whole number or auto"),
         ({"n_jobs": 0}, "n_jobs = 0"),
+        ({"max_memory": "8GiB"}, "max_memory = '8GiB': a number of bytes"),
+        ({"max_memory": -1}, "max_memory = -1: a number of bytes"),
         ({"random_state": -1}, "random_state = -1"),
         ({"metric_params": {"q": 1}}, "metric_params"),
     ],
@@ -167,6 +177,7 @@ def test_the_first_bad_cell_is_named(few):
 def test_work_that_needs_too_much_memory_is_refused(few):
     with pytest.raises(MemoryError, match="needs about .* the limit is 1.0 KiB"):
         lowland.LVM(max_memory=1024).fit(few)
+    assert lowland.PCA(max_memory=8e9).fit(few).n_iter_ >= 1
 
 
 def test_a_file_that_is_none_is_refused(tmp_path):

@@ -81,6 +81,16 @@ def test_an_existing_graph_is_used_where_it_has_enough_neighbours(digits):
         lowland.anndata.embed(data, lowland.PCA(), neighbors=True)
 
 
+def test_an_estimator_is_left_as_it_was_given_and_takes_the_next_cells(digits):
+    model = lowland.LVM(max_iter=5, n_neighbors=5)
+    first = cells(digits)
+    lowland.anndata.embed(first, model)
+    assert model.neighbors is None and first.uns["lvm"]["neighbors_key"] == "neighbors"
+    second = anndata.AnnData(digits[0][200:300])
+    lowland.anndata.embed(second, model)
+    assert second.obsm["X_lvm"].shape == (100, 2) and second.uns["lvm"]["neighbors_key"] == ""
+
+
 def test_the_representation_can_be_chosen_and_the_input_left_alone(digits):
     data = anndata.AnnData(sparse.csr_matrix(digits[0][:200]))
     data.obsm["X_pca"] = lowland.PCA(n_components=5).fit_transform(digits[0][:200])

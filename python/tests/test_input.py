@@ -9,6 +9,7 @@ import polars
 import pyarrow
 import pytest
 from conftest import estimators
+from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -202,6 +203,26 @@ def test_quality_scores_the_good_map_above_the_bad_one(digits):
     assert dict(scores)["trustworthiness"] == scores["trustworthiness"] and "trustworthiness" in repr(scores)
     assert lowland.quality.report(X, good, names)["knn recall"] == scores["knn recall"]
     assert lowland.quality.report(X[:10], good[:10]).omitted
+
+
+COLUMNS_OF_WORDS = {
+    "list": list,
+    "numpy": np.array,
+    "pandas": pandas.Series,
+    "categories": pandas.Categorical,
+    "polars": polars.Series,
+    "pyarrow": pyarrow.array,
+}
+
+
+@pytest.mark.parametrize("make", COLUMNS_OF_WORDS.values(), ids=COLUMNS_OF_WORDS)
+def test_classes_are_words_from_anywhere_and_some_may_be_missing(make, few):
+    words = ["one" if ink > 300 else "two" for ink in few.sum(axis=1)]
+    places = few[:, 20:22]
+    for labels in (make(words), make([None, *words[1:]])):
+        assert {"one", "two"} <= set(lowland.quality.report(few, places, labels).classes)
+        assert lowland.plot(places, labels, ax=Figure().gca()).get_legend() is not None
+        assert lowland.view(places, labels).html
 
 
 @pytest.mark.parametrize("params", [{"starts": 2, "max_iter": 20}, {"method": "lvm", "folds": 2, "max_iter": 20}])

@@ -40,6 +40,8 @@ def test_a_page_holds_what_it_is_given_and_is_written_whole(few, digits, tmp_pat
     assert b"the digits" in page.html and len(page.html) > len(lowland.view(model).html)
     page.save(tmp_path / "map.html")
     assert (tmp_path / "map.html").read_bytes() == page.html and len(list(tmp_path.iterdir())) == 1
+    (tmp_path / "other").touch()
+    assert (tmp_path / "map.html").stat().st_mode == (tmp_path / "other").stat().st_mode
     assert page._repr_html_().startswith("<iframe") and "MiB" in repr(page)
     with pytest.raises(ValueError, match="expected 150, found 3"):
         lowland.view(model, columns={"wrong": [1, 2, 3]})

@@ -13,6 +13,10 @@ from numpy.testing import assert_array_equal
 import lowland
 
 
+#: Every method that has iterations to stop.
+ITERATIVE = ["LVM", "LLLVM", "GPLVM", "TSM", "TSNE", "SymmetricSNE", "ElasticEmbedding", "MapIt"]
+
+
 def endless(**params):
     return lowland.TSNE(perplexity=10, max_iter=10_000_000, tol=0.0, exaggeration_iter=10, **params)
 
@@ -48,13 +52,35 @@ def test_an_exception_in_a_callback_is_raised_and_the_map_kept(few):
     assert model.n_iter_ == 5 and model.embedding_.shape == (150, 2)
 
 
-def test_ctrl_c_stops_and_keeps_the_map(few):
-    model = endless()
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+# LLLVM's last half-step is made after the stop.
+@pytest.mark.parametrize("name", [name for name in ITERATIVE if name != "LLLVM"])
+def test_a_stopped_run_keeps_the_map_that_was_seen_last(name, few):
+    seen = []
+    stop = {"callbacks": lambda i, _, embedding: seen.append(embedding.copy()) or i == 4, "callbacks_every_iters": 2}
+    model = getattr(lowland, name)(**stop).fit(few)
+    # Nothing long is done to it after the stop: someone waits.
+    assert len(seen) == 2 and model.n_iter_ == 4
+    assert_array_equal(model.embedding_, seen[-1])
+
+
+@pytest.mark.parametrize("name", ITERATIVE)
+def test_ctrl_c_stops_and_keeps_the_map(name, few):
+    model = getattr(lowland, name)(max_iter=10_000_000, tol=0.0)
+    begun = threading.Event()
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    # Callbacks are told after the first iteration that there is something to keep.
+    model.set_params(callbacks=lambda *_: begun.set(), callbacks_every_iters=1)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(few)
-    timer.join()
+    thread.join()
+    # Far fewer than were asked for: it did not merely end.
+    assert 0 < model.n_iter_ < 10_000
     assert model.embedding_.shape == (150, 2) and np.isfinite(model.embedding_).all()
     assert model.transform(few[:2]).shape == (2, 2)
     assert not model.converged_

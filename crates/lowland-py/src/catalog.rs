@@ -1,6 +1,8 @@
 //! The methods there are, and the data sets that need no file.
 
 use lowland::methods::METHODS;
+use lowland::params::{ParamSpec, Params};
+use lowland::prepare::Prepare;
 use lowland::{Data, Seed};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -13,11 +15,20 @@ type Spec = (&'static str, String, &'static str, &'static str);
 /// Every method: name, summary, advice, parameters as `(name, default, help, what it takes)`.
 #[pyfunction]
 pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<Spec>)> {
-    let spec = |spec: lowland::params::ParamSpec| (spec.name, spec.default, spec.help, spec.expects);
     METHODS
         .iter()
         .map(|info| (info.name, info.summary, info.advice, info.params().into_iter().map(spec).collect()))
         .collect()
+}
+
+/// The steps before a method, as parameters: the same for every method.
+#[pyfunction]
+pub fn preparation() -> Vec<Spec> {
+    Prepare::specs().into_iter().map(spec).collect()
+}
+
+fn spec(spec: ParamSpec) -> Spec {
+    (spec.name, spec.default, spec.help, spec.expects)
 }
 
 /// The built-in data sets: name, description, rows, columns.

@@ -21,14 +21,13 @@ mod _lowland {
     use super::*;
 
     #[pymodule_export]
-    use catalog::{dataset, datasets, methods};
+    use catalog::{dataset, datasets, methods, preparation};
     #[pymodule_export]
     use graph::{Graph, neighbors};
     #[pymodule_export]
     use model::{Model, fit};
     #[pymodule_export]
     use quality::{procrustes, report};
-
     #[pymodule_export]
     use select::choose;
     #[pymodule_export]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lowland::archive::{Archive, Kind};
 use lowland::methods::{Fitted, Job, Placed};
+use lowland::params::Params;
 use lowland::run::{Ended, Limits};
 use lowland::{Data, Seed};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
@@ -34,17 +35,18 @@ pub struct Model {
 /// Array of coordinates, standard deviations, log-likelihoods.
 type Places<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
 
-/// Fits. Gives the model, and the exception that ended the fit early if one did: Ctrl-C, or a callback's.
+/// Fits: `prepare` are the steps before the method, by name. Gives the model, and the exception that ended the fit early if one did: Ctrl-C, or a callback's.
 #[pyfunction]
 #[pyo3(signature = (
-    method, params, rows, *, graph=None, start=None, seed=0, threads=None, max_memory=None,
-    feature_names=Vec::new(),    on_progress=None, on_note=None, on_step=None, every=50
+    method, params, rows, *, prepare=Vec::new(), graph=None, start=None, seed=0, threads=None, max_memory=None,
+    feature_names=Vec::new(), on_progress=None, on_note=None, on_step=None, every=50
 ))]
 pub fn fit<'py>(
     py: Python<'py>,
     method: &str,
     params: Vec<(String, String)>,
     rows: Rows<'py>,
+    prepare: Vec<(String, String)>,
     graph: Option<&Bound<'py, Graph>>,
     start: Option<PyReadonlyArray2<'py, f64>>,
     seed: u64,
@@ -57,7 +59,10 @@ pub fn fit<'py>(
     every: usize,
 ) -> PyResult<(Model, Option<Bound<'py, PyBaseException>>)> {
     let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let job = Job::new(method, &params, Seed(seed)).map_err(Failure::from)?;
+    let mut job = Job::new(method, &params, Seed(seed)).map_err(Failure::from)?;
+    for (name, text) in &prepare {
+        job.prepare.set(name, text).map_err(Failure::from)?;
+    }
     let data = rows.to_data()?;
     drop(rows);
     let graph = graph.map(|graph| graph.get().inner.clone());
@@ -242,6 +247,12 @@ impl Model {
     #[getter]
     fn params(&self) -> Vec<(&'static str, String)> {
         self.fitted.job.method.values()
+    }
+
+    /// The steps before the method, as text.
+    #[getter]
+    fn preparation(&self) -> Vec<(&'static str, String)> {
+        self.fitted.job.prepare.values()
     }
 
     #[getter]

@@ -23,13 +23,17 @@ from ._progress import Progress
 #: Every method of the Rust library: parameters as (name, default, help, what it takes), by the method's name.
 METHODS = {name: (summary, advice, specs) for name, summary, advice, specs in _lowland.methods()}
 
+#: The steps before a method, as parameters of every estimator.
+PREPARATION = _lowland.preparation()
+
 #: Estimator class by the method's name.
 REGISTRY: dict[str, type[Estimator]] = {}
 
 _SHARED = {
     "metric_params": "What the metric takes: ``{'p': 3}`` for minkowski.",
     "neighbors": "A NeighborGraph of the rows (or a sparse matrix of distances, or a pair of indices and distances), "
-    "so that they are not searched again. Its metric, if it knows it, goes before the default of ``metric``.",
+    "so that they are not searched again. Its metric, if it knows it, goes before the default of ``metric``. "
+    "Where rows are prepared, it is a graph of the prepared rows.",
     "n_jobs": "Threads; None and -1: all cores. The result is the same for any number.",
     "random_state": "The seed. None is 0: runs can be repeated unless someone asks otherwise.",
     "verbose": "1: progress on stderr, with tqdm where it is installed.",
@@ -93,7 +97,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         super().__init_subclass__(**rest)
         if method is not None:
             cls._method = method
-            cls.__doc__ = _documentation(cls, METHODS[method][2])
+            cls.__doc__ = _documentation(cls, METHODS[method][2] + PREPARATION)
             REGISTRY[method] = cls
 
     @classmethod
@@ -148,11 +152,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 self._method,
                 self._values(graph),
                 rows,
+                prepare=[(name, _input.text(getattr(self, name))) for name, _, _, _ in PREPARATION],
                 graph=None if graph is None else graph._graph,
                 start=self._start(),
                 seed=_input.seed(self.random_state),
                 threads=_input.threads(self.n_jobs),
-                max_memory=self.max_memory,
+                max_memory=_input.memory(self.max_memory),
                 feature_names=[str(name) for name in names],
                 on_progress=progress and progress.step,
                 on_note=progress and progress.note,
@@ -271,7 +276,7 @@ class Invertible:
         return self.model_.place(rows, _input.threads(self.n_jobs))[1].astype(dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Rows that would have these places on the map."""
+        """Rows that would have these places on the map, as the method saw rows: after any preparation."""
         check_is_fitted(self)
         points = _input.points(X)
         return self.model_.inverse(points, _input.threads(self.n_jobs)).astype(self.embedding_.dtype, copy=False)
@@ -281,7 +286,7 @@ class Generative(Invertible):
     """For methods that know how likely a row is besides."""
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """The log-likelihood of each row under the model."""
+        """The log-likelihood of each row under the model. For ``LVM`` not a density of rows: see its documentation."""
         check_is_fitted(self)
         rows, _ = self._check_rows(X, reset=False)
         return self.model_.score(rows, _input.threads(self.n_jobs))
@@ -322,8 +327,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     model = _lowland.Model.load(os.fspath(path))
     cls = REGISTRY[model.method]
     estimator = cls()
-    defaults = {python_name(name): default for name, default, _, _ in METHODS[model.method][2]}
-    for name, text in model.params:
+    specs = METHODS[model.method][2] + PREPARATION
+    defaults = {python_name(name): default for name, default, _, _ in specs}
+    for name, text in model.params + model.preparation:
         name = python_name(name)
         if name in defaults and text != defaults[name]:
             setattr(estimator, name, _input.value(text, getattr(estimator, name)))

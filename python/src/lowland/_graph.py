@@ -154,6 +154,6 @@ def neighbors(
         search,
         _input.seed(random_state),
         _input.threads(n_jobs),
-        max_memory,
+        _input.memory(max_memory),
     )
     return NeighborGraph(graph, recall)

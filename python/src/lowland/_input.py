@@ -68,6 +68,17 @@ def points(Y: Any) -> np.ndarray:
     return Y
 
 
+def classes(labels: Any) -> tuple[list[Any], np.ndarray]:
+    """The classes there are, sorted, and the number of each row's."""
+    values = np.asarray(labels)
+    try:
+        names, codes = np.unique(values, return_inverse=True)
+    except TypeError:
+        # Of several kinds, as words among which some are missing: these have no order but that of their text.
+        names, codes = np.unique([str(each) for each in values.tolist()], return_inverse=True)
+    return names.tolist(), codes.ravel()
+
+
 def text(value: Any) -> str:
     """A parameter as the command line would have it."""
     if isinstance(value, (bool, np.bool_)):
@@ -119,6 +130,15 @@ def seed(random_state: Any) -> int:
     if hasattr(random_state, "randint"):
         return int(random_state.randint(2**31 - 1))
     raise ValueError(f"random_state = {random_state!r}: None, a whole number, or a random generator of numpy")
+
+
+def memory(limit: Any) -> int | None:
+    """A limit in bytes; `None` for what is free."""
+    if limit is None:
+        return None
+    if not isinstance(limit, numbers.Real) or isinstance(limit, bool) or not 0 <= limit < 2**64:
+        raise ValueError(f"max_memory = {limit!r}: a number of bytes, such as 8e9, or None for what is free")
+    return int(limit)
 
 
 def threads(n_jobs: int | None) -> int | None:

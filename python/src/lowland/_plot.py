@@ -41,8 +41,7 @@ def plot(
     if labels is None:
         ax.scatter(points[:, 0], points[:, 1], s=size, alpha=alpha, linewidths=0)
     else:
-        classes, codes = np.unique(np.asarray(labels), return_inverse=True)
-        codes = codes.ravel()
+        classes, codes = _input.classes(labels)
         colors = plt.get_cmap("tab10" if len(classes) <= 10 else "tab20" if len(classes) <= _LEGEND else "turbo")
         for code, name in enumerate(classes):
             at = codes == code

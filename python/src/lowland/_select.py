@@ -69,7 +69,7 @@ def select(
         folds=folds if method == "lvm" else None,
         seed=_input.seed(random_state),
         threads=_input.threads(n_jobs),
-        max_memory=max_memory,
+        max_memory=_input.memory(max_memory),
     )
     return Selection([Choice(k, d, np.asarray(values)) for k, d, values in choices], best, close, words)
 

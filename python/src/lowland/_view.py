@@ -24,15 +24,12 @@ class View:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the page, under a temporary name first, so that no reader sees half of it."""
-        path = os.fspath(path)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
+        # In a folder of its own, so that the file has the permissions that any new file gets.
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path)), suffix=".tmp") as folder:
+            temporary = os.path.join(folder, "page.html")
+            with open(temporary, "wb") as file:
                 file.write(self.html)
             os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
 
     def _repr_html_(self) -> str:
         content = base64.b64encode(self.html).decode()
@@ -82,8 +79,8 @@ def view(
     for name, values in {**given, **(columns or {})}.items():
         values = np.asarray(values)
         if name == "label" or values.dtype.kind not in "fiu":
-            names, codes = np.unique(values, return_inverse=True)
-            classes.append((name, codes.ravel().tolist(), [str(each) for each in names]))
+            names, codes = _input.classes(values)
+            classes.append((name, codes.tolist(), [str(each) for each in names]))
         else:
             numbers.append((name, values.astype(np.float32).tolist()))
     graph = as_graph(neighbors)

@@ -48,14 +48,19 @@ def embed(
         use_rep = "X_pca" if "X_pca" in adata.obsm else "X"
     rows = adata.X if use_rep == "X" else adata.obsm[use_rep]
     graph = _graph(adata, neighbors_key) if neighbors else None
-    if graph is not None and "neighbors" in estimator.get_params() and estimator.neighbors is None:
-        if neighbors is True or graph.n_neighbors >= _wanted(estimator):
-            estimator.set_params(neighbors=graph)
-    elif neighbors is True:
+    usable = graph is not None and "neighbors" in estimator.get_params() and estimator.neighbors is None
+    if neighbors is True and not usable:
         name = type(estimator).__name__
         raise ValueError(f"there is no neighbour graph in uns[{neighbors_key!r}] that {name} can use")
-    taken = estimator.get_params().get("neighbors") is not None
-    estimator.fit(rows)
+    taken = usable and (neighbors is True or graph.n_neighbors >= _wanted(estimator))
+    if taken:
+        estimator.set_params(neighbors=graph)
+    try:
+        estimator.fit(rows)
+    finally:
+        if taken:
+            # It is the graph of these cells: the next ones that the estimator is given have another.
+            estimator.set_params(neighbors=None)
     key = key_added or estimator._method
     adata.obsm[f"X_{key}"] = estimator.embedding_
     if hasattr(estimator, "embedding_std_"):
@@ -64,6 +69,7 @@ def embed(
         "method": estimator._method,
         "version": __version__,
         "params": dict(estimator.model_.params),
+        "preparation": dict(estimator.model_.preparation),
         "use_rep": use_rep,
         "neighbors_key": neighbors_key if taken else "",
         "notes": list(estimator.notes_),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from . import _input, _lowland
 from ._graph import as_graph
 
@@ -84,8 +82,8 @@ def report(
     """
     codes, classes = None, []
     if labels is not None:
-        classes, inverse = np.unique(np.asarray(labels), return_inverse=True)
-        codes = inverse.ravel().tolist()
+        classes, numbers = _input.classes(labels)
+        codes = numbers.tolist()
     graph = as_graph(neighbors)
     scores, shares, omitted = _lowland.report(
         _input.rows(X),
@@ -97,7 +95,7 @@ def report(
         _input.threads(n_jobs),
         None if graph is None else graph._graph,
     )
-    by_class = {classes[code].item(): share for code, _, share in shares}
+    by_class = {classes[code]: share for code, _, share in shares}
     return Report([Score(*score) for score in scores], by_class, dict(omitted))
 
 

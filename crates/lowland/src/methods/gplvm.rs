@@ -9,7 +9,7 @@ use crate::neighbors::nearest_to;
 use crate::optim::{Descent, Lbfgs};
 use crate::params::{at_least_one, params, tolerance};
 use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
+use crate::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
 
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
 
@@ -94,14 +94,23 @@ impl Recipe for GpLvm {
         let outcome = context.stage(ITERATIONS, |context| run(&mut fitting, rule, context))?;
         let numbers = fitting.descent.embedding().into_values();
         let frozen = bound.freeze(&numbers)?;
-        // Places are those the fitted function gives to the rows, so that a row that is placed again stays where it is.
-        let placed = context.with_progress(|progress| {
-            in_batches(n, progress, |i| {
-                let row = &bound.data()[i * input.data.dim()..][..input.data.dim()];
-                let spread: Vec<f64> = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
-                frozen.place(row, &numbers[i * wanted..][..wanted], &spread)
-            })
-        })?;
+        let left_at = |i: usize| -> (Vec<f64>, Vec<f64>) {
+            let spread = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
+            (numbers[i * wanted..][..wanted].to_vec(), spread)
+        };
+        let placed = if outcome.ended == Ended::Stopped {
+            // Whoever stopped the run is waiting, and placing every row takes as long as many iterations.
+            (0..n).map(|i| Ok((left_at(i).0, left_at(i).1, 0.0))).collect()
+        } else {
+            // Places are those the fitted function gives to the rows: a row that is placed again stays where it is.
+            context.with_progress(|progress| {
+                in_batches(n, progress, |i| {
+                    let row = &bound.data()[i * input.data.dim()..][..input.data.dim()];
+                    let (mean, spread) = left_at(i);
+                    frozen.place(row, &mean, &spread)
+                })
+            })?
+        };
         let (mut map, mut spreads) = (vec![0.0; n * dim], Vec::with_capacity(n * wanted));
         for (row, placed) in map.chunks_exact_mut(dim).zip(placed) {
             let (mean, spread, _) = placed?;
