@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lowland::prepare::Prepare;
 use lowland::run::{Context, Silent};
-use lowland::{Data, Error};
+use lowland::{Data, Error, Shape};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
 use crate::args::{HeaderArg, InputArgs, MissingArg, PrepareArgs, ReadArgs, RunArgs};
@@ -53,7 +53,19 @@ fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
     if input.n_points.is_some() || input.noise.is_some() {
         return Err(Failure::flag("--n-points and --noise are for the built-in generators; for a file use --max-rows"));
     }
-    let options = ReadOptions {
+    Ok(lowland_io::read(path, &options(input)?)?)
+}
+
+/// The shape of the rows, where the file says it at its beginning.
+pub fn declared_shape(input: &InputArgs) -> Option<Shape> {
+    let built_in = lowland_io::builtins().iter().any(|builtin| builtin.name == input.input);
+    // Rows that are dropped count for nothing.
+    let whole = !built_in && matches!(input.read.missing, MissingArg::Refuse);
+    whole.then(|| lowland_io::declared_shape(Path::new(&input.input), &options(&input.read).ok()?))?
+}
+
+fn options(input: &ReadArgs) -> Result<ReadOptions, Failure> {
+    Ok(ReadOptions {
         label_column: input.label_column.clone(),
         id_column: input.id_column.clone(),
         labels: input.labels.clone(),
@@ -72,8 +84,7 @@ fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
         // What a person's own file needs is theirs to decide, as far as the machine can hold it.
         max_bytes: available_memory(),
         ..ReadOptions::default()
-    };
-    Ok(lowland_io::read(path, &options)?)
+    })
 }
 
 /// A built-in data set. Flags that are about files are refused, not ignored.

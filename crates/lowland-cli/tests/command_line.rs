@@ -254,6 +254,24 @@ fn bad_input_is_named_with_its_place_and_the_way_out() {
 }
 
 #[test]
+fn an_array_that_cannot_fit_is_refused_before_its_values_are_looked_at() {
+    let folder = folder();
+    // 50 GB by its header, nearly all of it a hole; a look at the first value would find that it is not finite.
+    let mut bytes =
+        b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (12500000, 1000)}".to_vec();
+    bytes.resize(128, b' ');
+    bytes.extend(f32::NAN.to_le_bytes());
+    let path = folder.path().join("large.npy");
+    std::fs::write(&path, bytes).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(128 + 50_000_000_000).unwrap();
+    let words = bad(folder.path(), 4, &["embed", "large.npy", "--max-memory", "8GB"]);
+    assert!(words.contains("the limit is 7.5 GiB"), "{words}");
+    assert!(
+        bad(folder.path(), 3, &["embed", "large.npy", "--max-memory", "8GB", "--max-rows", "10"]).contains("row 0")
+    );
+}
+
+#[test]
 fn wrong_flags_are_refused_before_any_work() {
     let folder = folder();
     let at = folder.path();

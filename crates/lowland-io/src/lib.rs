@@ -41,6 +41,6 @@ pub use lines::labels_of_rows;
 pub use map::{About, MapTable, coordinate_name, read_map, write_map, write_map_csv};
 pub use memory::available_memory;
 pub use options::{Format, Header, Missing, ReadOptions};
-pub use read::{read, read_memory};
+pub use read::{declared_shape, read, read_memory};
 pub use table::{Labels, Table};
 pub use write::{read_bytes, write_bytes};

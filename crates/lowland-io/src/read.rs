@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use lowland::Shape;
+
 use crate::budget::Budget;
 use crate::check::{self, checked};
 use crate::error::{FileError, Outcome, Problem};
@@ -23,6 +25,20 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
         read_checked(path, unpacked, options.labels.clone().or_else(beside), options)
     };
     read().map_err(|problem| problem.at(path))
+}
+
+/// The shape that an uncompressed `.npy` file says its rows have, without a look at them: what is far too large can be refused
+/// before gigabytes are read. `None` where that takes reading; errors are left to the reading too.
+pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<Shape> {
+    // A pipe can be read only once.
+    let named = path.is_file() && format_of(path, options).ok()? == Format::Npy;
+    let bytes = named.then(|| Bytes::open(path).ok())??;
+    let header = npy::Header::parse(&bytes).ok()?;
+    let (&rows, rest) = header.shape.split_first()?;
+    let rows = rows.min(options.max_rows.unwrap_or(usize::MAX));
+    let dim = rest.iter().try_fold(1usize, |product, &size| product.checked_mul(size))?;
+    let bytes = (rows as u64).checked_mul(dim as u64)?.checked_mul(size_of::<f32>() as u64)?;
+    Some(Shape { rows, dim, sparse: false, bytes })
 }
 
 /// Reads the content of a file that is in memory already; its name tells the format unless the options do.

@@ -41,7 +41,7 @@ pub mod run;
 pub mod select;
 pub mod tsm;
 
-pub use points::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Sparse};
+pub use points::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Shape, Sparse};
 
 /// Runs `work` on a private pool of `threads` threads (all cores when `None`).
 pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T> {

@@ -48,6 +48,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if let Some(path) = &args.checkpoint {
         console.keep_checkpoints(path.clone(), args.checkpoint_every)?;
     }
+    // What does not fit by its size alone is refused before gigabytes are read.
+    if let Some(shape) = input::declared_shape(&args.input) {
+        job.check_memory(shape, &Limits { max_memory: args.memory.limit(), ..Limits::default() })?;
+    }
     let table = input::load(&args.input, &run, &mut console)?;
     // A model is put together and laid out in memory before it is written; many hold the prepared rows.
     let reserve = if args.save.is_some() { 2 * job.prepare.output(table.data.shape()).bytes } else { 0 };

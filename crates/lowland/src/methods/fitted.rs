@@ -64,6 +64,19 @@ impl Job {
         stages
     }
 
+    /// The bytes that fitting rows of this shape takes, or an error where the limits forbid it: to be asked before the rows
+    /// themselves are looked at.
+    pub fn check_memory(&self, shape: Shape, limits: &Limits) -> Result<u64> {
+        let needed = self.memory(shape).saturating_add(limits.reserve);
+        match limits.max_memory.filter(|&limit| needed > limit) {
+            None => Ok(needed),
+            Some(limit) => {
+                let remedy = "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)";
+                Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedy })
+            }
+        }
+    }
+
     /// Prepares, fits, and keeps what new rows need. `graph`, when given, is of the prepared data.
     pub fn fit(
         self,
@@ -91,12 +104,8 @@ impl Job {
         data.check_finite()?;
         let mut context = Context::new(observer, self.seed, limits.resume.as_ref());
         context.begin_with(limits.start.as_ref());
-        let needed = self.memory(data.shape()).saturating_add(limits.reserve);
+        let needed = self.check_memory(data.shape(), limits)?;
         context.note(format!("memory: about {}", bytes(needed)));
-        if let Some(limit) = limits.max_memory.filter(|&limit| needed > limit) {
-            let remedy = "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)";
-            return Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedy });
-        }
         let besides = needed.saturating_sub(self.method.memory(self.prepare.output(data.shape())));
         context.allow(limits.max_memory.map(|limit| limit.saturating_sub(besides)));
         self.identify(data, &mut context)?;
