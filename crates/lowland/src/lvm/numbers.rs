@@ -132,7 +132,7 @@ impl Number for f32 {
         const ROUNDER: f32 = 12_582_912.0;
         // `(2^f - 1) / f` to 2e-8 for |f| <= 1/2, by least squares with the largest errors levelled.
         const SERIES: [f32; 6] =
-            [0.693_147_2, 0.240_226_5, 0.055_503_573, 0.009_618_238, 0.001_339_073_5, 0.000_154_035_12];
+            [std::f32::consts::LN_2, 0.240_226_5, 0.055_503_573, 0.009_618_238, 0.001_339_073_5, 0.000_154_035_12];
         // Smaller results would make products denormal, which is slow.
         let x = if self < 40.0 { self } else { 40.0 };
         let x = x * -std::f32::consts::LOG2_E;
