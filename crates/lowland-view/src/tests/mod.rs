@@ -214,13 +214,13 @@ fn uncertain_points_fade_have_circles_of_their_deviation_or_are_left_out() {
     assert!(says(&certain, "the 20 least certain are left out"));
 }
 
-/// Two points far apart, the first with a covariance of length 1 and width 0.25 along a direction up to the right.
+/// Three points far apart, the middle one with a covariance of length 1 and width 0.25 along a direction up to the right.
 fn tilted() -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let (cos, sin) = (0.8, 0.6);
     let [long, wide] = [1.0, 0.0625];
     let off = (long - wide) * cos * sin;
     let own = [long * cos * cos + wide * sin * sin, off, off, long * sin * sin + wide * cos * cos];
-    (vec![0.0, 0.0, 10.0, 10.0], [own, [0.0; 4]].concat(), vec![0.7, 0.0])
+    (vec![0.0, 0.0, 10.0, 10.0, -10.0, -10.0], [own, [0.0; 4], [0.0; 4]].concat(), vec![0.7, 0.0, 0.0])
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn covariances_are_ellipses_along_their_own_directions_in_every_format() {
     let scene = scene_of(panel.clone(), &options);
     assert!(says(&scene, "ellipses of one standard deviation") && !says(&scene, "circles of"));
     let cloud = clouds(&scene)[0];
-    let first = placement::scattered(2).position(|i| i == 0).unwrap();
-    let (ellipse, other) = (cloud.ellipses.as_ref().unwrap()[first], cloud.at[1 - first]);
+    let [first, second] = [0, 1].map(|row| placement::scattered(3).position(|i| i == row).unwrap());
+    let (ellipse, other) = (cloud.ellipses.as_ref().unwrap()[first], cloud.at[second]);
     let unit = (other[0] - cloud.at[first][0]) / 10.0;
     let close = |a: f32, b: f32| (a - b).abs() < 1e-3 * unit;
     assert!(close(ellipse.reach[0], unit) && close(ellipse.reach[1], 0.25 * unit), "{ellipse:?} {unit}");

@@ -140,12 +140,14 @@ fn the_bound_is_that_of_the_definitions() {
 fn the_gradient_of_the_full_bound_is_zero_at_each_update() {
     let problem = problem(POINTS);
     let (_, [by_places, by_maps, by_gamma]) = updates(&problem);
-    // Beside each stationary point there is one that is not.
+    // Beside each stationary point there is one that is not, by at least some of the numbers.
+    let steepest = std::cell::Cell::new(0.0f64);
     let flat = |what: &str, at: &State, away: &State, step: f64, change: &dyn Fn(&mut State, f64)| {
-        let (slope, elsewhere) = (at.slope(&problem, step, change), away.slope(&problem, step, change));
-        assert!(elsewhere.abs() > 1e-2, "{what}: flat everywhere, {elsewhere}");
-        assert!(slope.abs() < 1e-5 * elsewhere.abs().max(1.0), "{what}: {slope}, elsewhere {elsewhere}");
+        let (slope, elsewhere) = (at.slope(&problem, step, change), away.slope(&problem, step, change).abs());
+        assert!(slope.abs() < 1e-5 * elsewhere.max(1.0), "{what}: {slope}, elsewhere {elsewhere}");
+        steepest.set(steepest.get().max(elsewhere));
     };
+    let told = |what: &str| assert!(steepest.take() > 0.1, "{what}: flat everywhere");
     // The bound is quadratic in means; by covariances it bends as fast as the least of their eigenvalues.
     let (coarse, fine) = (1e-4, 2e-6);
     let scaled = |values: &[f64]| values.iter().map(|v| 1.5 * v).collect::<Vec<f64>>();
@@ -154,25 +156,30 @@ fn the_gradient_of_the_full_bound_is_zero_at_each_update() {
         away.places[a] += 0.3;
         flat("a place", &by_places, &away, coarse, &|state, h| state.places[a] += h);
     }
+    told("places");
     let wide = State { place_covariance: scaled(&by_places.place_covariance), ..by_places.clone() };
     let unit = largest(&by_places.place_covariance);
     for entry in ENTRIES {
         let change = |state: &mut State, h: f64| State::turn(&mut state.place_covariance, entry, h * unit);
         flat("a covariance of places", &by_places, &wide, fine, &change);
     }
+    told("covariances of places");
     for at in (0..SIDE * COLUMNS).step_by(5) {
         let mut away = by_maps.clone();
         away.maps[at] += 0.3;
         flat("a map", &by_maps, &away, coarse, &|state, h| state.maps[at] += h);
     }
+    told("maps");
     let wide = State { map_covariance: scaled(&by_maps.map_covariance), ..by_maps.clone() };
     let unit = largest(&by_maps.map_covariance);
     for entry in ENTRIES {
         let change = |state: &mut State, h: f64| State::turn(&mut state.map_covariance, entry, h * unit);
         flat("a covariance of maps", &by_maps, &wide, fine, &change);
     }
+    told("covariances of maps");
     let away = State { gamma: 1.5 * by_gamma.gamma, ..by_gamma.clone() };
     flat("gamma", &by_gamma, &away, coarse, &|state, h| state.gamma += h * by_gamma.gamma);
+    told("gamma");
 }
 
 #[test]
