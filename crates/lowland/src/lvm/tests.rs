@@ -77,7 +77,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_e_step_is_the_sum_over_pairs(n in 20usize..90, dim in 1usize..6, levels in 0usize..3, seed in 0u64..1000) {
+    fn the_e_step_is_the_sum_over_pairs(n in 20usize..90, pick in 0usize..7, levels in 0usize..3, seed in 0u64..1000) {
+        // Some dimensions have loops of their own.
+        let dim = [1, 2, 3, 4, 5, 10, 11][pick];
         for (precision, tolerance) in [(Precision::Double, 1e-11), (Precision::Single, 1e-5)] {
             let em = started(n, dim, levels, EmOptions { precision, ..EmOptions::default() }, seed);
             let (likelihood, gradient) = by_pairs(&em, dim);
