@@ -88,9 +88,9 @@ def main():
             results["cases"][key] = line
             count += 1
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(".tmp")
-            part.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-            part.replace(path)
+            unfinished = path.with_suffix(".tmp")
+            unfinished.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+            unfinished.replace(path)
     if wanted.list:
         return
     if wanted.only and not count and not wanted.missing:
