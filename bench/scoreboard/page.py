@@ -1,5 +1,6 @@
 """docs/scoreboard.md, from the results."""
 
+import bad_input as bad_input_words
 import growth
 import maps
 import peers
@@ -104,7 +105,8 @@ def maps_table(lines):
     for tool in order:
         line, label = lines[tool], f"**{tool}**" if tool in maps.METHODS else tool
         if "failed" in line:
-            rows.append([label, f"failed: {line['failed']}".replace("|", "\\|"), *[""] * (len(head) - 2)])
+            words = bad_input_words.error(line["said"]) if line.get("said") else line["failed"]
+            rows.append([label, f"failed: {words}".replace("|", "\\|"), *[""] * (len(head) - 2)])
             continue
         delay = line.get("import_s", 0) + line.get("compile_s", 0)
         wall = number(line["wall_s"]) if line.get("others", 1) < QUIET else "busy"
