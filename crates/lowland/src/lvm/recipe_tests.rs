@@ -114,3 +114,22 @@ fn the_rows_outside_the_largest_part_are_named() {
     assert!(note.contains(": 0, 1, 2, 3"), "{note}");
     assert_eq!(fitted.std().unwrap().len(), 120);
 }
+
+#[test]
+fn rows_whose_neighbours_are_all_copies_do_not_fall_together() {
+    let few = groups(30, 5, 8.0, 6);
+    let data = few.select(&(0..600).map(|i| i % 30).collect::<Vec<_>>());
+    for method in ["lvm", "spectral"] {
+        let job = Job::new(method, &[("n_neighbors", "9")], Seed(2)).unwrap();
+        let fitted = job.fit(&data, None, &Limits::default(), &mut Silent).unwrap();
+        assert!(!fitted.notes.iter().any(|note| note.contains("all rows are equal")), "{method}: {:?}", fitted.notes);
+        assert!(kept_together(&fitted) > 0.97, "{method}: {}", kept_together(&fitted));
+        // Copies lie together, and the two groups apart from each other.
+        let place = |i: usize| fitted.embedding.points().row(i).to_vec();
+        let apart =
+            |i: usize, j: usize| place(i).iter().zip(&place(j)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        let copies = (0..30).map(|i| apart(i, i + 30)).sum::<f64>() / 30.0;
+        let groups = (0..29).map(|i| apart(i, i + 1)).sum::<f64>() / 29.0;
+        assert!(groups > 3.0 * copies && groups > 0.0, "{method}: copies {copies}, groups {groups}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::points::{Data, Embedding, Error, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Stage, in_batches};
 
 use super::landmarks::LocalModel;
-use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::neighbor_stage::{self, Neighbors, all_equal, neighbors};
 use super::{Fit, Input, Recipe, available_components};
 
 params! {
@@ -235,6 +235,10 @@ fn fit(
     let n = input.data.rows();
     let mut wanted = available_components(dim, n - 1, "the number of points less one", context)?;
     if n > 1 && graph.distances().iter().all(|&d| d == 0.0) {
+        if !all_equal(input.data, llx.metric, &graph, context)? {
+            let (value, allowed) = (llx.n_neighbors.to_string(), "more: every row's neighbours are copies of it");
+            return Err(Error::Parameter { name: "n_neighbors", value, allowed: allowed.into() });
+        }
         context.note("all rows are equal: they share one place");
         wanted = 0;
     }

@@ -9,7 +9,7 @@ use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 
-use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
+use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
 
 choice! {
@@ -125,8 +125,7 @@ impl Recipe for Lvm {
             Some(rows) => (input.data.select(rows), induced(&graph, rows)?),
             None => (input.data.clone(), graph.clone()),
         };
-        let all_equal = data.rows() == 1 || near.distances().iter().all(|&d| d == 0.0);
-        let wanted = if all_equal {
+        let wanted = if all_equal(&data, self.metric, &near, context)? {
             0
         } else {
             available_components(self.n_components, data.rows() - 1, "the number of points less one", context)?

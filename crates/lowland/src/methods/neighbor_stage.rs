@@ -100,6 +100,16 @@ pub(super) fn connected_lengths(
     with_edges(&lengths, &joins)
 }
 
+/// Whether no row differs from another. That a row's neighbours are all copies of it is not enough: others may be elsewhere.
+pub(super) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, context: &mut Context) -> Result<bool> {
+    if graph.distances().iter().any(|&distance| distance != 0.0) {
+        return Ok(false);
+    }
+    let parts = Components::of_neighbors(graph);
+    let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
+    Ok(joins.iter().all(|join| join.length == 0.0))
+}
+
 fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {
     check_rows(graph, n)?;
     // A graph of distances that someone else computed does not know its metric.

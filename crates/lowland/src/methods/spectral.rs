@@ -10,7 +10,7 @@ use crate::params::{at_least_one, choice, params, tolerance};
 use crate::points::{Data, Embedding, Metric, Result, Shape};
 use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 
-use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
+use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Recipe, available_components};
 
 choice! {
@@ -94,8 +94,7 @@ impl Recipe for Spectral {
         };
         let n = input.data.rows();
         // n points span n - 1 coordinates besides the constant one; equal points span none.
-        let all_equal = n > 1 && graph.distances().iter().all(|&d| d == 0.0);
-        let wanted = if all_equal {
+        let wanted = if n > 1 && all_equal(input.data, self.metric, &graph, context)? {
             context.note("all rows are equal: they share one place");
             0
         } else {
