@@ -48,7 +48,7 @@ def draw(found, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), constrained_layout=True)
+    figure, panels = plt.subplots(1, 2, figsize=(12.5, 4.6), constrained_layout=True)
     colours = plt.get_cmap("tab20")
     for panel, what, words in zip(panels, ("cpu_s", "peak_mb"), ("CPU seconds", "peak memory, MB")):
         for colour, (method, line) in enumerate(found.items()):
@@ -57,6 +57,6 @@ def draw(found, path):
         panel.set_xlabel("rows")
         panel.set_title(words)
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=7, frameon=False)
+        panel.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=120)
     plt.close(figure)
