@@ -38,16 +38,17 @@ def judge(rows, labels, map_, d, divergence):
 
 
 def recall(rows, map_, k):
-    near = []
-    for path, kept in ((rows, True), (map_, False)):
-        graph = ours.GRAPHS / f"{rows.stem}.npz" if kept else map_.with_suffix(".graph.npz")
-        if not kept:
-            graph.unlink(missing_ok=True)
-        with np.load(ours.neighbours(path, 90 if kept else k, graph)) as arrays:
-            near.append(np.sort(arrays["indices"][:, :k], 1))
-        if not kept:
-            graph.unlink()
-    return float(np.mean([len(np.intersect1d(a, b, True)) for a, b in zip(*near)])) / k
+    """The share of the rows' neighbours (their graph has been made) that are the map's too."""
+    def nearest(graph):
+        with np.load(graph) as arrays:
+            return arrays["indices"][:, :k]
+
+    own = map_.with_suffix(".graph.npz")
+    own.unlink(missing_ok=True)
+    kept = nearest(ours.neighbours(map_, k, own))
+    own.unlink()
+    truth = nearest(ours.GRAPHS / f"{rows.stem}.npz")
+    return float(np.mean([len(np.intersect1d(a, b, True)) for a, b in zip(truth, kept)])) / k
 
 
 def kl(rows, places):

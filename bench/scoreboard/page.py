@@ -1,10 +1,10 @@
 """docs/scoreboard.md, from the results."""
 
-import bad_input as bad_input_words
+import bad_input
 import growth
 import maps
 import peers
-import profiles as profile
+import profiles
 
 # Cores that may be busy with something else for a wall time to be shown.
 QUIET = 0.1
@@ -31,7 +31,7 @@ def write(results, path):
     cases = results["cases"]
     picture = path.parent / "images/scoreboard-growth.png"
     parts = [opening(results), fastest(cases), table_of_maps(cases), searches(cases), same_again(cases)]
-    parts += [grown(cases, picture), profiles(cases), bad_input(cases)]
+    parts += [grown(cases, picture), where_time_goes(cases), bad_inputs(cases)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(part for part in parts if part))
 
@@ -105,7 +105,7 @@ def maps_table(lines):
     for tool in order:
         line, label = lines[tool], f"**{tool}**" if tool in maps.METHODS else tool
         if "failed" in line:
-            words = bad_input_words.error(line["said"]) if line.get("said") else line["failed"]
+            words = bad_input.error(line["said"]) if line.get("said") else line["failed"]
             rows.append([label, f"failed: {words}".replace("|", "\\|"), *[""] * (len(head) - 2)])
             continue
         delay = line.get("import_s", 0) + line.get("compile_s", 0)
@@ -160,7 +160,7 @@ def grown(cases, picture):
     return f"## Growth\n\n{words}\n![CPU seconds and memory against rows](images/{picture.name})\n\n{table(head, rows)}"
 
 
-def profiles(cases):
+def where_time_goes(cases):
     text = ["## Where the time goes\n"]
     machine = cases.get("profiles/machine")
     if machine and "failed" not in machine:
@@ -179,13 +179,13 @@ def profiles(cases):
     if machine and "failed" not in machine and lines:
         text.append("The least that must be done, and the CPU seconds for it at the rates above, beside what the stage takes:\n")
         rows = []
-        for method, stage, work, least, taken in profile.limits(machine, lines):
+        for method, stage, work, least, taken in profiles.limits(machine, lines):
             rows.append([method, stage, work, number(least), number(taken), f"{taken / least:.1f}"])
         text.append(table(["method", "stage", "must do", "at the limit, CPU s", "takes, CPU s", "times"], rows))
     return "\n".join(text) if rows else ""
 
 
-def bad_input(cases):
+def bad_inputs(cases):
     found = {}
     for key, line in cases.items():
         if key.startswith("bad-input/"):

@@ -263,6 +263,7 @@ fn an_array_that_cannot_fit_is_refused_before_its_values_are_looked_at() {
     bytes.extend(f32::NAN.to_le_bytes());
     let path = folder.path().join("large.npy");
     std::fs::write(&path, bytes).unwrap();
+    assert!(bad(folder.path(), 3, &["embed", "large.npy", "--max-memory", "8GB"]).contains("values"), "only promised");
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(128 + 50_000_000_000).unwrap();
     let words = bad(folder.path(), 4, &["embed", "large.npy", "--max-memory", "8GB"]);
     assert!(words.contains("the limit is 7.5 GiB"), "{words}");

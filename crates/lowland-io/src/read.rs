@@ -34,6 +34,9 @@ pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<Shape> {
     let named = path.is_file() && format_of(path, options).ok()? == Format::Npy;
     let bytes = named.then(|| Bytes::open(path).ok())??;
     let header = npy::Header::parse(&bytes).ok()?;
+    // A header may promise anything: what is not in the file is for the reading to complain about.
+    let promised = header.count()?.checked_mul(header.width)?;
+    bytes.get(header.offset..)?.get(..promised)?;
     let (&rows, rest) = header.shape.split_first()?;
     let rows = rows.min(options.max_rows.unwrap_or(usize::MAX));
     let dim = rest.iter().try_fold(1usize, |product, &size| product.checked_mul(size))?;
