@@ -5,6 +5,7 @@ LOWLAND is the program. WHAT is one of
   grid         Fig S5: 1-NN test error for some k and reach
   outliers     Fig S3: the 100 least certain rows, drawn as images; ARRAY holds square images as rows, the next argument is a .png
   words        Fig 4: how often the first neighbour stays among the first r, beside PCA; ARRAY is then a word2vec file
+  table        Table 1: four nearest words before and after, in ten dimensions; ARRAY as above
 """
 
 import json
@@ -75,5 +76,18 @@ elif what == "words":
         print(f"lvm d={d}", *recall(map_, first), f"{total:.0f} CPU s", sep=" | ", flush=True)
     for d in (10, 20, 50, 100):
         print(f"PCA d={d}", *recall(full[:, :d], first), sep=" | ", flush=True)
+elif what == "table":
+    sys.path.insert(0, str(Path(__file__).parent.parent / "scoreboard"))
+    from data import read_words
+
+    words, rows = read_words(Path(array))
+    map_ = embed("--n-components", 10, "--n-neighbors", 4, "--reach", 3, "--normalize", "--tol", 0)[0]
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    for word in "tractable latent variable model nonlinear dimensionality reduction".split():
+        if word not in words:
+            continue
+        at = words.index(word)
+        near = [np.argsort(((table - table[at]) ** 2).sum(1))[:5] for table in (unit, map_)]
+        print(word, *(", ".join(words[j] for j in some if j != at) for some in near), sep=" | ")
 else:
     sys.exit(__doc__)

@@ -50,15 +50,17 @@ def word_vectors():
 
 
 def read_words(path):
-    """word2vec's binary: a line with the counts, then each word, a space, and its numbers."""
+    """The words and vectors of word2vec's binary: a line with the counts, then each word, a space, and its numbers."""
     file = io.BytesIO(path.read_bytes())
     count, width = map(int, file.readline().split())
-    rows = np.empty((count, width), np.float32)
+    words, rows = [], np.empty((count, width), np.float32)
     for row in rows:
-        while file.read(1) not in (b" ", b""):
-            pass
+        word = b""
+        while (byte := file.read(1)) not in (b" ", b""):
+            word += byte
+        words.append(word.strip().decode())
         row[:] = np.frombuffer(file.read(4 * width), "<f4")
-    return rows
+    return words, rows
 
 
 def principal(flat):
@@ -94,7 +96,7 @@ def make(name):
     if name == "swiss-roll":
         return swiss_roll(2_000), None
     if name == "words":
-        return read_words(word_vectors()), None
+        return read_words(word_vectors())[1], None
     # The first 70,000 are the digits as they are.
     count = {"deformed-250k": 250_000, "deformed-1m": 1_000_000}.get(name) or int(name.removeprefix("deformed-first-"))
     return deformed.make(mnist_folder(), count)

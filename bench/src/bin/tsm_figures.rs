@@ -1,19 +1,22 @@
 //! The numbers behind docs/methods/tsm.md: `tsm_figures FILE TAU STEP DIMS UPDATES [QUESTIONS]`
 //!
-//! Every STEP-th row of FILE (an array, or word vectors) by `tsm` and by `svd` in each of the dimensions (`4,8,16`): mean angular
-//! deviation, Jaccard index, norm error and seconds (Figs 3 and 4; Figs 6 and 7 by `tsm` on landmarks where STEP is above 1),
-//! analogies where QUESTIONS are given (Fig 5), and the histogram of angles (Fig 2). One JSON line each.
+//! Every STEP-th row of FILE (an array, or word vectors) by `tsm`, `svd` and `isomap` in each of the dimensions (`4,8,16`): mean
+//! angular deviation, Jaccard index, norm error and seconds (Figs 3, 4 and 9; Figs 6 and 7 by `tsm` on landmarks where STEP is above
+//! 1), analogies where QUESTIONS are given (Fig 5), and the histogram of angles (Fig 2). One JSON line each. Of `svd` and `isomap`
+//! there is one map, in the most dimensions; its first columns are the map in fewer.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use lowland::llx::Llx;
 use lowland::methods::Job;
 use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
 use lowland::run::{Limits, Silent};
-use lowland::tsm::{AngleHistogram, Cosines};
-use lowland::{Data, Points, Seed};
+use lowland::tsm::{AngleHistogram, Cosines, Pair};
+use lowland::{Data, Embedding, Points, Seed};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 fn main() -> Result<()> {
@@ -47,27 +50,86 @@ fn main() -> Result<()> {
         let values: Vec<f64> = x.values().iter().map(|&v| f64::from(v)).collect();
         println!("{}", json!({ "method": "data", "d": x.dim(), "analogies": asked(Points::new(&values, x.dim())?)? }));
     }
-    let (tau_text, landmarks) = (tau.to_string(), rows.len().to_string());
+    let tau_text = tau.to_string();
     let tsm = vec![("tau", tau_text.as_str()), ("max_iter", word(4)?)];
-    for d in word(3)?.split(',') {
-        let mut runs = vec![("svd", "svd", &part, vec![]), ("tsm", "tsm", &part, tsm.clone())];
-        if step > 1 {
-            runs.push(("svd all", "svd", all, vec![]));
-            runs.push(("tsm llx", "tsm", all, [&tsm[..], &[("landmarks", landmarks.as_str())]].concat()));
+    let fit = |method: &str, parameters: &[(&str, &str)], data: &Data| -> Result<(Embedding, f64)> {
+        let clock = Instant::now();
+        let fitted = Job::new(method, parameters, Seed(0))?.fit(data, None, &Limits::default(), &mut Silent)?;
+        Ok((fitted.embedding, clock.elapsed().as_secs_f64()))
+    };
+    let report = |name: &str, data: &Data, map: Points, seconds: f64| -> Result<()> {
+        let scores = angles(data, map, tau, &mut |_| Ok(()))?;
+        let analogies = if data.rows() == words.len() { asked(map)? } else { Value::Null };
+        let line = json!({
+            "method": name, "d": map.dim(), "degrees": scores.deviation, "jaccard": scores.jaccard,
+            "norm_error": scores.norm_error, "seconds": seconds, "analogies": analogies,
+        });
+        println!("{line}");
+        Ok(())
+    };
+    let dims: Vec<usize> = word(3)?.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let most = dims.iter().max().context("no dimensions")?.to_string();
+    let whole = if step > 1 { vec![("svd", &part), ("svd all", all)] } else { vec![("svd", &part)] };
+    for (name, data) in whole {
+        let (map, seconds) = fit("svd", &[("n_components", &most)], data)?;
+        dims.iter().try_for_each(|&d| report(name, data, first_columns(&map, d)?.points(), seconds))?;
+    }
+    if isomap_fits(&part) {
+        let (directions, pairs) = (unit_rows(&part)?, cosines.similar(tau, 0, &mut |_| Ok(()))?);
+        let (map, seconds) = fit("isomap", &[("n_components", &most), ("n_neighbors", "32")], &directions)?;
+        for &d in &dims {
+            let jaccard = jaccard_by_distance(&pairs, first_columns(&map, d)?.points(), tau);
+            println!("{}", json!({ "method": "isomap", "d": d, "jaccard": jaccard, "seconds": seconds }));
         }
-        for (name, method, data, mut parameters) in runs {
-            parameters.push(("n_components", d));
+    }
+    for d in &dims {
+        let d = d.to_string();
+        let parameters = [&tsm[..], &[("n_components", d.as_str())]].concat();
+        let (map, seconds) = fit("tsm", &parameters, &part)?;
+        report("tsm", &part, map.points(), seconds)?;
+        if step > 1 && map.dim() <= MOST_EXTENDED {
             let clock = Instant::now();
-            let fitted = Job::new(method, &parameters, Seed(0))?.fit(data, None, &Limits::default(), &mut Silent)?;
-            let seconds = clock.elapsed().as_secs_f64();
-            let scores = angles(data, fitted.embedding.points(), tau, &mut |_| Ok(()))?;
-            let analogies = if data.rows() == words.len() { asked(fitted.embedding.points())? } else { Value::Null };
-            let line = json!({
-                "method": name, "d": d.parse::<usize>()?, "degrees": scores.deviation, "jaccard": scores.jaccard,
-                "norm_error": scores.norm_error, "seconds": seconds, "analogies": analogies,
-            });
-            println!("{line}");
+            let (map, _) = Llx::linear(map.dim()).extend(all, &rows, map.points(), Seed(0), &mut |_| Ok(()))?;
+            report("tsm llx", all, map.points(), clock.elapsed().as_secs_f64())?;
         }
     }
     Ok(())
+}
+
+/// The extension takes four neighbours for each dimension, and time with their square.
+const MOST_EXTENDED: usize = 32;
+
+/// Isomap looks at every pair of rows: beyond this many it would take longer than all else.
+fn isomap_fits(data: &Data) -> bool {
+    data.rows() <= 15_000
+}
+
+fn first_columns(map: &Embedding, d: usize) -> Result<Embedding> {
+    let rows = map.values().chunks_exact(map.dim());
+    Ok(Embedding::new(rows.flat_map(|row| row[..d].iter().copied()).collect(), d)?)
+}
+
+/// Isomap keeps distances; those of unit rows are those of their angles.
+fn unit_rows(data: &Data) -> Result<Data> {
+    let Data::Dense(x) = data else { bail!("rows of numbers are needed") };
+    let mut values = x.values().to_vec();
+    for row in values.chunks_exact_mut(x.dim()) {
+        let norm = row.iter().map(|v| v * v).sum::<f32>().sqrt();
+        row.iter_mut().for_each(|v| *v /= norm.max(f32::MIN_POSITIVE));
+    }
+    Ok(Data::dense(values, x.dim())?)
+}
+
+/// The Jaccard index of appendix B: on the map, pairs with `|y_i - y_j|^2 / 2 < 1 - tau` count as similar.
+fn jaccard_by_distance(similar: &[Pair], map: Points, tau: f64) -> f64 {
+    let near = |i: usize, j: usize| {
+        let square: f64 = map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
+        0.5 * square < 1.0 - tau
+    };
+    let of_row = |i: usize| (i + 1..map.rows()).filter(|&j| near(i, j)).count();
+    let on_map: usize = (0..map.rows()).into_par_iter().map(of_row).sum();
+    let both = similar.par_iter().filter(|pair| near(pair.i as usize, pair.j as usize)).count();
+    // In both orders, and every row with itself, as for the other methods.
+    let count = |pairs: usize| (2 * pairs + map.rows()) as f64;
+    count(both) / (count(on_map) + count(similar.len()) - count(both))
 }

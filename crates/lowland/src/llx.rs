@@ -150,10 +150,16 @@ impl Ridge {
 /// Rows that share their work space.
 const ROWS: usize = 64;
 
+/// Up to this many numbers of a row and its neighbours, their products are in double precision; of more in single precision,
+/// whose rounding is a hundredth of what the ridge adds.
+const DOUBLE: usize = 1 << 12;
+
 /// Work space of one row's weights.
 #[derive(Default)]
 struct Local {
-    rows: Vec<f64>,
+    rows: Vec<f32>,
+    wide: Vec<f64>,
+    products: Vec<f32>,
     gram: Vec<f64>,
 }
 
@@ -172,16 +178,9 @@ impl Local {
             copy_row(data, j as usize, &mut self.rows[at * dim..(at + 1) * dim]);
         }
         copy_row(new, i, &mut self.rows[k * dim..]);
-        let largest = self.rows.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        let unit = power_of_two_near(largest);
-        self.rows.iter_mut().for_each(|v| *v /= unit);
-        if affine {
-            let (others, own) = self.rows.split_at_mut(k * dim);
-            others.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&*own).for_each(|(v, x)| *v = x - *v));
-        }
         let size = k + 1;
         self.gram.resize(size * size, 0.0);
-        product_nt(&self.rows, &self.rows, dim, &mut self.gram[..size * size]);
+        self.multiply(affine, dim);
         let mut matrix: Vec<f64> = (0..k * k).map(|at| self.gram[at / k * size + at % k]).collect();
         if affine {
             return affine_weights(matrix, costs);
@@ -197,6 +196,36 @@ impl Local {
         }
         right
     }
+
+    /// Inner products of the rows, or of their differences to the last one, in a unit of about their size.
+    fn multiply(&mut self, affine: bool, dim: usize) {
+        let largest = self.rows.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+        let unit = power_of_two_near(f64::from(largest));
+        if self.rows.len() <= DOUBLE {
+            self.wide.clear();
+            self.wide.extend(self.rows.iter().map(|&v| f64::from(v) / unit));
+            if affine {
+                subtract_from_last(&mut self.wide, dim);
+            }
+            product_nt(&self.wide, &self.wide, dim, &mut self.gram);
+        } else {
+            // A power of two, so that nothing is rounded; of the largest rows too large for `f32`, its inverse is not.
+            let factor = (1.0 / unit) as f32;
+            self.rows.iter_mut().for_each(|v| *v *= factor);
+            if affine {
+                subtract_from_last(&mut self.rows, dim);
+            }
+            self.products.resize(self.gram.len(), 0.0);
+            product_nt(&self.rows, &self.rows, dim, &mut self.products);
+            self.gram.iter_mut().zip(&self.products).for_each(|(out, &v)| *out = f64::from(v));
+        }
+    }
+}
+
+/// Every row but the last becomes what the last is more than it.
+fn subtract_from_last<T: Copy + std::ops::Sub<Output = T>>(rows: &mut [T], dim: usize) {
+    let (others, last) = rows.split_at_mut(rows.len() - dim);
+    others.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&*last).for_each(|(v, &x)| *v = x - *v));
 }
 
 /// Weights of sum one that make a row of its neighbours as well as can be, from the inner products of the differences to them;
@@ -214,14 +243,14 @@ pub(crate) fn affine_weights(mut gram: Vec<f64>, costs: &[f64]) -> Vec<f64> {
     weights.iter().map(|w| w / total).collect()
 }
 
-/// One row of numbers, in `f64`.
-pub(crate) fn copy_row(data: &Data, i: usize, out: &mut [f64]) {
+/// One row of numbers.
+pub(crate) fn copy_row<T: From<f32> + Clone>(data: &Data, i: usize, out: &mut [T]) {
     match data {
-        Data::Dense(x) => out.iter_mut().zip(x.row(i)).for_each(|(out, &v)| *out = f64::from(v)),
+        Data::Dense(x) => out.iter_mut().zip(x.row(i)).for_each(|(out, &v)| *out = v.into()),
         Data::Sparse(x) => {
-            out.fill(0.0);
+            out.fill(0.0.into());
             let (columns, values) = x.row(i);
-            columns.iter().zip(values).for_each(|(&c, &v)| out[c as usize] = f64::from(v));
+            columns.iter().zip(values).for_each(|(&c, &v)| out[c as usize] = v.into());
         }
         Data::Text(_) => {}
     }

@@ -1,27 +1,38 @@
-//! Approximate search: descent for a few neighbours, from there to many along the graph, and the recall of the result.
+//! Approximate search: descent for a few neighbours, from there to many along the graph, or candidates by projection; and the
+//! recall of the result.
 
 use super::descent::Effort;
 use super::space::{self, Space, SpaceWork};
-use super::{Recall, descent, distance, forest, nearest_to, widen};
+use super::{Algorithm, NeighborParams, Recall, choose, descent, distance, forest, nearest_to, projected, widen};
 use crate::points::{Data, Metric, Result, Seed};
 use crate::run::{Progress, in_batches};
 
 /// Lists longer than this cost the descent more (it compares all pairs of a list) than widening them costs.
 const LONGEST_LIST: usize = 24;
 
-/// The approximately nearest `k` of every row, and the recall.
-pub(super) fn search(
-    data: &Data,
-    k: usize,
-    metric: Metric,
-    seed: Seed,
-    progress: &mut Progress,
-) -> Result<(Vec<(f32, u32)>, Recall)> {
-    let found = space::with_space(data, metric, Guess { k, seed, progress: &mut |part| progress(0.9 * part) })?;
+/// What was found, how, and the recall.
+type Searched = (Vec<(f32, u32)>, Algorithm, Recall);
+
+/// The approximately nearest rows of every row, and the recall; `None` where the exact search is the better choice.
+pub(super) fn search(data: &Data, params: &NeighborParams, progress: &mut Progress) -> Result<Option<Searched>> {
+    let NeighborParams { n_neighbors: k, metric, seed, .. } = *params;
+    let pays = choose::approximate(data, params);
+    let guessing: &mut Progress = &mut |part| progress(0.9 * part);
+    let projected = match data {
+        Data::Dense(x) if pays.projected => projected::candidates(x, params, guessing)?,
+        _ => None,
+    };
+    let (found, algorithm) = match projected {
+        Some(found) => (found, Algorithm::Projected),
+        None if pays.descent => {
+            (space::with_space(data, metric, Guess { k, seed, progress: guessing })?, Algorithm::Descent)
+        }
+        None => return Ok(None),
+    };
     let mut rows = order(data, metric, k, &found, progress)?;
     complete(data, metric, k, &mut rows, progress)?;
     let recall = measure_recall(data, metric, k, &rows, seed, progress)?;
-    Ok((rows.concat(), recall))
+    Ok(Some((rows.concat(), algorithm, recall)))
 }
 
 /// For each row at least `k` rows that are likely near, or all that were found.

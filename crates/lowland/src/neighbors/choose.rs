@@ -1,7 +1,7 @@
 //! Which search to use, and what it needs.
 
 use super::exact::{TILE, capacity};
-use super::{NeighborParams, Search, direct, inner, space, widen};
+use super::{NeighborParams, Search, direct, inner, projected, space, widen};
 use crate::points::{Data, Metric, Shape};
 
 /// Up to here the exact search takes a moment whatever the metric.
@@ -9,35 +9,66 @@ const ALWAYS_EXACT: usize = 5_000;
 /// A slower search is worth this much to have all the neighbours.
 const WORTH_OF_EXACT: f64 = 3.0;
 
+/// Which approximate searches are worth trying, the first one first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Approximate {
+    /// Candidates by projection, unless the rows turn out to differ in too many directions.
+    pub projected: bool,
+    /// Nearest-neighbour descent.
+    pub descent: bool,
+}
+
 /// Whether to search approximately.
 ///
 /// `Auto` compares estimates of CPU time, from timings on Zen 4 cores with 70,000 rows, and prefers the exact search
 /// while it takes less than [`WORTH_OF_EXACT`] times as long:
 /// - exact: `n^2 / 2` pairs at the cost of one in a tile, plus what appending to the candidates of `n` rows costs;
-/// - approximate: `n` rows, each compared with the rows of its leaves and local joins (some 2,000, or as many again for
-///   each row of a wider list), one pair at a time.
+/// - descent: `n` rows, each compared with the rows of its leaves and local joins (some 2,000, or as many again for
+///   each row of a wider list), one pair at a time;
+/// - projected: either of these among short rows, and the candidates one at a time.
 ///
 /// For Euclidean rows with 50 columns and `k` = 15 the choice changes near 100,000 rows.
-pub(super) fn approximate_pays(data: &Data, params: &NeighborParams) -> bool {
-    let (n, k) = (data.rows(), params.n_neighbors);
+pub(super) fn approximate(data: &Data, params: &NeighborParams) -> Approximate {
+    let (n, k, metric) = (data.rows(), params.n_neighbors, params.metric);
     // Too few rows for lists, trees and samples to be worth anything.
     let tiny = n <= 4 * k.max(64);
+    let (descent, projected) = (descent_seconds(data, metric, k), projected_seconds(data, metric, k));
     match params.search {
-        Search::Exact => false,
-        Search::Approximate => !tiny,
-        Search::Auto if n <= ALWAYS_EXACT || tiny => false,
+        Search::Exact => Approximate { projected: false, descent: false },
+        Search::Approximate => Approximate { projected: !tiny && projected < descent, descent: !tiny },
+        Search::Auto if n <= ALWAYS_EXACT || tiny => Approximate { projected: false, descent: false },
         Search::Auto => {
-            exact_seconds(data, params.metric, k) > WORTH_OF_EXACT * approximate_seconds(data, params.metric, k)
+            let pays = exact_seconds(data, metric, k) / WORTH_OF_EXACT;
+            Approximate { projected: projected < pays.min(descent), descent: descent < pays }
         }
     }
 }
 
 fn exact_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
-    let n = data.rows() as f64;
-    1e-9 * (n * n / 2.0 * pair_cost(data, metric) + n * k as f64 * 300.0)
+    all_pairs_seconds(data.rows(), pair_cost(data, metric), k)
 }
 
-fn approximate_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
+/// Every pair at a cost in nanoseconds.
+fn all_pairs_seconds(rows: usize, cost: f64, k: usize) -> f64 {
+    let n = rows as f64;
+    1e-9 * (n * n / 2.0 * cost + n * k as f64 * 300.0)
+}
+
+/// Infinite where there is no such search.
+fn projected_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
+    if !projected::applies(data, metric) {
+        return f64::INFINITY;
+    }
+    let n = data.rows() as f64;
+    let count = projected::candidate_count(k, data.rows());
+    let all = all_pairs_seconds(data.rows(), inner::dense_cost(projected::SHADOW), count);
+    // A descent among so short rows, for so many neighbours.
+    let few = n * (20e-6 + 0.5e-6 * count as f64);
+    let project = n * (data.dim() * projected::SHADOW) as f64 * 0.5e-9;
+    all.min(few) + project + n * count as f64 * 1e-9 * space::cost(data, metric)
+}
+
+fn descent_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
     let one_by_one = 1e-9 * space::cost(data, metric);
     let n = data.rows() as f64;
     if k <= 21 {
@@ -105,7 +136,17 @@ pub fn memory(shape: Shape, metric: Metric, n_neighbors: usize, search: Search) 
     let group = widen::most_candidates(n_neighbors) as f64 * (widen::GROUP as f64 + dim + 16.0) * 4.0;
     let groups = if k > 21.0 && !text && !shape.sparse && inner::applies(metric) { THREADS * group } else { 0.0 };
     let scratch = groups.min(rows * (widen::GROUP as f64 + dim) * THREADS * 4.0) + f64::from(16 << 20);
-    let approximate = arranged + rows * (listed * 44.0 + 64.0) + 4.0 * found + scratch;
+    let descent = arranged + rows * (listed * 44.0 + 64.0) + 4.0 * found + scratch;
+    let approximate = if shape.dim >= projected::LONG && !text && !shape.sparse && inner::applies(metric) {
+        // The rows transformed, their shadows in double and single precision, and the search among those.
+        let columns = projected::SHADOW;
+        let count = projected::candidate_count(n_neighbors, shape.rows);
+        let shadows = Shape { dim: columns, bytes: (rows * columns as f64 * 4.0) as u64, ..shape };
+        let among = memory(shadows, Metric::Euclidean, count, Search::Auto) as f64;
+        descent.max(flat + rows * columns as f64 * 12.0).max(rows * columns as f64 * 4.0 + among)
+    } else {
+        descent
+    };
     match search {
         Search::Exact => exact as u64,
         Search::Approximate => approximate as u64,

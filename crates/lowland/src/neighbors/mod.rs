@@ -15,6 +15,7 @@ mod graph;
 mod inner;
 mod kdtree;
 mod precomputed;
+mod projected;
 mod space;
 mod text;
 mod widen;
@@ -29,7 +30,6 @@ pub use kdtree::nearest_points;
 
 use crate::points::{Data, Error, Metric, Result, Seed};
 use crate::run::Progress;
-use choose::approximate_pays;
 use exact::Pairs;
 
 /// How to search.
@@ -96,6 +96,8 @@ pub enum Algorithm {
     Exact,
     /// Nearest-neighbour descent.
     Descent,
+    /// The nearest along the main directions of the rows were compared.
+    Projected,
     /// They were read from a matrix of distances.
     Precomputed,
 }
@@ -105,6 +107,7 @@ impl fmt::Display for Algorithm {
         f.write_str(match self {
             Algorithm::Exact => "exact",
             Algorithm::Descent => "nearest-neighbour descent",
+            Algorithm::Projected => "projection",
             Algorithm::Precomputed => "precomputed",
         })
     }
@@ -146,12 +149,11 @@ pub fn nearest(data: &Data, params: &NeighborParams, progress: &mut Progress) ->
         let graph = to_graph(precomputed::nearest(data, k, true, progress)?, k, data.rows(), metric)?;
         return Ok(Found { graph, algorithm: Algorithm::Precomputed, recall: None });
     }
-    if approximate_pays(data, params) {
-        let (found, recall) = approximate::search(data, k, metric, params.seed, progress)?;
+    if let Some((found, algorithm, recall)) = approximate::search(data, params, progress)? {
         // Data without any structure defeat the approximate search. Who did not ask for it gets the exact one then.
         if params.search == Search::Approximate || recall.value >= acceptable_recall(data.rows()) {
             let graph = to_graph(found, k, data.rows(), metric)?;
-            return Ok(Found { graph, algorithm: Algorithm::Descent, recall: Some(recall) });
+            return Ok(Found { graph, algorithm, recall: Some(recall) });
         }
     }
     let found = exact_search(data, data, metric, &mut Within { rows: data.rows(), k, progress })?;

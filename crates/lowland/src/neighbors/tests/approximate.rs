@@ -92,9 +92,11 @@ fn the_approximate_search_survives_equal_rows_and_islands() {
 
 #[test]
 fn a_few_rows_are_always_searched_exactly_and_many_by_the_cheaper_way() {
-    let auto = |data: &Data, k, metric| {
-        approximate_pays(data, &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
+    let none = choose::Approximate { projected: false, descent: false };
+    let chosen = |data: &Data, k, metric| {
+        choose::approximate(data, &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
     };
+    let auto = |data: &Data, k, metric| chosen(data, k, metric) != none;
     let zeros = |rows: usize, dim: usize| Data::dense(vec![0.0; rows * dim], dim).unwrap();
     assert!(!auto(&zeros(5_000, 1), 15, Metric::Minkowski(2.5)));
     assert!(!auto(&zeros(70_000, 50), 15, Metric::Euclidean));
@@ -102,7 +104,42 @@ fn a_few_rows_are_always_searched_exactly_and_many_by_the_cheaper_way() {
     assert!(auto(&zeros(1_000_000, 10), 15, Metric::Euclidean));
     assert!(auto(&zeros(60_000, 50), 15, Metric::Minkowski(2.5)));
     let small = zeros(100, 3);
-    assert!(!approximate_pays(&small, &approximate(5, Metric::Euclidean)));
+    assert_eq!(choose::approximate(&small, &approximate(5, Metric::Euclidean)), none);
+    // Long rows by projection, where the exact search would take several times as long.
+    assert_eq!(chosen(&zeros(6_000, 300), 15, Metric::Cosine), none);
+    assert!(chosen(&zeros(60_000, 1_000), 15, Metric::Cosine).projected);
+    assert!(!chosen(&zeros(60_000, 1_000), 15, Metric::Manhattan).projected);
+}
+
+/// Long rows that differ in a few directions, and a little in all others.
+fn long_rows(rows: usize, dim: usize, directions: usize) -> Data {
+    let (axes, places) = (normal_rows(directions, dim, 80), clusters(rows, directions));
+    let mut values = normal_rows(rows, dim, 81);
+    for (row, place) in values.chunks_exact_mut(dim).zip(places.chunks_exact(directions)) {
+        row.iter_mut().for_each(|x| *x *= 0.5);
+        for (p, axis) in place.iter().zip(axes.chunks_exact(dim)) {
+            row.iter_mut().zip(axis).for_each(|(x, a)| *x += p * a);
+        }
+    }
+    Data::dense(values, dim).unwrap()
+}
+
+#[test]
+fn long_rows_are_searched_by_projection_where_they_differ_in_few_directions() {
+    let data = long_rows(1200, 600, 12);
+    for metric in [Metric::Euclidean, Metric::Cosine, Metric::Correlation] {
+        let run = |threads| {
+            with_threads(Some(threads), || nearest(&data, &approximate(10, metric), &mut quiet).unwrap()).unwrap()
+        };
+        let found = run(1);
+        assert_eq!(found.algorithm, Algorithm::Projected, "{metric}");
+        let truth = true_recall(&data, &found.graph, 10, metric);
+        assert!(truth > 0.97 && (found.recall.unwrap().value - truth).abs() < 0.02, "{metric}: {truth}");
+        assert!(run(2).graph == found.graph, "{metric}");
+    }
+    let noise = Data::dense(normal_rows(1200, 600, 82), 600).unwrap();
+    let found = nearest(&noise, &approximate(10, Metric::Euclidean), &mut quiet).unwrap();
+    assert_eq!(found.algorithm, Algorithm::Descent);
 }
 
 fn dense_shape(rows: usize, dim: usize) -> Shape {
