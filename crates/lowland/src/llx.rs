@@ -209,9 +209,8 @@ impl Local {
             }
             product_nt(&self.wide, &self.wide, dim, &mut self.gram);
         } else {
-            // A power of two, so that nothing is rounded; of the largest rows too large for `f32`, its inverse is not.
-            let factor = (1.0 / unit) as f32;
-            self.rows.iter_mut().for_each(|v| *v *= factor);
+            // A power of two, so that nothing is rounded; its inverse can be too large for `f32`.
+            self.rows.iter_mut().for_each(|v| *v = (f64::from(*v) / unit) as f32);
             if affine {
                 subtract_from_last(&mut self.rows, dim);
             }

@@ -62,32 +62,53 @@ fn the_extension_is_the_least_squares_solution() {
     }
 }
 
+/// Short rows in double precision, long ones in single.
+const LENGTHS: [usize; 2] = [6, DOUBLE / 4];
+
 #[test]
 fn weights_minimise_their_cost() {
-    let data = rows(40, 6, 3);
-    let llx = Llx { n_neighbors: 5, ridge: 0.01, ..Llx::linear(2) };
-    let weights = llx.weights(&data, Seed(0), &mut quiet).unwrap();
-    let x = |i: usize, c: usize| f64::from(dense_rows(&data)[i * 6 + c]);
-    for i in 0..40 {
-        let (near, w) = weights.row(i);
-        let cost = |w: &[f64]| -> f64 {
-            let miss: f64 = (0..6)
-                .map(|c| (x(i, c) - near.iter().zip(w).map(|(&j, w)| w * x(j as usize, c)).sum::<f64>()).powi(2))
-                .sum();
-            let size = |j: u32| (0..6).map(|c| x(j as usize, c).powi(2)).sum::<f64>();
-            miss + 0.01 * near.iter().zip(w).map(|(&j, w)| size(j) * w * w).sum::<f64>()
-        };
-        let best = cost(w);
-        for at in 0..near.len() {
-            for step in [-1e-3, 1e-3] {
-                let mut moved = w.to_vec();
-                moved[at] += step;
-                assert!(cost(&moved) > best, "row {i}");
+    for dim in LENGTHS {
+        let data = rows(40, dim, 3);
+        let llx = Llx { n_neighbors: 5, ridge: 0.01, ..Llx::linear(2) };
+        let weights = llx.weights(&data, Seed(0), &mut quiet).unwrap();
+        let x = |i: usize, c: usize| f64::from(dense_rows(&data)[i * dim + c]);
+        for i in 0..40 {
+            let (near, w) = weights.row(i);
+            let cost = |w: &[f64]| -> f64 {
+                let miss: f64 = (0..dim)
+                    .map(|c| (x(i, c) - near.iter().zip(w).map(|(&j, w)| w * x(j as usize, c)).sum::<f64>()).powi(2))
+                    .sum();
+                let size = |j: u32| (0..dim).map(|c| x(j as usize, c).powi(2)).sum::<f64>();
+                miss + 0.01 * near.iter().zip(w).map(|(&j, w)| size(j) * w * w).sum::<f64>()
+            };
+            let best = cost(w);
+            for at in 0..near.len() {
+                for step in [-1e-3, 1e-3] {
+                    let mut moved = w.to_vec();
+                    moved[at] += step;
+                    assert!(cost(&moved) > best, "row {i} of {dim}");
+                }
             }
         }
+        let affine = Llx::affine(2, Metric::Euclidean).weights(&data, Seed(0), &mut quiet).unwrap();
+        assert!(affine.row_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-10));
     }
-    let affine = Llx::affine(2, Metric::Euclidean).weights(&data, Seed(0), &mut quiet).unwrap();
-    assert!(affine.row_sums().iter().all(|sum| (sum - 1.0).abs() < 1e-10));
+}
+
+#[test]
+fn weights_do_not_depend_on_the_unit() {
+    for dim in LENGTHS {
+        let data = rows(40, dim, 3);
+        // A power of two, with which nothing is rounded and some numbers are below the smallest normal one.
+        let tiny = dense_rows(&data).iter().map(|v| v * 2f32.powi(-110)).collect();
+        let tiny = Data::dense(tiny, dim).unwrap();
+        for llx in [Llx::linear(2), Llx::affine(2, Metric::Euclidean)] {
+            let [usual, small] = [&data, &tiny].map(|data| llx.weights(data, Seed(0), &mut quiet).unwrap());
+            assert_eq!(usual.indices(), small.indices(), "{dim}");
+            let off = usual.values().iter().zip(small.values()).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            assert!(off < 1e-6, "{llx:?}, {dim}: {off}");
+        }
+    }
 }
 
 #[test]
