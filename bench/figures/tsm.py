@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import ScalarFormatter
 
 COLORS = {"tsm": "tab:blue", "tsm llx": "tab:cyan", "svd": "tab:orange", "svd all": "tab:brown", "isomap": "tab:green"}
 out, *rest = sys.argv[1:]
@@ -29,7 +30,7 @@ for (title, lines), (angles, degrees, jaccard, analogies) in zip(sets, panels):
             points = [(run["d"], run[key]) for run in runs if run["method"] == method and key in run]
             if points:
                 panel.plot(*zip(*points), "o-", label=method, color=COLORS[method])
-        panel.set(title=name, xscale="log", xlabel="dimensions", ylim=(0, 1) if key == "jaccard" else (0, None))
+        panel.set(title=name, xlabel="dimensions", ylim=(0, 1) if key == "jaccard" else (0, None))
         panel.legend()
     asked = [line for line in lines[1:] if line.get("analogies")]
     if not asked:
@@ -41,7 +42,10 @@ for (title, lines), (angles, degrees, jaccard, analogies) in zip(sets, panels):
             analogies.plot(*zip(*points), style, label=f"{method} {kind}", color=COLORS[method])
         whole = [line["analogies"][kind] for line in asked if line["method"] == "data"]
         analogies.axhline(whole[0], color="gray", ls=style[1:])
-    analogies.set(title="analogies", xscale="log", xlabel="dimensions", ylim=(0, 1))
+    analogies.set(title="analogies", xlabel="dimensions", ylim=(0, 1))
     analogies.legend()
+for panel in panels[:, 1:].flat:
+    panel.set_xscale("log", base=2)
+    panel.xaxis.set_major_formatter(ScalarFormatter())
 figure.tight_layout()
 figure.savefig(out, dpi=70)
