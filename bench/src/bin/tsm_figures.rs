@@ -51,7 +51,7 @@ fn main() -> Result<()> {
         println!("{}", json!({ "method": "data", "d": x.dim(), "analogies": asked(Points::new(&values, x.dim())?)? }));
     }
     let tau_text = tau.to_string();
-    let tsm = vec![("tau", tau_text.as_str()), ("max_iter", word(4)?)];
+    let tsm = [("tau", tau_text.as_str()), ("max_iter", word(4)?)];
     let fit = |method: &str, parameters: &[(&str, &str)], data: &Data| -> Result<(Embedding, f64)> {
         let clock = Instant::now();
         let fitted = Job::new(method, parameters, Seed(0))?.fit(data, None, &Limits::default(), &mut Silent)?;
