@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use lowland::llx::Llx;
 use lowland::methods::Job;
 use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
@@ -54,7 +54,10 @@ fn main() -> Result<()> {
     let tsm = [("tau", tau_text.as_str()), ("max_iter", word(4)?)];
     let fit = |method: &str, parameters: &[(&str, &str)], data: &Data| -> Result<(Embedding, f64)> {
         let clock = Instant::now();
-        let fitted = Job::new(method, parameters, Seed(0))?.fit(data, None, &Limits::default(), &mut Silent)?;
+        let mut job = Job::new(method, parameters, Seed(0))?;
+        // Isomap keeps distances; those of unit rows are those of their angles.
+        job.prepare.normalize = method == "isomap";
+        let fitted = job.fit(data, None, &Limits::default(), &mut Silent)?;
         Ok((fitted.embedding, clock.elapsed().as_secs_f64()))
     };
     let report = |name: &str, data: &Data, map: Points, seconds: f64| -> Result<()> {
@@ -75,8 +78,8 @@ fn main() -> Result<()> {
         dims.iter().try_for_each(|&d| report(name, data, first_columns(&map, d)?.points(), seconds))?;
     }
     if isomap_fits(&part) {
-        let (directions, pairs) = (unit_rows(&part)?, cosines.similar(tau, 0, &mut |_| Ok(()))?);
-        let (map, seconds) = fit("isomap", &[("n_components", &most), ("n_neighbors", "32")], &directions)?;
+        let pairs = cosines.similar(tau, 0, &mut |_| Ok(()))?;
+        let (map, seconds) = fit("isomap", &[("n_components", &most), ("n_neighbors", "32")], &part)?;
         for &d in &dims {
             let jaccard = jaccard_by_distance(&pairs, first_columns(&map, d)?.points(), tau);
             println!("{}", json!({ "method": "isomap", "d": d, "jaccard": jaccard, "seconds": seconds }));
@@ -107,17 +110,6 @@ fn isomap_fits(data: &Data) -> bool {
 fn first_columns(map: &Embedding, d: usize) -> Result<Embedding> {
     let rows = map.values().chunks_exact(map.dim());
     Ok(Embedding::new(rows.flat_map(|row| row[..d].iter().copied()).collect(), d)?)
-}
-
-/// Isomap keeps distances; those of unit rows are those of their angles.
-fn unit_rows(data: &Data) -> Result<Data> {
-    let Data::Dense(x) = data else { bail!("rows of numbers are needed") };
-    let mut values = x.values().to_vec();
-    for row in values.chunks_exact_mut(x.dim()) {
-        let norm = row.iter().map(|v| v * v).sum::<f32>().sqrt();
-        row.iter_mut().for_each(|v| *v /= norm.max(f32::MIN_POSITIVE));
-    }
-    Ok(Data::dense(values, x.dim())?)
 }
 
 /// The Jaccard index of appendix B: on the map, pairs with `|y_i - y_j|^2 / 2 < 1 - tau` count as similar.
