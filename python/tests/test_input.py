@@ -205,6 +205,30 @@ def test_quality_scores_the_good_map_above_the_bad_one(digits):
     assert lowland.quality.report(X[:10], good[:10]).omitted
 
 
+def test_tsm_keeps_more_angles_than_svd_above_the_threshold_it_chooses(digits):
+    X, _ = digits
+    found = lowland.quality.angle_histogram(X, density=0.02)
+    assert found.rows == len(X) and found.others.sum() == len(X) * (len(X) - 2)
+    maps = [estimator(n_components=8).fit_transform(X) for estimator in (lowland.TSM, lowland.SVD)]
+    tsm, svd = (lowland.quality.angles(X, Y, found.tau) for Y in maps)
+    assert tsm.deviation < 0.7 * svd.deviation and tsm.jaccard > svd.jaccard + 0.1
+    assert tsm.pairs == svd.pairs == pytest.approx(0.02 * len(X) ** 2, rel=0.02)
+    with pytest.raises(ValueError, match="tau = 1.5"):
+        lowland.quality.angles(X, maps[0], 1.5)
+    with pytest.raises(ValueError, match="density"):
+        lowland.quality.angle_histogram(X, density=0)
+
+
+def test_analogies_are_answered_by_sums_and_differences(tmp_path):
+    words = ["king", "queen", "man", "woman", "tree"]
+    vectors = [[1, 0, 1], [1, 1, 1], [1, 0, 0], [1, 1, 0], [-1, 0.2, 0]]
+    questions = tmp_path / "questions.txt"
+    questions.write_text(": family\nman woman king queen\nman woman king prince\n")
+    assert lowland.quality.analogies(vectors, words, questions) == [("family", 1, 1, 1)]
+    with pytest.raises(ValueError, match="expected 5"):
+        lowland.quality.analogies(vectors, words[:4], questions)
+
+
 COLUMNS_OF_WORDS = {
     "list": list,
     "numpy": np.array,

@@ -14,13 +14,15 @@ Examples:
   lowland select big.npy --method lvm --n-neighbors 5,9,15 --n-components 2,5,10
   lowland select roll.csv --n-neighbors 9 --without-edge 28,29
   lowland select roll.csv --n-neighbors 9 --screen-edges
+  lowland select words.bin --method tsm --density 0.01 --out angles.png
 
 A LIST is 3,5,8 or 3..30 or 3..30:3, ends included. The table goes to stdout.";
 
 #[derive(Args)]
 #[command(after_help = SELECT_HELP)]
 pub struct SelectArgs {
-    /// By the bound on the evidence of lllvm, or by the likelihood of held-out rows under lvm
+    /// By the bound on the evidence of lllvm, or by the likelihood of held-out rows under lvm; tsm: the threshold, from the
+    /// angles between rows
     #[arg(long, value_name = "NAME", default_value = "lllvm")]
     pub method: SelectMethod,
     /// Numbers of neighbours to try
@@ -35,6 +37,9 @@ pub struct SelectArgs {
     /// Parts of the rows, each of which is left out once (lvm)
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub folds: usize,
+    /// Share of all pairs that are to be similar (tsm)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub density: f64,
     /// Precision of the prior of the places, or optimise (lllvm)
     #[arg(long, value_name = "ALPHA", default_value = "1e-3")]
     pub alpha: String,
@@ -73,6 +78,7 @@ pub struct SelectArgs {
 pub enum SelectMethod {
     Lllvm,
     Lvm,
+    Tsm,
 }
 
 /// `3,5,8`, `3..30` or `3..30:3`, ends included; ascending, each once.

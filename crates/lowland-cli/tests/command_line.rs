@@ -422,6 +422,28 @@ fn select_prints_a_table_draws_a_picture_and_recommends() {
 }
 
 #[test]
+fn the_threshold_that_select_finds_is_that_of_tsm() {
+    let folder = folder();
+    let at = folder.path();
+    let angles = ["select", "digits", "--method", "tsm", "--density", "0.03"];
+    let output = lowland(at, &[&angles[..], &["--out", "angles.png", "--out", "angles.csv"]].concat());
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && stdout.contains("nearest neighbours"), "{stderr}");
+    let tau = stderr.split("take --tau ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a threshold");
+    let fit = ["embed", "digits", "--method", "tsm", "--density", "0.03", "--max-iter", "2", "--out", "map.npy"];
+    let fitted = lowland(at, &fit);
+    let notes = String::from_utf8_lossy(&fitted.stderr);
+    assert!(notes.contains(&format!("tau {tau} ")), "{tau}: {notes}");
+    let table = std::fs::read_to_string(at.join("angles.csv")).unwrap();
+    let nearest: u64 = table.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!((table.lines().count(), nearest), (181, 1797));
+    assert_eq!(&std::fs::read(at.join("angles.png")).unwrap()[..4], b"\x89PNG");
+    assert!(good(at, &[&angles[..], &["--json"]].concat()).contains("\"event\":\"angles\""));
+    assert!(bad(at, 2, &["select", "digits", "--method", "tsm", "--density", "0"]).contains("density"));
+    assert!(bad(at, 2, &["select", "digits", "--method", "tsm", "--screen-edges"]).contains("--method lllvm"));
+}
+
+#[test]
 fn edges_are_compared_and_screened() {
     let folder = folder();
     write(folder.path(), "r.csv", &ribbon());

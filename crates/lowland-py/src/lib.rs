@@ -27,7 +27,7 @@ mod _lowland {
     #[pymodule_export]
     use model::{Model, fit};
     #[pymodule_export]
-    use quality::{procrustes, report};
+    use quality::{analogies, angle_histogram, angles, procrustes, report};
     #[pymodule_export]
     use select::choose;
     #[pymodule_export]

@@ -1,7 +1,8 @@
 //! Scores of a map.
 
 use lowland::Seed;
-use lowland::quality::{self, Better, KnownGraphs, QualityParams};
+use lowland::methods::{Recipe, Tsm};
+use lowland::quality::{self, Analogies, Better, KnownGraphs, QualityParams};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
@@ -56,4 +57,66 @@ pub fn report(
 pub fn procrustes(a: PyReadonlyArray2<f64>, b: PyReadonlyArray2<f64>) -> PyResult<f64> {
     let (a, b) = (to_map(&a)?, to_map(&b)?);
     Ok(quality::procrustes(a.points(), b.points()).map_err(Failure::from)?.disparity)
+}
+
+/// Mean change of small angles in degrees, Jaccard index of the similar pairs, error of the norms, and pairs counted.
+#[pyfunction]
+#[pyo3(signature = (rows, map, tau, threads=None))]
+pub fn angles(
+    py: Python<'_>,
+    rows: Rows,
+    map: PyReadonlyArray2<f64>,
+    tau: f64,
+    threads: Option<usize>,
+) -> PyResult<(f64, f64, f64, u64)> {
+    let (data, map) = (rows.to_data()?, to_map(&map)?);
+    drop(rows);
+    let found = watch(py, threads, &Listeners::default(), |watcher| {
+        data.check_finite()?;
+        Ok(quality::angles(&data, map.points(), tau, &mut |done| watcher.progress("scores", done))?)
+    })?;
+    found.raised.map_or(Ok(()), Err)?;
+    let angles = found.result;
+    Ok((angles.deviation, angles.jaccard, angles.norm_error, angles.pairs))
+}
+
+/// Pairs of nearest neighbours and other pairs by whole degrees, the rows compared with all, and the threshold.
+#[pyfunction]
+#[pyo3(signature = (rows, density, seed, threads=None))]
+pub fn angle_histogram(
+    py: Python<'_>,
+    rows: Rows,
+    density: f64,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<(Vec<u64>, Vec<u64>, usize, f64)> {
+    let data = rows.to_data()?;
+    drop(rows);
+    let found = watch(py, threads, &Listeners::default(), |watcher| {
+        data.check_finite()?;
+        Tsm { density, ..Tsm::default() }.check()?;
+        Ok(Tsm::angles(&data, Seed(seed), &mut |done| watcher.progress("angles", done))?)
+    })?;
+    found.raised.map_or(Ok(()), Err)?;
+    let (angles, tau) = (&found.result, found.result.threshold(density));
+    Ok((angles.nearest.clone(), angles.others.clone(), angles.rows, tau))
+}
+
+/// For each category of the questions its name, right answers, questions asked, and those left out for want of a word.
+#[pyfunction]
+#[pyo3(signature = (vectors, words, questions, threads=None))]
+pub fn analogies(
+    py: Python<'_>,
+    vectors: PyReadonlyArray2<f64>,
+    words: Vec<String>,
+    questions: &str,
+    threads: Option<usize>,
+) -> PyResult<Vec<(String, usize, usize, usize)>> {
+    let vectors = to_map(&vectors)?;
+    let asked = Analogies::parse(questions).map_err(Failure::from)?;
+    let found = watch(py, threads, &Listeners::default(), |watcher| {
+        Ok(quality::analogies(vectors.points(), &words, &asked, &mut |done| watcher.progress("analogies", done))?)
+    })?;
+    found.raised.map_or(Ok(()), Err)?;
+    Ok(found.result.into_iter().map(|score| (score.category, score.right, score.asked, score.left_out)).collect())
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::linalg::dense::{Cholesky, power_of_two_near, product_nt};
 use crate::linalg::{Csr, Jacobi, NullSpace, PcgOptions, SolveReport, SymOp, pcg};
 use crate::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_to};
-use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed};
+use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, along_tree};
 use crate::run::{Progress, in_batches};
 
 /// How rows are combined.
@@ -136,16 +136,20 @@ enum Ridge {
 }
 
 impl Ridge {
-    /// For each neighbour what its weight costs, about `ridge`.
+    /// For each neighbour what its weight costs, about `ridge`. Not nothing: of several neighbours in one direction, none of
+    /// which costs anything, the weights could be anything.
     fn costs(self, ridge: f64, near: &[(u32, f32)]) -> Vec<f64> {
         let mean = near.iter().map(|entry| f64::from(entry.1)).sum::<f64>() / near.len() as f64;
         let cost = |distance: f64| match self {
-            Ridge::ByDistance if mean > 0.0 => ridge * distance / mean,
+            Ridge::ByDistance if mean > 0.0 => (ridge * distance / mean).max(ridge.min(LEAST_COST)),
             _ => ridge,
         };
         near.iter().map(|entry| cost(f64::from(entry.1))).collect()
     }
 }
+
+/// Above the rounding of single precision.
+const LEAST_COST: f64 = 1e-6;
 
 /// Rows that share their work space.
 const ROWS: usize = 64;
@@ -190,9 +194,13 @@ impl Local {
         // Zero neighbours leave nothing on the diagonal.
         let least = f64::EPSILON * mean + f64::MIN_POSITIVE.sqrt();
         (0..k).for_each(|j| matrix[j * k + j] += costs[j] * matrix[j * k + j] + least);
-        match Cholesky::new(&matrix, k) {
-            Ok(factor) => factor.solve(&mut right, 1),
-            Err(_) => right.fill(0.0),
+        // A ridge below what rounding does to the products is not enough: weights then cost more.
+        for more in [0.0, 1e-5, 1e-3, 0.1] {
+            (0..k).for_each(|j| matrix[j * k + j] *= 1.0 + more);
+            if let Ok(factor) = Cholesky::new(&matrix, k) {
+                factor.solve(&mut right, 1);
+                break;
+            }
         }
         right
     }
@@ -273,44 +281,24 @@ impl SymOp for Normal {
     }
 }
 
-/// Eq 27 for all columns of the map at once: `(A'A + C'C) Y_u = -(A'B + C'D) Y_k`. Landmarks' own rows count too.
-pub fn extend(
-    weights: &Csr,
-    landmarks: &[usize],
-    map: Points,
-    progress: &mut Progress,
-) -> Result<(Embedding, SolveReport)> {
-    let (n, dim) = (weights.rows(), map.dim());
-    if map.rows() != landmarks.len() {
-        return Err(Error::Shape { what: "rows of the landmarks' map", expected: landmarks.len(), found: map.rows() });
-    }
-    if landmarks.windows(2).any(|pair| pair[0] >= pair[1]) || landmarks.last().is_some_and(|&last| last >= n) {
-        return Err(Error::Format { what: "list of landmarks", reason: "rows must ascend and be there".into() });
-    }
-    let mut values = vec![0.0; n * dim];
-    for (&i, place) in landmarks.iter().zip(map.values().chunks_exact(dim)) {
-        values[i * dim..(i + 1) * dim].copy_from_slice(place);
-    }
-    // The number of each row among those without a place.
-    let mut number = vec![u32::MAX; n];
-    let mut unknown = Vec::with_capacity(n - landmarks.len());
-    let mut known = landmarks.iter().peekable();
-    for i in 0..n {
-        if known.next_if(|&&landmark| landmark == i).is_none() {
-            number[i] = unknown.len() as u32;
-            unknown.push(i);
+/// Where rows will lie, about: landmarks where they are, others between the landmarks among their neighbours.
+fn rough_places(weights: &Csr, known: &[bool], values: &[f64], dim: usize) -> Vec<f64> {
+    let mut out = values.to_vec();
+    out.par_chunks_mut(dim).enumerate().filter(|(i, _)| !known[*i]).for_each(|(i, out)| {
+        let mut count = 0.0f64;
+        for &j in weights.row(i).0.iter().filter(|&&j| known[j as usize]) {
+            count += 1.0;
+            out.iter_mut().zip(&values[j as usize * dim..]).for_each(|(sum, v)| *sum += v);
         }
-    }
-    if unknown.is_empty() {
-        let report = SolveReport { iterations: 0, residuals: vec![0.0; dim], converged: true };
-        return Ok((Embedding::new(values, dim)?, report));
-    }
-    // (I - W) Y_k, Y_u being zero yet, is the right-hand side before M'.
-    let mut misfit = vec![0.0; n * dim];
-    weights.multiply(&values, dim, &mut misfit);
-    misfit.par_iter_mut().zip(&values).for_each(|(misfit, value)| *misfit -= value);
+        out.iter_mut().for_each(|sum| *sum /= count.max(1.0));
+    });
+    out
+}
+
+/// The columns of `I - W` for the rows that have a number, in the order of the numbers.
+fn columns_without_place(weights: &Csr, number: &[u32], count: usize) -> Result<Csr> {
     let (mut indptr, mut indices, mut entries) = (vec![0], Vec::new(), Vec::new());
-    for i in 0..n {
+    for i in 0..weights.rows() {
         let (columns, row) = weights.row(i);
         let mut own = (number[i] != u32::MAX).then_some(number[i]);
         for (&j, &w) in columns.iter().zip(row) {
@@ -335,7 +323,49 @@ pub fn extend(
         }
         indptr.push(indices.len());
     }
-    let columns = Csr::new(indptr, indices, entries, unknown.len())?;
+    Csr::new(indptr, indices, entries, count)
+}
+
+/// Eq 27 for all columns of the map at once: `(A'A + C'C) Y_u = -(A'B + C'D) Y_k`. Landmarks' own rows count too.
+pub fn extend(
+    weights: &Csr,
+    landmarks: &[usize],
+    map: Points,
+    progress: &mut Progress,
+) -> Result<(Embedding, SolveReport)> {
+    let (n, dim) = (weights.rows(), map.dim());
+    if map.rows() != landmarks.len() {
+        return Err(Error::Shape { what: "rows of the landmarks' map", expected: landmarks.len(), found: map.rows() });
+    }
+    if landmarks.windows(2).any(|pair| pair[0] >= pair[1]) || landmarks.last().is_some_and(|&last| last >= n) {
+        return Err(Error::Format { what: "list of landmarks", reason: "rows must ascend and be there".into() });
+    }
+    if landmarks.len() == n {
+        let report = SolveReport { iterations: 0, residuals: vec![0.0; dim], converged: true };
+        return Ok((Embedding::new(map.values().to_vec(), dim)?, report));
+    }
+    let mut values = vec![0.0; n * dim];
+    let mut known = vec![false; n];
+    for (&i, place) in landmarks.iter().zip(map.values().chunks_exact(dim)) {
+        values[i * dim..(i + 1) * dim].copy_from_slice(place);
+        known[i] = true;
+    }
+    // Rows in the order in which they will lie: those that are combined stand together in memory.
+    let order = along_tree(Points::new(&rough_places(weights, &known, &values, dim), dim)?);
+    let weights = weights.renumber(&order);
+    // The number of each row among those without a place.
+    let mut number = vec![u32::MAX; n];
+    let mut unknown = Vec::with_capacity(n - landmarks.len());
+    for (row, &i) in order.iter().enumerate().filter(|(_, i)| !known[**i as usize]) {
+        number[row] = unknown.len() as u32;
+        unknown.push(i as usize);
+    }
+    // (I - W) Y_k, Y_u being zero yet, is the right-hand side before M'.
+    let placed: Vec<f64> = order.iter().flat_map(|&i| &values[i as usize * dim..][..dim]).copied().collect();
+    let mut misfit = vec![0.0; n * dim];
+    weights.multiply(&placed, dim, &mut misfit);
+    misfit.par_iter_mut().zip(&placed).for_each(|(misfit, value)| *misfit -= value);
+    let columns = columns_without_place(&weights, &number, unknown.len())?;
     let normal = Normal { transposed: columns.transpose(), columns };
     let mut right = vec![0.0; unknown.len() * dim];
     normal.transposed.multiply(&misfit, dim, &mut right);

@@ -131,6 +131,26 @@ fn a_linear_map_is_extended_as_it_is() {
 }
 
 #[test]
+fn a_row_in_one_direction_with_several_lands_among_them() {
+    // Every row three times: as it is, and longer; in short rows and in long ones, whose products are in single precision.
+    for dim in [30, 300] {
+        let base = rows(40, dim, 13);
+        let scaled = [1.0f32, 3.0, 0.7].map(|factor| dense_rows(&base).iter().map(|v| v * factor).collect::<Vec<_>>());
+        let data = Data::dense(scaled.concat(), dim).unwrap();
+        let places: Vec<f64> = dense_rows(&data).chunks(dim).flat_map(|x| [f64::from(x[0]), f64::from(x[1])]).collect();
+        let new = Data::dense(dense_rows(&base).iter().map(|v| v * 2.0).collect(), dim).unwrap();
+        let map = Points::new(&places, 2).unwrap();
+        let placed = Llx { n_neighbors: 32, ..Llx::linear(2) }.place(&new, &data, map, &mut quiet).unwrap();
+        for i in 0..40 {
+            for c in 0..2 {
+                let off = (placed.row(i)[c] - 2.0 * map.row(i)[c]).abs();
+                assert!(off < 1e-3, "row {i} of {dim}: {off}");
+            }
+        }
+    }
+}
+
+#[test]
 fn hostile_input_is_refused_or_finite() {
     let data = Data::dense(vec![0.0, 0.0, 0.0, 0.0, 1e-30, 0.0, 1e30, 1e30, 1.0, 1.0, 1.0, 1.0], 2).unwrap();
     for llx in [Llx::linear(1), Llx::affine(1, Metric::Euclidean)] {

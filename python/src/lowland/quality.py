@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from . import _input, _lowland
 from ._graph import as_graph
@@ -107,3 +111,78 @@ def procrustes(A: Any, B: Any) -> float:
     True
     """
     return _lowland.procrustes(_input.points(A), _input.points(B))
+
+
+class Angles(NamedTuple):
+    """How well a map keeps norms and small angles."""
+
+    #: Mean change of the angles below the threshold, in degrees.
+    deviation: float
+    #: Pairs below the threshold in both rows and map, as a share of those below it in either.
+    jaccard: float
+    #: Change of the norms, relative to the norms.
+    norm_error: float
+    #: Pairs below the threshold among the rows, in both orders and each row with itself.
+    pairs: int
+
+
+def angles(X: Any, Y: Any, tau: float, *, n_jobs: int | None = None) -> Angles:
+    """Scores the map `Y` of the rows `X` by the pairs whose cosine exceeds `tau`: ``lowland quality --tau``.
+
+    >>> import lowland
+    >>> X = lowland.datasets.load("digits").data[:300]
+    >>> lowland.quality.angles(X, X, tau=0.8).jaccard
+    1.0
+    """
+    return Angles(*_lowland.angles(_input.rows(X), _input.points(Y), float(tau), _input.threads(n_jobs)))
+
+
+class AngleHistogram(NamedTuple):
+    """Angles between rows, and the threshold to take for them."""
+
+    #: Pairs of a row and its nearest, for each degree from 0 to 180.
+    nearest: np.ndarray
+    #: All other pairs.
+    others: np.ndarray
+    #: Rows that were compared with all.
+    rows: int
+    #: The cosine that the share of pairs asked for exceeds.
+    tau: float
+
+
+def angle_histogram(
+    X: Any, density: float = 0.01, *, n_jobs: int | None = None, random_state: Any = None
+) -> AngleHistogram:
+    """The angles by which TSM with ``tau='auto'`` chooses its threshold: ``lowland select --method tsm``.
+
+    >>> import lowland
+    >>> found = lowland.quality.angle_histogram(lowland.datasets.load("digits").data, density=0.05)
+    >>> int(found.nearest.sum()), 0 < found.tau < 1
+    (1797, True)
+    """
+    nearest, others, rows, tau = _lowland.angle_histogram(
+        _input.rows(X), float(density), _input.seed(random_state), _input.threads(n_jobs)
+    )
+    return AngleHistogram(np.asarray(nearest), np.asarray(others), rows, tau)
+
+
+class AnalogyScore(NamedTuple):
+    """Answers to the questions of one category."""
+
+    category: str
+    right: int
+    asked: int
+    #: Questions with a word that has no vector.
+    left_out: int
+
+
+def analogies(
+    vectors: Any, words: Iterable[str], questions: str | os.PathLike[str], *, n_jobs: int | None = None
+) -> list[AnalogyScore]:
+    """Whether sums and differences of word vectors still mean something: ``lowland analogies``.
+
+    `questions` is a file of lines with four words, as in ``Athens Greece Oslo Norway``, under lines ``: category``.
+    """
+    text = Path(questions).read_text(encoding="utf-8")
+    scores = _lowland.analogies(_input.points(vectors), [str(w) for w in words], text, _input.threads(n_jobs))
+    return [AnalogyScore(*score) for score in scores]

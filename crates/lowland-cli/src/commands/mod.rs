@@ -1,6 +1,7 @@
 //! One file a verb.
 
 mod analogies;
+mod angles;
 mod compare;
 mod data;
 mod embed;

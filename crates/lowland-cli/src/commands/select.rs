@@ -20,6 +20,8 @@ use crate::observer::{Console, emit, say};
 use crate::paths;
 use crate::select_args::{SelectArgs, SelectMethod};
 
+use super::angles::threshold;
+
 pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     check_outputs(args)?;
     let params = params(args)?;
@@ -31,6 +33,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     }
     let (n_neighbors, n_components) = (&args.n_neighbors.0, &args.n_components.0);
     let (by, choices) = match args.method {
+        SelectMethod::Tsm => return threshold(args, &data, &mut console),
         SelectMethod::Lllvm => {
             let needed = select::memory(&params, data.shape(), n_neighbors, n_components);
             check_memory(args, needed, data.shape().bytes, &mut console)?;
@@ -89,7 +92,7 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
     }
 }
 
-fn ending(path: &Path) -> String {
+pub(super) fn ending(path: &Path) -> String {
     path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 
@@ -122,7 +125,7 @@ fn with_context<T: Send>(
 
 /// Hypotheses about edges: the graph as it is, without some, another, and which edges look wrong.
 fn edges(args: &SelectArgs, params: &Lllvm, data: &Data, console: &mut Console) -> Result<ExitCode, Failure> {
-    if args.method == SelectMethod::Lvm || args.n_neighbors.0.len() > 1 || args.n_components.0.len() > 1 {
+    if args.method != SelectMethod::Lllvm || args.n_neighbors.0.len() > 1 || args.n_components.0.len() > 1 {
         return Err(Failure::flag(
             "edges are compared by --method lllvm, for one --n-neighbors and one --n-components",
         ));
@@ -211,12 +214,12 @@ fn read_edges(path: &Path, points: usize) -> Result<Csr, Failure> {
     select::from_pairs(points, &pairs).map_err(|error| Failure::from(error).within(&path.display().to_string()))
 }
 
-fn print_table(text: &str) -> Result<(), Failure> {
+pub(super) fn print_table(text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
-fn conclude(args: &SelectArgs, words: &str) {
+pub(super) fn conclude(args: &SelectArgs, words: &str) {
     if !args.run.quiet {
         say(words);
     }

@@ -7,7 +7,7 @@ use crate::params::{ParamSpec, ParamValue, at_least_one, parse, refuse};
 use crate::points::{Data, Embedding, Metric, Points, Result, Shape};
 use crate::run::{Context, Progress, Stage};
 
-use super::{Fit, Input, Method, Model, Placed, neighbor_stage};
+use super::{Fit, Input, Method, Model, Placed, Placing, neighbor_stage};
 
 /// The parameter's name.
 pub(super) const NAME: &str = "landmarks";
@@ -99,6 +99,9 @@ impl Method for Landmarks {
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Box<dyn Model>>> {
         let (data, llx) = (input.data, self.llx()?);
         llx.check(data)?;
+        if self.method.values().contains(&("placing", Placing::Relu.show())) {
+            return refuse("placing", &Placing::Relu, "llx where there are landmarks");
+        }
         if input.graph.is_some() {
             return refuse(NAME, &self.count, "not with a neighbour graph, which is of all rows");
         }

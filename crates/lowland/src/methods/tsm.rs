@@ -5,7 +5,7 @@ use crate::linalg::linear_memory;
 use crate::llx::Llx;
 use crate::neighbors::{self, Search};
 use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Metric, Result, Shape, bytes};
+use crate::points::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
 use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use crate::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
 
@@ -124,7 +124,7 @@ impl Recipe for Tsm {
         let mut updates = Alternating::new(problem, options, context.seed.stream(UPDATES))?;
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
-        if let Some(complaint) = updates.gram()?.complaint() {
+        if let Some(complaint) = updates.gram()?.complaint(most) {
             context.note(complaint);
         }
         done(updates.embedding(), outcome)
@@ -142,25 +142,34 @@ impl Recipe for Tsm {
 }
 
 impl Tsm {
+    /// The angles by which `tau = auto` is chosen.
+    pub fn angles(data: &Data, seed: Seed, progress: &mut Progress) -> Result<AngleHistogram> {
+        AngleHistogram::new(&Cosines::new(data)?, seed.stream(SIMILARITIES), progress)
+    }
+
     fn llx(&self) -> Llx {
         Llx::linear(self.n_components)
     }
 
     /// The sparse similarities, and the threshold they are made with.
     fn similarities(&self, data: &Data, context: &mut Context) -> Result<(Problem, f64)> {
-        let seed = context.seed.stream(SIMILARITIES);
+        let seed = context.seed;
+        let angles = context.with_progress(|progress| Self::angles(data, seed, &mut |done| progress(0.1 * done)))?;
         let tau = match self.tau {
             Auto::Given(tau) => tau,
             Auto::Auto => {
-                let cosines = Cosines::new(data)?;
-                let angles = context
-                    .with_progress(|progress| AngleHistogram::new(&cosines, seed, &mut |done| progress(0.1 * done)))?;
                 let tau = angles.threshold(self.density);
                 context.note(format!("angles between rows, with the threshold (<):\n{}", angles.draw(tau)));
                 tau
             }
         };
+        let needed = similar_bytes(data.rows() as f64, angles.share(tau)) as u64;
+        if let Some(limit) = context.allowance().filter(|&limit| needed > limit) {
+            let remedy = "Raise tau or max_memory, or fit some of the rows only (landmarks)";
+            return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedy });
+        }
         let (problem, similarity) = context.with_progress(|progress| {
+            let seed = seed.stream(SIMILARITIES);
             Problem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
         })?;
         context.note(similarity.describe());
@@ -168,12 +177,14 @@ impl Tsm {
     }
 
     fn options(&self, inputs: usize, shape: Shape, context: &mut Context) -> AlternatingOptions {
-        let need = self.needed(shape, true);
+        let need = self.needed(Shape { rows: inputs, ..shape }, true);
         let fits = context.allowance().is_none_or(|allowed| need <= allowed);
-        let dense = match self.matrices {
-            Matrices::Tiles => true,
-            Matrices::Factors => false,
-            Matrices::Auto => inputs <= MOST_TILED && fits,
+        let dense = match (self.matrices, context.resumed()) {
+            (Matrices::Tiles, _) => true,
+            (Matrices::Factors, _) => false,
+            // A run goes on as it began, whatever memory is free now.
+            (Matrices::Auto, Some(archive)) => Alternating::has_tiles(archive),
+            (Matrices::Auto, None) => inputs <= MOST_TILED && fits,
         };
         context.note(match (self.matrices, dense) {
             (_, true) => format!("matrices in tiles: about {} in all", bytes(need)),
@@ -188,8 +199,8 @@ impl Tsm {
     fn needed(&self, shape: Shape, dense: bool) -> u64 {
         let [n, d] = [shape.rows, self.n_components].map(|count| count as f64);
         let kept = AlternatingOptions { dense, double: shape.rows <= DOUBLE, ..AlternatingOptions::default() };
-        // Pairs, S and its shifted copy, places of its entries in the tiles; density is a guess where tau is given.
-        let similar = n * n * self.density.max(10.0 / n.max(1.0)).min(1.0) * 42.0;
+        // Density is a guess where tau is given.
+        let similar = similar_bytes(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // The rows again with virtual ones, and their directions.
         let copies = 3.0 * shape.bytes as f64;
         let search = neighbors::memory(Shape { rows: shape.rows.min(4096), ..shape }, Metric::Cosine, 2, Search::Exact);
@@ -198,6 +209,11 @@ impl Tsm {
             .saturating_add(search)
             .saturating_add((similar + copies + updates) as u64)
     }
+}
+
+/// Bytes for the similar pairs of `n` rows: the pairs, S and its shifted copy, places of its entries in the tiles.
+fn similar_bytes(n: f64, share: f64) -> f64 {
+    n * n * share * 42.0
 }
 
 /// The rows and their map, with the threshold.
@@ -209,11 +225,12 @@ pub struct TsmModel {
 
 impl Model for TsmModel {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
-        let local = self.local.transform(new, progress)?;
         match self.placing {
-            Placing::Llx => Ok(local),
+            Placing::Llx => self.local.transform(new, progress),
             Placing::Relu => {
-                relu_places(new, &self.local.data, self.local.embedding.points(), self.tau, &local, progress)
+                let start = self.local.transform(new, &mut |done| progress(0.5 * done))?;
+                let (data, map) = (&self.local.data, self.local.embedding.points());
+                relu_places(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))
             }
         }
     }

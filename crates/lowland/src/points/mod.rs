@@ -11,5 +11,5 @@ pub use data::{Data, Dense, Shape, Sparse};
 pub use embedding::{Embedding, Points};
 pub use error::{Error, Result, bytes};
 pub use metric::Metric;
-pub(crate) use numbering::{Numbering, inverse};
+pub(crate) use numbering::{Numbering, along_tree, inverse};
 pub use seed::Seed;

@@ -4,7 +4,7 @@
 use super::gram::Gram;
 use super::low_rank::{Effort, improve};
 use super::problem::Problem;
-use super::tiles::{OffPattern, Tiles};
+use super::tiles::{OffPattern, STORED, Tiles};
 use crate::archive::Archive;
 use crate::linalg::{Csr, block};
 use crate::points::{Embedding, Result, Seed};
@@ -125,6 +125,11 @@ impl Alternating {
         tiles + 36.0 * n * width * 8.0
     }
 
+    /// Whether a checkpoint is one of updates with stored tiles.
+    pub fn has_tiles(archive: &Archive) -> bool {
+        archive.has(STORED[0])
+    }
+
     /// Makes `Z` of `L`, then `L` of `Z`, and returns the root mean square of `Z - L`.
     ///
     /// Without stored tiles the momentum is that of `L`, `Z = Z~ + gamma (L - L_before)`, and the value is that of
@@ -200,16 +205,6 @@ impl Alternating {
     /// The diagonal of `L`.
     pub fn diagonal(&self) -> Vec<f64> {
         super::gram::diagonal(&self.low.left, &self.low.right, self.low.rank)
-    }
-
-    /// What is solved.
-    pub fn problem(&self) -> &Problem {
-        &self.problem
-    }
-
-    /// The updates so far, the first (from eq 17) included.
-    pub fn updates(&self) -> usize {
-        self.updates
     }
 }
 
@@ -291,7 +286,9 @@ impl Stepper for Alternating {
             let part = |side: &str| archive.finite(&format!("tsm/{name}/{side}")).map(<[f64]>::to_vec);
             let (left, right) = (part("left")?, part("right")?);
             let rank = left.len() / n;
-            let fits = left.len() == right.len() && left.len() == rank * n && rank.abs_diff(self.wanted) <= 1;
+            // The start has one more than the updates.
+            let fits =
+                left.len() == right.len() && left.len() == rank * n && (self.wanted..=self.wanted + 1).contains(&rank);
             if fits { Ok(Factors { left, right, rank }) } else { Err(archive.bad("its factors differ in size".into())) }
         };
         (self.low, self.before) = (factors("low")?, factors("before")?);

@@ -47,8 +47,9 @@ impl Gram {
         rows.flat_map(|row| scales.iter().enumerate().map(|(c, s)| row.get(c).map_or(0.0, |v| v * s))).collect()
     }
 
-    /// Words for eigenvalues below zero, which no map can have: how many, how negative, and how many dimensions would do.
-    pub fn complaint(&self) -> Option<String> {
+    /// Words for eigenvalues below zero, which no map can have: how many, how negative, and how many dimensions, of `most`
+    /// that there can be, would do.
+    pub fn complaint(&self, most: usize) -> Option<String> {
         let largest = self.values.first().copied().unwrap_or(0.0);
         let least = self.values.iter().copied().fold(0.0f64, f64::min);
         // Rounding makes zeros slightly negative.
@@ -67,10 +68,13 @@ impl Gram {
         } else {
             String::new()
         };
+        let remedy = match most.min(2 * self.dim) {
+            more if more > self.dim => format!("needs more dimensions: try n_components = {more}"),
+            _ => "may need a larger tau".into(),
+        };
         Some(format!(
             "the Gram matrix has negative eigenvalues, down to {share:.2} % of the largest, which were dropped; {lost}a map that \
-             keeps the angles needs more dimensions: try n_components = {}",
-            2 * self.dim
+             keeps the angles {remedy}"
         ))
     }
 }

@@ -93,6 +93,13 @@ impl AngleHistogram {
         (1.0 - 2.0 * at as f64 / FINE as f64).clamp(RANGE[0], RANGE[1])
     }
 
+    /// The share of all pairs (a row with itself included) whose cosine exceeds `tau`.
+    pub fn share(&self, tau: f64) -> f64 {
+        let last = ((1.0 - tau) * FINE as f64 / 2.0) as usize;
+        let above: u64 = self.cosines.iter().take(last).sum();
+        (above + self.rows as u64) as f64 / (self.rows as f64 * self.total as f64).max(1.0)
+    }
+
     /// In words for a terminal: a line for every five degrees that have pairs, nearest and others, and the threshold marked.
     pub fn draw(&self, tau: f64) -> String {
         const WIDTH: usize = 5;

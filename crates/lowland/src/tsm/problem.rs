@@ -45,6 +45,8 @@ pub struct Similarity {
     pub sparsity: f64,
     /// Rows added.
     pub virtual_rows: usize,
+    /// Rows without another that stay so: none were added for them.
+    pub alone: usize,
 }
 
 impl Similarity {
@@ -62,6 +64,12 @@ impl Similarity {
         );
         if self.virtual_rows > 0 {
             text.push_str(&format!(", and got {} virtual ones on the way to their nearest", self.virtual_rows));
+        }
+        if self.alone > 0 {
+            text.push_str(&format!(
+                "; {} of them stay alone: their nearest is opposite, or {MOST_STEPS} and more such angles away",
+                self.alone
+            ));
         }
         if self.zero_rows > 0 {
             text.push_str(&format!("; {} zero rows map to zero", self.zero_rows));
@@ -85,9 +93,14 @@ impl Problem {
             degrees[pair.i as usize] += 1;
             degrees[pair.j as usize] += 1;
         });
-        let added = virtual_rows(&kept, &chosen, tau, &degrees, progress)?;
-        let summary = summary(tau, data.rows(), &degrees, added.as_ref().map_or(0, Data::rows));
-        let augmented = added.map_or(Ok(chosen.clone()), |added| stacked(&chosen, &added))?;
+        let (added, alone) = virtual_rows(&kept, &chosen, tau, &degrees, progress)?;
+        let virtual_rows = added.as_ref().map_or(0, Data::rows);
+        let summary = Similarity { virtual_rows, alone, ..summary(tau, data.rows(), &degrees) };
+        drop(kept);
+        let augmented = match added {
+            Some(added) => stacked(&chosen, &added)?,
+            None => chosen,
+        };
         let cosines = Cosines::new(&augmented)?;
         if cosines.rows() > n {
             pairs.extend(cosines.similar(tau, n, &mut |done| progress(0.7 + 0.1 * done))?);
@@ -127,7 +140,7 @@ impl Problem {
     }
 }
 
-fn summary(tau: f64, total: usize, degrees: &[u32], virtual_rows: usize) -> Similarity {
+fn summary(tau: f64, total: usize, degrees: &[u32]) -> Similarity {
     let n = degrees.len();
     let mut sorted = degrees.to_vec();
     sorted.sort_unstable();
@@ -145,7 +158,8 @@ fn summary(tau: f64, total: usize, degrees: &[u32], virtual_rows: usize) -> Simi
             sorted.last().map_or(0.0, |&d| f64::from(d)),
         ],
         sparsity: 1.0 - (sum + n as f64) / (n.max(1) as f64).powi(2),
-        virtual_rows,
+        virtual_rows: 0,
+        alone: 0,
     }
 }
 
@@ -167,26 +181,32 @@ fn cap(data: &Data, norms: &[f64], unit: f64, tau: f64) -> f64 {
 }
 
 /// Points on the way from each isolated row to its nearest, as many as bring every step within the angle: directions by
-/// spherical interpolation, lengths linearly. (Interpolated linearly, the middle step would be too wide.)
+/// spherical interpolation, lengths linearly. (Interpolated linearly, the middle step would be too wide.) With them, how many rows
+/// have no such way.
 fn virtual_rows(
     cosines: &Cosines,
     data: &Data,
     tau: f64,
     degrees: &[u32],
     progress: &mut Progress,
-) -> Result<Option<Data>> {
+) -> Result<(Option<Data>, usize)> {
     let isolated: Vec<usize> = (0..data.rows()).filter(|&i| degrees[i] == 0).collect();
     if isolated.is_empty() || data.rows() < 2 {
-        return Ok(None);
+        return Ok((None, isolated.len()));
     }
     let near = nearest_to(&data.select(&isolated), data, 2, Metric::Cosine, &mut |done| progress(0.6 + 0.1 * done))?;
     let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut alone = 0;
     for (at, &i) in isolated.iter().enumerate() {
-        let Some(j) = near.row(at).0.iter().map(|&j| j as usize).find(|&j| j != i) else { continue };
+        let Some(j) = near.row(at).0.iter().map(|&j| j as usize).find(|&j| j != i) else {
+            alone += 1;
+            continue;
+        };
         let angle = cosines.cosine(i, j).acos();
         let steps = (angle / tau.acos()).ceil();
         // Opposite rows have no way between them; a threshold near one would need too many steps.
         if !(angle.sin() > 1e-9) || !(2.0..=MOST_STEPS).contains(&steps) {
+            alone += 1;
             continue;
         }
         let (from, to) = (cosines.norms()[i], cosines.norms()[j]);
@@ -200,12 +220,13 @@ fn virtual_rows(
         }
     }
     if indptr.len() == 1 {
-        return Ok(None);
+        return Ok((None, alone));
     }
-    match data {
-        Data::Dense(x) => Data::dense(values, x.dim()).map(Some),
-        _ => Sparse::new(indptr, indices, values, data.dim()).map(|x| Some(Data::Sparse(x))),
-    }
+    let added = match data {
+        Data::Dense(x) => Data::dense(values, x.dim())?,
+        _ => Data::Sparse(Sparse::new(indptr, indices, values, data.dim())?),
+    };
+    Ok((Some(added), alone))
 }
 
 /// More virtual inputs than this for one row would outweigh it.

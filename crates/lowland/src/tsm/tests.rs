@@ -174,13 +174,19 @@ fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
         // Of n eigenvalues all but d + 1 are zero.
         let mut expected: Vec<f64> = slow.iter().copied().filter(|v| v.abs() > 1e-10).collect();
         expected.reverse();
+        assert_eq!(gram.values.len(), expected.len());
         assert!(
             gram.values.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10),
             "{:?} {expected:?}",
             gram.values
         );
-        let negative = expected.iter().any(|v| *v < 0.0);
-        assert_eq!(gram.complaint().is_some(), negative, "{:?}", gram.complaint());
+        let least = expected.last().copied().unwrap();
+        for (most, remedy) in [(50, "n_components = 6"), (4, "n_components = 4"), (3, "a larger tau")] {
+            let complaint = gram.complaint(most);
+            assert_eq!(complaint.is_some(), least < 0.0, "{complaint:?}");
+            let share = format!("{:.2} %", -100.0 * least / expected[0]);
+            assert!(complaint.is_none_or(|words| words.contains(&share) && words.contains(remedy)));
+        }
         let y = gram.coordinates();
         let kept: f64 = y.iter().map(|v| v * v).sum();
         let positive: f64 = expected.iter().take(d).filter(|v| **v > 0.0).sum();
@@ -200,6 +206,7 @@ fn the_threshold_has_the_density_asked_for() {
         let pairs = cosines.similar(tau, 0, &mut quiet).unwrap().len();
         let found = (2 * pairs + 600) as f64 / 360_000.0;
         assert!((found - density).abs() < 0.002, "{density}: {found}");
+        assert!((histogram.share(tau) - found).abs() < 0.001, "{density}: {found}");
     }
     assert!(histogram.draw(0.9).contains(" <"));
 }

@@ -234,11 +234,7 @@ impl<T: Number> Group<T> {
             let (width, place) = (tile.columns.len(), tile.at..tile.at + tile.len());
             if !kept || matches!(pass, Pass::Advance { .. }) {
                 let fresh = &mut self.scratch[..tile.len()];
-                let part = |of: &'_ [T], range: &Range<usize>| -> Range<usize> {
-                    debug_assert!(range.end * rank <= of.len());
-                    range.start * rank..range.end * rank
-                };
-                let (rows, others) = (part(left, &tile.rows), part(right, &tile.columns));
+                let (rows, others) = (block(&tile.rows, rank), block(&tile.columns, rank));
                 product_nt(&left[rows], &right[others], rank, fresh);
                 self.holes[tile.holes.clone()].iter().for_each(|&hole| fresh[hole as usize] = T::default());
                 let part = match pass {
@@ -346,7 +342,8 @@ pub(super) trait Tiles: Send {
     fn restore(&mut self, archive: &Archive) -> Result<()>;
 }
 
-const STORED: [&str; 2] = ["tsm/older", "tsm/newer"];
+/// Names of the stored tiles in a checkpoint.
+pub(super) const STORED: [&str; 2] = ["tsm/older", "tsm/newer"];
 
 macro_rules! tiles {
     ($type:ty, $read:ident) => {
