@@ -84,7 +84,8 @@ def outcome(line, out):
     """In a few words."""
     said = line.get("said", "")
     if "failed" in line:
-        return f"{line['failed']}: {error(said)}" if said else line["failed"]
+        # Of a crash, what stands last was said before it.
+        return line["failed"] if line["failed"].startswith("killed") or not said else f"{line['failed']}: {error(said)}"
     places = np.load(out)
     bad = int((~np.isfinite(places)).any(1).sum())
     result = f"a map with {bad} of {len(places)} rows not finite" if bad else f"a map of {len(places)} rows"

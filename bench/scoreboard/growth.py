@@ -48,15 +48,26 @@ def draw(found, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(12.5, 4.6), constrained_layout=True)
-    colours = plt.get_cmap("tab20")
+    figure, panels = plt.subplots(1, 2, figsize=(13, 5), constrained_layout=True)
+    colours = plt.get_cmap("tab10")
     for panel, what, words in zip(panels, ("cpu_s", "peak_mb"), ("CPU seconds", "peak memory, MB")):
-        for colour, (method, line) in enumerate(found.items()):
-            slope = line["time" if what == "cpu_s" else "memory"]
-            panel.loglog(line["sizes"], line[what], "o-", color=colours(colour), label=f"{method}, n^{slope:.2f}", markersize=4)
+        for at, (method, line) in enumerate(found.items()):
+            label = f"{method}: time n^{line['time']:.2f}, memory n^{line['memory']:.2f}"
+            # Those that stop early are broken lines, and have colours of their own.
+            goes_far = line["sizes"][-1] > 50_000
+            style = {"linestyle": "-" if goes_far else "--", "marker": "os^Dv"[at % 5], "color": colours(at % 10), "markersize": 5}
+            panel.loglog(line["sizes"], line[what], label=label, **style)
+        low, high = panel.get_ylim()
+        sizes = np.array(panel.get_xlim())
+        for slope in (1, 2):
+            panel.loglog(sizes, low * (sizes / sizes[0]) ** slope, ":", color="0.6", linewidth=1)
+            end = min(sizes[1], sizes[0] * (high / low) ** (1 / slope)) * 0.8
+            panel.annotate(f"n^{slope}", (end, low * (end / sizes[0]) ** slope), color="0.5", fontsize=8, ha="right")
+        panel.set_xlim(*sizes)
+        panel.set_ylim(low, high)
         panel.set_xlabel("rows")
         panel.set_title(words)
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(path, dpi=120)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", fontsize=9, frameon=False)
+    figure.savefig(path, dpi=110)
     plt.close(figure)

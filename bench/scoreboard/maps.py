@@ -18,7 +18,7 @@ TSNE = {"tsne", "openTSNE", "manifolds-rs t-SNE", "manifolds-rs t-SNE fft", "bht
 # The most rows for what grows with their square, or takes hours: at most ten minutes each.
 MOST_ROWS = {
     "lllvm": 1_000, "isomap": 12_000, "tsm": 30_000, "lle": 100_000, "ltsa": 100_000, "spectral": 300_000,
-    "sklearn t-SNE": 30_000, "sklearn spectral": 12_000, "sklearn Isomap": 12_000, "sklearn LLE": 12_000,
+    "sklearn t-SNE": 30_000, "sklearn spectral": 12_000, "sklearn Isomap": 12_000, "sklearn LLE": 12_000, "sklearn LTSA": 12_000,
     "manifolds-rs t-SNE": 100_000, "pymde": 100_000, "trimap": 300_000, "annembed": 100_000, "bhtsne": 100_000,
 }  # fmt: skip
 SIZES = {"digits": 1_797, "swiss-roll": 2_000, "mnist-2k": 2_000, "mnist-10k": 10_000, "words": 26_423, "mnist-70k": 70_000}
@@ -28,7 +28,7 @@ DIMENSIONS = {"digits": (2, 3, 10), "mnist-10k": (2, 3, 10), "mnist-70k": (2, 3,
 OF_A_MILLION = ["lvm", "tsne", "pca", "umap-learn", "pacmap"]
 # More dimensions than the plane, for those that are meant for it.
 IN_SPACE = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral", "pca", "tsm", "umap-learn", "pacmap", "trimap", "manifolds-rs UMAP"]
-IN_SPACE += ["manifolds-rs PaCMAP", "pymde", "sklearn PCA", "sklearn spectral", "sklearn Isomap", "sklearn LLE", "isomap", "lle", "ltsa"]
+IN_SPACE += ["manifolds-rs PaCMAP", "pymde", "sklearn PCA", "sklearn spectral", "sklearn Isomap", "sklearn LLE", "sklearn LTSA", "isomap", "lle", "ltsa"]
 # The same graph for all.
 GRAPH_DATA = ["mnist-10k", "mnist-70k"]
 GRAPH_METHODS = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral"]

@@ -50,10 +50,10 @@ def measured(command, limit, limits=None):
 
 
 def busy_seconds():
-    """Seconds that all cores together have worked."""
+    """Seconds that all cores together have worked, or were taken away by other machines on the same cores."""
     with open("/proc/stat") as file:
-        user, nice, system, _, _, interrupts, soft, *_ = map(int, file.readline().split()[1:])
-    return (user + nice + system + interrupts + soft) / os.sysconf("SC_CLK_TCK")
+        user, nice, system, _, _, interrupts, soft, stolen, *_ = map(int, file.readline().split()[1:])
+    return (user + nice + system + interrupts + soft + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 def events(printed, name):
@@ -62,10 +62,10 @@ def events(printed, name):
     return [line for line in lines if line.get("event") == name]
 
 
-def embed(method, rows, d, out, limit, graph=None, threads=2, settings=(), limits=None):
+def embed(method, rows, d, out, limit, graph=None, threads=2, limits=None):
     """A map by one of our methods; its stages' seconds come with it."""
     command = [PROGRAM, "embed", rows, "--method", method, "--n-components", str(d), "--no-quality", "--json"]
-    command += ["--threads", str(threads), "--out", out, *settings]
+    command += ["--threads", str(threads), "--out", out]
     if graph:
         command += ["--neighbors", graph]
     printed, line = measured(list(map(str, command)), limit, limits)

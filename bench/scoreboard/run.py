@@ -15,6 +15,7 @@ from pathlib import Path
 import bad_input
 import growth
 import maps
+import ours
 import page
 import profiles
 import searches
@@ -33,8 +34,13 @@ def processor():
 
 
 def revision():
-    words = lambda *command: subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    return words("rev-parse", "--short", "HEAD") + ("" if not words("status", "--porcelain", "crates") else ", changed")
+    """The commit that the program was built from: the last one of its sources, none of which may be newer than the program."""
+    sources = [ROOT / "Cargo.lock", *(ROOT / "crates").rglob("*.rs")]
+    program = ROOT / ours.PROGRAM
+    if not program.exists() or program.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+        raise SystemExit(f"{ours.PROGRAM} is missing, or older than its sources: cargo build --release -p lowland-cli -p lowland-bench")
+    words = lambda *command: subprocess.run(["git", *command, "--", "Cargo.lock", "crates"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return words("log", "-1", "--format=%h") + ("" if not words("status", "--porcelain") else ", changed")
 
 
 def crate_version(name):
@@ -68,6 +74,7 @@ def main():
     results |= {"machine": machine, "threads": THREADS, "date": str(datetime.date.today())}
     results["peers"] = {name: version(name) for name in PEERS} | {name: crate_version(name) for name in ("annembed", "bhtsne")}
 
+    commit = None if wanted.list else revision()
     count = 0
     for part, module in PARTS.items():
         for key, measure in module.cases(wanted.quick):
@@ -83,13 +90,13 @@ def main():
             except Exception as error:
                 # One case is not worth the others.
                 line = {"failed": f"{type(error).__name__}: {error}"}
-            line |= {"commit": revision(), "date": str(datetime.date.today())}
+            line |= {"commit": commit, "date": str(datetime.date.today())}
             print(f"    {json.dumps(line)[:300]}", flush=True)
             results["cases"][key] = line
             count += 1
             path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = path.with_suffix(".tmp")
-            unfinished.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+            unfinished.write_text(json.dumps(results, indent=1) + "\n")
             unfinished.replace(path)
     if wanted.list:
         return

@@ -1,5 +1,6 @@
 //! Tall row-major blocks, `n x m` with few columns: inner products, combinations, orthonormal bases.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::dense;
@@ -35,37 +36,45 @@ pub(crate) fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
 
 /// The inner product of each column of `a` with the same column of `b`.
 pub fn column_dots(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
-    if columns == 0 {
-        return Vec::new();
-    }
-    let parts: Vec<Vec<f64>> = a
-        .par_chunks(CHUNK * columns)
-        .zip(b.par_chunks(CHUNK * columns))
-        .map(|(a, b)| {
-            let mut part = vec![0.0; columns];
-            for (a, b) in a.chunks_exact(columns).zip(b.chunks_exact(columns)) {
-                part.iter_mut().zip(a.iter().zip(b)).for_each(|(p, (a, b))| *p += a * b);
-            }
-            part
-        })
-        .collect();
-    ordered_sum(parts, columns)
+    let parts = a.par_chunks(CHUNK * columns.max(1)).zip(b.par_chunks(CHUNK * columns.max(1)));
+    column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; side_by_side(columns)])).collect(), columns)
 }
 
 /// The mean of each column.
 pub fn column_means(a: &[f64], columns: usize) -> Vec<f64> {
-    let parts: Vec<Vec<f64>> = a
-        .par_chunks(CHUNK * columns.max(1))
-        .map(|a| {
-            let mut part = vec![0.0; columns];
-            for row in a.chunks_exact(columns.max(1)) {
-                part.iter_mut().zip(row).for_each(|(p, a)| *p += a);
-            }
-            part
-        })
-        .collect();
+    let parts = a.par_chunks(CHUNK * columns.max(1)).map(|a| add_values(a, vec![0.0; side_by_side(columns)])).collect();
     let rows = (a.len() / columns.max(1)).max(1) as f64;
-    ordered_sum(parts, columns).into_iter().map(|sum| sum / rows).collect()
+    column_sums(parts, columns).into_iter().map(|sum| sum / rows).collect()
+}
+
+/// Sums that are made side by side, several rows' where there are few columns: one sum alone waits for itself at every step.
+fn side_by_side(columns: usize) -> usize {
+    columns * (32 / columns.max(1)).max(1)
+}
+
+/// The columns' sums from those of several rows each.
+fn column_sums(parts: Vec<Vec<f64>>, columns: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; columns];
+    for row in ordered_sum(parts, side_by_side(columns)).chunks_exact(columns.max(1)) {
+        sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v);
+    }
+    sums
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn add_products(a: &[f64], b: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
+    for (a, b) in a.chunks(sums.len().max(1)).zip(b.chunks(sums.len().max(1))) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    sums
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn add_values(a: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
+    for a in a.chunks(sums.len().max(1)) {
+        sums.iter_mut().zip(a).for_each(|(sum, a)| *sum += a);
+    }
+    sums
 }
 
 /// `a c` (n x mc) for a block `a` (n x ma) and a small matrix `c` (ma x mc).

@@ -24,7 +24,7 @@ pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
     });
 }
 
-/// Wider registers change no bits: each output is still one sum, in the order of the row's entries.
+/// Wider registers change no bits: the order of each sum is fixed by the row's entries.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
 fn rows_product<T: Copy + Into<f64>>(
     indptr: &[usize],
@@ -60,14 +60,29 @@ fn strip<T: Copy + Into<f64>, const W: usize>(
     at: usize,
     out: &mut [f64],
 ) -> usize {
-    let mut sum = [0.0; W];
-    sum.copy_from_slice(&out[at..at + W]);
-    for (&j, &v) in columns.iter().zip(values) {
-        let start = j as usize * m + at;
-        let v: f64 = v.into();
-        let row = &x[start..start + W];
-        (0..W).for_each(|c| sum[c] += v * row[c]);
+    // Several sums side by side, as the registers allow: one alone would wait for itself at every entry. Loops, not closures: what
+    // is not inlined would not have the wide registers.
+    let mut sums = [[0.0; W]; 4];
+    let several = if W > 8 { 2 } else { 4 };
+    let (fours, rest) = columns.as_chunks::<4>();
+    let (values_of_fours, values_of_rest) = values.as_chunks::<4>();
+    for (columns, values) in fours.iter().zip(values_of_fours) {
+        for e in 0..4 {
+            let (row, v): (_, f64) = (&x[columns[e] as usize * m + at..][..W], values[e].into());
+            for c in 0..W {
+                sums[e % several][c] += v * row[c];
+            }
+        }
     }
-    out[at..at + W].copy_from_slice(&sum);
+    for (&j, &v) in rest.iter().zip(values_of_rest) {
+        let (row, v): (_, f64) = (&x[j as usize * m + at..][..W], v.into());
+        for c in 0..W {
+            sums[0][c] += v * row[c];
+        }
+    }
+    let out = &mut out[at..at + W];
+    for c in 0..W {
+        out[c] += (sums[0][c] + sums[1][c]) + (sums[2][c] + sums[3][c]);
+    }
     W
 }
