@@ -31,7 +31,7 @@ def write(results, path):
     cases = results["cases"]
     picture = path.parent / "images/scoreboard-growth.png"
     parts = [f"# Scoreboard\n\n{beside_peers(cases)}", table_of_maps(cases), searches(cases), same_again(cases)]
-    parts += [grown(cases, picture), where_time_goes(cases), bad_inputs(cases), how_measured(results)]
+    parts += [before_and_after(cases), grown(cases, picture), where_time_goes(cases), bad_inputs(cases), how_measured(results)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(part for part in parts if part))
 
@@ -176,6 +176,18 @@ def same_again(cases):
         return ""
     head = ["tool", "the same bytes when run again", "the same bytes with one thread"]
     return "## The same map again\n\nThe digits, two threads, a seed given to every tool that takes one (with which umap-learn uses one thread).\n\n" + table(head, rows)
+
+
+def before_and_after(cases):
+    """Our seconds on MNIST 70k at the commits at which they were measured."""
+    rows = []
+    for arm, words in (("defaults", ""), ("graph", " with the graph given")):
+        for tool, line in lines_of(cases, arm, "mnist-70k", 2).items():
+            if tool in maps.METHODS and line.get("before") and "cpu_s" in line:
+                taken = [f"{number(then['cpu_s'])} ({then['commit']}, {then['date']})" for then in [*line["before"], line]]
+                rows.append([f"**{tool}**{words}", ", ".join(taken), f"{line['cpu_s'] / line['before'][0]['cpu_s']:.2f}"])
+    head = ["method", "CPU s, with the commit and the day", "last / first"]
+    return "## Before and after\n\nMNIST, 70,000 x 50, to two dimensions, each time the scoreboard measured it.\n\n" + table(head, rows) if rows else ""
 
 
 def grown(cases, picture):

@@ -43,6 +43,14 @@ def revision():
     return words("log", "-1", "--format=%h") + ("" if not words("status", "--porcelain") else ", changed")
 
 
+def history(line, commit):
+    """What a case took at earlier commits, the first of them first."""
+    earlier = line.get("before", [])
+    if "cpu_s" in line and line["commit"] != commit:
+        earlier = [*earlier, {name: line[name] for name in ("cpu_s", "commit", "date")}]
+    return earlier
+
+
 def crate_version(name):
     lock = (Path(__file__).parent / "rust-peers/Cargo.lock").read_text()
     return re.search(rf'name = "{name}"\nversion = "(.*)"', lock).group(1)
@@ -91,6 +99,8 @@ def main():
                 # One case is not worth the others.
                 line = {"failed": f"{type(error).__name__}: {error}"}
             line |= {"commit": commit, "date": str(datetime.date.today())}
+            if earlier := history(results["cases"].get(key, {}), commit):
+                line["before"] = earlier
             print(f"    {json.dumps(line)[:300]}", flush=True)
             results["cases"][key] = line
             count += 1

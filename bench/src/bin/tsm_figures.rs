@@ -77,10 +77,12 @@ fn main() -> Result<()> {
         let (map, seconds) = fit("svd", &[("n_components", &most)], data)?;
         dims.iter().try_for_each(|&d| report(name, data, first_columns(&map, d)?.points(), seconds))?;
     }
-    if isomap_fits(&part) {
-        let pairs = cosines.similar(tau, 0, &mut |_| Ok(()))?;
-        let (map, seconds) = fit("isomap", &[("n_components", &most), ("n_neighbors", "32")], &part)?;
-        for &d in &dims {
+    let pairs = cosines.similar(tau, 0, &mut |_| Ok(()))?;
+    let (landmarks, dims_of_isomap) = isomap_size(&part, &dims);
+    if let Some(most) = dims_of_isomap.iter().max().map(usize::to_string) {
+        let parameters = [("n_components", most.as_str()), ("n_neighbors", "32"), ("landmarks", &landmarks)];
+        let (map, seconds) = fit("isomap", &parameters, &part)?;
+        for d in dims_of_isomap {
             let jaccard = jaccard_by_distance(&pairs, first_columns(&map, d)?.points(), tau);
             println!("{}", json!({ "method": "isomap", "d": d, "jaccard": jaccard, "seconds": seconds }));
         }
@@ -102,9 +104,12 @@ fn main() -> Result<()> {
 /// The extension takes four neighbours for each dimension, and time with their square.
 const MOST_EXTENDED: usize = 32;
 
-/// Isomap looks at every pair of rows: beyond this many it would take longer than all else.
-fn isomap_fits(data: &Data) -> bool {
-    data.rows() <= 15_000
+/// Isomap looks at every pair of rows: of more than this many, landmarks (0: none are needed) and an extension of fewer dimensions.
+fn isomap_size(data: &Data, dims: &[usize]) -> (String, Vec<usize>) {
+    if data.rows() <= 15_000 {
+        return ("0".into(), dims.to_vec());
+    }
+    ("8000".into(), dims.iter().copied().filter(|&d| d <= MOST_EXTENDED).collect())
 }
 
 fn first_columns(map: &Embedding, d: usize) -> Result<Embedding> {
