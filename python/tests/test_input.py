@@ -209,7 +209,7 @@ def test_tsm_keeps_more_angles_than_svd_above_the_threshold_it_chooses(digits):
     X, _ = digits
     found = lowland.quality.angle_histogram(X, density=0.02)
     assert found.rows == len(X) and found.others.sum() == len(X) * (len(X) - 2)
-    maps = [estimator(n_components=8).fit_transform(X) for estimator in (lowland.TSM, lowland.SVD)]
+    maps = [estimator(n_components=8).fit_transform(X) for estimator in (lowland.TSM, lowland.TruncatedSVD)]
     tsm, svd = (lowland.quality.angles(X, Y, found.tau) for Y in maps)
     assert tsm.deviation < 0.7 * svd.deviation and tsm.jaccard > svd.jaccard + 0.1
     assert tsm.pairs == svd.pairs == pytest.approx(0.02 * len(X) ** 2, rel=0.02)
