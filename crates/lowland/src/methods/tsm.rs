@@ -120,7 +120,7 @@ impl Recipe for Tsm {
             context.note("all rows are zero: they share one place");
             return done(problem.place(&[], 0), Outcome::direct());
         }
-        let options = self.options(problem.similar.rows(), data.shape(), context);
+        let options = self.options(problem.similar.rows(), data.shape(), context)?;
         let mut updates = Alternating::new(problem, options, context.seed.stream(UPDATES))?;
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
@@ -176,14 +176,14 @@ impl Tsm {
         Ok((problem, tau))
     }
 
-    fn options(&self, inputs: usize, shape: Shape, context: &mut Context) -> AlternatingOptions {
+    fn options(&self, inputs: usize, shape: Shape, context: &mut Context) -> Result<AlternatingOptions> {
         let need = self.needed(Shape { rows: inputs, ..shape }, true);
         let fits = context.allowance().is_none_or(|allowed| need <= allowed);
         let dense = match (self.matrices, context.resumed()) {
             (Matrices::Tiles, _) => true,
             (Matrices::Factors, _) => false,
             // A run goes on as it began, whatever memory is free now.
-            (Matrices::Auto, Some(archive)) => Alternating::has_tiles(archive),
+            (Matrices::Auto, Some(archive)) => Alternating::has_tiles(archive)?,
             (Matrices::Auto, None) => inputs <= MOST_TILED && fits,
         };
         context.note(match (self.matrices, dense) {
@@ -192,7 +192,8 @@ impl Tsm {
             (_, _) if fits => format!("matrices from factors: there are many rows (in tiles: about {})", bytes(need)),
             (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", bytes(need)),
         });
-        AlternatingOptions { momentum: self.momentum, dense, double: inputs <= DOUBLE, ..AlternatingOptions::default() }
+        let double = inputs <= DOUBLE;
+        Ok(AlternatingOptions { momentum: self.momentum, dense, double, ..AlternatingOptions::default() })
     }
 
     /// Bytes for the similarities and the updates.

@@ -4,7 +4,7 @@
 use super::gram::Gram;
 use super::low_rank::{Effort, improve};
 use super::problem::Problem;
-use super::tiles::{OffPattern, STORED, Tiles};
+use super::tiles::{OffPattern, Tiles};
 use crate::archive::Archive;
 use crate::linalg::{Csr, block};
 use crate::points::{Embedding, Result, Seed};
@@ -43,6 +43,9 @@ struct Factors {
 const PLAIN: usize = 3;
 /// The first eigenpairs have no good basis to start from.
 const FIRST_ROUNDS: usize = 60;
+
+/// In a checkpoint: whether tiles are stored.
+const KEPT: &str = "tsm/kept";
 
 /// Columns that a product takes in one go.
 const LANES: usize = 16;
@@ -126,8 +129,8 @@ impl Alternating {
     }
 
     /// Whether a checkpoint is one of updates with stored tiles.
-    pub fn has_tiles(archive: &Archive) -> bool {
-        archive.has(STORED[0])
+    pub fn has_tiles(archive: &Archive) -> Result<bool> {
+        Ok(archive.number(KEPT)? == 1)
     }
 
     /// Makes `Z` of `L`, then `L` of `Z`, and returns the root mean square of `Z - L`.
@@ -277,6 +280,7 @@ impl Stepper for Alternating {
         archive.put("tsm/basis", self.basis.as_slice());
         archive.put("tsm/numbers", vec![self.shifts[0], self.shifts[1], self.cost]);
         archive.put("tsm/updates", self.updates as u64);
+        archive.put(KEPT, u64::from(self.tiles.kept()));
         self.tiles.save(archive);
     }
 
@@ -302,6 +306,9 @@ impl Stepper for Alternating {
         self.basis = basis.to_vec();
         (self.shifts, self.cost) = ([shift, before], cost);
         self.updates = archive.size("tsm/updates")?;
+        if Self::has_tiles(archive)? != self.tiles.kept() {
+            return Err(archive.bad("its matrices are kept in another way".into()));
+        }
         self.tiles.restore(archive)
     }
 }

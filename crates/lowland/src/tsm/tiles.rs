@@ -342,8 +342,7 @@ pub(super) trait Tiles: Send {
     fn restore(&mut self, archive: &Archive) -> Result<()>;
 }
 
-/// Names of the stored tiles in a checkpoint.
-pub(super) const STORED: [&str; 2] = ["tsm/older", "tsm/newer"];
+const STORED: [&str; 2] = ["tsm/older", "tsm/newer"];
 
 macro_rules! tiles {
     ($type:ty, $read:ident) => {
