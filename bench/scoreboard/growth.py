@@ -53,7 +53,7 @@ def draw(found, path):
     for panel, what, words in zip(panels, ("cpu_s", "peak_mb"), ("CPU seconds", "peak memory, MB")):
         for at, (method, line) in enumerate(found.items()):
             label = f"{method}: time n^{line['time']:.2f}, memory n^{line['memory']:.2f}"
-            # Those that stop early are broken lines, and have colours of their own.
+            # Those that stop early are broken lines: there are more methods than colours.
             goes_far = line["sizes"][-1] > 50_000
             style = {"linestyle": "-" if goes_far else "--", "marker": "os^Dv"[at % 5], "color": colours(at % 10), "markersize": 5}
             panel.loglog(line["sizes"], line[what], label=label, **style)

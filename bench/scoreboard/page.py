@@ -142,7 +142,8 @@ def maps_table(lines):
             continue
         delay = line.get("import_s", 0) + line.get("compile_s", 0)
         # The clock of what others did ticks in hundredths.
-        quiet = line.get("others", 1) < QUIET or line["others"] * line["wall_s"] < 0.05
+        others = line.get("others", 1)
+        quiet = others < QUIET or others * line["wall_s"] < 0.05
         wall = number(line["wall_s"]) if quiet else "busy"
         found = line.get("scores", {})
         if "not finite" in found:

@@ -1,7 +1,6 @@
 //! `lowland select --method tsm`: the angles between rows, and the threshold that so many pairs exceed.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use lowland::Data;
@@ -10,7 +9,7 @@ use lowland::tsm::AngleHistogram;
 use lowland_view::{ChartOptions, Curve};
 use serde_json::json;
 
-use super::select::{conclude, ending, print_table};
+use super::select::{conclude, ending, print_table, title};
 use crate::failure::{Failure, STOPPED};
 use crate::observer::{Console, emit};
 use crate::select_args::SelectArgs;
@@ -67,7 +66,6 @@ fn picture(args: &SelectArgs, angles: &AngleHistogram, tau: f64) -> Result<Vec<u
         // An error bar without a curve: a line from the axis to the top.
         Curve { name: format!("threshold {degrees:.1}"), points: vec![[degrees, 0.0, 0.0, highest]] },
     ];
-    let name = Path::new(&args.input.input).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let (across, up) = ("angle in degrees".into(), "share of the pairs, for each degree".into());
-    Ok(lowland_view::chart(&curves, &ChartOptions { title: name, across, up, ..ChartOptions::default() })?)
+    Ok(lowland_view::chart(&curves, &ChartOptions { title: title(args), across, up, ..ChartOptions::default() })?)
 }

@@ -289,6 +289,11 @@ fn write_choices(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<(), Fa
     Ok(())
 }
 
+/// Of a picture: the name of the input.
+pub(super) fn title(args: &SelectArgs) -> String {
+    Path::new(&args.input.input).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 /// Against the longer list, a curve for each number of the other.
 fn picture(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<Vec<u8>, Failure> {
     let by_dimension = args.n_neighbors.0.len() == 1 && args.n_components.0.len() > 1;
@@ -311,7 +316,6 @@ fn picture(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<Vec<u8>, Fai
         By::Bound => "bound of the best start; bars: mean and standard deviation over starts",
         By::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
     };
-    let name = Path::new(&args.input.input).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let options = ChartOptions { title: name, across: across.into(), up: up.into(), ..ChartOptions::default() };
+    let options = ChartOptions { title: title(args), across: across.into(), up: up.into(), ..ChartOptions::default() };
     Ok(lowland_view::chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)
 }
