@@ -1,7 +1,7 @@
 """Nearest neighbours with faiss, hnswlib, pynndescent (compiling as it goes, and compiled before) and scikit-learn."""
 
 import numpy as np
-from common import THREADS, main, value
+from common import THREADS, main, recall, value
 
 PROGRAMS = ["faiss", "hnswlib", "pynndescent", "pynndescent-again", "scikit-learn"]
 CASES = [f"k={k} {program}" for k in (15, 90) for program in PROGRAMS]
@@ -52,18 +52,6 @@ def without_self(found, k):
     """The first k of each row that are not the row itself."""
     order = np.argsort(found == np.arange(len(found))[:, None], axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1)[:, :k]
-
-
-def recall(x, found, k):
-    """The share of the neighbours found that are as near as the true k-th, over 500 rows, by all distances in float64."""
-    x = x.astype(np.float64)
-    rows = np.random.default_rng(0).choice(len(x), min(500, len(x)), replace=False)
-    hits = 0
-    for i in rows:
-        distances = ((x - x[i]) ** 2).sum(axis=1)
-        distances[i] = np.inf
-        hits += (distances[found[i]] <= np.partition(distances, k - 1)[k - 1] * (1 + 1e-6)).sum()
-    return hits / (len(rows) * k)
 
 
 main(CASES, prepare)

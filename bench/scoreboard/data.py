@@ -17,6 +17,18 @@ sys.path.append(str(Path(__file__).parent.parent / "peers"))
 import deformed
 
 CACHE = Path(os.environ.get("LOWLAND_DATA", Path.home() / ".cache/lowland-data"))
+# The data sets: rows, columns, and what they are called on the page.
+SETS = {
+    "swiss-roll-500": (500, 3, "Swiss roll"),
+    "digits": (1_797, 64, "the digits"),
+    "swiss-roll": (2_000, 3, "Swiss roll"),
+    "mnist-2k": (2_000, 50, "MNIST"),
+    "mnist-10k": (10_000, 50, "MNIST"),
+    "words": (26_423, 300, "word vectors"),
+    "mnist-70k": (70_000, 50, "MNIST"),
+    "deformed-250k": (250_000, 50, "deformed MNIST"),
+    "deformed-1m": (1_000_000, 50, "deformed MNIST"),
+}
 IDX = [f"{part}-{what}-ubyte" for part in ("train", "t10k") for what in ("images-idx3", "labels-idx1")]
 WORDS = "GoogleNews-vectors-negative300-bolukbasi.bin"
 
@@ -84,6 +96,7 @@ def digits():
 
 def make(name):
     """Rows and classes (or none) of the data set."""
+    count = SETS[name][0] if name in SETS else int(name.removeprefix("deformed-first-"))
     if name == "digits":
         return digits()
     if name.startswith("mnist"):
@@ -91,18 +104,15 @@ def make(name):
         images = np.concatenate([deformed.images(source, part) for part in ("train", "t10k")])
         labels = np.concatenate([deformed.labels(source, part) for part in ("train", "t10k")])
         rows = principal(images.reshape(len(images), -1).astype(np.float32))
-        count = {"mnist-2k": 2_000, "mnist-10k": 10_000, "mnist-70k": 70_000}[name]
         return rows[:count], labels[:count]
-    if name == "swiss-roll":
-        return swiss_roll(2_000), None
+    if name.startswith("swiss-roll"):
+        return swiss_roll(count), None
     if name == "words":
         return read_words(word_vectors())[1], None
     # The first 70,000 are the digits as they are.
-    count = {"deformed-250k": 250_000, "deformed-1m": 1_000_000}.get(name) or int(name.removeprefix("deformed-first-"))
     return deformed.make(mnist_folder(), count)
 
 
-NAMES = ["digits", "swiss-roll", "mnist-2k", "mnist-10k", "words", "mnist-70k", "deformed-250k", "deformed-1m"]
 
 
 def array(name, folder):

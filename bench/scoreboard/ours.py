@@ -64,8 +64,8 @@ def events(printed, name):
 
 
 def embed(method, rows, d, out, limit, graph=None, threads=2, limits=None):
-    """A map by one of our methods; its stages' seconds come with it."""
-    command = [PROGRAM, "embed", rows, "--method", method, "--n-components", str(d), "--no-quality", "--json"]
+    """A map by one of our methods, which options may follow; its stages' seconds come with it."""
+    command = [PROGRAM, "embed", rows, "--method", *method.split(), "--n-components", str(d), "--no-quality", "--json"]
     command += ["--threads", str(threads), "--out", out]
     if graph:
         command += ["--neighbors", graph]

@@ -1,6 +1,7 @@
 """docs/scoreboard.md, from the results."""
 
 import bad_input
+import data
 import growth
 import maps
 import peers
@@ -15,16 +16,11 @@ CLASSES = {
     "t-SNE and its kin": ["tsne", "ssne", "ee", "openTSNE", "manifolds-rs t-SNE", "manifolds-rs t-SNE fft", "bhtsne", "sklearn t-SNE"],
     "graphs and lines": ["spectral", "sklearn spectral", "isomap", "sklearn Isomap", "lle", "sklearn LLE", "ltsa", "sklearn LTSA", "lllvm", "tsm", "pca", "sklearn PCA"],
 }  # fmt: skip
-DATA = {
-    "digits": "the digits, 1,797 x 64",
-    "swiss-roll": "Swiss roll, 2,000 x 3",
-    "mnist-2k": "MNIST, 2,000 x 50",
-    "mnist-10k": "MNIST, 10,000 x 50",
-    "words": "word vectors, 26,423 x 300",
-    "mnist-70k": "MNIST, 70,000 x 50",
-    "deformed-250k": "deformed MNIST, 250,000 x 50",
-    "deformed-1m": "deformed MNIST, 1,000,000 x 50",
-}
+
+
+def described(name):
+    rows, columns, words = data.SETS[name]
+    return f"{words}, {rows:,} x {columns}"
 
 
 def write(results, path):
@@ -42,8 +38,9 @@ def how_measured(results):
 
 Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machine"]}, {results["threads"]} threads. Peers: {names}.
 
-- Every case is a process of its own, one after another, on the same arrays, **measured once**: differences of a tenth are within
-  the noise of a shared machine.
+- Every case is a process of its own, one after another, on the same arrays, **measured once** but where a range stands beside the
+  seconds: those are the median, the least and the most of several runs. Of single ones, differences of a tenth are within the noise
+  of a shared machine.
 - CPU seconds are what to compare; wall seconds are given only where less than {QUIET} of a core was busy with something else.
 - Our maps' seconds are of the whole process, reading and writing files and all; the peers' are of the fit alone. Their CPU seconds
   to import and to compile (what a first fit of a few rows takes beyond a second one; code that numba keeps on the disk was there
@@ -53,11 +50,10 @@ Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machin
   whole run: it has those of its crate's example for the graph, and its defaults after that. openTSNE's wheel has numpy's FFT, not FFTW.
 - All maps are judged by the same programs: `lowland quality` (trustworthiness and continuity at 15 neighbours), and KL under openTSNE's
   affinities; above 100,000 rows neighbours and classes by 2,000 rows against all. *n/a*: not defined or not measured.
-- The recall of searches: the peers' by 500 rows against all; that of our approximate search is its own estimate, by a sample of
-  rows against all.
+- The recall of searches, ours and the peers', by the same 500 rows against all.
 
 Not asked, because of the hours or the memory it would take: {", ".join(f"{tool} above {most:,} rows" for tool, most in maps.MOST_ROWS.items())};
-of the million, all but {", ".join(maps.OF_A_MILLION)}; ten dimensions of those that sum over all pairs by trees or grids.
+of the million, all but {", ".join(maps.OF_A_MILLION)}; ten dimensions of {", ".join(maps.SUMS)} above {maps.MOST_OF_SUMS:,} rows.
 """
 
 
@@ -71,14 +67,23 @@ def lines_of(cases, arm, name, d):
 AS_GOOD = 0.95
 
 
+# The tables at the top: the arm, the dimensions and the words before it.
+BESIDE_PEERS = [
+    ("defaults", 2, ""),
+    ("graph", 2, "The same with one graph of neighbours for all that take one; its seconds are not counted.\n"),
+    ("defaults", 3, "To three dimensions, each with its own neighbours.\n"),
+    ("defaults", 10, "To ten dimensions.\n"),
+]
+
+
 def beside_peers(cases):
-    """Each of our methods on MNIST 70k beside the fastest peer that is as good, by defaults and with one graph."""
+    """Each of our methods on MNIST 70k beside the fastest peer that is as good."""
     words = f"""MNIST, 70,000 x 50, to two dimensions: each of ours beside the fastest peer, whatever its kind, that is as good: at least {AS_GOOD} of
 our recall at 15, and a 1-NN error of no more than ours over {AS_GOOD}. Below 1 we are faster.
 """
     text = [words]
-    for arm, title in (("defaults", ""), ("graph", "The same with one graph of neighbours for all that take one; its seconds are not counted.\n")):
-        lines = lines_of(cases, arm, "mnist-70k", 2)
+    for arm, d, title in BESIDE_PEERS:
+        lines = lines_of(cases, arm, "mnist-70k", d)
         rows, slower = [], []
         for tool in (tool for tool in maps.METHODS if tool in lines):
             ours = lines[tool]
@@ -86,14 +91,15 @@ our recall at 15, and a 1-NN error of no more than ours over {AS_GOOD}. Below 1 
                 rows.append([f"**{tool}**", f"fails: {reason(ours)}", *[""] * 6])
                 continue
             best = fastest_as_good(ours, lines)
-            cells = [f"**{tool}**", number(ours["cpu_s"]), shown(ours["scores"], "recall 15"), shown(ours["scores"], "1-NN error")]
+            cells = [f"**{tool}**", seconds(ours), shown(ours["scores"], "recall 15"), shown(ours["scores"], "1-NN error")]
             if best is None:
                 rows.append([*cells, "none", "", "", ""])
                 continue
             peer, ratio = lines[best], ours["cpu_s"] / lines[best]["cpu_s"]
             if ratio > 1:
-                slower.append(f"{tool} ({ratio:.2f} of {best}'s time)")
-            rows.append([*cells, best, number(peer["cpu_s"]), f"{ratio:.2f}", f"{shown(peer['scores'], 'recall 15')}, {shown(peer['scores'], '1-NN error')}"])
+                stages = number(sum(ours["stages"].values()))
+                slower.append(f"{tool} ({ratio:.2f} of {best}'s time; without reading and writing files {stages} s)")
+            rows.append([*cells, best, seconds(peer), f"{ratio:.2f}", f"{shown(peer['scores'], 'recall 15')}, {shown(peer['scores'], '1-NN error')}"])
         if rows:
             head = ["ours", "CPU s", "recall 15", "1-NN error", "fastest peer as good", "its CPU s", "our time / its", "its recall 15, 1-NN error"]
             text.append(title + "\n" * bool(title) + table(head, rows))
@@ -119,11 +125,11 @@ def reason(line):
 def table_of_maps(cases):
     text = ["## Maps\n\nOurs in bold. Large values are good, but for errors and KL.\n"]
     for arm, words in (("defaults", ""), ("graph", ", one graph of neighbours for all (exact; its seconds not counted)")):
-        for name in DATA:
+        for name in data.SETS:
             for d in (2, 3, 10):
                 lines = lines_of(cases, arm, name, d)
                 if lines:
-                    title = f"{DATA[name]}, to {d} dimensions{words}"
+                    title = f"{described(name)}, to {d} dimensions{words}"
                     made = sorted({f"{line['commit']} ({line['date']})" for tool, line in lines.items() if tool in maps.METHODS})
                     text.append(folded(title, f"{maps_table(lines)}\nlowland at {', '.join(made)}.\n", (arm, name, d) == ("defaults", "mnist-70k", 2)))
     return "\n".join(text)
@@ -131,7 +137,7 @@ def table_of_maps(cases):
 
 def maps_table(lines):
     known = [tool for tools in CLASSES.values() for tool in tools]
-    order = sorted(lines, key=lambda tool: known.index(tool))
+    order = sorted(lines, key=lambda tool: known.index(tool.partition(" --")[0]))
     scores = [name for name in SCORES if any(name in line.get("scores", {}) for line in lines.values())]
     head = ["tool", "CPU s", "wall s", "import + compile s", "peak MB", *scores]
     rows = []
@@ -148,7 +154,7 @@ def maps_table(lines):
         found = line.get("scores", {})
         if "not finite" in found:
             label += f" ({found['not finite']} rows not finite)"
-        rows.append([label, number(line["cpu_s"]), wall, number(delay), f"{line['peak_mb']:.0f}", *(shown(found, s) for s in scores)])
+        rows.append([label, seconds(line), wall, number(delay), f"{line['peak_mb']:.0f}", *(shown(found, s) for s in scores)])
     return table(head, rows)
 
 
@@ -159,10 +165,10 @@ def searches(cases):
             _, name, k, way = key.split("/")
             way = f"**{way}**" if way in ("exact", "approximate") else way
             if "failed" in line:
-                rows.append([DATA[name], k, way, line["failed"], "", ""])
+                rows.append([described(name), k, way, line["failed"], "", ""])
             else:
                 recall = line["found"].get("recall")
-                rows.append([DATA[name], k, way, number(line["cpu_s"]), f"{line['peak_mb']:.0f}", "exact" if recall is None else f"{recall:.4f}"])
+                rows.append([described(name), k, way, number(line["cpu_s"]), f"{line['peak_mb']:.0f}", f"{recall:.4f}" if recall else "exact"])
     head = ["data", "neighbours", "program", "CPU s", "peak MB", "recall"]
     return "## Nearest neighbours\n\n" + table(head, rows) if rows else ""
 
@@ -182,13 +188,14 @@ def same_again(cases):
 def before_and_after(cases):
     """Our seconds on MNIST 70k at the commits at which they were measured."""
     rows = []
-    for arm, words in (("defaults", ""), ("graph", " with the graph given")):
-        for tool, line in lines_of(cases, arm, "mnist-70k", 2).items():
+    arms = [("defaults", 2, ""), ("graph", 2, " with the graph given"), ("defaults", 3, ", three dimensions"), ("defaults", 10, ", ten dimensions")]
+    for arm, d, words in arms:
+        for tool, line in lines_of(cases, arm, "mnist-70k", d).items():
             if tool in maps.METHODS and line.get("before") and "cpu_s" in line:
                 taken = [f"{number(then['cpu_s'])} ({then['commit']}, {then['date']})" for then in [*line["before"], line]]
                 rows.append([f"**{tool}**{words}", ", ".join(taken), f"{line['cpu_s'] / line['before'][0]['cpu_s']:.2f}"])
     head = ["method", "CPU s, with the commit and the day", "last / first"]
-    return "## Before and after\n\nMNIST, 70,000 x 50, to two dimensions, each time the scoreboard measured it.\n\n" + table(head, rows) if rows else ""
+    return "## Before and after\n\nMNIST, 70,000 x 50, each time the scoreboard measured it; to two dimensions unless it says.\n\n" + table(head, rows) if rows else ""
 
 
 def grown(cases, picture):
@@ -224,11 +231,10 @@ def where_time_goes(cases):
         by_share = lambda parts: sorted(parts.items(), key=lambda part: -part[1])
         stages = ", ".join(f"{stage} {number(seconds)}" for stage, seconds in by_share(line["stages"]))
         loops = ", ".join(f"`{loop}` {share:.0f} %" for loop, share in by_share(line.get("loops", {})))
-        rows.append([f"**{method}**", DATA[name], number(line["cpu_s"]), stages, loops])
+        rows.append([f"**{method}**", described(name), number(line["cpu_s"]), stages, loops])
     text.append(table(["method", "data", "CPU s", "stages, CPU s", "loops, share of the samples"], rows))
-    start = "profiles/mnist-70k/"
-    lines = {key[len(start) :]: line for key, line in measured if key.startswith(start)}
-    if machine and "failed" not in machine and lines:
+    if machine and "failed" not in machine:
+        lines = {tuple(key.split("/")[1:]): line for key, line in measured}
         text.append("The least that must be done, and the CPU seconds for it at the rates above, beside what the stage takes:\n")
         limits = profiles.limits(machine, lines)
         rows = [[method, stage, work, number(least), number(taken), f"{taken / least:.1f}"] for method, stage, work, least, taken in limits]
@@ -271,6 +277,12 @@ def table(head, rows):
 
 def number(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def seconds(line):
+    """CPU seconds, of several runs the median with the least and the most."""
+    runs = line.get("cpu_s_of_runs")
+    return number(line["cpu_s"]) + (f" ({number(min(runs))}-{number(max(runs))})" if runs else "")
 
 
 def shown(scores, name):

@@ -1,82 +1,107 @@
 //! Time and error of the kernel sums on made-up maps: `kernel_sums [MOST_POINTS [SETTING..]]` prints a table.
 //!
-//! The maps are clusters 100 units wide in all (t-SNE), or as wide as makes 100 points a unit of area (Gaussian). The error
-//! is that of the force, root mean square over 500 targets and relative to that of the force.
+//! The maps are clusters 100 units wide in all (t-SNE), or as wide as makes 100 points a unit of area (Gaussian); in three
+//! dimensions as wide as those of MNIST by MAP IT and s-SNE. The error is that of the force, root mean square over 500 targets
+//! and relative to that of the force.
 #![allow(clippy::print_stdout)]
 
 use anyhow::Result;
-use lowland::nbody::{BarnesHut, Charges, ErrorReport, Exact, Fft, Kernel, KernelSum, Term};
+use lowland::nbody::{BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, Term};
 use lowland::{Points, Seed};
 use lowland_bench::timed;
 
 const CAUCHY: Kernel = Kernel::Cauchy { power: 1.0 };
-const TSNE: [Term; 2] =
-    [Term { kernel: CAUCHY, charges: 1 }, Term { kernel: Kernel::Cauchy { power: 2.0 }, charges: 3 }];
-const GAUSSIAN: [Term; 1] = [Term { kernel: Kernel::Gaussian, charges: 3 }];
 /// Targets whose error is measured.
 const SAMPLE: usize = 500;
 
 fn main() -> Result<()> {
     let most = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
     let threads = std::env::var("THREADS").map_or(Ok(2), |text| text.parse())?;
-    println!("kernel    points    width engine      accuracy  wall ms   CPU ms  first ms   error");
+    println!("kernel   d  points    width engine      accuracy  wall ms   CPU ms  first ms   error");
     for points in [10_000, 70_000, 300_000, 1_000_000].into_iter().filter(|&points| points <= most) {
-        lowland::with_threads(Some(threads), || measure("cauchy", points, 100.0, &TSNE))??;
         let width = (points as f64 / 100.0).sqrt();
-        lowland::with_threads(Some(threads), || measure("gaussian", points, width, &GAUSSIAN))??;
+        for (kernel, dim, width) in [
+            (CAUCHY, 2, 100.0),
+            (Kernel::Gaussian, 2, width),
+            (CAUCHY, 3, 12.0),
+            (CAUCHY, 3, 40.0),
+            (Kernel::Gaussian, 3, 20.0),
+        ] {
+            lowland::with_threads(Some(threads), || match dim {
+                2 => measure::<2>(kernel, points, width),
+                _ => measure::<3>(kernel, points, width),
+            })??;
+        }
     }
     Ok(())
 }
 
-/// Clusters of many sizes, within a square.
-fn clusters(points: usize, width: f64) -> Vec<f64> {
-    let (spread, centres) = (Seed(1).normals(2 * points), Seed(2).normals(200));
+/// Clusters of many sizes, within a square or a cube.
+fn clusters<const D: usize>(points: usize, width: f64) -> Vec<f64> {
+    let (spread, centres) = (Seed(1).normals(D * points), Seed(2).normals(D * 100));
     let coordinate = |k: usize| {
-        let cluster = k / 2 % 100;
-        spread[k] * (0.25 + 0.01 * cluster as f64) + 2.0 * centres[2 * cluster + k % 2]
+        let cluster = k / D % 100;
+        spread[k] * (0.25 + 0.01 * cluster as f64) + 2.0 * centres[D * cluster + k % D]
     };
-    let map: Vec<f64> = (0..2 * points).map(coordinate).collect();
+    let map: Vec<f64> = (0..D * points).map(coordinate).collect();
     let largest = map.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     map.into_iter().map(|x| x / largest * width / 2.0).collect()
 }
 
-fn measure(name: &str, count: usize, width: f64, terms: &[Term]) -> Result<()> {
-    let map = clusters(count, width);
-    let points = Points::new(&map, 2)?;
-    let values: Vec<f64> = map.chunks_exact(2).flat_map(|x| [1.0, x[0], x[1]]).collect();
-    let charges = Charges { values: &values, per_point: 3 };
+fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<()> {
+    let gaussian = kernel == Kernel::Gaussian;
+    let name = if gaussian { "gaussian" } else { "cauchy" };
+    let (_, next) = kernel.derivative();
+    let terms = [Term { kernel, charges: 1 }, Term { kernel: next, charges: 1 + D }];
+    let terms = if gaussian { &terms[1..] } else { &terms[..] };
+    let map = clusters::<D>(count, width);
+    let points = Points::new(&map, D)?;
+    let values: Vec<f64> = map.chunks_exact(D).flat_map(|x| std::iter::once(1.0).chain(x.iter().copied())).collect();
+    let charges = Charges { values: &values, per_point: 1 + D };
     let columns = lowland::nbody::columns(terms);
     let sample: Vec<usize> = (0..SAMPLE).map(|k| k * count / SAMPLE).collect();
-    let some: Vec<f64> = sample.iter().flat_map(|&i| [map[2 * i], map[2 * i + 1]]).collect();
+    let some: Vec<f64> = sample.iter().flat_map(|&i| map[D * i..][..D].iter().copied()).collect();
     let mut exact = vec![0.0; SAMPLE * columns];
-    Exact.sum(terms, Points::new(&some, 2)?, points, charges, &mut exact)?;
-    let force = |i: usize, sums: &[f64]| {
-        let &[.., s0, s1, s2] = sums else { return [0.0; 2] };
-        [map[2 * i] * s0 - s1, map[2 * i + 1] * s0 - s2]
+    Exact.sum(terms, Points::new(&some, D)?, points, charges, &mut exact)?;
+    let force = |i: usize, sums: &[f64]| -> [f64; D] {
+        let moments = &sums[columns - 1 - D..];
+        std::array::from_fn(|axis| map[D * i + axis] * moments[0] - moments[1 + axis])
     };
-    let right: Vec<[f64; 2]> = (0..SAMPLE).map(|k| force(sample[k], &exact[k * columns..(k + 1) * columns])).collect();
-    let error = |found: &dyn Fn(usize) -> [f64; 2]| {
-        let square = |x: [f64; 2]| x[0] * x[0] + x[1] * x[1];
-        let wrong = |k: usize| square([0, 1].map(|axis| found(sample[k])[axis] - right[k][axis]));
-        let (wrong, all): (f64, f64) = ((0..SAMPLE).map(wrong).sum(), right.iter().map(|&x| square(x)).sum());
+    let right: Vec<[f64; D]> = (0..SAMPLE).map(|k| force(sample[k], &exact[k * columns..(k + 1) * columns])).collect();
+    let error = |found: &dyn Fn(usize) -> [f64; D]| {
+        let square = |x: &[f64; D]| x.iter().map(|x| x * x).sum::<f64>();
+        let wrong = |k: usize| {
+            let found = found(sample[k]);
+            square(&std::array::from_fn(|axis| found[axis] - right[k][axis]))
+        };
+        let (wrong, all): (f64, f64) = ((0..SAMPLE).map(wrong).sum(), right.iter().map(square).sum());
         (wrong / all).sqrt()
     };
     for accuracy in [1e-1, 1e-2, 1e-3, 1e-4] {
-        let (mut fft, mut tree) = (Fft::default(), BarnesHut::default());
-        let engines: [&mut dyn KernelSum; 2] = [&mut fft, &mut tree];
+        let (mut fft, mut tree, mut gauss) = (Fft::default(), BarnesHut::default(), FastGauss::new(accuracy));
+        let fits = Fft::fits(&[kernel, next], points, points, accuracy);
+        let mut engines: Vec<&mut dyn KernelSum> = vec![&mut tree];
+        if fits {
+            engines.push(&mut fft);
+        }
+        if gaussian {
+            engines.push(&mut gauss);
+        }
         for engine in engines {
             engine.set_accuracy(accuracy);
             let mut out = vec![0.0; count * columns];
             let times = repeat(count, || engine.sum(terms, points, points, charges, &mut out))?;
             let error = error(&|i| force(i, &out[i * columns..(i + 1) * columns]));
-            println!("{name:9} {count:7} {width:6.0}   {:11} {accuracy:8.0e} {times} {error:8.1e}", engine.name());
+            println!("{name:8} {D} {count:7} {width:6.0}   {:11} {accuracy:8.0e} {times} {error:8.1e}", engine.name());
         }
-        let (mut potential, mut gradients, ones) = (vec![0.0; count], vec![0.0; 2 * count], vec![1.0; count]);
-        let kernel = terms[0].kernel;
+        if !fits {
+            continue;
+        }
+        let (mut potential, mut gradients, ones) = (vec![0.0; count], vec![0.0; D * count], vec![1.0; count]);
         let times = repeat(count, || fft.potential(kernel, points, points, &ones, &mut potential, &mut gradients))?;
         // Both kernels have the gradient -2 sum K' (t - s), where K' is the one that acts.
-        let error = error(&|i| [-0.5 * gradients[2 * i], -0.5 * gradients[2 * i + 1]]);
-        println!("{name:9} {count:7} {width:6.0}   fft gradient {accuracy:7.0e} {times} {error:8.1e}");
+        let error = error(&|i| std::array::from_fn(|axis| -0.5 * gradients[D * i + axis]));
+        println!("{name:8} {D} {count:7} {width:6.0}   fft gradient {accuracy:7.0e} {times} {error:8.1e}");
     }
     Ok(())
 }

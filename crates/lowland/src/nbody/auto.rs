@@ -23,8 +23,8 @@ pub fn engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn Kern
             refuse("engine", &engine, format!("for up to 10 dimensions, not {dim}: use exact"))
         }
         Engine::BarnesHut => Ok(Box::new(BarnesHut::default())),
-        Engine::Fft if dim > 2 => {
-            refuse("engine", &engine, format!("for 1 or 2 dimensions, not {dim}: use barnes-hut or exact"))
+        Engine::Fft if dim > 3 => {
+            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
         }
         Engine::Fft => Ok(Box::new(Fft::default())),
     }
@@ -65,14 +65,22 @@ fn few_pairs(dim: usize) -> f64 {
     }
 }
 
+/// Nanoseconds of one core for a target in space by the tree, measured with `bench --bin kernel_sums`. A grid in space grows with
+/// the cube of the map's extent, and may cost more than that.
+fn tree_cost(accuracy: f64) -> f64 {
+    2000.0 * (0.1 / accuracy).cbrt()
+}
+
 impl Auto {
     fn choose(&mut self, kernels: &[Kernel], targets: Points, sources: Points) -> &mut dyn KernelSum {
         let gaussian = kernels.iter().all(|&kernel| kernel == Kernel::Gaussian);
         let dim = sources.dim();
         let pairs = targets.rows() as f64 * sources.rows() as f64;
+        let of_a_tree = tree_cost(self.accuracy) * targets.rows() as f64;
         self.last = if pairs <= few_pairs(dim) || dim > 10 {
             Engine::Exact
-        } else if dim <= 2 && Fft::fits(kernels, targets, sources, self.accuracy) {
+        } else if Fft::cost(kernels, targets, sources, self.accuracy).is_some_and(|cost| dim <= 2 || cost <= of_a_tree)
+        {
             Engine::Fft
         } else if gaussian && dim <= 3 {
             Engine::FastGauss
@@ -148,7 +156,9 @@ mod tests {
             (5_000, 1, gauss, 10.0, "fft"),
             (5_000, 2, cauchy, 1e5, "barnes-hut"),
             (5_000, 2, gauss, 1e5, "fast-gauss"),
-            (5_000, 3, gauss, 1.0, "fast-gauss"),
+            (5_000, 3, gauss, 1.0, "fft"),
+            (5_000, 3, gauss, 100.0, "fast-gauss"),
+            (5_000, 3, cauchy, 1.0, "fft"),
             (5_000, 3, cauchy, 10.0, "barnes-hut"),
             (12_000, 5, gauss, 1.0, "barnes-hut"),
             (1_000, 5, gauss, 1.0, "exact"),

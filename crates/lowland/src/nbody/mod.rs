@@ -151,7 +151,7 @@ choice! {
         FastGauss = "fast-gauss",
         /// A tree of cells, for every kernel, in up to ten dimensions or so.
         BarnesHut = "barnes-hut",
-        /// Interpolation on a grid and fast convolution, for every smooth kernel, in 1 and 2 dimensions.
+        /// Interpolation on a grid and fast convolution, for every smooth kernel, in 1 to 3 dimensions.
         Fft = "fft",
     }
 }

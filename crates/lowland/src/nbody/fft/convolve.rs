@@ -1,8 +1,9 @@
-//! Convolution of grids with kernels, by transforms of real rows and complex columns.
+//! Convolution of grids with kernels, by transforms of real rows, then of complex numbers across rows and across planes.
 //!
-//! The grid is padded to its period, but the padding is never stored: rows of zeros are not transformed, and rows beyond
-//! the grid are not transformed back. A column goes forward, is multiplied by each kernel and comes back while it is in
-//! cache; both transposes are reads of a tile, so that every task writes a slice of its own.
+//! The grid is padded to its period, but planes and rows of padding are never stored: zeros are not transformed, and what is
+//! beyond the grid is not transformed back. A column across planes goes forward, is multiplied by each kernel and comes back
+//! while it is in cache; both transposes are reads of a tile, so that every task writes a slice of its own. Maps of fewer
+//! dimensions have planes of one row, or of one node.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,16 +16,16 @@ use crate::nbody::Kernel;
 
 type C64 = Complex<f64>;
 
-/// Rows or columns that a task takes: what is read of a tile's row or column fills whole cache lines.
+/// Planes or columns that a task takes: what is read of a tile's row or column fills whole cache lines.
 const TILE: usize = 8;
 
 /// Where a convolution happens: the period of each axis in nodes, and the nodes in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shape {
-    /// Periods of rows and columns.
-    pub(super) period: [usize; 2],
-    /// Nodes in use, from the first.
-    pub(super) nodes: [usize; 2],
+    /// In planes, rows and nodes of a row.
+    pub(super) period: [usize; 3],
+    /// Those in use, from the first.
+    pub(super) nodes: [usize; 3],
 }
 
 /// One grid of the result: the kernel (by its place in the list) and the charge it is convolved with.
@@ -37,24 +38,49 @@ pub(super) struct Product {
 /// What the spectra of the kernels depend on.
 #[derive(Debug, Clone, PartialEq)]
 struct Key {
-    period: [usize; 2],
+    period: [usize; 3],
     spacing: f64,
     order: usize,
     kernels: Vec<Kernel>,
 }
 
-/// The transforms of one pair of periods.
+/// The transforms of one shape: along a row, across the rows of a plane, across planes.
 struct Plans {
-    rows: Arc<dyn RealToComplex<f64>>,
-    rows_back: Arc<dyn ComplexToReal<f64>>,
-    columns: Arc<dyn Fft<f64>>,
-    columns_back: Arc<dyn Fft<f64>>,
+    along: Arc<dyn RealToComplex<f64>>,
+    along_back: Arc<dyn ComplexToReal<f64>>,
+    rows: Arc<dyn Fft<f64>>,
+    rows_back: Arc<dyn Fft<f64>>,
+    planes: Arc<dyn Fft<f64>>,
+    planes_back: Arc<dyn Fft<f64>>,
+}
+
+impl Plans {
+    fn new([planes, rows, along]: [usize; 3]) -> Self {
+        let mut real = RealFftPlanner::new();
+        let mut complex = FftPlanner::new();
+        Self {
+            along: real.plan_fft_forward(along),
+            along_back: real.plan_fft_inverse(along),
+            rows: complex.plan_fft_forward(rows),
+            rows_back: complex.plan_fft_inverse(rows),
+            planes: complex.plan_fft_forward(planes),
+            planes_back: complex.plan_fft_inverse(planes),
+        }
+    }
+
+    /// Room that every one of them can work in.
+    fn room(&self) -> usize {
+        let real = self.along.get_scratch_len().max(self.along_back.get_scratch_len());
+        let complex = [&self.rows, &self.rows_back, &self.planes, &self.planes_back];
+        complex.into_iter().map(|plan| plan.get_inplace_scratch_len()).fold(real, usize::max)
+    }
 }
 
 /// Buffers of one task.
 #[derive(Default)]
 struct Scratch {
     real: Vec<f64>,
+    line: Vec<C64>,
     spectrum: Vec<C64>,
     product: Vec<C64>,
     work: Vec<C64>,
@@ -65,7 +91,7 @@ struct Scratch {
 pub(super) struct Convolution {
     key: Option<Key>,
     plans: Option<Plans>,
-    /// For each kernel, `spectra[kernel][column * (period[0] / 2 + 1) + row]`: real, because kernels are even.
+    /// For each kernel, by frequency along rows, across rows and across planes, half of each: real, because kernels are even.
     spectra: Vec<Vec<f64>>,
     forward: Vec<C64>,
     backward: Vec<C64>,
@@ -89,14 +115,7 @@ impl Convolution {
             return;
         }
         if self.key.as_ref().is_none_or(|key| key.period != shape.period) {
-            let mut real = RealFftPlanner::new();
-            let mut complex = FftPlanner::new();
-            self.plans = Some(Plans {
-                rows: real.plan_fft_forward(shape.period[1]),
-                rows_back: real.plan_fft_inverse(shape.period[1]),
-                columns: complex.plan_fft_forward(shape.period[0]),
-                columns_back: complex.plan_fft_inverse(shape.period[0]),
-            });
+            self.plans = Some(Plans::new(shape.period));
         }
         let inverse = shape.period.map(|period| {
             let angle = std::f64::consts::TAU / period as f64;
@@ -108,82 +127,103 @@ impl Convolution {
         self.key = Some(Key { period: shape.period, spacing, order, kernels: kernels.to_vec() });
     }
 
-    /// The transform of a kernel at the nodes, repeated with the period, times a factor for each row and column.
-    fn spectrum(&self, shape: Shape, spacing: f64, kernel: Kernel, factors: &[Vec<f64>; 2]) -> Vec<f64> {
+    /// The transform of a kernel at the nodes, repeated with the period, times a factor for each frequency of each axis.
+    fn spectrum(&self, shape: Shape, spacing: f64, kernel: Kernel, factors: &[Vec<f64>; 3]) -> Vec<f64> {
         let Some(plans) = &self.plans else { return Vec::new() };
-        let half = shape.period.map(|period| period / 2 + 1);
-        // Kernels are even: half the rows and columns are enough, the others are their mirror images.
-        let mut rows = vec![0.0; half[0] * half[1]];
-        rows.par_chunks_mut(half[1]).enumerate().for_each(|(row, out)| {
-            let period = shape.period[1];
-            let squared = |a: usize, b: usize| ((a * a + b * b) as f64) * (spacing * spacing);
-            let mut real: Vec<f64> = (0..period).map(|b| kernel.value(squared(row, b.min(period - b)))).collect();
-            let mut spectrum = vec![C64::default(); half[1]];
-            // Lengths are those of the plan: it cannot fail.
-            let _ = plans.rows.process(&mut real, &mut spectrum);
-            out.iter_mut().zip(&spectrum).for_each(|(out, value)| *out = value.re);
+        // Kernels are even: half of each axis is enough, the rest is its mirror image.
+        let [planes, rows, along] = shape.period.map(|period| period / 2 + 1);
+        let even = |plan: &dyn Fft<f64>, value: &dyn Fn(usize) -> f64| {
+            let period = plan.len();
+            let mut values: Vec<C64> = (0..period).map(|at| C64::new(value(at.min(period - at)), 0.0)).collect();
+            plan.process(&mut values);
+            values
+        };
+        let mut of_planes = vec![0.0; planes * rows * along];
+        of_planes.par_chunks_mut(rows * along).enumerate().for_each(|(plane, out)| {
+            let period = shape.period[2];
+            let mut lines = vec![C64::default(); rows * along];
+            for (row, line) in lines.chunks_exact_mut(along).enumerate() {
+                let squared = |at: usize| (plane * plane + row * row + at * at) as f64 * (spacing * spacing);
+                let mut real: Vec<f64> = (0..period).map(|at| kernel.value(squared(at.min(period - at)))).collect();
+                // Lengths are those of the plan: it cannot fail.
+                let _ = plans.along.process(&mut real, line);
+            }
+            for (k, out) in out.chunks_exact_mut(rows).enumerate() {
+                let values = even(&*plans.rows, &|row| lines[row * along + k].re);
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = value.re);
+            }
         });
-        let mut spectrum = vec![0.0; half[0] * half[1]];
-        spectrum.par_chunks_mut(half[0]).enumerate().for_each(|(column, out)| {
-            let period = shape.period[0];
-            let mut values: Vec<C64> =
-                (0..period).map(|a| C64::new(rows[a.min(period - a) * half[1] + column], 0.0)).collect();
-            plans.columns.process(&mut values);
-            for (row, out) in out.iter_mut().enumerate() {
-                *out = values[row].re * factors[0][row] * factors[1][column];
+        let mut spectrum = vec![0.0; along * rows * planes];
+        spectrum.par_chunks_mut(planes).enumerate().for_each(|(column, out)| {
+            let values = even(&*plans.planes, &|plane| of_planes[plane * rows * along + column]);
+            let factor = factors[2][column / rows] * factors[1][column % rows];
+            for (plane, out) in out.iter_mut().enumerate() {
+                *out = values[plane].re * factors[0][plane] * factor;
             }
         });
         spectrum
     }
 
-    /// `out[row][product][column] = sum over the grid of kernel * charge`; the grid is `[row][charge][column]`.
+    /// `out[plane][product][row][node] = sum over the grid of kernel * charge`; the grid is `[plane][charge][row][node]`.
     pub(super) fn run(&mut self, shape: Shape, grid: &[f64], charges: usize, products: &[Product], out: &mut [f64]) {
         let Some(plans) = &self.plans else { return };
-        let [rows, columns] = shape.nodes;
-        let [high, wide] = shape.period;
-        let half = wide / 2 + 1;
-        self.forward.resize(rows * charges * half, C64::default());
-        self.backward.resize(half * products.len() * rows, C64::default());
-        let scratch = &self.scratch;
+        let [planes, rows, width] = shape.nodes;
+        let [deep, high, wide] = shape.period;
+        let half = shape.period.map(|period| period / 2 + 1);
+        // Frequencies of a plane: along rows, and for each of those across rows.
+        let (columns, area) = (half[2] * high, rows * width);
+        self.forward.resize(planes * charges * columns, C64::default());
+        self.backward.resize(columns * products.len() * planes, C64::default());
+        let (scratch, room) = (&self.scratch, plans.room());
 
-        self.forward.par_chunks_mut(TILE * half).zip(grid.par_chunks(TILE * columns)).for_each(|(spectra, grid)| {
-            with_scratch(scratch, |Scratch { real, work, .. }| {
+        // Planes of many rows are work enough by the cache line.
+        let tile_of_planes = if high > 1 { TILE / 2 } else { TILE };
+        let tiles = self.forward.par_chunks_mut(tile_of_planes * columns).zip(grid.par_chunks(tile_of_planes * area));
+        tiles.for_each(|(forward, grid)| {
+            with_scratch(scratch, room, |Scratch { real, line, work, .. }| {
                 real.resize(wide, 0.0);
-                work.resize(plans.rows.get_scratch_len(), C64::default());
-                for (spectrum, row) in spectra.chunks_exact_mut(half).zip(grid.chunks_exact(columns)) {
-                    real[..columns].copy_from_slice(row);
-                    real[columns..].fill(0.0);
-                    // Lengths are those of the plan: it cannot fail.
-                    let _ = plans.rows.process_with_scratch(real, spectrum, work);
+                line.resize(half[2], C64::default());
+                for (spectra, plane) in forward.chunks_exact_mut(columns).zip(grid.chunks_exact(area)) {
+                    for (row, nodes) in plane.chunks_exact(width).enumerate() {
+                        real[..width].copy_from_slice(nodes);
+                        real[width..].fill(0.0);
+                        // Lengths are those of the plan: it cannot fail.
+                        let _ = plans.along.process_with_scratch(real, line, work);
+                        line.iter().enumerate().for_each(|(k, &value)| spectra[k * high + row] = value);
+                    }
+                    if high > 1 {
+                        spectra.chunks_exact_mut(high).for_each(|column| column[rows..].fill(C64::default()));
+                        plans.rows.process_with_scratch(spectra, work);
+                    }
                 }
             });
         });
 
-        let (forward, spectra, half_high) = (&self.forward, &self.spectra, high / 2 + 1);
-        let column = products.len() * rows;
+        let (forward, spectra) = (&self.forward, &self.spectra);
+        let column = products.len() * planes;
         self.backward.par_chunks_mut(TILE * column).enumerate().for_each(|(tile, back)| {
             let first = tile * TILE;
-            let count = TILE.min(half - first);
-            with_scratch(scratch, |Scratch { spectrum, product, work, .. }| {
-                spectrum.resize(TILE * high, C64::default());
-                product.resize(high, C64::default());
-                let need = plans.columns.get_inplace_scratch_len().max(plans.columns_back.get_inplace_scratch_len());
-                work.resize(need, C64::default());
+            let count = TILE.min(columns - first);
+            with_scratch(scratch, room, |Scratch { spectrum, product, work, .. }| {
+                spectrum.resize((TILE * deep).max(spectrum.len()), C64::default());
+                product.resize(deep, C64::default());
                 for charge in 0..charges {
-                    for row in 0..rows {
-                        let from = &forward[(row * charges + charge) * half + first..][..count];
-                        from.iter().enumerate().for_each(|(t, &value)| spectrum[t * high + row] = value);
+                    for plane in 0..planes {
+                        let from = &forward[(plane * charges + charge) * columns + first..][..count];
+                        from.iter().enumerate().for_each(|(t, &value)| spectrum[t * deep + plane] = value);
                     }
                     for t in 0..count {
-                        let spectrum = &mut spectrum[t * high..(t + 1) * high];
-                        spectrum[rows..].fill(C64::default());
-                        plans.columns.process_with_scratch(spectrum, work);
+                        let spectrum = &mut spectrum[t * deep..(t + 1) * deep];
+                        spectrum[planes..].fill(C64::default());
+                        plans.planes.process_with_scratch(spectrum, work);
+                        let (along, across) = ((first + t) / high, (first + t) % high);
+                        let kernel_column = along * half[1] + across.min(high - across);
                         let uses = products.iter().enumerate().filter(|(_, product)| product.charge == charge);
                         for (at, &Product { kernel, .. }) in uses {
-                            let kernel = &spectra[kernel][(first + t) * half_high..][..half_high];
+                            let kernel = &spectra[kernel][kernel_column * half[0]..][..half[0]];
                             multiply(spectrum, kernel, product);
-                            plans.columns_back.process_with_scratch(product, work);
-                            back[t * column + at * rows..][..rows].copy_from_slice(&product[..rows]);
+                            plans.planes_back.process_with_scratch(product, work);
+                            back[t * column + at * planes..][..planes].copy_from_slice(&product[..planes]);
                         }
                     }
                 }
@@ -191,27 +231,34 @@ impl Convolution {
         });
 
         let backward = &self.backward;
-        out.par_chunks_mut(TILE * products.len() * columns).enumerate().for_each(|(tile, out)| {
-            let first = tile * TILE;
-            let count = TILE.min(rows - first);
-            with_scratch(scratch, |Scratch { real, spectrum, work, .. }| {
+        out.par_chunks_mut(tile_of_planes * products.len() * area).enumerate().for_each(|(tile, out)| {
+            let first = tile * tile_of_planes;
+            let count = tile_of_planes.min(planes - first);
+            with_scratch(scratch, room, |Scratch { real, line, spectrum, work, .. }| {
                 real.resize(wide, 0.0);
-                spectrum.resize((TILE * half).max(spectrum.len()), C64::default());
-                work.resize(plans.rows_back.get_scratch_len(), C64::default());
+                line.resize(half[2], C64::default());
+                spectrum.resize((tile_of_planes * columns).max(spectrum.len()), C64::default());
                 for at in 0..products.len() {
-                    for k in 0..half {
-                        let from = &backward[k * column + at * rows + first..][..count];
-                        from.iter().enumerate().for_each(|(t, &value)| spectrum[t * half + k] = value);
+                    for k in 0..columns {
+                        let from = &backward[k * column + at * planes + first..][..count];
+                        from.iter().enumerate().for_each(|(t, &value)| spectrum[t * columns + k] = value);
                     }
                     for t in 0..count {
-                        let spectrum = &mut spectrum[t * half..(t + 1) * half];
-                        // What should be real is so up to rounding, and the transform insists.
-                        spectrum[0].im = 0.0;
-                        if wide.is_multiple_of(2) {
-                            spectrum[half - 1].im = 0.0;
+                        let spectrum = &mut spectrum[t * columns..(t + 1) * columns];
+                        if high > 1 {
+                            plans.rows_back.process_with_scratch(spectrum, work);
                         }
-                        let _ = plans.rows_back.process_with_scratch(spectrum, real, work);
-                        out[(t * products.len() + at) * columns..][..columns].copy_from_slice(&real[..columns]);
+                        let plane = &mut out[(t * products.len() + at) * area..][..area];
+                        for (row, nodes) in plane.chunks_exact_mut(width).enumerate() {
+                            line.iter_mut().enumerate().for_each(|(k, value)| *value = spectrum[k * high + row]);
+                            // What should be real is so up to rounding, and the transform insists.
+                            line[0].im = 0.0;
+                            if wide.is_multiple_of(2) {
+                                line[half[2] - 1].im = 0.0;
+                            }
+                            let _ = plans.along_back.process_with_scratch(line, real, work);
+                            nodes.copy_from_slice(&real[..width]);
+                        }
                     }
                 }
             });
@@ -231,9 +278,10 @@ fn multiply(spectrum: &[C64], kernel: &[f64], product: &mut [C64]) {
 }
 
 /// Lends a task buffers that an earlier one has given back; what they hold is of no account.
-fn with_scratch(pool: &Mutex<Vec<Scratch>>, work: impl FnOnce(&mut Scratch)) {
+fn with_scratch(pool: &Mutex<Vec<Scratch>>, room: usize, work: impl FnOnce(&mut Scratch)) {
     let take = || pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut scratch = take().pop().unwrap_or_default();
+    scratch.work.resize(room, C64::default());
     work(&mut scratch);
     take().push(scratch);
 }

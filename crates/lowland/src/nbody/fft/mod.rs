@@ -17,12 +17,11 @@ use rayon::prelude::*;
 use self::convolve::{Convolution, Product};
 use self::places::Places;
 use self::setting::{Demand, Setting, choose};
-use self::spline::Spline;
 use self::spread::{BAND, Window};
 use super::{Charges, ErrorReport, FARTHEST, Kernel, KernelSum, Term, check};
 use crate::points::{Error, Points, Result};
 
-/// Sums by interpolation on a grid, in one and two dimensions.
+/// Sums by interpolation on a grid, in up to three dimensions.
 pub struct Fft {
     accuracy: f64,
     sources: Places,
@@ -32,14 +31,27 @@ pub struct Fft {
     convolution: Convolution,
 }
 
+/// Those a grid is for.
+const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=3;
+
 /// What is read off the grid.
 enum Reading<'a> {
     Values(&'a mut [f64]),
     Gradient { values: &'a mut [f64], gradients: &'a mut [f64] },
 }
 
-/// Smallest and largest coordinate of each axis; one axis is repeated.
-type Bounds = [[f64; 2]; 2];
+/// Smallest and largest of each coordinate; of those that a point does not have, none.
+type Bounds = [[f64; 2]; 3];
+
+/// The axis of the grid for each coordinate. A grid has planes, rows in a plane and nodes in a row: of a map in two dimensions
+/// the planes are single rows, in one dimension single nodes.
+fn axes(dim: usize) -> &'static [usize] {
+    match dim {
+        1 => &[0],
+        2 => &[0, 2],
+        _ => &[0, 1, 2],
+    }
+}
 
 impl Default for Fft {
     fn default() -> Self {
@@ -57,12 +69,20 @@ impl Default for Fft {
 impl Fft {
     /// Whether these points fit a grid of bearable size at this accuracy.
     pub fn fits(kernels: &[Kernel], targets: Points, sources: Points, accuracy: f64) -> bool {
-        let points = targets.rows() + sources.rows();
-        let demand = Demand { accuracy, kernels, points, grids: 7, slopes: true };
-        let fits = |bounds: Bounds| choose(demand, sources.dim(), &bounds).is_ok();
-        let same = std::ptr::eq(targets.values(), sources.values());
-        let all = || if same { bounds(sources) } else { Ok(join(bounds(sources)?, bounds(targets)?)) };
-        (1..=2).contains(&sources.dim()) && (points == 0 || all().is_ok_and(fits))
+        Self::cost(kernels, targets, sources, accuracy).is_some()
+    }
+
+    /// About how many nanoseconds of one core the potential of these points takes; none if they do not fit.
+    pub(super) fn cost(kernels: &[Kernel], targets: Points, sources: Points, accuracy: f64) -> Option<f64> {
+        if !DIMENSIONS.contains(&sources.dim()) {
+            return None;
+        }
+        if targets.rows() + sources.rows() == 0 {
+            return Some(0.0);
+        }
+        let (points, bounds) = extent(targets, sources).ok()?;
+        let demand = Demand { accuracy, kernels, points, grids: 2, slopes: true };
+        choose(demand, sources.dim(), &bounds).ok().map(|(_, cost)| cost)
     }
 
     /// Spreads, convolves and reads off.
@@ -76,11 +96,11 @@ impl Fft {
         used: usize,
         reading: Reading,
     ) -> Result<ErrorReport> {
-        if !(1..=2).contains(&sources.dim()) {
+        if !DIMENSIONS.contains(&sources.dim()) {
             return Err(Error::Parameter {
                 name: "engine",
                 value: "fft".into(),
-                allowed: format!("a grid is for 1 or 2 dimensions, not {}: use barnes-hut", sources.dim()),
+                allowed: format!("a grid is for 1 to 3 dimensions, not {}: use barnes-hut", sources.dim()),
             });
         }
         if targets.rows() == 0 {
@@ -96,42 +116,41 @@ impl Fft {
             }
             return Ok(ErrorReport::nothing());
         }
-        let same = std::ptr::eq(targets.values(), sources.values());
-        let mut bounds_of_all = bounds(sources)?;
-        if !same {
-            bounds_of_all = join(bounds_of_all, bounds(targets)?);
-        }
-        let points = if same { sources.rows() } else { sources.rows() + targets.rows() };
+        let (points, bounds) = extent(targets, sources)?;
         let slopes = matches!(reading, Reading::Gradient { .. });
         let grids = used + products.len();
         let demand = Demand { accuracy: self.accuracy, kernels, points, grids, slopes };
-        let (setting, work) = choose(demand, sources.dim(), &bounds_of_all)?;
-        let task = Task { kernels, products, targets, sources, charges, used, same, setting, bounds: bounds_of_all };
+        let (setting, work) = choose(demand, sources.dim(), &bounds)?;
+        let task = Task { kernels, products, targets, sources, charges, used, setting, bounds };
         match (setting.order, sources.dim()) {
-            (4, 1) => self.run::<4, 1>(task, reading),
-            (4, _) => self.run::<4, 4>(task, reading),
-            (6, 1) => self.run::<6, 1>(task, reading),
-            (6, _) => self.run::<6, 6>(task, reading),
-            (_, 1) => self.run::<8, 1>(task, reading),
-            _ => self.run::<8, 8>(task, reading),
+            (4, 1) => self.run::<4, 1, 1>(task, reading),
+            (4, 2) => self.run::<4, 1, 4>(task, reading),
+            (4, _) => self.run::<4, 4, 4>(task, reading),
+            (6, 1) => self.run::<6, 1, 1>(task, reading),
+            (6, 2) => self.run::<6, 1, 6>(task, reading),
+            (6, _) => self.run::<6, 6, 6>(task, reading),
+            (_, 1) => self.run::<8, 1, 1>(task, reading),
+            (_, 2) => self.run::<8, 1, 8>(task, reading),
+            _ => self.run::<8, 8, 8>(task, reading),
         }
         Ok(ErrorReport { bound: None, work })
     }
 
-    fn run<const W: usize, const V: usize>(&mut self, task: Task, reading: Reading) {
-        let Task { kernels, products, targets, sources, charges, used, same, setting, bounds } = task;
+    fn run<const W: usize, const M: usize, const V: usize>(&mut self, task: Task, reading: Reading) {
+        let Task { kernels, products, targets, sources, charges, used, setting, bounds } = task;
+        let same = are_same(targets, sources);
         let (frame, shape) = setting.grid(kernels, sources.dim(), &bounds);
-        let window = Window::<W, V> { frame, rows: Spline::new(), columns: Spline::new(), width: shape.nodes[1] };
+        let window = Window::<W, M, V>::new(frame, shape.nodes);
         let bands = shape.nodes[0].div_ceil(BAND);
         self.sources.fill(sources, &frame, BAND, bands);
         if !same {
             self.targets.fill(targets, &frame, BAND, bands);
         }
-        let area = shape.nodes[0] * shape.nodes[1];
-        self.grid.resize(area * used, 0.0);
-        self.result.resize(area * products.len(), 0.0);
+        let nodes: usize = shape.nodes.iter().product();
+        self.grid.resize(nodes * used, 0.0);
+        self.result.resize(nodes * products.len(), 0.0);
         window.spread(&self.sources, sources, charges, used, &mut self.grid);
-        self.convolution.prepare(shape, setting.spacing, W, kernels, |angle| window.rows.symbol(angle));
+        self.convolution.prepare(shape, setting.spacing, W, kernels, |angle| window.symbol(angle));
         self.convolution.run(shape, &self.grid, used, products, &mut self.result);
         let places = if same { &self.sources } else { &self.targets };
         match reading {
@@ -152,8 +171,6 @@ struct Task<'a> {
     charges: Charges<'a>,
     /// How many of the charges are summed at all.
     used: usize,
-    /// Whether targets and sources are the same points.
-    same: bool,
     setting: Setting,
     bounds: Bounds,
 }
@@ -218,17 +235,29 @@ impl KernelSum for Fft {
     }
 }
 
+/// Whether targets and sources are the same points.
+fn are_same(targets: Points, sources: Points) -> bool {
+    std::ptr::eq(targets.values(), sources.values())
+}
+
+/// How many points there are, and the bounds of all.
+fn extent(targets: Points, sources: Points) -> Result<(usize, Bounds)> {
+    if are_same(targets, sources) {
+        return Ok((sources.rows(), bounds(sources)?));
+    }
+    Ok((targets.rows() + sources.rows(), join(bounds(sources)?, bounds(targets)?)))
+}
+
 /// The bounds of some points, at least one; refuses what is not finite.
 fn bounds(points: Points) -> Result<Bounds> {
     let dim = points.dim();
     let of_chunk = |chunk: &[f64]| {
-        let mut bounds = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
+        let mut bounds = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
         let mut finite = true;
         for point in chunk.chunks_exact(dim) {
-            for axis in 0..2 {
-                let x = point[axis.min(dim - 1)];
+            for (bounds, &x) in bounds.iter_mut().zip(point) {
                 finite &= x.abs() < FARTHEST;
-                bounds[axis] = [bounds[axis][0].min(x), bounds[axis][1].max(x)];
+                *bounds = [bounds[0].min(x), bounds[1].max(x)];
             }
         }
         finite.then_some(bounds)
@@ -243,5 +272,5 @@ fn bounds(points: Points) -> Result<Bounds> {
 
 /// The bounds of both.
 fn join(a: Bounds, b: Bounds) -> Bounds {
-    [0, 1].map(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
+    std::array::from_fn(|c| [a[c][0].min(b[c][0]), a[c][1].max(b[c][1])])
 }

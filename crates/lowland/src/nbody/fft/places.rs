@@ -1,6 +1,6 @@
 //! Where the points lie on the grid, and the order in which they are visited.
 //!
-//! Points are put in order within chunks of a fixed size, by bands of rows: a band is then met chunk by chunk, always in
+//! Points are put in order within chunks of a fixed size, by bands of planes: a band is then met chunk by chunk, always in
 //! the same order, and each chunk writes only what is its own.
 
 use rayon::prelude::*;
@@ -15,8 +15,8 @@ pub(super) const CHUNK: usize = 4096;
 pub(super) struct Frame {
     /// Nodes per unit of length.
     pub(super) per_unit: f64,
-    /// The number, counted from the coordinate zero, of the first node of rows and of columns.
-    pub(super) first: [f64; 2],
+    /// The number, counted from the coordinate zero, of the first node of each axis.
+    pub(super) first: [f64; 3],
 }
 
 impl Frame {
@@ -39,7 +39,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Orders the points by bands of `height` rows.
+    /// Orders the points by bands of `height` planes.
     pub(super) fn fill(&mut self, points: Points, frame: &Frame, height: usize, bands: usize) {
         self.bands = bands;
         self.order.resize(points.rows(), 0);

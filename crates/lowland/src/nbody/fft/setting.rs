@@ -1,13 +1,13 @@
 //! Order and spacing of the grid, from the accuracy, the kernels and the extent of the points.
 
-use super::Bounds;
 use super::convolve::Shape;
 use super::places::Frame;
+use super::{Bounds, axes};
 use crate::nbody::Kernel;
 use crate::points::{Error, Result};
 
-/// The longest period of an axis, by dimensions: 4096 x 4096 nodes, or one long row.
-const LONGEST: [usize; 2] = [1 << 18, 4096];
+/// The longest period of an axis, by dimensions: 2^24 nodes in all, or one long row.
+const LONGEST: [usize; 3] = [1 << 18, 4096, 256];
 
 /// A Gaussian is below 1e-13 beyond this distance: no more room than this is left between a map and its periodic image.
 const GAUSSIAN_REACH: f64 = 5.5;
@@ -35,8 +35,8 @@ const GAUSSIAN_ERRORS: [[f64; 7]; 3] = [
 const RESOLVE: f64 = 16.0;
 const FINEST: f64 = 1e-3;
 
-/// Nanoseconds for a point to give and take, by order, and for a node of the period in each grid: only their ratio counts.
-const POINT_COST: [f64; 3] = [33.0, 65.0, 80.0];
+/// Nanoseconds for a point to give and take, by dimensions and order, and for a node of the period in each grid: only their ratio counts.
+const POINT_COST: [[f64; 3]; 3] = [[33.0, 65.0, 80.0], [33.0, 65.0, 80.0], [65.0, 130.0, 230.0]];
 const NODE_COST: f64 = 3.75;
 
 /// How the grid is made.
@@ -65,12 +65,12 @@ impl Setting {
     /// The grid over these bounds.
     pub(super) fn grid(&self, kernels: &[Kernel], dim: usize, bounds: &Bounds) -> (Frame, Shape) {
         let per_unit = self.spacing.recip();
-        let first = [0, 1].map(|axis| (bounds[axis][0] * per_unit).floor());
-        let frame = Frame { per_unit, first };
-        let mut shape = Shape { period: [1; 2], nodes: [1; 2] };
-        for axis in 0..dim {
+        let mut frame = Frame { per_unit, first: [0.0; 3] };
+        let mut shape = Shape { period: [1; 3], nodes: [1; 3] };
+        for (&axis, [low, high]) in axes(dim).iter().zip(bounds) {
+            frame.first[axis] = (low * per_unit).floor();
             // Counted as the points are placed, so that none is beyond. The cast holds what is too large for any grid.
-            shape.nodes[axis] = (bounds[axis][1] * per_unit - first[axis]) as u32 as usize + self.order;
+            shape.nodes[axis] = (high * per_unit - frame.first[axis]) as u32 as usize + self.order;
             shape.period[axis] = transform_length(self.period(kernels, shape.nodes[axis]));
         }
         (frame, shape)
@@ -88,13 +88,13 @@ impl Setting {
 
 /// The cheapest setting that reaches the accuracy, and its cost.
 pub(super) fn choose(demand: Demand, dim: usize, bounds: &Bounds) -> Result<(Setting, f64)> {
-    let extent = (0..dim).map(|axis| bounds[axis][1] - bounds[axis][0]).fold(0.0, f64::max);
+    let extent = bounds[..dim].iter().map(|[low, high]| high - low).fold(0.0, f64::max);
     let cost = |which: usize| {
         let setting = Setting { order: ORDERS[which], spacing: spacing(demand, which, extent) };
-        let [high, wide] = setting.grid(demand.kernels, dim, bounds).1.period;
-        let nodes = high as f64 * wide as f64;
-        let cost = demand.points as f64 * POINT_COST[which] + demand.grids as f64 * nodes * NODE_COST;
-        (high.max(wide), cost, setting)
+        let period = setting.grid(demand.kernels, dim, bounds).1.period;
+        let nodes: f64 = period.iter().map(|&period| period as f64).product();
+        let cost = demand.points as f64 * POINT_COST[dim - 1][which] + demand.grids as f64 * nodes * NODE_COST;
+        (period.into_iter().max().unwrap_or(1), cost, setting)
     };
     let all = [cost(0), cost(1), cost(2)];
     let longest = LONGEST[dim - 1];

@@ -1,7 +1,7 @@
 //! Charges onto the grid, and values from it.
 //!
-//! A grid is `[row][column of charges][node]`, so that a band of rows is one slice. `W` nodes on the axis of rows and `V`
-//! on the other: as many in two dimensions, one in one dimension, where rows are all there is.
+//! A grid is `[plane][column of charges][row][node]`, so that a band of planes is one slice. A point touches `W` planes, `M`
+//! rows and `V` nodes of each: as many, or one where the map has no such axis.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -11,56 +11,73 @@ use super::spline::Spline;
 use crate::nbody::Charges;
 use crate::points::Points;
 
-/// Rows of a band: no fewer than the rows a point touches beyond its own.
+/// Planes of a band: no fewer than the planes a point touches beyond its own.
 pub(super) const BAND: usize = 8;
 
 /// The grid and the window, for points.
 #[derive(Clone, Copy)]
-pub(super) struct Window<const W: usize, const V: usize> {
-    pub(super) frame: Frame,
-    pub(super) rows: Spline<W>,
-    pub(super) columns: Spline<V>,
+pub(super) struct Window<const W: usize, const M: usize, const V: usize> {
+    frame: Frame,
+    planes: Spline<W>,
+    rows: Spline<M>,
+    nodes: Spline<V>,
     /// Nodes of a row.
-    pub(super) width: usize,
+    width: usize,
+    /// Nodes of a plane.
+    area: usize,
 }
 
 /// Where a point touches the grid.
 #[derive(Clone, Copy)]
 struct Touch {
-    row: usize,
-    column: usize,
-    fractions: [f64; 2],
+    plane: usize,
+    /// In its plane.
+    node: usize,
+    fractions: [f64; 3],
 }
 
-impl<const W: usize, const V: usize> Window<W, V> {
+impl<const W: usize, const M: usize, const V: usize> Window<W, M, V> {
+    const DIM: usize = 1 + (M > 1) as usize + (V > 1) as usize;
+
+    /// For a grid of so many planes, rows and nodes.
+    pub(super) fn new(frame: Frame, [_, rows, width]: [usize; 3]) -> Self {
+        Self { frame, planes: Spline::new(), rows: Spline::new(), nodes: Spline::new(), width, area: rows * width }
+    }
+
+    /// The transform of the spline at an angle, along each axis that there is.
+    pub(super) fn symbol(&self, angle: f64) -> f64 {
+        self.planes.symbol(angle)
+    }
+
     #[inline(always)]
     fn touch(&self, points: &[f64], i: usize) -> Touch {
-        let dim = if V == 1 { 1 } else { 2 };
-        let (row, down) = self.frame.place(0, points[i * dim]);
-        let (column, across) = if V == 1 { (0, 0.0) } else { self.frame.place(1, points[i * dim + 1]) };
-        Touch { row, column, fractions: [down, across] }
+        let point = &points[i * Self::DIM..][..Self::DIM];
+        let (plane, down) = self.frame.place(0, point[0]);
+        let (row, along) = if M == 1 { (0, 0.0) } else { self.frame.place(1, point[1]) };
+        let (column, across) = if V == 1 { (0, 0.0) } else { self.frame.place(2, point[Self::DIM - 1]) };
+        Touch { plane, node: row * self.width + column, fractions: [down, along, across] }
     }
 
     /// Adds the first `used` charges of the points to the grid, which is set to zero first.
     ///
-    /// A band writes to its own rows and to those of the next one, so that first every second band is done, then the
+    /// A band writes to its own planes and to those of the next one, so that first every second band is done, then the
     /// others: no two tasks meet, and the order of the additions is fixed.
     pub(super) fn spread(&self, places: &Places, points: Points, charges: Charges, used: usize, grid: &mut [f64]) {
-        let band = BAND * used * self.width;
-        let add = |band: usize, first_row: usize, grid: &mut [f64]| {
+        let band = BAND * used * self.area;
+        let add = |band: usize, grid: &mut [f64]| {
             for run in places.band(band) {
-                spread_run(self, points.values(), charges.values, charges.per_point, used, run, first_row, grid);
+                spread_run(self, points.values(), charges.values, charges.per_point, used, run, band * BAND, grid);
             }
         };
         grid.par_chunks_mut(2 * band).enumerate().for_each(|(pair, grid)| {
             grid.fill(0.0);
-            add(2 * pair, 2 * pair * BAND, grid);
+            add(2 * pair, grid);
         });
         let rest = grid.get_mut(band..).unwrap_or_default();
         rest.par_chunks_mut(2 * band).enumerate().for_each(|(pair, grid)| {
-            // The last slice may hold only rows that the last band reaches into.
+            // The last slice may hold only planes that the last band reaches into.
             if 2 * pair + 1 < places.bands() {
-                add(2 * pair + 1, (2 * pair + 1) * BAND, grid);
+                add(2 * pair + 1, grid);
             }
         });
     }
@@ -90,30 +107,33 @@ impl<const W: usize, const V: usize> Window<W, V> {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn spread_run<const W: usize, const V: usize>(
-    window: &Window<W, V>,
+fn spread_run<const W: usize, const M: usize, const V: usize>(
+    window: &Window<W, M, V>,
     points: &[f64],
     charges: &[f64],
     per_point: usize,
     used: usize,
     run: &[u32],
-    first_row: usize,
+    first_plane: usize,
     grid: &mut [f64],
 ) {
-    let width = window.width;
     for &i in run {
         let i = i as usize;
-        let Touch { row, column, fractions } = window.touch(points, i);
-        let down = window.rows.weights(fractions[0]);
-        let across = window.columns.weights(fractions[1]);
+        let Touch { plane, node, fractions } = window.touch(points, i);
+        let down = window.planes.weights(fractions[0]);
+        let along = window.rows.weights(fractions[1]);
+        let across = window.nodes.weights(fractions[2]);
         for charge in 0..used {
             let q = charges[i * per_point + charge];
             let across = across.map(|weight| weight * q);
             for a in 0..W {
-                let at = ((row - first_row + a) * used + charge) * width + column;
-                let nodes = &mut grid[at..at + V];
-                for b in 0..V {
-                    nodes[b] += down[a] * across[b];
+                let plane = ((plane - first_plane + a) * used + charge) * window.area;
+                for m in 0..M {
+                    let weight = down[a] * along[m];
+                    let nodes = &mut grid[plane + m * window.width + node..][..V];
+                    for b in 0..V {
+                        nodes[b] += weight * across[b];
+                    }
                 }
             }
         }
@@ -121,8 +141,8 @@ fn spread_run<const W: usize, const V: usize>(
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn gather_chunk<const W: usize, const V: usize>(
-    window: &Window<W, V>,
+fn gather_chunk<const W: usize, const M: usize, const V: usize>(
+    window: &Window<W, M, V>,
     points: &[f64],
     order: &[u32],
     first: usize,
@@ -132,16 +152,20 @@ fn gather_chunk<const W: usize, const V: usize>(
 ) {
     for &i in order {
         let i = i as usize;
-        let Touch { row, column, fractions } = window.touch(points, i);
-        let down = window.rows.weights(fractions[0]);
-        let across = window.columns.weights(fractions[1]);
+        let Touch { plane, node, fractions } = window.touch(points, i);
+        let down = window.planes.weights(fractions[0]);
+        let along = window.rows.weights(fractions[1]);
+        let across = window.nodes.weights(fractions[2]);
         for (c, out) in out[(i - first) * count..][..count].iter_mut().enumerate() {
             let mut sums = [0.0; V];
             for a in 0..W {
-                let at = ((row + a) * count + c) * window.width + column;
-                let nodes = &grid[at..at + V];
-                for b in 0..V {
-                    sums[b] += down[a] * nodes[b];
+                let plane = ((plane + a) * count + c) * window.area;
+                for m in 0..M {
+                    let weight = down[a] * along[m];
+                    let nodes = &grid[plane + m * window.width + node..][..V];
+                    for b in 0..V {
+                        sums[b] += weight * nodes[b];
+                    }
                 }
             }
             *out = dot(&sums, &across);
@@ -150,8 +174,8 @@ fn gather_chunk<const W: usize, const V: usize>(
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn gradient_chunk<const W: usize, const V: usize>(
-    window: &Window<W, V>,
+fn gradient_chunk<const W: usize, const M: usize, const V: usize>(
+    window: &Window<W, M, V>,
     points: &[f64],
     order: &[u32],
     first: usize,
@@ -159,26 +183,38 @@ fn gradient_chunk<const W: usize, const V: usize>(
     values: &mut [f64],
     gradients: &mut [f64],
 ) {
-    let dim = if V == 1 { 1 } else { 2 };
+    let dim = Window::<W, M, V>::DIM;
     for &i in order {
         let i = i as usize;
-        let Touch { row, column, fractions } = window.touch(points, i);
-        let (down, down_slopes) = window.rows.weights_and_slopes(fractions[0]);
-        let (across, across_slopes) = window.columns.weights_and_slopes(fractions[1]);
-        let (mut sums, mut slopes) = ([0.0; V], [0.0; V]);
-        for a in 0..W {
-            let at = (row + a) * window.width + column;
-            let nodes = &grid[at..at + V];
+        let Touch { plane, node, fractions } = window.touch(points, i);
+        let (down, down_slopes) = window.planes.weights_and_slopes(fractions[0]);
+        let (along, along_slopes) = window.rows.weights_and_slopes(fractions[1]);
+        let (across, across_slopes) = window.nodes.weights_and_slopes(fractions[2]);
+        // Summed over planes and rows, with the slopes of neither, of planes, of rows.
+        let (mut sums, mut by_plane, mut by_row) = ([0.0; V], [0.0; V], [0.0; V]);
+        for m in 0..M {
+            let (mut of_row, mut slopes) = ([0.0; V], [0.0; V]);
+            for a in 0..W {
+                let nodes = &grid[(plane + a) * window.area + m * window.width + node..][..V];
+                for b in 0..V {
+                    of_row[b] += down[a] * nodes[b];
+                    slopes[b] += down_slopes[a] * nodes[b];
+                }
+            }
             for b in 0..V {
-                sums[b] += down[a] * nodes[b];
-                slopes[b] += down_slopes[a] * nodes[b];
+                sums[b] += along[m] * of_row[b];
+                by_plane[b] += along[m] * slopes[b];
+                by_row[b] += along_slopes[m] * of_row[b];
             }
         }
         values[i - first] = dot(&sums, &across);
         let gradient = &mut gradients[(i - first) * dim..][..dim];
-        gradient[0] = dot(&slopes, &across) * window.frame.per_unit;
+        gradient[0] = dot(&by_plane, &across) * window.frame.per_unit;
+        if M > 1 {
+            gradient[1] = dot(&by_row, &across) * window.frame.per_unit;
+        }
         if V > 1 {
-            gradient[1] = dot(&sums, &across_slopes) * window.frame.per_unit;
+            gradient[dim - 1] = dot(&sums, &across_slopes) * window.frame.per_unit;
         }
     }
 }
