@@ -113,8 +113,6 @@ def make(name):
     return deformed.make(mnist_folder(), count)
 
 
-
-
 def array(name, folder):
     """The paths of the rows and of their classes, or None; made when they are missing."""
     path, labels = folder / f"{name}.npy", folder / f"{name}.labels.csv"

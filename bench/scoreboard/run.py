@@ -52,11 +52,12 @@ def history(line, commit):
 
 
 def median(lines):
-    """The run of median CPU seconds, with those of all; of runs without seconds the last."""
-    if any("cpu_s" not in line for line in lines) or len(lines) == 1:
-        return lines[-1]
+    """The run of median CPU seconds, with those of all; if any failed, or has no seconds, that one."""
+    for line in lines:
+        if "cpu_s" not in line or len(lines) == 1:
+            return line
     ordered = sorted(lines, key=lambda line: line["cpu_s"])
-    return ordered[(len(lines) - 1) // 2] | {"cpu_s_of_runs": [line["cpu_s"] for line in lines]}
+    return ordered[len(lines) // 2] | {"cpu_s_of_runs": [line["cpu_s"] for line in lines]}
 
 
 def crate_version(name):
@@ -75,6 +76,8 @@ def main():
     parser.add_argument("--page", type=Path, help="default: docs/scoreboard.md")
     parser.add_argument("--results", type=Path, help="default: bench/results/DATE-MACHINE.json, which begins with the newest of the machine")
     wanted = parser.parse_args()
+    if wanted.repeat < 1 or wanted.repeat % 2 == 0:
+        parser.error(f"--repeat {wanted.repeat}: an odd number, so that one of the runs is the median")
     os.chdir(ROOT)
     # Peers that spin while they wait would be charged for it.
     for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):

@@ -1,4 +1,4 @@
-//! Time and error of the kernel sums on made-up maps: `kernel_sums [MOST_POINTS [SETTING..]]` prints a table.
+//! Time and error of the kernel sums on made-up maps: `kernel_sums [MOST_POINTS]` prints a table.
 //!
 //! The maps are clusters 100 units wide in all (t-SNE), or as wide as makes 100 points a unit of area (Gaussian); in three
 //! dimensions as wide as those of MNIST by MAP IT and s-SNE. The error is that of the force, root mean square over 500 targets
@@ -79,9 +79,8 @@ fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<(
     };
     for accuracy in [1e-1, 1e-2, 1e-3, 1e-4] {
         let (mut fft, mut tree, mut gauss) = (Fft::default(), BarnesHut::default(), FastGauss::new(accuracy));
-        let fits = Fft::fits(&[kernel, next], points, points, accuracy);
         let mut engines: Vec<&mut dyn KernelSum> = vec![&mut tree];
-        if fits {
+        if Fft::fits(&[kernel, next], points, points, accuracy) {
             engines.push(&mut fft);
         }
         if gaussian {
@@ -94,7 +93,7 @@ fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<(
             let error = error(&|i| force(i, &out[i * columns..(i + 1) * columns]));
             println!("{name:8} {D} {count:7} {width:6.0}   {:11} {accuracy:8.0e} {times} {error:8.1e}", engine.name());
         }
-        if !fits {
+        if !Fft::fits(&[kernel], points, points, accuracy) {
             continue;
         }
         let (mut potential, mut gradients, ones) = (vec![0.0; count], vec![0.0; D * count], vec![1.0; count]);

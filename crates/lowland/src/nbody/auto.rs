@@ -65,10 +65,14 @@ fn few_pairs(dim: usize) -> f64 {
     }
 }
 
-/// Nanoseconds of one core for a target in space by the tree, measured with `bench --bin kernel_sums`. A grid in space grows with
+/// Nanoseconds of one core for a sum in space without a grid, measured with `bench --bin kernel_sums`: a grid in space grows with
 /// the cube of the map's extent, and may cost more than that.
-fn tree_cost(accuracy: f64) -> f64 {
-    2000.0 * (0.1 / accuracy).cbrt()
+fn cost_without_grid(gaussian: bool, pairs: f64, targets: usize, accuracy: f64) -> f64 {
+    match (pairs <= few_pairs(3), gaussian) {
+        (true, _) => 1.2 * pairs,
+        (_, true) => 8000.0 * targets as f64,
+        _ => 2000.0 * (0.1 / accuracy).cbrt() * targets as f64,
+    }
 }
 
 impl Auto {
@@ -76,12 +80,14 @@ impl Auto {
         let gaussian = kernels.iter().all(|&kernel| kernel == Kernel::Gaussian);
         let dim = sources.dim();
         let pairs = targets.rows() as f64 * sources.rows() as f64;
-        let of_a_tree = tree_cost(self.accuracy) * targets.rows() as f64;
-        self.last = if pairs <= few_pairs(dim) || dim > 10 {
+        let few = pairs <= few_pairs(dim) || dim > 10;
+        let grid_pays = |cost| dim <= 2 || cost <= cost_without_grid(gaussian, pairs, targets.rows(), self.accuracy);
+        self.last = if few && dim != 3 {
             Engine::Exact
-        } else if Fft::cost(kernels, targets, sources, self.accuracy).is_some_and(|cost| dim <= 2 || cost <= of_a_tree)
-        {
+        } else if Fft::cost(kernels, targets, sources, self.accuracy).is_some_and(grid_pays) {
             Engine::Fft
+        } else if few {
+            Engine::Exact
         } else if gaussian && dim <= 3 {
             Engine::FastGauss
         } else {
@@ -160,6 +166,10 @@ mod tests {
             (5_000, 3, gauss, 100.0, "fast-gauss"),
             (5_000, 3, cauchy, 1.0, "fft"),
             (5_000, 3, cauchy, 10.0, "barnes-hut"),
+            (5_000, 3, cauchy, 5.0, "barnes-hut"),
+            (100_000, 3, cauchy, 5.0, "fft"),
+            (2_500, 3, gauss, 1.0, "fft"),
+            (300, 3, gauss, 1.0, "exact"),
             (12_000, 5, gauss, 1.0, "barnes-hut"),
             (1_000, 5, gauss, 1.0, "exact"),
             (5_000, 12, cauchy, 10.0, "exact"),

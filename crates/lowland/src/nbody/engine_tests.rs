@@ -31,6 +31,7 @@ fn maps(dim: usize, unit: f64) -> Vec<(&'static str, Vec<f64>)> {
         ("clustered", of(&|i, axis| 0.1 * normals[i * dim + axis] + 9.0 * normals[i % 7 * dim + axis])),
         ("coincident", of(&|i, axis| normals[i % 3 * dim + axis])),
         ("far-flung", of(&|i, axis| normals[i * dim + axis] * if i % 100 == 0 { 80.0 } else { 1.0 })),
+        ("oblong", of(&|i, axis| normals[i * dim + axis] * [1.0, 3.0, 8.0][axis % 3])),
         ("small", of(&|i, axis| 1e-3 * normals[i * dim + axis])),
     ]
 }
@@ -171,15 +172,17 @@ fn sums_are_the_same_bytes_for_any_number_of_threads_and_whatever_the_engine_did
 
 #[test]
 fn no_points_and_one_point_are_summed_too() {
-    for mut engine in engines(2) {
-        let terms = terms(Kernel::Gaussian, 1);
-        let charges = |values| Charges { values, per_point: 1 };
-        assert_eq!(sum(&mut *engine, &terms, &[], &[], 2, charges(&[])).unwrap(), [0.0; 0]);
-        assert_eq!(sum(&mut *engine, &terms, &[], &[1.0, 1.0], 2, charges(&[1.0])).unwrap(), [0.0; 0]);
-        assert_eq!(sum(&mut *engine, &terms, &[1.0, 1.0], &[], 2, charges(&[])).unwrap(), [0.0; 2]);
-        let one = sum(&mut *engine, &terms, &[1.0, 1.0], &[1.0, 1.0], 2, charges(&[3.0])).unwrap();
-        assert!(one.iter().all(|value| (value - 3.0).abs() < 1e-6), "{one:?}");
-        assert_eq!(sum(&mut *engine, &[], &[1.0, 1.0], &[1.0, 1.0], 2, charges(&[3.0])).unwrap(), [0.0; 0]);
+    for dim in 1..=3 {
+        for mut engine in engines(dim) {
+            let (point, terms) = (vec![1.0; dim], terms(Kernel::Gaussian, 1));
+            let charges = |values| Charges { values, per_point: 1 };
+            assert_eq!(sum(&mut *engine, &terms, &[], &[], dim, charges(&[])).unwrap(), [0.0; 0]);
+            assert_eq!(sum(&mut *engine, &terms, &[], &point, dim, charges(&[1.0])).unwrap(), [0.0; 0]);
+            assert_eq!(sum(&mut *engine, &terms, &point, &[], dim, charges(&[])).unwrap(), [0.0; 2]);
+            let one = sum(&mut *engine, &terms, &point, &point, dim, charges(&[3.0])).unwrap();
+            assert!(one.iter().all(|value| (value - 3.0).abs() < 1e-6), "{one:?}");
+            assert_eq!(sum(&mut *engine, &[], &point, &point, dim, charges(&[3.0])).unwrap(), [0.0; 0]);
+        }
     }
 }
 
@@ -190,6 +193,9 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     let charges = Charges { values: &[1.0; 2], per_point: 1 };
     let refusal = sum(&mut Fft::default(), &terms, &wide, &wide, 2, charges).unwrap_err();
     assert!(matches!(&refusal, Error::Numerical { .. }) && refusal.to_string().contains("barnes-hut"), "{refusal}");
+    let wide_in_space = [0.0, 0.0, 0.0, 1.0, 1.0, 400.0];
+    let refusal = sum(&mut Fft::default(), &terms, &wide_in_space, &wide_in_space, 3, charges).unwrap_err();
+    assert!(refusal.to_string().contains("256 nodes a side"), "{refusal}");
     let near = [0.0, 0.0, 300.0, 100.0];
     let fits = |targets: &[f64], sources: &[f64]| {
         let kernels = [Kernel::Cauchy { power: 1.0 }];

@@ -1,7 +1,7 @@
 //! Convolution of grids with kernels, by transforms of real rows, then of complex numbers across rows and across planes.
 //!
-//! The grid is padded to its period, but planes and rows of padding are never stored: zeros are not transformed, and what is
-//! beyond the grid is not transformed back. A column across planes goes forward, is multiplied by each kernel and comes back
+//! The grid is padded to its period, but planes of padding are never stored, nor rows of it before they are transformed: zeros
+//! are not transformed, and what is beyond the grid is not transformed back. A column across planes goes forward, is multiplied by each kernel and comes back
 //! while it is in cache; both transposes are reads of a tile, so that every task writes a slice of its own. Maps of fewer
 //! dimensions have planes of one row, or of one node.
 
@@ -176,7 +176,7 @@ impl Convolution {
         self.backward.resize(columns * products.len() * planes, C64::default());
         let (scratch, room) = (&self.scratch, plans.room());
 
-        // Planes of many rows are work enough by the cache line.
+        // Planes of many rows are large: as few to a task as fill a cache line when they are read.
         let tile_of_planes = if high > 1 { TILE / 2 } else { TILE };
         let tiles = self.forward.par_chunks_mut(tile_of_planes * columns).zip(grid.par_chunks(tile_of_planes * area));
         tiles.for_each(|(forward, grid)| {

@@ -53,9 +53,9 @@ impl<const W: usize, const M: usize, const V: usize> Window<W, M, V> {
     fn touch(&self, points: &[f64], i: usize) -> Touch {
         let point = &points[i * Self::DIM..][..Self::DIM];
         let (plane, down) = self.frame.place(0, point[0]);
-        let (row, along) = if M == 1 { (0, 0.0) } else { self.frame.place(1, point[1]) };
-        let (column, across) = if V == 1 { (0, 0.0) } else { self.frame.place(2, point[Self::DIM - 1]) };
-        Touch { plane, node: row * self.width + column, fractions: [down, along, across] }
+        let (row, across) = if M == 1 { (0, 0.0) } else { self.frame.place(1, point[1]) };
+        let (column, along) = if V == 1 { (0, 0.0) } else { self.frame.place(2, point[Self::DIM - 1]) };
+        Touch { plane, node: row * self.width + column, fractions: [down, across, along] }
     }
 
     /// Adds the first `used` charges of the points to the grid, which is set to zero first.
@@ -121,18 +121,18 @@ fn spread_run<const W: usize, const M: usize, const V: usize>(
         let i = i as usize;
         let Touch { plane, node, fractions } = window.touch(points, i);
         let down = window.planes.weights(fractions[0]);
-        let along = window.rows.weights(fractions[1]);
-        let across = window.nodes.weights(fractions[2]);
+        let across = window.rows.weights(fractions[1]);
+        let along = window.nodes.weights(fractions[2]);
         for charge in 0..used {
             let q = charges[i * per_point + charge];
-            let across = across.map(|weight| weight * q);
+            let along = along.map(|weight| weight * q);
             for a in 0..W {
                 let plane = ((plane - first_plane + a) * used + charge) * window.area;
                 for m in 0..M {
-                    let weight = down[a] * along[m];
+                    let weight = down[a] * across[m];
                     let nodes = &mut grid[plane + m * window.width + node..][..V];
                     for b in 0..V {
-                        nodes[b] += weight * across[b];
+                        nodes[b] += weight * along[b];
                     }
                 }
             }
@@ -154,21 +154,21 @@ fn gather_chunk<const W: usize, const M: usize, const V: usize>(
         let i = i as usize;
         let Touch { plane, node, fractions } = window.touch(points, i);
         let down = window.planes.weights(fractions[0]);
-        let along = window.rows.weights(fractions[1]);
-        let across = window.nodes.weights(fractions[2]);
+        let across = window.rows.weights(fractions[1]);
+        let along = window.nodes.weights(fractions[2]);
         for (c, out) in out[(i - first) * count..][..count].iter_mut().enumerate() {
             let mut sums = [0.0; V];
             for a in 0..W {
                 let plane = ((plane + a) * count + c) * window.area;
                 for m in 0..M {
-                    let weight = down[a] * along[m];
+                    let weight = down[a] * across[m];
                     let nodes = &grid[plane + m * window.width + node..][..V];
                     for b in 0..V {
                         sums[b] += weight * nodes[b];
                     }
                 }
             }
-            *out = dot(&sums, &across);
+            *out = dot(&sums, &along);
         }
     }
 }
@@ -188,8 +188,8 @@ fn gradient_chunk<const W: usize, const M: usize, const V: usize>(
         let i = i as usize;
         let Touch { plane, node, fractions } = window.touch(points, i);
         let (down, down_slopes) = window.planes.weights_and_slopes(fractions[0]);
-        let (along, along_slopes) = window.rows.weights_and_slopes(fractions[1]);
-        let (across, across_slopes) = window.nodes.weights_and_slopes(fractions[2]);
+        let (across, across_slopes) = window.rows.weights_and_slopes(fractions[1]);
+        let (along, along_slopes) = window.nodes.weights_and_slopes(fractions[2]);
         // Summed over planes and rows, with the slopes of neither, of planes, of rows.
         let (mut sums, mut by_plane, mut by_row) = ([0.0; V], [0.0; V], [0.0; V]);
         for m in 0..M {
@@ -202,19 +202,19 @@ fn gradient_chunk<const W: usize, const M: usize, const V: usize>(
                 }
             }
             for b in 0..V {
-                sums[b] += along[m] * of_row[b];
-                by_plane[b] += along[m] * slopes[b];
-                by_row[b] += along_slopes[m] * of_row[b];
+                sums[b] += across[m] * of_row[b];
+                by_plane[b] += across[m] * slopes[b];
+                by_row[b] += across_slopes[m] * of_row[b];
             }
         }
-        values[i - first] = dot(&sums, &across);
+        values[i - first] = dot(&sums, &along);
         let gradient = &mut gradients[(i - first) * dim..][..dim];
-        gradient[0] = dot(&by_plane, &across) * window.frame.per_unit;
+        gradient[0] = dot(&by_plane, &along) * window.frame.per_unit;
         if M > 1 {
-            gradient[1] = dot(&by_row, &across) * window.frame.per_unit;
+            gradient[1] = dot(&by_row, &along) * window.frame.per_unit;
         }
         if V > 1 {
-            gradient[dim - 1] = dot(&sums, &across_slopes) * window.frame.per_unit;
+            gradient[dim - 1] = dot(&sums, &along_slopes) * window.frame.per_unit;
         }
     }
 }
