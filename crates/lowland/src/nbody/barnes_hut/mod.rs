@@ -52,7 +52,7 @@ impl BarnesHut {
         let blocks = if same { &tree } else { &other };
         let mut sums = vec![0.0; out.len()];
         let leaves = blocks.by_leaf(&mut sums, width);
-        let theta = opening(self.accuracy, D, if E > 0 { 4.0 } else { 2.0 }) / narrowness(terms, D).sqrt();
+        let theta = opening(self.accuracy, if E > 0 { 4.0 } else { 2.0 }) / narrowness(terms).sqrt();
         // Whole numbers: their sum does not depend on the order.
         let work = leaves.into_par_iter().enumerate().map_init(Block::default, |block, (leaf, sums)| {
             let cell = blocks.leaves() - 1 + leaf;
@@ -119,22 +119,15 @@ impl KernelSum for BarnesHut {
 }
 
 /// How large a cell may be for its distance. Measured on clustered maps of 10,000 and 70,000 points, the error of the force
-/// is about `0.09 opening^4` with second moments, `0.3 opening^2` without; in three dimensions a fifth of that.
-fn opening(accuracy: f64, dim: usize, order: f64) -> f64 {
-    let factor = if dim == 3 { 2.5 } else { 1.7 };
-    (factor * accuracy.powf(order.recip())).min(1.0)
+/// is about `0.09 opening^4` with second moments, `0.3 opening^2` without.
+fn opening(accuracy: f64, order: f64) -> f64 {
+    (1.7 * accuracy.powf(order.recip())).min(1.0)
 }
 
-/// The square of how much narrower a kernel is than Cauchy 1; in three dimensions the Gaussian gains nothing.
-fn narrowness(terms: &[Term], dim: usize) -> f64 {
+/// The square of how much narrower a kernel is than Cauchy 1.
+fn narrowness(terms: &[Term]) -> f64 {
     let of_term = |term: &Term| match term.kernel {
-        Kernel::Gaussian => {
-            if dim == 3 {
-                4.4
-            } else {
-                2.0
-            }
-        }
+        Kernel::Gaussian => 2.0,
         Kernel::Cauchy { power } => power,
     };
     terms.iter().map(of_term).fold(1.0, f64::max)
