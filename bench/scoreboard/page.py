@@ -23,16 +23,16 @@ def described(name):
     return f"{words}, {rows:,} x {columns}"
 
 
-def write(results, path):
+def write(results, missing, path):
     cases = results["cases"]
     picture = path.parent / "images/scoreboard-growth.png"
     parts = [f"# Scoreboard\n\n{beside_peers(cases)}", table_of_maps(cases), searches(cases), same_again(cases)]
-    parts += [before_and_after(cases), grown(cases, picture), where_time_goes(cases), bad_inputs(cases), how_measured(results)]
+    parts += [before_and_after(cases), grown(cases, picture), where_time_goes(cases), bad_inputs(cases), how_measured(results, missing)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(part for part in parts if part))
 
 
-def how_measured(results):
+def how_measured(results, missing):
     names = ", ".join(f"{name} {version}" for name, version in results["peers"].items())
     return f"""## How it was measured
 
@@ -54,7 +54,18 @@ Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machin
 
 Not asked, because of the hours or the memory it would take: {", ".join(f"{tool} above {most:,} rows" for tool, most in maps.MOST_ROWS.items())};
 of the million, all but {", ".join(maps.OF_A_MILLION)}; ten dimensions of {", ".join(maps.SUMS)} above {maps.MOST_OF_SUMS:,} rows.
+
+Defined, but not measured yet: {not_yet(missing)}.
 """
+
+
+def not_yet(missing):
+    """The cases, those of one table together."""
+    tools_of = {}
+    for key in missing:
+        group, _, tool = key.rpartition("/")
+        tools_of.setdefault(group, []).append(tool)
+    return "; ".join(f"{group}: {', '.join(tools)}" for group, tools in tools_of.items()) or "nothing"
 
 
 def lines_of(cases, arm, name, d):

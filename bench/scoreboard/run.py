@@ -124,7 +124,8 @@ def main():
         return
     if wanted.only and not count and not wanted.missing:
         parser.error(f"no case has {' or '.join(wanted.only)} in its key; --list names them")
-    page.write(results, page_path)
+    defined = [f"{part}/{key}" for part, module in PARTS.items() for key, _ in module.cases(wanted.quick)]
+    page.write(results, [key for key in defined if key not in results["cases"]], page_path)
     print(f"{path}\n{page_path}")
 
 

@@ -1,9 +1,9 @@
 //! Convolution of grids with kernels, by transforms of real rows, then of complex numbers across rows and across planes.
 //!
 //! The grid is padded to its period, but planes of padding are never stored, nor rows of it before they are transformed: zeros
-//! are not transformed, and what is beyond the grid is not transformed back. A column across planes goes forward, is multiplied by each kernel and comes back
-//! while it is in cache; both transposes are reads of a tile, so that every task writes a slice of its own. Maps of fewer
-//! dimensions have planes of one row, or of one node.
+//! are not transformed, and what is beyond the grid is not transformed back. A column across planes goes forward, is multiplied
+//! by each kernel and comes back while it is in cache; both transposes are reads of a tile, so that every task writes a slice of
+//! its own. Maps of fewer dimensions have planes of one row, or of one node.
 
 use std::sync::{Arc, Mutex};
 
