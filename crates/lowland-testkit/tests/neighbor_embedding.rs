@@ -57,6 +57,16 @@ fn few_rows_land_near_themselves_too() {
 }
 
 #[test]
+fn two_points_stay_on_the_map_though_every_distance_is_as_good() {
+    // The objective is flat: what a search would take for curvature is the grid's error.
+    let values = [("engine", "fft"), ("dof", "2"), ("optimizer", "lbfgs"), ("early_exaggeration", "1")];
+    for seed in 0..12 {
+        let fitted = fit("tsne", &values, &clouds(1, 2, 4, 0.0, seed), None);
+        assert!(fitted.embedding.values().iter().all(|v| v.abs() < 1e4), "{seed}: {:?}", fitted.embedding);
+    }
+}
+
+#[test]
 fn four_and_more_dimensions_work_by_tree_and_by_pairs() {
     let data = roll(300, 4);
     for method in METHODS {

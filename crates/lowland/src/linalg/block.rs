@@ -9,6 +9,10 @@ use crate::points::Result;
 /// Rows handled at once. Fixed, because the order of a sum depends on it.
 pub(crate) const CHUNK: usize = 1024;
 
+/// Numbers of a vector handled at once where there are several vectors: so many that memory is read in long runs, so few
+/// that they are at hand again for the next vector.
+const RUN: usize = 8192;
+
 /// `a' b` (ma x mb, row-major) of two blocks with the same number of rows.
 pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
     if ma == 0 || mb == 0 {
@@ -38,6 +42,62 @@ pub(crate) fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
 pub fn column_dots(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
     let parts = a.par_chunks(CHUNK * columns.max(1)).zip(b.par_chunks(CHUNK * columns.max(1)));
     column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; side_by_side(columns)])).collect(), columns)
+}
+
+/// The inner product of two vectors.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    dots(&[a], &[b])[0]
+}
+
+/// The inner products of some vectors with some others (row-major), each of the first read once. A product's bits depend on
+/// its two vectors only.
+pub fn dots<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
+    let len = a.first().map_or(0, |a| a.len());
+    let parts = (0..len.div_ceil(RUN)).into_par_iter().map(|run| {
+        let range = run * RUN..len.min((run + 1) * RUN);
+        a.iter().flat_map(|a| b.iter().map(|b| dot_part(&a[range.clone()], &b[range.clone()]))).collect()
+    });
+    ordered_sum(parts.collect(), a.len() * b.len())
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
+    // Many sums side by side: one alone waits for itself at every step.
+    const WIDTH: usize = 32;
+    let mut sums = [0.0; WIDTH];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<WIDTH>(), b.as_chunks::<WIDTH>());
+    for (a, b) in a.iter().zip(b) {
+        for l in 0..WIDTH {
+            sums[l] += a[l].into() * b[l];
+        }
+    }
+    for (sum, (a, b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *sum += (*a).into() * b;
+    }
+    sums.iter().sum()
+}
+
+/// `out += sum_k factors_k vectors_k`, in this order.
+pub fn add_mixture<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64], out: &mut [f64]) {
+    out.par_chunks_mut(RUN).enumerate().for_each(|(run, out)| {
+        let (start, len) = (run * RUN, out.len());
+        let ((fours, rest), (factors, rest_factors)) = (vectors.as_chunks::<4>(), factors.as_chunks::<4>());
+        for (vectors, factors) in fours.iter().zip(factors) {
+            add_multiples(vectors.map(|vector| &vector[start..][..len]), *factors, out);
+        }
+        for (vector, &factor) in rest.iter().zip(rest_factors) {
+            add_multiples([&vector[start..][..len]], [factor], out);
+        }
+    });
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn add_multiples<T: Copy + Into<f64>, const K: usize>(vectors: [&[T]; K], factors: [f64; K], out: &mut [f64]) {
+    for at in 0..out.len() {
+        for k in 0..K {
+            out[at] += factors[k] * vectors[k][at].into();
+        }
+    }
 }
 
 /// The mean of each column.
@@ -216,6 +276,31 @@ mod tests {
         }
         let twice = combine(&b, 2, &[2.0, 0.0, 0.0, 2.0], 2);
         assert!(twice.iter().zip(&b).all(|(t, b)| *t == 2.0 * b));
+    }
+
+    #[test]
+    fn products_and_mixtures_of_vectors_are_the_plain_ones() {
+        let vectors: Vec<Vec<f64>> = (0..5).map(|seed| Seed(seed).normals(RUN + 45)).collect();
+        let vectors: Vec<&[f64]> = vectors.iter().map(Vec::as_slice).collect();
+        let products = dots(&vectors[..3], &vectors[3..]);
+        for (i, a) in vectors[..3].iter().enumerate() {
+            for (j, b) in vectors[3..].iter().enumerate() {
+                let plain: f64 = a.iter().zip(*b).map(|(a, b)| a * b).sum();
+                assert!((products[i * 2 + j] - plain).abs() < 1e-10);
+                assert_eq!(products[i * 2 + j], dot(a, b), "the same bits in any company");
+            }
+        }
+        let mut mixed = vectors[4].to_vec();
+        add_mixture(&vectors[..3], &[1.0, -2.0, 0.5], &mut mixed);
+        let plain = |at: usize| vectors[4][at] + vectors[0][at] - 2.0 * vectors[1][at] + 0.5 * vectors[2][at];
+        assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
+        // Five at once, of short numbers.
+        let short: Vec<Vec<f32>> = vectors.iter().map(|v| v.iter().map(|&v| v as f32).collect()).collect();
+        let mut mixed = vec![0.0; vectors[0].len()];
+        add_mixture(&short.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[1.0; 5], &mut mixed);
+        let plain = |at: usize| short.iter().map(|v| f64::from(v[at])).sum::<f64>();
+        assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
+        assert_eq!(dot(&[], &[]), 0.0);
     }
 
     #[test]

@@ -17,14 +17,14 @@ pub trait SymOp: Sync {
         let mut image = vec![0.0; self.dim()];
         let mut norm = 0.0;
         for _ in 0..8 {
-            let length = block::column_dots(&x, &x, 1)[0].sqrt();
+            let length = block::dot(&x, &x).sqrt();
             if !(length > 0.0 && length.is_finite()) {
                 break;
             }
             block::multiply_columns(&mut x, &[1.0 / length]);
             self.apply(&x, 1, &mut image);
             std::mem::swap(&mut x, &mut image);
-            norm = block::column_dots(&x, &x, 1)[0].sqrt();
+            norm = block::dot(&x, &x).sqrt();
         }
         norm
     }

@@ -2,7 +2,7 @@
 
 use crate::archive::Archive;
 use crate::params::choice;
-use crate::points::Result;
+use crate::points::{Error, Result};
 
 choice! {
     /// Whether the accuracy changes along the way.
@@ -119,9 +119,18 @@ impl AccuracyControl {
             }
         }
         self.asked = self.asked.min(self.target);
+        let mut possible = None;
         for attempt in 0..ATTEMPTS {
             measure.ask(self.asked);
-            [self.measured, self.noise] = measure.errors()?;
+            [self.measured, self.noise] = match (measure.errors(), possible) {
+                // The engine can do no better than before: that is measured, and will be said.
+                (Err(Error::Numerical { .. }), Some(asked)) => {
+                    self.asked = asked;
+                    break;
+                }
+                (errors, _) => errors?,
+            };
+            possible = Some(self.asked);
             if self.measured > self.target && attempt + 1 < ATTEMPTS && self.asked > FINEST {
                 self.asked = (self.asked * (0.7 * self.target / self.measured).max(0.05)).max(FINEST);
             } else {
@@ -155,9 +164,10 @@ impl AccuracyControl {
 mod tests {
     use super::*;
 
-    /// An engine whose true error is a constant times what is asked for.
+    /// An engine whose true error is a constant times what is asked for, down to the finest it can do.
     struct Sloppy {
         asked: f64,
+        finest: f64,
         factor: f64,
         curvature: f64,
     }
@@ -167,6 +177,9 @@ mod tests {
             self.asked = accuracy;
         }
         fn errors(&mut self) -> Result<[f64; 2]> {
+            if self.asked < self.finest {
+                return Err(Error::Numerical { what: "a sloppy sum", reason: "too much to ask".into() });
+            }
             Ok([self.asked * self.factor, 0.0])
         }
         fn curvature(&mut self) -> Result<f64> {
@@ -176,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_engine_is_asked_for_as_much_as_meets_the_tolerance() {
-        let mut engine = Sloppy { asked: 0.0, factor: 30.0, curvature: 1.0 };
+        let mut engine = Sloppy { asked: 0.0, finest: 0.0, factor: 30.0, curvature: 1.0 };
         let mut control = AccuracyControl::new(Accuracy::Fixed, 1e-3);
         control.look(None, &mut engine).unwrap();
         assert!(control.measured().unwrap() <= 1e-3 && control.asked() > 1e-6);
@@ -187,8 +200,18 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_that_cannot_meet_the_tolerance_does_what_it_can() {
+        let mut engine = Sloppy { asked: 0.0, finest: 1e-4, factor: 30.0, curvature: 1.0 };
+        let mut control = AccuracyControl::new(Accuracy::Fixed, 1e-3);
+        control.look(None, &mut engine).unwrap();
+        assert_eq!((control.asked(), control.measured()), (1e-3, Some(3e-2)), "as before the attempt");
+        engine.finest = 1e-2;
+        assert!(control.look(None, &mut engine).is_err(), "not even that");
+    }
+
+    #[test]
     fn the_schedule_tightens_with_slower_progress_and_positive_curvature_only() {
-        let mut engine = Sloppy { asked: 0.0, factor: 1.0, curvature: -1.0 };
+        let mut engine = Sloppy { asked: 0.0, finest: 0.0, factor: 1.0, curvature: -1.0 };
         let mut control = AccuracyControl::new(Accuracy::Schedule, 1e-4);
         for value in [10.0, 5.0, 4.9] {
             control.look(Some(value), &mut engine).unwrap();
@@ -205,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_saved_control_goes_on_alike() {
-        let mut engine = Sloppy { asked: 0.0, factor: 3.0, curvature: 1.0 };
+        let mut engine = Sloppy { asked: 0.0, finest: 0.0, factor: 3.0, curvature: 1.0 };
         let mut control = AccuracyControl::new(Accuracy::Schedule, 1e-3);
         control.look(Some(3.0), &mut engine).unwrap();
         let mut archive = Archive::new(crate::archive::Kind::Checkpoint);

@@ -14,7 +14,7 @@ use super::pull::{Pull, squared_distance};
 use super::{AccuracyControl, Change, Field, Objective};
 use crate::archive::Archive;
 use crate::linalg::Csr;
-use crate::linalg::block::{column_dots, column_means};
+use crate::linalg::block::{column_means, dot};
 use crate::nbody::{Exact, Kernel, KernelSum};
 use crate::points::{Error, Points, Result};
 
@@ -206,14 +206,14 @@ impl NeighborEmbedding {
         // sum (d K' + 2 s K'') over ordered pairs. K' is the next kernel's value; K'' is in its slopes, because
         // sum s K = 2 sum_i y_i . sum_j K (y_i - y_j) for any symmetric K.
         let second = self.repel(y, next)?;
-        let bend = column_dots(&self.potential.places, &self.potential.slopes, 1)[0];
+        let bend = dot(&self.potential.places, &self.potential.slopes);
         let repulsion = -4.0 * slope / scale * (d * second + 2.0 * bend);
         Ok(attraction
             + match self.energy {
                 Energy::Elastic { lambda } => self.strength * lambda * repulsion,
                 _ => {
                     let total = self.repel(y, kernel)?;
-                    let forces = column_dots(&self.potential.slopes, &self.potential.slopes, 1)[0] / scale;
+                    let forces = dot(&self.potential.slopes, &self.potential.slopes) / scale;
                     repulsion / total - 4.0 * forces / total.powi(2)
                 }
             })

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::pull::squared_distance;
-use crate::linalg::block::{column_dots, column_means};
+use crate::linalg::block::{column_means, dot};
 use crate::nbody::{Exact, Kernel, KernelSum};
 use crate::points::{Points, Result, Seed};
 
@@ -93,7 +93,7 @@ impl Potential {
 
     /// The potentials' sum but for `itself`: every point meets itself with `K(0) = 1`.
     pub fn total(&self, itself: f64) -> f64 {
-        (column_dots(&self.values, &self.ones, 1)[0] - itself).max(f64::MIN_POSITIVE)
+        (dot(&self.values, &self.ones) - itself).max(f64::MIN_POSITIVE)
     }
 
     /// The relative errors, on the sample, of the slopes and of the potential that was summed last with unit charges.

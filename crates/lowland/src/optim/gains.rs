@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::{Moved, Optimizer};
 use crate::archive::Archive;
-use crate::linalg::block::{column_dots, column_means};
+use crate::linalg::block::{column_means, dot};
 use crate::objective::Field;
 use crate::points::{Points, Result};
 
@@ -58,7 +58,7 @@ impl<F: Field + ?Sized> Optimizer<F> for Gains {
         let value = field.field(Points::new(y, dim)?, value, &mut self.gradient)?;
         let rate = self.params.learning_rate.unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(50.0));
         let GainsParams { momentum, least_gain, .. } = self.params;
-        let size = column_dots(y, y, 1)[0].sqrt();
+        let size = dot(y, y).sqrt();
         let longest = (self.params.longest_share * size / n.sqrt()).clamp(f64::MIN_POSITIVE, self.params.longest);
         let parts: Vec<f64> = y
             .par_chunks_mut(CHUNK)

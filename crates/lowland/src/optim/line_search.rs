@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::Moved;
 use crate::archive::Archive;
-use crate::linalg::block::column_dots;
+use crate::linalg::block::dot;
 use crate::objective::Objective;
 use crate::points::{Points, Result};
 
@@ -12,6 +12,10 @@ use crate::points::{Points, Result};
 const ENOUGH: f64 = 0.1;
 /// A step that is too long is shortened by this.
 const SHORTEN: f64 = 0.8;
+/// What rounding may add to a value, as a share of it or of one.
+const ROUNDING: f64 = 1e-13;
+/// The farthest that points are moved at once, in units, or in sizes of the map where that is larger.
+const FARTHEST: f64 = 10.0;
 /// Trials before giving up: by then a step is 1e-8 of the first.
 const TRIALS: usize = 80;
 
@@ -57,21 +61,25 @@ impl LineSearch {
         direction: &[f64],
         first: Option<f64>,
     ) -> Result<(Moved, bool)> {
-        let slope = column_dots(self.gradient(objective, y, dim)?, direction, 1)[0];
+        let slope = dot(self.gradient(objective, y, dim)?, direction);
         let start = self.value.expect("the gradient was computed with it");
         let mut step = first.unwrap_or((self.step * self.grow).min(1.0));
         self.trial.resize(y.len(), 0.0);
         self.trial_gradient.resize(y.len(), 0.0);
-        let length = column_dots(direction, direction, 1)[0].sqrt();
-        let size = column_dots(y, y, 1)[0].sqrt().max(f64::MIN_POSITIVE);
+        let length = dot(direction, direction).sqrt();
+        let size = dot(y, y).sqrt().max(f64::MIN_POSITIVE);
         // A step that promises less than the value may be off cannot be judged by it. Such a step moves points by one unit
         // at the most, or flat directions (the whole map moving, parts drifting apart) would be followed ever faster.
         let noise = objective.noise();
-        let longest = (y.len() as f64 / dim as f64).sqrt() / length;
+        let unjudged = noise.max(ROUNDING * start.abs().max(1.0));
+        let points = (y.len() as f64 / dim as f64).sqrt();
+        let one_unit = points / length;
+        // Where an objective is flat, rounding looks like curvature and would lead anywhere.
+        step = step.min(FARTHEST * one_unit.max(size / length));
         if slope < 0.0 {
             for _ in 0..TRIALS {
-                if -step * slope <= noise {
-                    step = step.min(longest);
+                if -step * slope <= unjudged {
+                    step = step.min(one_unit);
                 }
                 self.trial.par_chunks_mut(4096).zip(y.par_chunks(4096).zip(direction.par_chunks(4096))).for_each(
                     |(t, (y, p))| t.iter_mut().zip(y.iter().zip(p)).for_each(|(t, (y, p))| *t = y + step * p),

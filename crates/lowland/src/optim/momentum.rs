@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Moved, Optimizer};
 use crate::archive::Archive;
-use crate::linalg::block::column_dots;
+use crate::linalg::block::dot;
 use crate::objective::Field;
 use crate::points::{Points, Result};
 
@@ -48,7 +48,7 @@ impl<F: Field + ?Sized> Optimizer<F> for Momentum {
         let MomentumParams { learning_rate: rate, momentum, early, longest } = self.params;
         let momentum = momentum[usize::from(self.steps >= early)];
         self.steps += 1;
-        let size = column_dots(y, y, 1)[0].sqrt();
+        let size = dot(y, y).sqrt();
         let parts: Vec<f64> = y
             .par_chunks_mut(CHUNK)
             .zip(self.update.par_chunks_mut(CHUNK))

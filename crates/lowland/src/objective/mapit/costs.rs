@@ -8,7 +8,7 @@ use super::{CHUNK, Controlled, LEAST_ENTROPY, MapItFrozen, Similarity, edges};
 use crate::archive::Archive;
 use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
-use crate::linalg::block::column_dots;
+use crate::linalg::block::dot;
 use crate::nbody::KernelSum;
 use crate::objective::{Change, Field, Objective};
 use crate::params::choice;
@@ -156,8 +156,8 @@ impl CauchySchwarz {
 
     /// Fills in the balance of the marginals; returns `-ln <p, q> + ln |q|`.
     fn weigh(&mut self) -> f64 {
-        let c1 = column_dots(&self.marginals, &self.map_marginals, 1)[0].max(LEAST_ENTROPY);
-        let c2 = column_dots(&self.map_marginals, &self.map_marginals, 1)[0].max(LEAST_ENTROPY);
+        let c1 = dot(&self.marginals, &self.map_marginals).max(LEAST_ENTROPY);
+        let c2 = dot(&self.map_marginals, &self.map_marginals).max(LEAST_ENTROPY);
         let marginals = self.marginals.iter().zip(&self.map_marginals);
         self.balance.iter_mut().zip(marginals).for_each(|(balance, (p, q))| *balance = p / c1 - q / c2);
         self.entropies = [c1, c2];
