@@ -14,7 +14,7 @@ use super::fixed_point::{diagonal_scales, scaled};
 use super::line_search::LineSearch;
 use super::{Moved, Optimizer};
 use crate::archive::Archive;
-use crate::linalg::block::{add_mixture, dots};
+use crate::linalg::block::{add_mixture, dot, dots};
 use crate::objective::Objective;
 use crate::points::Result;
 
@@ -22,6 +22,9 @@ use crate::points::Result;
 const MEMORY: usize = 15;
 /// A pair with less curvature than this, relative to its lengths, says more about noise than about the objective.
 const LEAST_CURVATURE: f64 = 1e-8;
+/// The farthest that points are moved at once, in units, or in sizes of the map where that is larger: where the objective is flat,
+/// rounding looks like curvature and would lead anywhere.
+const FARTHEST: f64 = 10.0;
 
 /// Limited-memory BFGS.
 pub struct Lbfgs {
@@ -115,6 +118,12 @@ fn multiply(pairs: &mut VecDeque<Pair>, gradient: &[f64]) -> Vec<[f64; 2]> {
     (0..m).map(|i| [product(i, 0), product(m + i, 0)]).collect()
 }
 
+/// The step to begin a search with: all of the direction, if that is not too far.
+fn first_step(y: &[f64], direction: &[f64], dim: usize) -> Option<f64> {
+    let size = dot(y, y).max((y.len() / dim) as f64).sqrt();
+    Some((FARTHEST * size / dot(direction, direction).sqrt()).min(1.0))
+}
+
 /// `a - b` in other units, which depend on the point.
 fn difference(a: &[f64], b: &[f64], roots: &[f64], dim: usize, unit: fn(f64, f64) -> f64) -> Vec<f32> {
     let mut out = vec![0.0; a.len()];
@@ -134,12 +143,12 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
         let before = self.search.gradient(objective, y, dim)?.to_vec();
         let mut direction = self.direction(&before, dim, factor);
         let start = y.to_vec();
-        let (mut moved, mut paid) = self.search.along(objective, y, dim, &direction, Some(1.0))?;
+        let (mut moved, mut paid) = self.search.along(objective, y, dim, &direction, first_step(y, &direction, dim))?;
         if !paid && !self.pairs.is_empty() {
             // What was learned leads nowhere: forget it and go down the gradient.
             self.pairs.clear();
             direction = self.direction(&before, dim, factor);
-            (moved, paid) = self.search.along(objective, y, dim, &direction, Some(1.0))?;
+            (moved, paid) = self.search.along(objective, y, dim, &direction, first_step(y, &direction, dim))?;
         }
         if paid {
             let after = self.search.gradient(objective, y, dim)?;
@@ -196,7 +205,6 @@ mod tests {
     use super::*;
     use crate::Seed;
     use crate::archive::Kind;
-    use crate::linalg::block::dot;
 
     const POINTS: usize = 40;
 

@@ -14,8 +14,6 @@ const ENOUGH: f64 = 0.1;
 const SHORTEN: f64 = 0.8;
 /// What rounding may add to a value, as a share of it or of one.
 const ROUNDING: f64 = 1e-13;
-/// The farthest that points are moved at once, in units, or in sizes of the map where that is larger.
-const FARTHEST: f64 = 10.0;
 /// Trials before giving up: by then a step is 1e-8 of the first.
 const TRIALS: usize = 80;
 
@@ -72,10 +70,7 @@ impl LineSearch {
         // at the most, or flat directions (the whole map moving, parts drifting apart) would be followed ever faster.
         let noise = objective.noise();
         let unjudged = noise.max(ROUNDING * start.abs().max(1.0));
-        let points = (y.len() as f64 / dim as f64).sqrt();
-        let one_unit = points / length;
-        // Where an objective is flat, rounding looks like curvature and would lead anywhere.
-        step = step.min(FARTHEST * one_unit.max(size / length));
+        let one_unit = (y.len() as f64 / dim as f64).sqrt() / length;
         if slope < 0.0 {
             for _ in 0..TRIALS {
                 if -step * slope <= unjudged {
