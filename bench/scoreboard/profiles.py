@@ -16,8 +16,8 @@ import ours
 
 # As in maps.py, what keeps all pairs, or a large factor, is profiled on fewer.
 ROWS = dict.fromkeys(["tsm", "isomap", "lle", "ltsa"], "mnist-10k") | {"lllvm": "swiss-roll-500"}
-# Neighbours of the graph whose pairs every iteration goes over.
-NEIGHBOURS = {"tsne": 90, "ssne": 90, "ee": 90, "mapit": 45, "spectral": 15}
+# Neighbours of the graph whose pairs a descent goes over.
+NEIGHBOURS = {"tsne": 90, "ssne": 90, "ee": 90, "mapit": 45}
 LOOPS = 8
 
 
@@ -31,12 +31,11 @@ def limits(machine, lines):
             flops = rows * rows * columns  # half the pairs, a multiplication and an addition a column
             yield method, "neighbours", f"{flops:.2g} f32 flops: half of all pairs", seconds(flops, "f32 Gflop/s"), stages["neighbours"]
         if "edges" in line:
-            stage = "eigenvectors" if method == "spectral" else "descent"
             ends = 2 * line["edges"] * times
             words = f"{ends:.2g} gathers: both ends of every pair, {times} times"
-            yield method, stage, words, seconds(ends, GATHERS), stages[stage]
+            yield method, "descent", words, seconds(ends, GATHERS), stages["descent"]
             words = f"{8 * ends:.2g} bytes: the other end and the weight of every pair"
-            yield method, stage, words, seconds(8 * ends, "read GB/s"), stages[stage]
+            yield method, "descent", words, seconds(8 * ends, "read GB/s"), stages["descent"]
         if method == "pca":
             flops = rows * columns * columns  # half the covariances, a multiplication and an addition a row
             yield method, "components", f"{flops:.2g} f64 flops: half of the covariances", seconds(flops, "f64 Gflop/s"), stages["components"]
