@@ -51,7 +51,7 @@ Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machin
 - All maps are judged by the same programs: `lowland quality` (trustworthiness and continuity at 15 neighbours), and KL under openTSNE's
   affinities; above 100,000 rows neighbours and classes by 2,000 rows against all. *n/a*: not defined or not measured.
 - The recall of searches, ours and the peers', by the same 500 rows against all; ours of a second run of the search, with another seed.
-
+{"".join(f"- {remark}{chr(10)}" for remark in results.get("remarks", []))}
 Not asked, because of the hours or the memory it would take: {", ".join(f"{tool} above {most:,} rows" for tool, most in maps.MOST_ROWS.items())};
 of the million, all but {", ".join(maps.OF_A_MILLION)}; ten dimensions of {", ".join(maps.SUMS)} above {maps.MOST_OF_SUMS:,} rows.
 

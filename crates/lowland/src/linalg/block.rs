@@ -10,7 +10,7 @@ use crate::points::Result;
 pub(crate) const CHUNK: usize = 1024;
 
 /// Numbers of a vector handled at once where there are several vectors: so many that memory is read in long runs, so few
-/// that they are at hand again for the next vector.
+/// that they are at hand again for the next vector. Fixed, as above.
 const RUN: usize = 8192;
 
 /// `a' b` (ma x mb, row-major) of two blocks with the same number of rows.

@@ -3,8 +3,8 @@
 //!
 //! Steps are remembered over, and changes of the gradient times, the root of that diagonal's inverse: in these units it is the
 //! identity, and a direction is a mixture of what is remembered and the gradient. The two loops over the pairs then need only
-//! inner products (Chen, Wang & Zhou 2014), and every vector is read twice a step instead of four times. What is remembered are
-//! short numbers, which any rounding of steps and changes may be: the products are those of the rounded.
+//! inner products (Chen, Wang & Zhou 2014), and every vector is read twice a step instead of four times. Memory is what
+//! this takes its time from, so the vectors are kept in single precision; all products are those of the rounded vectors.
 
 use std::collections::VecDeque;
 
@@ -54,7 +54,7 @@ impl Lbfgs {
     fn direction(&mut self, gradient: &[f64], dim: usize, factor: f64) -> Vec<f64> {
         let mut scaled_gradient = Vec::new();
         scaled(gradient, &self.roots, dim, -1.0, &mut scaled_gradient);
-        let along: Vec<[f64; 2]> = multiply(&mut self.pairs, &scaled_gradient);
+        let along = multiply(&mut self.pairs, &scaled_gradient);
         let (pairs, m) = (&self.pairs, self.pairs.len());
         let curvature = |i: usize| pairs[i].products[i][0];
         let [mut of_steps, mut of_changes] = [vec![0.0; m], vec![0.0; m]];
@@ -119,9 +119,9 @@ fn multiply(pairs: &mut VecDeque<Pair>, gradient: &[f64]) -> Vec<[f64; 2]> {
 }
 
 /// The step to begin a search with: all of the direction, if that is not too far.
-fn first_step(y: &[f64], direction: &[f64], dim: usize) -> Option<f64> {
+fn first_step(y: &[f64], direction: &[f64], dim: usize) -> f64 {
     let size = dot(y, y).max((y.len() / dim) as f64).sqrt();
-    Some((FARTHEST * size / dot(direction, direction).sqrt()).min(1.0))
+    (FARTHEST * size / dot(direction, direction).sqrt()).min(1.0)
 }
 
 /// `a - b` in other units, which depend on the point.
@@ -143,12 +143,13 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
         let before = self.search.gradient(objective, y, dim)?.to_vec();
         let mut direction = self.direction(&before, dim, factor);
         let start = y.to_vec();
-        let (mut moved, mut paid) = self.search.along(objective, y, dim, &direction, first_step(y, &direction, dim))?;
+        let (mut moved, mut paid) =
+            self.search.along(objective, y, dim, &direction, Some(first_step(y, &direction, dim)))?;
         if !paid && !self.pairs.is_empty() {
             // What was learned leads nowhere: forget it and go down the gradient.
             self.pairs.clear();
             direction = self.direction(&before, dim, factor);
-            (moved, paid) = self.search.along(objective, y, dim, &direction, first_step(y, &direction, dim))?;
+            (moved, paid) = self.search.along(objective, y, dim, &direction, Some(first_step(y, &direction, dim)))?;
         }
         if paid {
             let after = self.search.gradient(objective, y, dim)?;
