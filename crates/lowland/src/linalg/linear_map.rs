@@ -80,20 +80,27 @@ impl LinearMap {
     }
 
     fn apply_row(&self, data: &Data, i: usize, image: &mut [f64]) {
-        let count = image.len();
-        let mut add = |j: usize, value: f32| {
-            if value != 0.0 {
-                let row = &self.weights[j * count..(j + 1) * count];
-                image.iter_mut().zip(row).for_each(|(y, w)| *y += f64::from(value) * w);
-            }
-        };
         match data {
-            Data::Dense(x) => x.row(i).iter().enumerate().for_each(|(j, &v)| add(j, v)),
+            Data::Dense(x) => self.apply_dense(x.row(i), image),
             Data::Sparse(x) => {
                 let (columns, values) = x.row(i);
-                columns.iter().zip(values).for_each(|(&j, &v)| add(j as usize, v));
+                self.apply_entries(columns.iter().map(|&j| j as usize).zip(values.iter().copied()), image);
             }
             Data::Text(_) => unreachable!("strings have no columns and were refused"),
+        }
+    }
+
+    /// Writes the image of one dense row.
+    pub(crate) fn apply_dense(&self, row: &[f32], image: &mut [f64]) {
+        self.apply_entries(row.iter().copied().enumerate(), image);
+    }
+
+    fn apply_entries(&self, entries: impl Iterator<Item = (usize, f32)>, image: &mut [f64]) {
+        let count = image.len();
+        image.fill(0.0);
+        for (j, value) in entries.filter(|&(_, value)| value != 0.0) {
+            let row = &self.weights[j * count..(j + 1) * count];
+            image.iter_mut().zip(row).for_each(|(y, w)| *y += f64::from(value) * w);
         }
         image.iter_mut().zip(&self.offset).for_each(|(y, o)| *y -= o);
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::distance;
-use super::exact::{Pairs, Reach};
+use super::exact::{Hits, Pairs, Reach};
 use super::text::{Matcher, Words};
 use crate::points::{Dense, Metric, Sparse};
 
@@ -17,12 +17,14 @@ pub(super) struct DenseDirect<'a> {
 impl Pairs for DenseDirect<'_> {
     const EXACT: bool = true;
 
-    fn tile(&self, rows: Range<usize>, columns: Range<usize>, _: Reach, out: &mut [f32]) {
-        let dim = self.points.dim();
-        let points = &self.points.values()[columns.start * dim..columns.end * dim];
-        for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
-            distance::dense_many(self.metric, self.queries.row(i), points, line);
-        }
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
+        hits.add_tile(reach, |out| {
+            let dim = self.points.dim();
+            let points = &self.points.values()[columns.start * dim..columns.end * dim];
+            for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
+                distance::dense_many(self.metric, self.queries.row(i), points, line);
+            }
+        });
     }
 
     fn key(&self, i: usize, j: usize) -> f32 {
@@ -55,12 +57,14 @@ pub(super) struct SparseDirect<'a> {
 impl Pairs for SparseDirect<'_> {
     const EXACT: bool = true;
 
-    fn tile(&self, rows: Range<usize>, columns: Range<usize>, _: Reach, out: &mut [f32]) {
-        for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
-            for (out, j) in line.iter_mut().zip(columns.clone()) {
-                *out = self.key(i, j);
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
+        hits.add_tile(reach, |out| {
+            for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
+                for (out, j) in line.iter_mut().zip(columns.clone()) {
+                    *out = self.key(i, j);
+                }
             }
-        }
+        });
     }
 
     fn key(&self, i: usize, j: usize) -> f32 {
@@ -93,16 +97,18 @@ pub(super) struct TextPairs<'a> {
 impl Pairs for TextPairs<'_> {
     const EXACT: bool = true;
 
-    fn tile(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, out: &mut [f32]) {
-        let mut matcher = Matcher::new(self.alphabet);
-        for ((i, line), &row_reach) in rows.zip(out.chunks_exact_mut(columns.len())).zip(reach.rows) {
-            matcher.set(self.queries.word(i));
-            for ((out, j), &column_reach) in line.iter_mut().zip(columns.clone()).zip(reach.columns) {
-                // A cast of the infinite reach of a new row saturates.
-                let limit = row_reach.max(column_reach) as u32;
-                *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
+        hits.add_tile(reach, |out| {
+            let mut matcher = Matcher::new(self.alphabet);
+            for ((i, line), &row_reach) in rows.zip(out.chunks_exact_mut(columns.len())).zip(reach.rows) {
+                matcher.set(self.queries.word(i));
+                for ((out, j), &column_reach) in line.iter_mut().zip(columns.clone()).zip(reach.columns) {
+                    // A cast of the infinite reach of a new row saturates.
+                    let limit = row_reach.max(column_reach) as u32;
+                    *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);
+                }
             }
-        }
+        });
     }
 
     fn key(&self, i: usize, j: usize) -> f32 {

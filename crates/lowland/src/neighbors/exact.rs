@@ -16,16 +16,20 @@ use crate::run::{Pace, Progress, in_batches};
 
 /// Rows and columns of a tile: its `f32` values fill the second-level cache and no more.
 pub(super) const TILE: usize = 512;
-/// Values looked at together when a tile is searched for candidates.
+/// Values looked at together when a line of a tile is searched for candidates.
 const GROUP: usize = 16;
 
 /// The pairs to search: queries `i` against points `j`.
 pub(super) trait Pairs: Sync {
     /// Whether the lower bounds are the distances themselves.
     const EXACT: bool = false;
-    /// Lower bounds of the distances of a tile, row by row. A value above both the row's and the column's `reach` may be
-    /// replaced by anything above both.
-    fn tile(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, out: &mut [f32]);
+    /// Adds the pairs of a tile that are within reach of their row or of their column. Tiles, and they alone, go by places.
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits);
+    /// The row that stands at a place.
+    #[inline]
+    fn row_at(&self, place: usize) -> usize {
+        place
+    }
     /// How far above its lower bound the distance of a pair can be, in the unit of the tile.
     fn slack(&self, _i: usize, _j: usize) -> f32 {
         0.0
@@ -65,9 +69,9 @@ struct Block {
 /// The worst of a row whose candidates are known by their bounds only.
 const UNSETTLED: (f32, u32) = (f32::INFINITY, u32::MAX);
 
-/// A row's buffer: large enough that tidying it up is rare.
+/// A row's buffer: more than `k`, so that tidying it up is rare, but not by much, or the reach would be that of more than `k`.
 pub(super) fn capacity(k: usize) -> usize {
-    k.saturating_mul(2).saturating_add(48)
+    k.saturating_add(k / 4).saturating_add(16)
 }
 
 impl Block {
@@ -106,7 +110,7 @@ impl Block {
     /// Lowers the reach of a row and drops what is beyond it.
     #[cold]
     fn tidy<P: Pairs>(&mut self, pairs: &P, row: usize) {
-        let i = self.start + row;
+        let i = pairs.row_at(self.start + row);
         let entries = &mut self.entries[row * self.capacity..][..self.counts[row]];
         let by_distance = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         if P::EXACT {
@@ -161,7 +165,7 @@ impl Block {
             return self.keys[row * self.k + at];
         }
         let (lower, j) = self.entries[row * self.capacity + at];
-        pairs.known_key(lower).unwrap_or_else(|| pairs.key(self.start + row, j as usize))
+        pairs.known_key(lower).unwrap_or_else(|| pairs.key(pairs.row_at(self.start + row), j as usize))
     }
 
     /// The `k` nearest of a row, in order.
@@ -175,48 +179,70 @@ impl Block {
     }
 }
 
-/// Memory that tiles need while they are looked at; kept from tile to tile.
+/// A pair of a tile, with a lower bound of its distance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hit {
+    /// Counted from the first of the tile, as is the column.
+    pub row: u16,
+    pub column: u16,
+    pub lower: f32,
+}
+
+/// The pairs of a tile that are within reach; its memory is kept from tile to tile.
 #[derive(Default)]
-struct Scratch {
+pub(super) struct Hits {
+    pub pairs: Vec<Hit>,
     values: Vec<f32>,
-    flags: Vec<bool>,
+}
+
+impl Hits {
+    /// Adds those of a tile whose lower bounds `fill` writes, row by row. A bound above the reach of both its row and its
+    /// column may be replaced by anything above both.
+    pub(super) fn add_tile(&mut self, reach: Reach, fill: impl FnOnce(&mut [f32])) {
+        self.values.resize(TILE * TILE, 0.0);
+        let values = &mut self.values[..reach.rows.len() * reach.columns.len()];
+        fill(values);
+        for (row, (line, &row_reach)) in values.chunks_exact(reach.columns.len()).zip(reach.rows).enumerate() {
+            within_reach(line, row_reach, reach.columns, row as u16, &mut self.pairs);
+        }
+    }
+}
+
+/// Adds the pairs of a line that are within reach of the row or of the column.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn within_reach(line: &[f32], row_reach: f32, column_reach: &[f32], row: u16, hits: &mut Vec<Hit>) {
+    // One byte a value first: a loop that compilers turn into vectors.
+    let mut within = [0u8; TILE];
+    for ((within, &value), &column_reach) in within.iter_mut().zip(line).zip(column_reach) {
+        *within = u8::from((value <= row_reach) | (value <= column_reach));
+    }
+    for (group, bytes) in within.as_chunks::<GROUP>().0.iter().enumerate() {
+        let mut bits = u128::from_le_bytes(*bytes);
+        while bits != 0 {
+            let column = group * GROUP + bits.trailing_zeros() as usize / 8;
+            hits.push(Hit { row, column: column as u16, lower: line[column] });
+            bits &= bits - 1;
+        }
+    }
 }
 
 /// Computes the tile of `rows` against `columns` and offers its values to the rows, and to the columns where they are a
 /// block of rows as well.
-fn meet<P: Pairs>(pairs: &P, rows: &mut Block, columns: Columns, scratch: &mut Scratch) {
-    let (row_range, mut columns) = (rows.range(), columns);
-    let column_range = columns.range();
-    let width = column_range.len();
-    let groups = width.div_ceil(GROUP);
-    scratch.values.resize(TILE * TILE, 0.0);
-    scratch.flags.resize(TILE * TILE / GROUP, false);
-    let values = &mut scratch.values[..row_range.len() * width];
-    let flags = &mut scratch.flags[..row_range.len() * groups];
-
-    const NOWHERE: [f32; TILE] = [f32::NEG_INFINITY; TILE];
-    let reach = match &columns {
-        Columns::Block(block) => Reach { rows: &rows.reach, columns: &block.reach },
-        _ => Reach { rows: &rows.reach, columns: &NOWHERE[..width] },
-    };
-    pairs.tile(row_range.clone(), column_range.clone(), reach, values);
-    flag_groups(values, reach, flags);
-
+fn meet<P: Pairs>(pairs: &P, rows: &mut Block, mut columns: Columns, hits: &mut Hits) {
+    let (row_range, column_range) = (rows.range(), columns.range());
+    let reach = Reach { rows: &rows.reach, columns: columns.reach() };
+    hits.pairs.clear();
+    pairs.scan(row_range.clone(), column_range.clone(), reach, hits);
     let itself = matches!(columns, Columns::Itself(_));
-    for row in 0..row_range.len() {
-        let (line, flags) = (&values[row * width..][..width], &flags[row * groups..][..groups]);
-        for group in flags.iter().enumerate().filter(|(_, flag)| **flag).map(|(group, _)| group) {
-            for column in group * GROUP..((group + 1) * GROUP).min(width) {
-                let lower = line[column];
-                if lower <= rows.reach[row] && !(itself && row == column) {
-                    rows.offer(pairs, row, lower, column_range.start + column);
-                }
-                if let Columns::Block(block) = &mut columns
-                    && lower <= block.reach[column]
-                {
-                    block.offer(pairs, column, lower, row_range.start + row);
-                }
-            }
+    for &Hit { row, column, lower } in &hits.pairs {
+        let (row, column) = (usize::from(row), usize::from(column));
+        if lower <= rows.reach[row] && !(itself && row == column) {
+            rows.offer(pairs, row, lower, pairs.row_at(column_range.start + column));
+        }
+        if let Columns::Block(block) = &mut columns
+            && lower <= block.reach[column]
+        {
+            block.offer(pairs, column, lower, pairs.row_at(row_range.start + row));
         }
     }
 }
@@ -238,21 +264,14 @@ impl Columns<'_> {
             Columns::Itself(range) | Columns::Points(range) => range.clone(),
         }
     }
-}
 
-/// Marks each group of values in which some value is within reach of its row or its column.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "aarch64+neon"))]
-fn flag_groups(values: &[f32], reach: Reach, flags: &mut [bool]) {
-    let width = reach.columns.len();
-    let lines = values.chunks_exact(width).zip(flags.chunks_exact_mut(width.div_ceil(GROUP)));
-    // One byte a value first: a loop that compilers turn into vectors.
-    let mut within = [0u8; TILE];
-    for ((line, flags), &row_reach) in lines.zip(reach.rows) {
-        for ((within, &value), &column_reach) in within.iter_mut().zip(line).zip(reach.columns) {
-            *within = u8::from((value <= row_reach) | (value <= column_reach));
+    /// The largest lower bounds that the columns still take: none where they do not search.
+    fn reach(&self) -> &[f32] {
+        const NOWHERE: [f32; TILE] = [f32::NEG_INFINITY; TILE];
+        match self {
+            Columns::Block(block) => &block.reach,
+            Columns::Itself(range) | Columns::Points(range) => &NOWHERE[..range.len()],
         }
-        let (groups, _) = within.as_chunks::<GROUP>();
-        flags.iter_mut().zip(groups).for_each(|(flag, group)| *flag = u128::from_ne_bytes(*group) != 0);
     }
 }
 
@@ -268,33 +287,39 @@ pub(super) fn search_within<P: Pairs>(
         (0..rows).step_by(side).map(|start| Mutex::new(Block::new(start, side.min(rows - start), k))).collect();
     let pool = Pool::default();
     let count = blocks.len();
-    let mut pace = Pace::default();
-    // In round r block a meets block r - a (modulo the number of blocks): no block is wanted twice in a round, and each
-    // meets every block, itself included, exactly once.
-    for round in 0..count {
+    let all = (count * (count + 1) / 2) as f64;
+    let (mut met, mut pace) = (0, Pace::default());
+    // In round r block a meets block a xor r: no block is wanted twice in a round, each meets every block exactly once, itself
+    // first and then those next to it, which are the nearest if places were given out so. What is near shortens the reach.
+    for round in 0..count.next_power_of_two() {
         let meetings: Vec<(usize, usize)> =
-            (0..count).map(|a| (a, (round + count - a) % count)).filter(|(a, b)| a <= b).collect();
-        let mut met = 0;
-        while met < meetings.len() {
-            progress(0.95 * (round as f64 + met as f64 / meetings.len() as f64) / count as f64)?;
-            let batch = &meetings[met..meetings.len().min(met.saturating_add(pace.batch()))];
-            met += batch.len();
-            pace.time(|| batch.par_iter().for_each(|&(a, b)| pool.with(|scratch| join(pairs, &blocks, a, b, scratch))));
+            (0..count).map(|a| (a, a ^ round)).filter(|&(a, b)| a <= b && b < count).collect();
+        let mut left = &meetings[..];
+        while !left.is_empty() {
+            progress(0.95 * met as f64 / all)?;
+            let (batch, later) = left.split_at(left.len().min(pace.batch()));
+            (left, met) = (later, met + batch.len());
+            pace.time(|| batch.par_iter().for_each(|&(a, b)| pool.with(|hits| join(pairs, &blocks, a, b, hits))));
         }
     }
     let blocks: Vec<Block> =
         blocks.into_iter().map(|block| block.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
-    collect(pairs, &blocks, &mut |part| progress(0.95 + 0.05 * part))
+    let by_place = collect(pairs, &blocks, &mut |part| progress(0.95 + 0.05 * part))?;
+    let mut found = vec![(0.0, 0); by_place.len()];
+    for (place, row) in by_place.chunks_exact(k).enumerate() {
+        found[pairs.row_at(place) * k..][..k].copy_from_slice(row);
+    }
+    Ok(found)
 }
 
 /// Lets block `a` meet block `b`.
-fn join<P: Pairs>(pairs: &P, blocks: &[Mutex<Block>], a: usize, b: usize, scratch: &mut Scratch) {
+fn join<P: Pairs>(pairs: &P, blocks: &[Mutex<Block>], a: usize, b: usize, hits: &mut Hits) {
     let mut rows = lock(&blocks[a]);
     if a == b {
         let range = rows.range();
-        meet(pairs, &mut rows, Columns::Itself(range), scratch);
+        meet(pairs, &mut rows, Columns::Itself(range), hits);
     } else {
-        meet(pairs, &mut rows, Columns::Block(&mut lock(&blocks[b])), scratch);
+        meet(pairs, &mut rows, Columns::Block(&mut lock(&blocks[b])), hits);
     }
 }
 
@@ -324,12 +349,12 @@ pub(super) fn search_among<P: Pairs>(
             progress(done / queries as f64)?;
             let span = side.saturating_mul((pace.batch() / blocks.len()).max(1));
             let until = points.min(from.saturating_add(span));
-            let meet_all = |block: &mut Block, scratch: &mut Scratch| {
+            let meet_all = |block: &mut Block, hits: &mut Hits| {
                 for start in (from..until).step_by(side) {
-                    meet(pairs, block, Columns::Points(start..points.min(start + side)), scratch);
+                    meet(pairs, block, Columns::Points(start..points.min(start + side)), hits);
                 }
             };
-            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|scratch| meet_all(block, scratch))));
+            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|hits| meet_all(block, hits))));
             from = until;
         }
         found.extend(collect(pairs, &blocks, &mut |_| progress(end as f64 / queries as f64))?);
@@ -337,7 +362,7 @@ pub(super) fn search_among<P: Pairs>(
     Ok(found)
 }
 
-/// The neighbours of all rows of the blocks, in order.
+/// The neighbours of all rows of the blocks, in the order of their places.
 fn collect<P: Pairs>(pairs: &P, blocks: &[Block], progress: &mut Progress) -> Result<Vec<(f32, u32)>> {
     let nearest = in_batches(blocks.len(), progress, |at| {
         let block = &blocks[at];
@@ -357,15 +382,15 @@ pub(super) fn side(cost: f64) -> usize {
     side
 }
 
-/// Scratch memory handed from task to task.
+/// Memory handed from task to task.
 #[derive(Default)]
-struct Pool(Mutex<Vec<Scratch>>);
+struct Pool(Mutex<Vec<Hits>>);
 
 impl Pool {
-    fn with(&self, work: impl FnOnce(&mut Scratch)) {
-        let mut scratch = lock(&self.0).pop().unwrap_or_default();
-        work(&mut scratch);
-        lock(&self.0).push(scratch);
+    fn with(&self, work: impl FnOnce(&mut Hits)) {
+        let mut hits = lock(&self.0).pop().unwrap_or_default();
+        work(&mut hits);
+        lock(&self.0).push(hits);
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::exact::{self, Pairs, Reach};
+use super::exact::{self, Hits, Pairs, Reach};
 use crate::linalg::dense::{power_of_two_near, product_nt};
 use crate::points::{Dense, Metric, Sparse};
 
@@ -58,19 +58,19 @@ pub(super) struct Flat {
     pub values: Vec<f32>,
     /// Columns; may be more than the data has.
     pub dim: usize,
-    bounds: Bounds,
+    pub bounds: Bounds,
 }
 
 /// What turns inner products into bounds of squared distances.
-struct Bounds {
+pub(super) struct Bounds {
     /// `|a|^2` less the margin.
-    floor: Vec<f32>,
+    pub floor: Vec<f32>,
     /// The most by which rounding can move `|a - b|^2`, divided between the two rows.
     margin: Vec<f32>,
 }
 
 impl Bounds {
-    fn slack(&self, i: usize, other: &Bounds, j: usize) -> f32 {
+    pub(super) fn slack(&self, i: usize, other: &Bounds, j: usize) -> f32 {
         2.0 * (self.margin[i] + other.margin[j])
     }
 }
@@ -169,9 +169,11 @@ pub(super) struct DenseInner<'a> {
 }
 
 impl Pairs for DenseInner<'_> {
-    fn tile(&self, rows: Range<usize>, columns: Range<usize>, _: Reach, out: &mut [f32]) {
-        product_nt(self.queries.rows(&rows), self.points.rows(&columns), self.queries.dim, out);
-        finish(&self.queries.bounds.floor[rows], &self.points.bounds.floor[columns], out);
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
+        hits.add_tile(reach, |out| {
+            product_nt(self.queries.rows(&rows), self.points.rows(&columns), self.queries.dim, out);
+            finish(&self.queries.bounds.floor[rows], &self.points.bounds.floor[columns], out);
+        });
     }
 
     fn slack(&self, i: usize, j: usize) -> f32 {
@@ -331,32 +333,34 @@ impl<'a> SparseInner<'a> {
 }
 
 impl Pairs for SparseInner<'_> {
-    fn tile(&self, rows: Range<usize>, columns: Range<usize>, _: Reach, out: &mut [f32]) {
-        let block = &self.blocks[columns.start / self.block_rows];
-        // 1 + place of each column in the block, 0 for those it does not have.
-        let mut place = vec![0u32; self.queries.dim.max(self.points.dim)];
-        block.columns.iter().enumerate().for_each(|(at, &column)| place[column as usize] = at as u32 + 1);
-        let mut sums = vec![0.0; columns.len()];
-        for (i, line) in rows.clone().zip(out.chunks_exact_mut(columns.len())) {
-            sums.fill(0.0);
-            let (row_columns, row) = self.queries.row(i);
-            for (&column, &x) in row_columns.iter().zip(row) {
-                if let Some(at) = (place[column as usize] as usize).checked_sub(1) {
-                    let shared = block.starts[at] as usize..block.starts[at + 1] as usize;
-                    block.entries[shared].iter().for_each(|&(j, y)| sums[j as usize] += x * y);
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
+        hits.add_tile(reach, |out| {
+            let block = &self.blocks[columns.start / self.block_rows];
+            // 1 + place of each column in the block, 0 for those it does not have.
+            let mut place = vec![0u32; self.queries.dim.max(self.points.dim)];
+            block.columns.iter().enumerate().for_each(|(at, &column)| place[column as usize] = at as u32 + 1);
+            let mut sums = vec![0.0; columns.len()];
+            for (i, line) in rows.clone().zip(out.chunks_exact_mut(columns.len())) {
+                sums.fill(0.0);
+                let (row_columns, row) = self.queries.row(i);
+                for (&column, &x) in row_columns.iter().zip(row) {
+                    if let Some(at) = (place[column as usize] as usize).checked_sub(1) {
+                        let shared = block.starts[at] as usize..block.starts[at + 1] as usize;
+                        block.entries[shared].iter().for_each(|&(j, y)| sums[j as usize] += x * y);
+                    }
+                }
+                let (floor, shift) = (f64::from(self.queries.bounds.floor[i]), self.queries.shift[i]);
+                for ((out, j), &product) in line.iter_mut().zip(columns.clone()).zip(&sums) {
+                    let product = product - shift * self.points.shift[j];
+                    let lower = (floor + f64::from(self.points.bounds.floor[j]) - 2.0 * product) as f32;
+                    *out = match (self.points.unit && product.abs() <= NO_PRODUCT, lower == RIGHT_ANGLE) {
+                        (true, _) => RIGHT_ANGLE,
+                        (false, true) => lower.next_down(),
+                        (false, false) => lower,
+                    };
                 }
             }
-            let (floor, shift) = (f64::from(self.queries.bounds.floor[i]), self.queries.shift[i]);
-            for ((out, j), &product) in line.iter_mut().zip(columns.clone()).zip(&sums) {
-                let product = product - shift * self.points.shift[j];
-                let lower = (floor + f64::from(self.points.bounds.floor[j]) - 2.0 * product) as f32;
-                *out = match (self.points.unit && product.abs() <= NO_PRODUCT, lower == RIGHT_ANGLE) {
-                    (true, _) => RIGHT_ANGLE,
-                    (false, true) => lower.next_down(),
-                    (false, false) => lower,
-                };
-            }
-        }
+        });
     }
 
     fn slack(&self, i: usize, j: usize) -> f32 {

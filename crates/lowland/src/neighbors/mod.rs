@@ -6,6 +6,7 @@
 mod all_pairs;
 mod approximate;
 mod choose;
+mod coarse;
 mod descent;
 mod direct;
 mod distance;
@@ -16,6 +17,7 @@ mod inner;
 mod kdtree;
 mod precomputed;
 mod projected;
+mod shadow;
 mod space;
 mod text;
 mod widen;
@@ -266,6 +268,10 @@ fn to_graph(found: Vec<(f32, u32)>, k: usize, targets: usize, metric: Metric) ->
 /// A search over pairs whose kind is only known to [`exact_search`].
 trait PairSearch {
     fn run<P: Pairs>(&mut self, pairs: &P) -> Result<Vec<(f32, u32)>>;
+    /// Where rows search among themselves: what to tell of the preparations for that.
+    fn within(&mut self) -> Option<&mut Progress<'_>> {
+        None
+    }
 }
 
 /// Every row against all others.
@@ -278,6 +284,10 @@ struct Within<'a, 'b> {
 impl PairSearch for Within<'_, '_> {
     fn run<P: Pairs>(&mut self, pairs: &P) -> Result<Vec<(f32, u32)>> {
         exact::search_within(pairs, self.rows, self.k, self.progress)
+    }
+
+    fn within(&mut self) -> Option<&mut Progress<'_>> {
+        Some(self.progress)
     }
 }
 
@@ -304,6 +314,11 @@ fn exact_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl P
             let frame = inner::Frame::new(b, a);
             let points = inner::Flat::new(b, metric, &frame, false);
             let others = if same { None } else { Some(inner::Flat::new(a, metric, &frame, false)) };
+            if let Some(progress) = search.within()
+                && let Some(pairs) = coarse::Coarse::new(&points, &key, &mut |_| progress(0.0))?
+            {
+                return search.run(&pairs);
+            }
             let queries = others.as_ref().unwrap_or(&points);
             search.run(&inner::DenseInner { queries, points: &points, key: &key })
         }

@@ -1,6 +1,7 @@
 //! Every search against the obvious one: all distances by [`distance`], sorted.
 
 mod approximate;
+mod coarse;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
