@@ -39,20 +39,20 @@ fn rows_product<T: Copy + Into<f64>>(
         let mut at = 0;
         while at < m {
             at += match m - at {
-                16.. => strip::<T, 16>(columns, values, x, m, at, out),
-                8..16 => strip::<T, 8>(columns, values, x, m, at, out),
-                4..8 => strip::<T, 4>(columns, values, x, m, at, out),
-                3 => strip::<T, 3>(columns, values, x, m, at, out),
-                2 => strip::<T, 2>(columns, values, x, m, at, out),
-                _ => strip::<T, 1>(columns, values, x, m, at, out),
+                16.. => strip::<T, 16, 16>(columns, values, x, m, at, out),
+                8..16 => strip::<T, 8, 8>(columns, values, x, m, at, out),
+                4..8 => strip::<T, 4, 4>(columns, values, x, m, at, out),
+                3 => strip::<T, 3, 4>(columns, values, x, m, at, out),
+                2 => strip::<T, 2, 2>(columns, values, x, m, at, out),
+                _ => strip::<T, 1, 1>(columns, values, x, m, at, out),
             };
         }
     }
 }
 
-/// Adds columns `at..at + W` of one row of the product, summed in registers. Returns `W`.
+/// Adds columns `at..at + W` of one row of the product, summed in registers `L` wide. Returns `W`.
 #[inline(always)]
-fn strip<T: Copy + Into<f64>, const W: usize>(
+fn strip<T: Copy + Into<f64>, const W: usize, const L: usize>(
     columns: &[u32],
     values: &[T],
     x: &[f64],
@@ -62,21 +62,21 @@ fn strip<T: Copy + Into<f64>, const W: usize>(
 ) -> usize {
     // Several sums side by side, as the registers allow: one alone would wait for itself at every entry. Loops, not closures: what
     // is not inlined would not have the wide registers.
-    let mut sums = [[0.0; W]; 4];
+    let mut sums = [[0.0; L]; 4];
     let several = if W > 8 { 2 } else { 4 };
     let (fours, rest) = columns.as_chunks::<4>();
     let (values_of_fours, values_of_rest) = values.as_chunks::<4>();
     for (columns, values) in fours.iter().zip(values_of_fours) {
         for e in 0..4 {
-            let (row, v): (_, f64) = (&x[columns[e] as usize * m + at..][..W], values[e].into());
-            for c in 0..W {
+            let (row, v): (_, f64) = (lanes::<W, L>(x, columns[e] as usize * m + at), values[e].into());
+            for c in 0..L {
                 sums[e % several][c] += v * row[c];
             }
         }
     }
     for (&j, &v) in rest.iter().zip(values_of_rest) {
-        let (row, v): (_, f64) = (&x[j as usize * m + at..][..W], v.into());
-        for c in 0..W {
+        let (row, v): (_, f64) = (lanes::<W, L>(x, j as usize * m + at), v.into());
+        for c in 0..L {
             sums[0][c] += v * row[c];
         }
     }
@@ -85,4 +85,15 @@ fn strip<T: Copy + Into<f64>, const W: usize>(
         out[c] += (sums[0][c] + sums[1][c]) + (sums[2][c] + sums[3][c]);
     }
     W
+}
+
+/// `L` values from `at` on, of which `W` are wanted: three are read as four, in one go, but at the end of `x`.
+#[inline(always)]
+fn lanes<const W: usize, const L: usize>(x: &[f64], at: usize) -> [f64; L] {
+    if let Some(&whole) = x[at..].first_chunk::<L>() {
+        return whole;
+    }
+    let mut some = [0.0; L];
+    some[..W].copy_from_slice(&x[at..][..W]);
+    some
 }
