@@ -121,7 +121,7 @@ pub fn memory(shape: Shape, metric: Metric, n_neighbors: usize, search: Search) 
         (_, false, true) => flat + coarse::memory(rows, dim),
         (_, _, false) => 0.0,
     };
-    let exact = prepared + rows * (capacity * 8.0 + 16.0) + 2.0 * found + THREADS * 4.0 * (TILE * TILE) as f64;
+    let exact = prepared + rows * (capacity * 8.0 + 16.0) + 2.0 * found + THREADS * 12.0 * (TILE * TILE) as f64;
 
     // Padded to whole vectors, and twice while they are put in order; others are put in order by their numbers.
     let padded = rows * (dim / 16.0).ceil() * 16.0 * 4.0;

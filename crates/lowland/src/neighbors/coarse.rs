@@ -11,6 +11,7 @@ use multiversion::multiversion;
 use super::exact::{Hit, Hits, Pairs, Reach, TILE};
 use super::inner::{self, Flat};
 use super::shadow;
+use super::space::{LANES, total};
 use crate::linalg::dense::product_nt;
 use crate::points::{Result, Seed};
 use crate::run::Progress;
@@ -22,8 +23,6 @@ const SHORTEST_ROW: usize = 24;
 const MOST_DIRECTIONS: usize = 95;
 /// Where more than one in this many pairs have near shadows, all pairs are compared whole: by a matrix product.
 const MANY: usize = 6;
-/// Columns that are added up side by side.
-const LANES: usize = 16;
 
 /// The pairs of some rows, in two steps.
 pub(super) struct Coarse<'a> {
@@ -302,14 +301,7 @@ fn near_rows(rows: &Side, columns: &Side, dim: usize, first: usize, hits: &mut V
                 lanes[l] += a[l] * b[l];
             }
         }
-        let mut width = LANES / 2;
-        while width > 0 {
-            for l in 0..width {
-                lanes[l] += lanes[l + width];
-            }
-            width /= 2;
-        }
-        let lower = (rows.floor[i] + columns.floor[j]) - 2.0 * lanes[0];
+        let lower = (rows.floor[i] + columns.floor[j]) - 2.0 * total(lanes);
         hits[kept] = Hit { row, column, lower };
         kept += usize::from((lower <= rows.reach[i]) | (lower <= columns.reach[j]));
     }

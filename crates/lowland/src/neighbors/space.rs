@@ -70,7 +70,7 @@ struct FlatSpace {
 }
 
 /// Columns that are added up side by side.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 impl FlatSpace {
     fn new(flat: Flat) -> Self {
@@ -131,15 +131,21 @@ fn squared_distances(values: &[f32], dim: usize, i: usize, others: &[u32], out: 
                 lanes[l] += (a[l] - b[l]) * (a[l] - b[l]);
             }
         }
-        let mut width = LANES / 2;
-        while width > 0 {
-            for l in 0..width {
-                lanes[l] += lanes[l + width];
-            }
-            width /= 2;
-        }
-        *out = lanes[0];
+        *out = total(lanes);
     }
+}
+
+/// The sum of the lanes, by halves.
+#[inline(always)]
+pub(super) fn total(mut lanes: [f32; LANES]) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            lanes[l] += lanes[l + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 /// Any data and metric, through the definition.

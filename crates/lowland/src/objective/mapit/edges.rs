@@ -6,33 +6,32 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
-use super::neighborhoods::Neighborhoods;
 use crate::linalg::Csr;
 use crate::nbody::simd::exp;
 use crate::points::Points;
 
 /// Rows handled at once: fixed, because the order of a sum depends on it.
-const ROWS: usize = 256;
+pub(super) const ROWS: usize = 256;
 /// Edges in a vector.
 pub(super) const LANES: usize = 8;
 pub(super) type Lanes = [f64; LANES];
 
 /// Some edges of a row; where there are fewer than eight, the others lead back to their point and are not present.
-struct Vector {
-    ends: [usize; LANES],
-    weights: Lanes,
-    present: Lanes,
+pub(super) struct Vector {
+    pub ends: [usize; LANES],
+    pub weights: Lanes,
+    pub present: Lanes,
     /// Similarity `K(s)` in the map, `s` the squared distance.
-    similarity: Lanes,
+    pub similarity: Lanes,
     /// Its slope, `-K'(s)`.
-    slope: Lanes,
+    pub slope: Lanes,
 }
 
 /// Calls `each` for the edges of row `i`; it returns `C` coefficients for every edge, and `sums[c]` grows by their
 /// products with the ways `y_i - y_j`. `D` is the dimension, or zero for any; `T` tells the t distribution from the
 /// Gaussian.
 #[inline(always)]
-fn over_edges<const D: usize, const T: bool, const C: usize>(
+pub(super) fn over_edges<const D: usize, const T: bool, const C: usize>(
     y: Points,
     i: usize,
     (columns, values): (&[u32], &[f64]),
@@ -117,7 +116,7 @@ pub(super) fn total(lanes: &Lanes) -> f64 {
 }
 
 #[inline(always)]
-fn products(a: &Lanes, b: &Lanes) -> Lanes {
+pub(super) fn products(a: &Lanes, b: &Lanes) -> Lanes {
     std::array::from_fn(|l| a[l] * b[l])
 }
 
@@ -179,54 +178,6 @@ fn marginal_rows<const D: usize, const T: bool>(
         *out = total(&marginal);
     }
     sums.map(|lanes| total(&lanes))
-}
-
-/// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
-/// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
-/// alone. `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the
-/// sum of `w_ij K_ij` over all edges, with their own weights.
-pub(super) fn program(
-    graph: &Neighborhoods,
-    map_marginals: &[f64],
-    counted: bool,
-    y: Points,
-    similarity: Similarity,
-    out: &mut [f64],
-) -> f64 {
-    let chunks = out.par_chunks_mut(ROWS * 2 * y.dim()).enumerate();
-    let parts = chunks
-        .map(|(at, out)| by_kind!(program_rows, y, similarity, (graph, map_marginals, counted, y, at * ROWS, out)));
-    in_order(parts.collect())[0]
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn program_rows<const D: usize, const T: bool>(
-    graph: &Neighborhoods,
-    map_marginals: &[f64],
-    counted: bool,
-    y: Points,
-    first: usize,
-    out: &mut [f64],
-) -> [f64; 1] {
-    let mut sum = [0.0; LANES];
-    for (i, out) in out.chunks_exact_mut(2 * y.dim()).enumerate() {
-        over_edges::<D, T, 1>(y, first + i, graph.others.row(first + i), out, |edges| {
-            for l in 0..LANES {
-                sum[l] += edges.weights[l] * edges.similarity[l];
-            }
-            [products(&edges.weights, &edges.slope)]
-        });
-        over_edges::<D, T, 2>(y, first + i, graph.near.row(first + i), out, |edges| {
-            let (mut pull, mut push) = ([0.0; LANES], [0.0; LANES]);
-            for l in 0..LANES {
-                sum[l] += edges.weights[l] * edges.similarity[l];
-                pull[l] = graph.marginals[edges.ends[l]] - if counted { edges.weights[l] } else { 0.0 };
-                push[l] = edges.similarity[l] - map_marginals[edges.ends[l]];
-            }
-            [products(&pull, &edges.slope), products(&push, &edges.slope)]
-        });
-    }
-    [total(&sum)]
 }
 
 /// Adds `sum_j w_ij (here_i + there_j) S_ij (y_i - y_j)` to every row; returns the sum of `w_ij K_ij`.

@@ -13,6 +13,7 @@ mod costs;
 mod edges;
 mod neighborhoods;
 mod one_point;
+mod program;
 mod sampling;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::params::choice;
 use crate::points::{Numbering, Points, Result};
 use all_pairs::AllPairs;
 use neighborhoods::Neighborhoods;
+use program::program;
 
 pub use costs::{CauchySchwarz, Cost};
 pub use one_point::{MapItFrozen, MapItPlacement};
@@ -241,7 +243,7 @@ impl MapIt {
             Others::Summed(sums) => {
                 self.edge_sums.clear();
                 self.edge_sums.resize(2 * y.values().len(), 0.0);
-                let c1 = edges::program(&self.graph, &self.map_marginals, false, y, similarity, &mut self.edge_sums);
+                let c1 = program(&self.graph, &self.map_marginals, false, y, similarity, &mut self.edge_sums);
                 let c2 = sums.sum(y)?;
                 let [c1, c2] = self.entropy.choose([c1, c2], near);
                 // The push is the potential's gradient over -4, which is by the places, in units of the kernel.
@@ -258,7 +260,7 @@ impl MapIt {
             Others::AllPairs(pairs) => {
                 self.edge_sums.resize(2 * y.values().len(), 0.0);
                 let [c1, c2] = self.entropy.choose(pairs.sums(y, similarity, &mut self.edge_sums), near);
-                edges::program(&self.graph, &self.map_marginals, true, y, similarity, &mut self.edge_sums);
+                program(&self.graph, &self.map_marginals, true, y, similarity, &mut self.edge_sums);
                 out.par_chunks_mut(d).zip(self.edge_sums.par_chunks(2 * d)).with_min_len(CHUNK).for_each(
                     |(out, sums)| {
                         (0..d).for_each(|c| out[c] = sums[c] / c1 + sums[d + c] / c2);
