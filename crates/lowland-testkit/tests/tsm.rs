@@ -34,7 +34,7 @@ fn matrices_are_tiles_where_memory_allows_and_factors_where_not() {
     let data = many();
     let said = |limits: &Limits| fit(&data, FEW, limits).unwrap().notes.join("\n");
     assert!(said(&Limits::default()).contains("matrices in tiles"));
-    let tight = allowed(40 << 20);
+    let tight = allowed(57 << 20);
     assert!(said(&tight).contains("tiles would not fit into memory"), "{}", said(&tight));
     let [tiles, factors] =
         ["tiles", "factors"].map(|mode| job(&[FEW, &[("matrices", mode)]].concat()).memory(data.shape()));
@@ -66,7 +66,7 @@ fn a_resumed_run_keeps_its_tiles_whatever_memory_is_left() {
     };
     job(FEW).fit(&data, None, &Limits::default(), &mut take).unwrap();
     let resume = Some(Archive::from_bytes(&taken.expect("three updates"), Kind::Checkpoint).unwrap());
-    let resumed = fit(&data, FEW, &Limits { resume, ..allowed(40 << 20) }).unwrap();
+    let resumed = fit(&data, FEW, &Limits { resume, ..allowed(57 << 20) }).unwrap();
     assert!(resumed.to_archive().to_bytes() == whole.to_archive().to_bytes());
 }
 
