@@ -26,17 +26,21 @@ def measured(command, limit, limits=None):
         start, busy = time.perf_counter(), busy_seconds()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=limits, start_new_session=True)
         usage, peak = None, 0.0
-        while usage is None:
-            done, status, usage_now = os.wait4(child.pid, os.WNOHANG)
-            if done:
-                usage = usage_now
-            elif time.perf_counter() - start > limit:
+        try:
+            while usage is None:
+                done, status, usage_now = os.wait4(child.pid, os.WNOHANG)
+                if done:
+                    usage = usage_now
+                elif time.perf_counter() - start > limit:
+                    return "", {"failed": f"given up after {limit:.0f} s"}
+                else:
+                    peak = max(peak, peak_mb(child.pid))
+                    time.sleep(0.002 if time.perf_counter() - start < 2 else 0.02)
+        finally:
+            # Given up, or stopped itself: nothing goes on running.
+            if usage is None:
                 os.killpg(child.pid, signal.SIGKILL)
-                _, status, usage = os.wait4(child.pid, 0)
-                return "", {"failed": f"given up after {limit:.0f} s"}
-            else:
-                peak = max(peak, peak_mb(child.pid))
-                time.sleep(0.002 if time.perf_counter() - start < 2 else 0.02)
+                os.wait4(child.pid, 0)
         wall = time.perf_counter() - start
         child.returncode = code = os.waitstatus_to_exitcode(status)
         out.seek(0), err.seek(0)

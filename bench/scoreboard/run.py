@@ -8,7 +8,9 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -79,6 +81,8 @@ def main():
     if wanted.repeat < 1 or wanted.repeat % 2 == 0:
         parser.error(f"--repeat {wanted.repeat}: an odd number, so that one of the runs is the median")
     os.chdir(ROOT)
+    # Told to end, it ends as by Ctrl-C, and the program it measures with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # Peers that spin while they wait would be charged for it.
     for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
         os.environ[f"{name}_NUM_THREADS"] = str(THREADS)
