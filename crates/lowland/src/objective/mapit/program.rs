@@ -1,7 +1,7 @@
 //! What MAP IT's program adds up over edges.
 //!
-//! In a few dimensions all that an edge needs of its end stands in one place, and the end is taken as a whole: a point's
-//! coordinates are not the same coordinate of eight points put together, which would cost more than the rest.
+//! In a few dimensions all that an edge needs of its end stands in one row and is read at once. To bring together the same
+//! coordinate of eight ends, as `over_edges` does, costs more there than all else.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -15,20 +15,21 @@ use crate::points::Points;
 /// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
 /// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
 /// alone. `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the
-/// sum of `w_ij K_ij` over all edges, with their own weights.
+/// sum of `w_ij K_ij` over all edges, with their own weights. `ends` is memory to be used again.
 pub(super) fn program(
     graph: &Neighborhoods,
     map_marginals: &[f64],
     counted: bool,
     y: Points,
     similarity: Similarity,
+    ends: &mut Vec<f64>,
     out: &mut [f64],
 ) -> f64 {
     match (y.dim(), similarity) {
-        (2, Similarity::Student) => in_few_dimensions::<2, 4, true>(graph, map_marginals, counted, y, out),
-        (2, Similarity::Gaussian) => in_few_dimensions::<2, 4, false>(graph, map_marginals, counted, y, out),
-        (3, Similarity::Student) => in_few_dimensions::<3, 8, true>(graph, map_marginals, counted, y, out),
-        (3, Similarity::Gaussian) => in_few_dimensions::<3, 8, false>(graph, map_marginals, counted, y, out),
+        (2, Similarity::Student) => in_few_dimensions::<2, 4, true>(graph, map_marginals, counted, y, ends, out),
+        (2, Similarity::Gaussian) => in_few_dimensions::<2, 4, false>(graph, map_marginals, counted, y, ends, out),
+        (3, Similarity::Student) => in_few_dimensions::<3, 8, true>(graph, map_marginals, counted, y, ends, out),
+        (3, Similarity::Gaussian) => in_few_dimensions::<3, 8, false>(graph, map_marginals, counted, y, ends, out),
         _ => {
             let any_rows = if similarity == Similarity::Student { any_rows::<true> } else { any_rows::<false> };
             let chunks = out.par_chunks_mut(ROWS * 2 * y.dim()).enumerate();
@@ -43,16 +44,18 @@ fn in_few_dimensions<const D: usize, const W: usize, const T: bool>(
     map_marginals: &[f64],
     counted: bool,
     y: Points,
+    ends: &mut Vec<f64>,
     out: &mut [f64],
 ) -> f64 {
-    let mut ends = vec![[0.0; W]; map_marginals.len()];
+    ends.resize(W * map_marginals.len(), 0.0);
+    let (ends, _) = ends.as_chunks_mut::<W>();
     let points = y.values().par_chunks_exact(D).zip(&graph.marginals).zip(map_marginals);
     ends.par_iter_mut().zip(points).with_min_len(ROWS).for_each(|(end, ((point, &p), &q))| {
         end[..D].copy_from_slice(point);
         (end[D], end[D + 1]) = (p, q);
     });
-    let chunks = out.par_chunks_mut(ROWS * 2 * D).enumerate();
-    in_order(chunks.map(|(at, out)| [rows::<D, W, T>(graph, &ends, counted, at * ROWS, out)]).collect())[0]
+    let (ends, chunks) = (&*ends, out.par_chunks_mut(ROWS * 2 * D).enumerate());
+    in_order(chunks.map(|(at, out)| [rows::<D, W, T>(graph, ends, counted, at * ROWS, out)]).collect())[0]
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
