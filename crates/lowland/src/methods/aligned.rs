@@ -3,7 +3,7 @@
 
 use crate::archive::Archive;
 use crate::linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
-use crate::linalg::{Csr, EigenOptions, Preconditioner, SparseCholesky, Which, eigenpairs};
+use crate::linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, Which, eigenpairs};
 use crate::llx::{Llx, copy_row};
 use crate::neighbors::{self, NeighborGraph, Search};
 use crate::params::{at_least_one, params, refuse};
@@ -81,18 +81,7 @@ impl Recipe for Lle {
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LocalModel>> {
-        let llx = self.llx();
-        fit(llx, self.n_components, input, context, |graph, context| {
-            let weights = context.with_progress(|progress| llx.weights_among(input.data, graph, progress))?;
-            // The entries of (I - W)'(I - W), row of I - W after row.
-            let entries = (0..weights.rows()).flat_map(|i| {
-                let (near, values) = weights.row(i);
-                let row: Vec<(u32, f64)> =
-                    near.iter().copied().zip(values.iter().map(|w| -w)).chain([(i as u32, 1.0)]).collect();
-                outer(&row)
-            });
-            Csr::from_triplets(weights.rows(), weights.rows(), entries)
-        })
+        fit(self.llx(), self.n_components, input, context, |graph, context| self.matrix(input.data, graph, context))
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<LocalModel> {
@@ -103,6 +92,18 @@ impl Recipe for Lle {
 impl Lle {
     fn llx(&self) -> Llx {
         Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: self.reg, search: self.search }
+    }
+
+    /// `(I - W)'(I - W)`, `W` the weights of each row's neighbours.
+    fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
+        let weights = context.with_progress(|progress| self.llx().weights_among(data, graph, progress))?;
+        let entries = (0..weights.rows()).flat_map(|i| {
+            let (near, values) = weights.row(i);
+            let row: Vec<(u32, f64)> =
+                near.iter().copied().zip(values.iter().map(|w| -w)).chain([(i as u32, 1.0)]).collect();
+            outer(&row)
+        });
+        Csr::from_triplets(weights.rows(), weights.rows(), entries)
     }
 }
 
@@ -135,22 +136,7 @@ impl Recipe for Ltsa {
     }
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LocalModel>> {
-        fit(self.llx(), self.n_components, input, context, |graph, context| {
-            let n = graph.rows();
-            let mut met = vec![false; n];
-            graph.indices().iter().for_each(|&j| met[j as usize] = true);
-            let parts = context.with_progress(|progress| {
-                in_batches(n, progress, |i| {
-                    let mut near = graph.row(i).0.to_vec();
-                    // A point that is nobody's neighbour would have no place: it is its own.
-                    if !met[i] {
-                        near.push(i as u32);
-                    }
-                    misalignment(input.data, &near, self.n_components)
-                })
-            })?;
-            Csr::from_triplets(n, n, parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten())
-        })
+        fit(self.llx(), self.n_components, input, context, |graph, context| self.matrix(input.data, graph, context))
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<LocalModel> {
@@ -161,6 +147,24 @@ impl Recipe for Ltsa {
 impl Ltsa {
     fn llx(&self) -> Llx {
         Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: PLACING, search: self.search }
+    }
+
+    /// The sum of what all neighbourhoods cost.
+    fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
+        let n = graph.rows();
+        let mut met = vec![false; n];
+        graph.indices().iter().for_each(|&j| met[j as usize] = true);
+        let parts = context.with_progress(|progress| {
+            in_batches(n, progress, |i| {
+                let mut near = graph.row(i).0.to_vec();
+                // A point that is nobody's neighbour would have no place: it is its own.
+                if !met[i] {
+                    near.push(i as u32);
+                }
+                misalignment(data, &near, self.n_components)
+            })
+        })?;
+        Csr::from_triplets(n, n, parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten())
     }
 }
 
@@ -245,7 +249,7 @@ fn fit(
     let mut map = vec![0.0; n * dim];
     if wanted > 0 {
         let matrix = context.stage(WEIGHTS, |context| matrix(&graph, context))?;
-        let vectors = context.stage(EIGENVECTORS, |context| bottom(&matrix, wanted, llx.n_neighbors, context))?;
+        let vectors = context.stage(EIGENVECTORS, |context| bottom(&matrix, wanted, llx.n_neighbors, MOST, context))?;
         // Each coordinate with standard deviation 1.
         let scale = (n as f64).sqrt();
         for (row, vector) in map.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted)) {
@@ -257,19 +261,32 @@ fn fit(
     Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
 }
 
-/// Eigenvectors to the smallest eigenvalues, the constant vector left out.
-fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, context: &mut Context) -> Result<Vec<f64>> {
+/// Eigenvectors to the smallest eigenvalues, the constant vector left out: with a factor of at most `most` entries, or without one.
+/// The second way finds them where they stand clear of the rest (`ltsa` of rows that fill many dimensions), not where all crowd at
+/// zero.
+fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context: &mut Context) -> Result<Vec<f64>> {
     let n = matrix.rows();
-    let Some(inverse) = ShiftedInverse::new(matrix)? else {
-        return refuse("n_neighbors", &n_neighbors, "fewer, or --landmarks 5000: the matrix has too large a factor");
-    };
     let constant = vec![1.0 / (n as f64).sqrt(); n];
     // The values themselves are near zero: residuals are compared with the whole matrix.
-    let options = EigenOptions { floor: 1e-12, ..EigenOptions::new(Which::Smallest, wanted) };
+    let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(Which::Smallest, wanted) };
+    let factor = ShiftedInverse::new(matrix, most)?;
+    let diagonal = Jacobi::new(&matrix.diagonal());
+    let preconditioner: &dyn Preconditioner = match &factor {
+        Some(factor) => factor,
+        None => {
+            options.max_iterations = 1000;
+            &diagonal
+        }
+    };
     let seed = context.seed.stream(EIGENVECTORS);
     let found =
-        context.with_progress(|progress| eigenpairs(matrix, &inverse, options, &constant, 1, seed, progress))?;
+        context.with_progress(|progress| eigenpairs(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
+        if factor.is_none() {
+            let allowed = "fewer, or --landmarks 5000: the matrix has too large a factor, and without one its \
+                eigenvectors are not found";
+            return refuse("n_neighbors", &n_neighbors, allowed);
+        }
         let worst = found.report.residuals.iter().copied().fold(0.0, f64::max);
         context.note(format!("the eigenvectors are approximate: residual {worst:.1e}"));
     }
@@ -283,9 +300,8 @@ enum ShiftedInverse {
 }
 
 impl ShiftedInverse {
-    /// `None` if its factor would be too large.
-    fn new(matrix: &Csr) -> Result<Option<Self>> {
-        let n = matrix.rows();
+    /// `None` if its factor would have more than `most` entries.
+    fn new(matrix: &Csr, most: usize) -> Result<Option<Self>> {
         let largest = matrix.diagonal().iter().copied().fold(0.0, f64::max);
         // A neighbourhood's share is of size one: less is rounding.
         let largest = largest.max(1.0);
@@ -293,18 +309,19 @@ impl ShiftedInverse {
         // Rounding can make a singular matrix look indefinite.
         loop {
             let shifted = matrix.map(|i, j, v| if i == j { v + shift } else { v });
-            match Self::factor(&shifted, n) {
+            match Self::factor(&shifted, most) {
                 Err(Error::Numerical { .. }) if shift < 1e-3 * largest => shift *= 100.0,
                 result => return result,
             }
         }
     }
 
-    fn factor(matrix: &Csr, n: usize) -> Result<Option<Self>> {
-        if let Some(factor) = SparseCholesky::new(matrix, 1, MOST.min(n * n / 2))? {
+    fn factor(matrix: &Csr, most: usize) -> Result<Option<Self>> {
+        let n = matrix.rows();
+        if let Some(factor) = SparseCholesky::new(matrix, 1, most.min(n * n / 2))? {
             return Ok(Some(Self::Sparse(Box::new(factor))));
         }
-        if n > MOST_DENSE {
+        if n > MOST_DENSE || n * n > most {
             return Ok(None);
         }
         let mut full = vec![0.0; n * n];
@@ -324,5 +341,47 @@ impl Preconditioner for ShiftedInverse {
 
     fn name(&self) -> &'static str {
         "shifted inverse"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::points::{Dense, Seed};
+    use crate::run::Silent;
+
+    /// Rows that fill ten dimensions, longer in some than in others.
+    fn cloud(n: usize) -> Data {
+        let values = Seed(7).normals(n * 10).into_iter().enumerate().map(|(at, v)| v as f32 / (1 + at % 10) as f32);
+        Data::Dense(Dense::new(values.collect(), 10).unwrap())
+    }
+
+    /// The bottom vectors of a method's matrix by a factor of at most `most` entries.
+    fn vectors(of: fn(&Data, &NeighborGraph, &mut Context) -> Result<Csr>, most: usize) -> Result<Vec<f64>> {
+        // More rows than a dense decomposition is tried with.
+        let data = cloud(2500);
+        let mut silent = Silent;
+        let mut context = Context::new(&mut silent, Seed(1), None);
+        let params = neighbors::NeighborParams::default();
+        let graph = neighbors::nearest(&data, &params, &mut |_| Ok(()))?.graph;
+        bottom(&of(&data, &graph, &mut context)?, 2, 15, most, &mut context)
+    }
+
+    #[test]
+    fn tangent_spaces_are_aligned_with_a_factor_and_without() {
+        let alignment =
+            |data: &Data, graph: &NeighborGraph, context: &mut Context| Ltsa::default().matrix(data, graph, context);
+        let (by_factor, without) = (vectors(alignment, MOST).unwrap(), vectors(alignment, 0).unwrap());
+        let furthest = by_factor.iter().zip(&without).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(furthest < 1e-5, "{furthest}");
+    }
+
+    #[test]
+    fn what_is_not_found_without_a_factor_is_refused() {
+        let combinations =
+            |data: &Data, graph: &NeighborGraph, context: &mut Context| Lle::default().matrix(data, graph, context);
+        assert!(vectors(combinations, MOST).is_ok());
+        let said = vectors(combinations, 0).unwrap_err().to_string();
+        assert!(said.contains("--landmarks"), "{said}");
     }
 }
