@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use super::coarse::Group;
-use super::kernel::{Frame, Wanted, padded, rows};
+use super::kernel::{Frame, Skips, Wanted, padded, rows};
 use super::numbers::Number;
 use super::structure::Adjacent;
 use crate::linalg::Csr;
@@ -29,9 +29,8 @@ pub(super) struct Blocks {
     extent: Vec<f64>,
     /// Votes times the root of the weight of dissimilarities; 0 where there is only padding.
     votes: Vec<f64>,
-    /// For each padded point where its skipped pairs begin, with one more at the end; and those pairs.
-    skips: Vec<u32>,
-    skipped: Vec<u32>,
+    /// Of each padded point.
+    skips: Skips,
     strips: Vec<StripAt>,
     /// Where each point's sums lie among all strips' sums: the points' ranges, then the places.
     place_starts: Vec<u32>,
@@ -45,7 +44,7 @@ struct Block {
     start: usize,
     len: usize,
     padded: usize,
-    /// Whether all its points have the same votes.
+    /// Whether all its points have the same votes and no extent.
     even: bool,
 }
 
@@ -71,11 +70,12 @@ impl Blocks {
         let points = edges.rows();
         let mut blocks = Vec::new();
         let (mut members, mut reach, mut extent, mut votes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut skips, mut skipped_pairs, mut masses) = (vec![0u32], Vec::new(), vec![0.0; points]);
+        let (mut skips, mut masses) = (Skips::default(), vec![0.0; points]);
         for group in groups {
             let (start, len) = (members.len(), group.members.len());
             let padded = padded(len);
-            let even = group.votes.iter().all(|&votes| votes == group.votes[0]);
+            let alike = |values: &[f64], value: f64| values.iter().all(|v| *v == value);
+            let even = alike(&group.votes, group.votes[0]) && alike(&group.extent, 0.0);
             blocks.push(Block { start, len, padded, even });
             let pad = padded - len;
             // Padding repeats a point that exists, without votes.
@@ -87,34 +87,21 @@ impl Blocks {
             for (&point, votes) in group.members.iter().zip(&group.votes) {
                 masses[point as usize] += 2.0 * votes * (total - votes);
             }
-            let mut counts = vec![0u32; padded];
-            for (i, code) in skipped(group, edges, adjacent) {
-                let (i, j) = (i as usize, code as usize / 2);
-                for point in [group.members[i], group.members[j]] {
-                    masses[point as usize] -= group.votes[i] * group.votes[j];
+            let mut pairs = skipped(group, edges, adjacent).into_iter().peekable();
+            for i in 0..padded {
+                while let Some((_, code)) = pairs.next_if(|pair| pair.0 as usize == i) {
+                    let j = code as usize / 2;
+                    for point in [group.members[i], group.members[j]] {
+                        masses[point as usize] -= group.votes[i] * group.votes[j];
+                    }
+                    skips.add(i, j, code as usize % 2);
                 }
-                counts[i] += 1;
-                skipped_pairs.push(code);
-            }
-            for count in counts {
-                skips.push(skips[skips.len() - 1] + count);
+                skips.end_point();
             }
         }
         let strips: Vec<StripAt> = blocks.iter().enumerate().flat_map(|(at, block)| strips_of(at, *block)).collect();
         let (place_starts, places) = index(points, &blocks, &strips, &members);
-        Self {
-            blocks,
-            members,
-            reach,
-            extent,
-            votes,
-            skips,
-            skipped: skipped_pairs,
-            strips,
-            place_starts,
-            places,
-            masses,
-        }
+        Self { blocks, members, reach, extent, votes, skips, strips, place_starts, places, masses }
     }
 
     /// Multiplies every weight.
@@ -146,10 +133,8 @@ impl Blocks {
         let mut out = Vec::new();
         for block in &self.blocks {
             for i in 0..block.len {
-                let range = self.skips[block.start + i] as usize..self.skips[block.start + i + 1] as usize;
-                let skipped = &self.skipped[range];
                 for (j, back) in (i + 1..block.len).flat_map(|j| [(j, 0), (j, 1)]) {
-                    if skipped.binary_search(&(2 * j as u32 + back)).is_err() {
+                    if !self.skips.has(block.start + i, i, j, back) {
                         let (from, to) = if back == 0 { (i, j) } else { (j, i) };
                         let (from, to) = (block.start + from, block.start + to);
                         let weight = self.votes[from] * self.votes[to];
@@ -205,8 +190,8 @@ impl Blocks {
                     reach: next(),
                     extent: next(),
                     votes: next(),
-                    skips: &self.skips[block.start..=block.start + block.padded],
-                    skipped: &self.skipped,
+                    skips: &self.skips.starts[block.start..=block.start + block.padded],
+                    skipped: &self.skips.tiles,
                     len: block.len,
                     even: block.even,
                     dim,

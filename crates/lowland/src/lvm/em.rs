@@ -88,6 +88,7 @@ struct Room {
     single: blocks::Room<f32>,
     double: blocks::Room<f64>,
     solve: solve::Room,
+    ends: Vec<f64>,
     change: Vec<f64>,
     spread: Vec<f64>,
     pushed: Vec<f64>,
@@ -192,9 +193,10 @@ impl Em {
         let similar = &self.structure.similar;
         let (pulls, diagonal) = (&mut self.pulls, &mut self.diagonal);
         let (means, variances, gradient) = (&self.means, &self.variances, &mut self.gradient);
+        let ends = &mut self.room.ends;
         let near = match self.options.precision {
-            Precision::Single => similar.pull::<f32>(means, variances, dim, pulls, diagonal, gradient),
-            Precision::Double => similar.pull::<f64>(means, variances, dim, pulls, diagonal, gradient),
+            Precision::Single => similar.pull::<f32>(means, variances, dim, ends, pulls, diagonal, gradient),
+            Precision::Double => similar.pull::<f64>(means, variances, dim, ends, pulls, diagonal, gradient),
         };
         for ((diagonal, mass), variance) in self.diagonal.iter_mut().zip(blocks.masses()).zip(&self.variances) {
             *diagonal += mass / variance;

@@ -36,13 +36,63 @@ pub(super) struct Frame<'a, T> {
     pub votes: &'a [T],
     /// For each point, where its entries of `skipped` begin, and one more.
     pub skips: &'a [u32],
-    /// Twice the number of a later point, plus one if it is the pair from that point to this which does not count.
-    pub skipped: &'a [u32],
+    /// The tiles that have pairs which do not count, and one more.
+    pub skipped: &'a [Skip],
     /// How many of the points are no padding.
     pub len: usize,
-    /// Whether all of them have the same votes.
+    /// Whether all of them have the same votes and no extent.
     pub even: bool,
     pub dim: usize,
+}
+
+/// Pairs of a point with a tile that do not count, a bit for each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Skip {
+    /// Where the tile begins.
+    tile: u32,
+    /// The pairs from the point to those of the tile, and from them to the point.
+    ways: [u16; 2],
+}
+
+/// The pairs that do not count, point after point.
+#[derive(Debug, Clone)]
+pub(super) struct Skips {
+    /// For each point where its tiles begin, and one more.
+    pub starts: Vec<u32>,
+    /// Those that have such pairs, and one more without any.
+    pub tiles: Vec<Skip>,
+}
+
+impl Default for Skips {
+    fn default() -> Self {
+        Self { starts: vec![0], tiles: vec![Skip::default()] }
+    }
+}
+
+impl Skips {
+    /// One more of the point that is described now, which is number `i` of its block: the pair from it to the later point `j`
+    /// (`way` 0), or from that to it (1). Later points must ascend.
+    pub(super) fn add(&mut self, i: usize, j: usize, way: usize) {
+        let (begin, spare) = (self.starts[self.starts.len() - 1] as usize, self.tiles.len() - 1);
+        let at = tile_with(i, j);
+        if spare == begin || self.tiles[spare - 1].tile as usize != at {
+            self.tiles[spare].tile = at as u32;
+            self.tiles.push(Skip::default());
+        }
+        let last = self.tiles.len() - 2;
+        self.tiles[last].ways[way] |= 1 << (j - at);
+    }
+
+    /// The next point is described from now on.
+    pub(super) fn end_point(&mut self) {
+        self.starts.push(self.tiles.len() as u32 - 1);
+    }
+
+    /// Whether a pair was added of that point of all which is number `i` of its block.
+    pub(super) fn has(&self, point: usize, i: usize, j: usize, way: usize) -> bool {
+        let (range, at) = (self.starts[point] as usize..self.starts[point + 1] as usize, tile_with(i, j));
+        self.tiles[range].iter().any(|skip| skip.tile as usize == at && skip.ways[way] & 1 << (j - at) != 0)
+    }
 }
 
 /// Points a row is compared with at once.
@@ -57,6 +107,16 @@ pub(super) fn padded(len: usize) -> usize {
     len.next_multiple_of(STRIDE) + TILE - STRIDE
 }
 
+/// Where the tiles of the point `i` begin: the first of them holds the next point.
+fn first_tile(i: usize) -> usize {
+    (i + 1) / STRIDE * STRIDE
+}
+
+/// Where that tile of the point `i` begins which holds the later point `j`.
+fn tile_with(i: usize, j: usize) -> usize {
+    first_tile(i) + (j - first_tile(i)) / TILE * TILE
+}
+
 /// The pairs of the rows `first..last` with all later points: adds to `out`, column after column. Returns the
 /// log-likelihood if it was wanted.
 pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
@@ -69,10 +129,14 @@ pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, la
         (Wanted::Push, true, 3) => walk::<T, 3, true, true>(frame, first, last, out),
         (Wanted::Push, true, 10) => walk::<T, 10, true, true>(frame, first, last, out),
         (Wanted::Push, true, _) => walk::<T, 0, true, true>(frame, first, last, out),
-        (Wanted::Spread, _, 2) => walk::<T, 2, false, false>(frame, first, last, out),
-        (Wanted::Spread, _, 3) => walk::<T, 3, false, false>(frame, first, last, out),
-        (Wanted::Spread, _, 10) => walk::<T, 10, false, false>(frame, first, last, out),
-        (Wanted::Spread, _, _) => walk::<T, 0, false, false>(frame, first, last, out),
+        (Wanted::Spread, false, 2) => walk::<T, 2, false, false>(frame, first, last, out),
+        (Wanted::Spread, false, 3) => walk::<T, 3, false, false>(frame, first, last, out),
+        (Wanted::Spread, false, 10) => walk::<T, 10, false, false>(frame, first, last, out),
+        (Wanted::Spread, false, _) => walk::<T, 0, false, false>(frame, first, last, out),
+        (Wanted::Spread, true, 2) => walk::<T, 2, false, true>(frame, first, last, out),
+        (Wanted::Spread, true, 3) => walk::<T, 3, false, true>(frame, first, last, out),
+        (Wanted::Spread, true, 10) => walk::<T, 10, false, true>(frame, first, last, out),
+        (Wanted::Spread, true, _) => walk::<T, 0, false, true>(frame, first, last, out),
     }
 }
 
@@ -100,18 +164,15 @@ fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     let mut sums =
         Sums { own: vec![[T::default(); TILE]; columns], logs: [T::default(); TILE], product: [T::of(1.0); TILE] };
     for i in first..last {
-        let mut skipped = &frame.skipped[frame.skips[i] as usize..frame.skips[i + 1] as usize];
-        let begin = (i + 1) / STRIDE * STRIDE;
-        for at in (begin..padded - (TILE - STRIDE)).step_by(TILE) {
+        let (mut next, end) = (frame.skips[i] as usize, frame.skips[i + 1] as usize);
+        for at in (first_tile(i)..padded - (TILE - STRIDE)).step_by(TILE) {
             // The pairs up to the point itself were met before, and behind the last point is padding.
-            let before = if at <= i { (1u32 << (i + 1 - at)) - 1 } else { 0 };
-            let behind = if at + TILE > frame.len { !0 << (frame.len - at) } else { 0 };
-            let mut without = [before | behind; 2];
-            while let Some((&code, later)) = skipped.split_first().filter(|(code, _)| (**code as usize / 2) < at + TILE)
-            {
-                without[code as usize % 2] |= 1 << (code as usize / 2 - at);
-                skipped = later;
-            }
+            let outside = ((1u32 << (i + 1).saturating_sub(at)) - 1) | !0 << (frame.len - at).min(TILE);
+            // Without a branch: which tiles have pairs to skip cannot be foreseen.
+            let skip = frame.skipped[next];
+            let here = next < end && skip.tile as usize == at;
+            let without = skip.ways.map(|way| outside | if here { u32::from(way) } else { 0 });
+            next += usize::from(here);
             tile::<T, D, PUSH, EVEN>(frame, i, at, without, &mut sums, out);
         }
         for (c, own) in sums.own.iter_mut().enumerate() {
@@ -146,7 +207,8 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     let (half, one, zero, dimensions) = (T::of(0.5), T::of(1.0), T::default(), T::of(dim as f64));
     let padded = frame.widths.len();
     let mut q = [zero; TILE];
-    for column in frame.coordinates.chunks_exact(padded).take(dim) {
+    for c in 0..dim {
+        let column = &frame.coordinates[c * padded..(c + 1) * padded];
         let (x, others) = (column[i], part(column, at));
         for j in 0..TILE {
             q[j] += (x - others[j]) * (x - others[j]);
@@ -155,9 +217,10 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     // Both directions side by side: two numbers are inverted by one division, inverse = other / product.
     let (width, reach, extent) = (frame.widths[i], frame.reach[i], frame.extent[i]);
     let (widths, reaches, extents) = (part(frame.widths, at), part(frame.reach, at), part(frame.extent, at));
-    let [mut inverse, mut power, mut rest, mut square] = [[[zero; TILE]; 2]; 4];
+    let [mut inverse, mut power, mut rest, mut half_square] = [[[zero; TILE]; 2]; 4];
     for j in 0..TILE {
-        let far2 = [(reach + extents[j]) * (reach + extents[j]), (extent + reaches[j]) * (extent + reaches[j])];
+        let far = if EVEN { [reach, reaches[j]] } else { [reach + extents[j], extent + reaches[j]] };
+        let far2 = [far[0] * far[0], far[1] * far[1]];
         let shared = width + widths[j];
         let s = [far2[0] + shared, far2[1] + shared];
         let product = one / (s[0] * s[1]);
@@ -165,12 +228,12 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
             inverse[way][j] = s[1 - way] * product;
             power[way][j] = far2[way] * inverse[way][j];
             rest[way][j] = shared * inverse[way][j];
-            square[way][j] = q[j] * inverse[way][j];
+            half_square[way][j] = half * q[j] * inverse[way][j];
         }
     }
     let mut near = false;
     for j in 0..TILE {
-        near |= !(half * square[0][j] > T::FAR) | !(half * square[1][j] > T::FAR);
+        near |= !(half_square[0][j] > T::FAR) | !(half_square[1][j] > T::FAR);
     }
     if !near {
         return;
@@ -183,18 +246,18 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
             let counts = without[way] & (1 << j) == 0;
             let (coinciding, probability) = if D > 0 {
                 let (power, rest) = half_power(D, power[way][j], rest[way][j]);
-                let (falling, fallen) = (half * square[way][j]).exp_minus();
+                let (falling, fallen) = half_square[way][j].exp_minus();
                 (power * falling, rest * falling + fallen)
             } else {
                 // A loop that ends somewhere would not become vectors; a logarithm does.
                 let root = half * dimensions * power[way][j].ln_with(rest[way][j]);
-                (half * square[way][j] - root).exp_minus()
+                (half_square[way][j] - root).exp_minus()
             };
             apart[way] = if probability > T::LEAST { probability } else { T::LEAST };
             counted[way] = if counts { apart[way] } else { one };
             part[way] = if counts { coinciding * inverse[way][j] } else { zero };
             if !PUSH {
-                part[way] = part[way] * (square[way][j] - dimensions);
+                part[way] = part[way] * (half_square[way][j] + half_square[way][j] - dimensions);
             }
         }
         let both = (part[0] * apart[1] + part[1] * apart[0]) * (one / (apart[0] * apart[1]));
@@ -208,10 +271,10 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
             sums.logs[j] += votes * others[j] * (counted[0] * counted[1]).ln();
         }
     }
-    let columns = frame.coordinates.chunks_exact(padded).zip(&mut sums.own);
-    for ((column, own), out) in columns.zip(out.chunks_exact_mut(padded)) {
+    for (c, own) in sums.own.iter_mut().enumerate() {
         let mut part_of = pull;
         if PUSH {
+            let column = &frame.coordinates[c * padded..(c + 1) * padded];
             let (x, others) = (column[i], part(column, at));
             for j in 0..TILE {
                 part_of[j] = pull[j] * (x - others[j]);
@@ -220,7 +283,7 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
         for j in 0..TILE {
             own[j] += part_of[j];
         }
-        let out = part_mut(out, at);
+        let out = part_mut(out, c * padded + at);
         for j in 0..TILE {
             out[j] = if PUSH { out[j] - part_of[j] } else { out[j] + part_of[j] };
         }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::kernel::{self, Wanted, padded};
+use super::kernel::{self, Skips, Wanted, padded};
 use super::numbers::Number;
 use super::structure::{HALF, Structure};
 use crate::archive::Archive;
@@ -150,19 +150,18 @@ impl Frozen {
         };
         let len = members.len() + 1;
         site.fill(self, members, padded(len), reach);
-        site.skipped.clear();
+        site.skips = Skips::default();
         site.mass = 0.0;
-        for (&j, local) in members.iter().zip(1u32..) {
+        for (&j, local) in members.iter().zip(1..) {
             for (skipped, back) in [(&forward, 0), (&mutual, 1)] {
                 if skipped.contains(&j) {
-                    site.skipped.push(2 * local + back);
+                    site.skips.add(0, local, back);
                 } else {
                     site.mass += self.apart;
                 }
             }
         }
-        site.skips.clear();
-        site.skips.extend([0, site.skipped.len() as u32]);
+        site.skips.end_point();
     }
 
     /// Alternating updates of one point: its row of eqs 20 and 21.
@@ -331,8 +330,7 @@ struct Site {
     padded: usize,
     /// Coordinates, variances, A, B and votes, column after column.
     numbers: Vec<f64>,
-    skips: Vec<u32>,
-    skipped: Vec<u32>,
+    skips: Skips,
     out: Vec<f64>,
 }
 
@@ -382,8 +380,8 @@ impl Site {
             reach: column(1),
             extent: column(2),
             votes: column(3),
-            skips: &self.skips,
-            skipped: &self.skipped,
+            skips: &self.skips.starts,
+            skipped: &self.skips.tiles,
             len: self.len,
             even: true,
             dim,

@@ -27,7 +27,8 @@ struct Links<'a> {
     indices: &'a [u32],
     weights: &'a [f64],
     near2: &'a [f64],
-    means: &'a [f64],
+    /// A row for each point, which begins with its mean.
+    ends: &'a [f64],
 }
 
 /// What the rows of a task write for the M-step.
@@ -76,28 +77,37 @@ impl Similar {
         pairs.map(|((i, j, w), &near2)| (i as u32, j as u32, w, near2)).collect()
     }
 
-    fn links<'a>(&'a self, means: &'a [f64]) -> Links<'a> {
+    fn links<'a>(&'a self, ends: &'a [f64]) -> Links<'a> {
         Links {
             indptr: self.weights.indptr(),
             indices: self.weights.indices(),
             weights: self.weights.values(),
             near2: &self.near2,
-            means,
+            ends,
         }
     }
 
     /// `W` of eq 18 in the places of the links, its row sums, and `gradient_i -= sum_j W_ij (mu_i - mu_j)`. Returns the
-    /// pairs' share of the log-likelihood, its logarithms in the precision of `T`.
+    /// pairs' share of the log-likelihood, its logarithms in the precision of `T`. `ends` is memory kept between calls.
+    #[expect(clippy::too_many_arguments)]
     pub(super) fn pull<T: Number>(
         &self,
         means: &[f64],
         variances: &[f64],
         dim: usize,
+        ends: &mut Vec<f64>,
         pulls: &mut [f64],
         diagonal: &mut [f64],
         gradient: &mut [f64],
     ) -> f64 {
-        let links = self.links(means);
+        // The other end of a link is read as one: its mean and its variance side by side.
+        ends.resize(means.len() + variances.len(), 0.0);
+        let rows = ends.par_chunks_exact_mut(dim + 1).zip(means.par_chunks_exact(dim)).zip(variances);
+        rows.with_min_len(1 << 12).for_each(|((end, mean), &variance)| {
+            end[..dim].copy_from_slice(mean);
+            end[dim] = variance;
+        });
+        let links = self.links(ends);
         let mut rest = pulls;
         let mut tasks = Vec::with_capacity(diagonal.len().div_ceil(ROWS));
         let rows = diagonal.chunks_mut(ROWS).zip(gradient.chunks_mut(ROWS * dim));
@@ -111,10 +121,10 @@ impl Similar {
         let parts: Vec<f64> = tasks
             .into_par_iter()
             .map(|rows| match dim {
-                2 => pull_rows::<T, 2>(&links, variances, rows, dim),
-                3 => pull_rows::<T, 3>(&links, variances, rows, dim),
-                10 => pull_rows::<T, 10>(&links, variances, rows, dim),
-                _ => pull_rows::<T, 0>(&links, variances, rows, dim),
+                2 => pull_rows::<T, 2>(&links, rows, dim),
+                3 => pull_rows::<T, 3>(&links, rows, dim),
+                10 => pull_rows::<T, 10>(&links, rows, dim),
+                _ => pull_rows::<T, 0>(&links, rows, dim),
             })
             .collect();
         parts.iter().sum()
@@ -146,10 +156,26 @@ impl Links<'_> {
         q.resize(self.range(first, rows).len(), 0.0);
         let begin = self.indptr[first];
         for i in first..first + rows {
-            let own = &self.means[i * dim..(i + 1) * dim];
+            let own = &self.ends[i * dim..(i + 1) * dim];
             let range = self.range(i, 1);
             for (q, &j) in q[range.start - begin..range.end - begin].iter_mut().zip(&self.indices[range]) {
-                *q = squared_distance::<D>(own, &self.means[j as usize * dim..(j as usize + 1) * dim]);
+                *q = squared_distance::<D>(own, &self.ends[j as usize * dim..(j as usize + 1) * dim]);
+            }
+        }
+    }
+
+    /// The same, and `sigma_i^2 + sigma_j^2`, which stand behind the means.
+    #[inline(always)]
+    fn squares_and_widths<const D: usize>(&self, rows: Range<usize>, dim: usize, q: &mut [f64], widths: &mut [f64]) {
+        let dim = if D > 0 { D } else { dim };
+        let mut at = 0;
+        for i in rows {
+            let own = &self.ends[i * (dim + 1)..(i + 1) * (dim + 1)];
+            for &j in &self.indices[self.range(i, 1)] {
+                let other = &self.ends[j as usize * (dim + 1)..(j as usize + 1) * (dim + 1)];
+                q[at] = squared_distance::<D>(&own[..dim], &other[..dim]);
+                widths[at] = own[dim] + other[dim];
+                at += 1;
             }
         }
     }
@@ -186,7 +212,7 @@ fn by_halves(lanes: [f64; LANES]) -> f64 {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn pull_rows<T: Number, const D: usize>(links: &Links, variances: &[f64], rows: Rows, dim: usize) -> f64 {
+fn pull_rows<T: Number, const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
     let Rows { first, pulls: mut rest, diagonal, gradient } = rows;
     let (mut q, mut likelihood) = (Vec::new(), 0.0);
@@ -196,14 +222,8 @@ fn pull_rows<T: Number, const D: usize>(links: &Links, variances: &[f64], rows: 
         let range = links.range(first, rows);
         let (pulls, tail) = std::mem::take(&mut rest).split_at_mut(range.len());
         rest = tail;
-        links.squares::<D>(first, rows, dim, &mut q);
-        for i in first..first + rows {
-            let row = links.range(i, 1);
-            let widths = &mut pulls[row.start - range.start..row.end - range.start];
-            for (width, &j) in widths.iter_mut().zip(&links.indices[row]) {
-                *width = variances[i] + variances[j as usize];
-            }
-        }
+        q.resize(range.len(), 0.0);
+        links.squares_and_widths::<D>(first..first + rows, dim, &mut q, pulls);
         let (weights, near2) = (&links.weights[range.clone()], &links.near2[range.clone()]);
         let count = pulls.len();
         let (terms, weights, near2) = (&mut q[..count], &weights[..count], &near2[..count]);
@@ -217,18 +237,21 @@ fn pull_rows<T: Number, const D: usize>(links: &Links, variances: &[f64], rows: 
         // Each pair is met from both its ends, hence one half more.
         likelihood += 0.25 * sum(terms);
         for (local, (diagonal, gradient)) in diagonal.iter_mut().zip(gradient.chunks_exact_mut(dim)).enumerate() {
-            let i = first + local;
-            let row = links.range(i, 1);
-            let own = &links.means[i * dim..(i + 1) * dim];
-            let mut total = 0.0;
+            let row = links.range(first + local, 1);
+            let own = &links.ends[(first + local) * (dim + 1)..][..dim];
+            // In registers, where their number is known.
+            let (mut sums, mut total) = ([0.0; D], 0.0);
+            sums.copy_from_slice(&gradient[..D]);
             let pulls = &pulls[row.start - range.start..row.end - range.start];
             for (&j, pull) in links.indices[row].iter().zip(pulls) {
-                let other = &links.means[j as usize * dim..(j as usize + 1) * dim];
+                let other = &links.ends[j as usize * (dim + 1)..][..dim];
+                let sums = if D > 0 { &mut sums[..] } else { &mut *gradient };
                 for c in 0..dim {
-                    gradient[c] -= pull * (own[c] - other[c]);
+                    sums[c] -= pull * (own[c] - other[c]);
                 }
                 total += pull;
             }
+            gradient[..D].copy_from_slice(&sums);
             *diagonal = total;
         }
     }

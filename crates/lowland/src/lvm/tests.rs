@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::kernel::{self, Frame, Wanted};
+use super::kernel::{self, Frame, Skips, Wanted};
 use super::*;
 use crate::archive::{Archive, Kind};
 use crate::graph::{Components, edges_of, join_components, lengths, minimum_spanning_forest, mutual_reach, with_edges};
@@ -185,7 +185,9 @@ fn pair(wanted: Wanted, mean: [f64; 3], widths: [f64; 2], far: f64) -> (Vec<f64>
     };
     let coordinates: Vec<f64> = mean.iter().flat_map(|&x| column(&[x], 0.0)).collect();
     // Only the pair from the first to the second counts.
-    let skips = [vec![0], vec![1; padded]].concat();
+    let mut skips = Skips::default();
+    skips.add(0, 1, 1);
+    (0..padded).for_each(|_| skips.end_point());
     let mut out = vec![0.0; wanted.columns(3) * padded];
     let frame = Frame {
         coordinates: &coordinates,
@@ -193,8 +195,8 @@ fn pair(wanted: Wanted, mean: [f64; 3], widths: [f64; 2], far: f64) -> (Vec<f64>
         reach: &column(&[far; 2], 1.0),
         extent: &column(&[], 0.0),
         votes: &column(&[1.0, 1.0], 0.0),
-        skips: &skips,
-        skipped: &[3],
+        skips: &skips.starts,
+        skipped: &skips.tiles,
         len: 2,
         even: true,
         dim: 3,
