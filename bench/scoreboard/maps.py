@@ -15,11 +15,11 @@ import peers
 # Ours, and the peers that ask for the same: what a method's speed is compared with.
 WHOLE = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral", "pca", "tsm", "isomap", "lle", "ltsa", "lllvm"]
 # With an option, for more rows than the method takes whole: MNIST 70k in the plane.
-WITH_LANDMARKS = ["isomap --landmarks 5000", "lle --landmarks 5000", "ltsa --landmarks 5000", "tsm --landmarks 10000"]
+WITH_LANDMARKS = ["isomap --landmarks 5000", "lle --landmarks 5000", "tsm --landmarks 10000"]
 METHODS = WHOLE + WITH_LANDMARKS
 TSNE = {"tsne", "openTSNE", "manifolds-rs t-SNE", "manifolds-rs t-SNE fft", "bhtsne", "sklearn t-SNE"}
-# The most rows for what grows with their square, or takes hours: ten minutes each or so. LLE and LTSA say by themselves, after a few
-# seconds, that a factor would be too large.
+# The most rows for what grows with their square, or takes hours: ten minutes each or so. LLE says by itself, after a few seconds, that a
+# factor would be too large.
 MOST_ROWS = {
     "lllvm": 1_000, "isomap": 12_000, "tsm": 30_000, "lle": 100_000, "ltsa": 100_000, "spectral": 300_000,
     "sklearn t-SNE": 30_000, "sklearn spectral": 12_000, "sklearn Isomap": 12_000, "sklearn LLE": 12_000, "sklearn LTSA": 12_000,
