@@ -24,7 +24,8 @@ pub(super) struct Covariance {
 
 impl Covariance {
     pub(super) fn new(data: &Data, centre: bool) -> Result<Self> {
-        let (mean, total_squares) = checked_means(data, centre)?;
+        let mean = column_means(data, centre)?;
+        let total_squares = squares_about(data, &mean)?;
         let mut matrix = Self { data: data.clone(), mean, total_squares, transposed: Vec::new() };
         if let Data::Sparse(x) = data {
             let starts = (0..x.rows()).step_by(matrix.rows_a_block());
@@ -161,20 +162,21 @@ pub(super) fn covariance_matrix(x: &Dense, mean: &[f64], progress: &mut Progress
     Ok(matrix)
 }
 
-/// Column means (zeros unless `centre`) and the sum of squares about them. Refuses values that are not finite.
-pub(super) fn checked_means(data: &Data, centre: bool) -> Result<(Vec<f64>, f64)> {
-    let (rows, dim) = (data.rows(), data.dim());
+/// Sums of `len` numbers over all rows, always in the same order.
+fn over_rows(rows: usize, len: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
     let starts: Vec<usize> = (0..rows).step_by(CHUNK.max(rows.div_ceil(16))).collect();
     let step = starts.get(1).copied().unwrap_or(rows);
-    let over_rows = |len: usize, add: &(dyn Fn(usize, &mut [f64]) + Sync)| {
-        let parts = starts.par_iter().map(|&start| {
-            let mut part = vec![0.0; len];
-            (start..(start + step).min(rows)).for_each(|i| add(i, &mut part));
-            part
-        });
-        ordered_sum(parts.collect(), len)
-    };
-    let sums = over_rows(dim, &|i, sums| match data {
+    let parts = starts.par_iter().map(|&start| {
+        let mut part = vec![0.0; len];
+        (start..(start + step).min(rows)).for_each(|i| add(i, &mut part));
+        part
+    });
+    ordered_sum(parts.collect(), len)
+}
+
+/// Column means, zeros unless `centre`. Refuses values that are not finite.
+pub(super) fn column_means(data: &Data, centre: bool) -> Result<Vec<f64>> {
+    let sums = over_rows(data.rows(), data.dim(), |i, sums| match data {
         Data::Dense(x) => sums.iter_mut().zip(x.row(i)).for_each(|(s, v)| *s += f64::from(*v)),
         Data::Sparse(x) => {
             let (columns, values) = x.row(i);
@@ -182,11 +184,18 @@ pub(super) fn checked_means(data: &Data, centre: bool) -> Result<(Vec<f64>, f64)
         }
         Data::Text(_) => {}
     });
-    let mean: Vec<f64> = if centre { sums.iter().map(|s| s / rows as f64).collect() } else { vec![0.0; dim] };
+    if !sums.iter().all(|s| s.is_finite()) {
+        data.check_finite()?;
+    }
+    Ok(if centre { sums.iter().map(|s| s / data.rows() as f64).collect() } else { vec![0.0; data.dim()] })
+}
+
+/// The sum of squares about the mean. Refuses values that are not finite.
+fn squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
     let squares_of_mean: f64 = mean.iter().map(|m| m * m).sum();
-    let total = over_rows(1, &|i, total| match data {
+    let total = over_rows(data.rows(), 1, |i, total| match data {
         Data::Dense(x) => {
-            total[0] += x.row(i).iter().zip(&mean).map(|(v, m)| (f64::from(*v) - m).powi(2)).sum::<f64>();
+            total[0] += x.row(i).iter().zip(mean).map(|(v, m)| (f64::from(*v) - m).powi(2)).sum::<f64>();
         }
         Data::Sparse(x) => {
             // Against a row of zeros, only the stored entries change the sum.
@@ -195,11 +204,11 @@ pub(super) fn checked_means(data: &Data, centre: bool) -> Result<(Vec<f64>, f64)
             total[0] += squares_of_mean + columns.iter().zip(values).map(|(&j, &v)| change(j, v)).sum::<f64>();
         }
         Data::Text(_) => {}
-    });
-    if !(sums.iter().all(|s| s.is_finite()) && total[0].is_finite()) {
+    })[0];
+    if !total.is_finite() {
         data.check_finite()?;
     }
-    Ok((mean, total[0].max(0.0)))
+    Ok(total.max(0.0))
 }
 
 /// The transpose of some of the rows.

@@ -4,7 +4,7 @@
 //! block iteration of [`EigenSolver`] on `A'A`, from a random block with ten columns to spare, never forming `A'A` and
 //! never making sparse rows dense. All sums are in `f64`, so rows of 1e-30 or 1e30 need no scaling.
 
-use super::covariance::{Covariance, checked_means, covariance_matrix};
+use super::covariance::{Covariance, column_means, covariance_matrix};
 use super::{EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, Solver, Which, block, dense};
 use crate::points::{Data, Error, Result, Seed, Shape};
 use crate::run::Progress;
@@ -177,8 +177,9 @@ pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Pr
         });
     };
     let dim = data.dim();
-    let (mean, total_squares) = checked_means(data, centre)?;
+    let mean = column_means(data, centre)?;
     let matrix = covariance_matrix(rows, &mean, progress)?;
+    let total_squares: f64 = matrix.iter().step_by(dim + 1).sum();
     let (values, vectors) = dense::eigh(&matrix, dim)?;
     let top: Vec<usize> = (0..components).map(|c| dim - 1 - c).collect();
     let values: Vec<f64> = top.iter().map(|&c| values[c]).collect();

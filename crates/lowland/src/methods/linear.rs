@@ -114,7 +114,23 @@ fn fit(
         return Err(Error::Kind { what: "a linear map", kind: "text", remedy });
     }
     let wanted = available_components(components, data.dim(), "the number of columns", context)?;
-    let (map, outcome) = context.stage(COMPONENTS, |context| match route(wanted, solver, data.shape()) {
+    context.stage(COMPONENTS, |context| {
+        let (map, outcome) = find(data, components, wanted, solver, rule, centred, context)?;
+        Ok(Fit { embedding: map.apply(data)?, model: map, outcome, graph: None })
+    })
+}
+
+/// The map, and how it was come by.
+fn find(
+    data: &Data,
+    components: usize,
+    wanted: usize,
+    solver: LinearSolver,
+    rule: StopRule,
+    centred: bool,
+    context: &mut Context,
+) -> Result<(LinearMap, Outcome)> {
+    match route(wanted, solver, data.shape()) {
         PcaRoute::Covariance => {
             let svd = context.with_progress(|progress| exact_svd(data, wanted, centred, progress))?;
             Ok((svd.map().padded(components), Outcome::direct()))
@@ -134,8 +150,7 @@ fn fit(
             }
             Ok((stepper.map(), outcome.unless(gave_up)))
         }
-    })?;
-    Ok(Fit { embedding: map.apply(data)?, model: map, outcome, graph: None })
+    }
 }
 
 /// The randomised decomposition as a stepper.
