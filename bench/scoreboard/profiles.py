@@ -30,7 +30,7 @@ def limits(machine, lines):
         if stages.get("neighbours", 0) > 0.1 and not any("neighbours by" in note for note in line["notes"]):
             flops = rows * rows * columns  # half the pairs, a multiplication and an addition a column
             yield method, "neighbours", f"{flops:.2g} f32 flops: half of all pairs", seconds(flops, "f32 Gflop/s"), stages["neighbours"]
-        if method == "isomap":
+        if method == "isomap" and "edges" in line:
             ends = 2 * line["edges"] * rows
             words = f"{ends:.2g} gathers: both ends of every link, from every point"
             yield method, "shortest paths", words, seconds(ends, GATHERS), stages["shortest paths"]

@@ -140,6 +140,10 @@ pub(super) fn covariance_matrix(x: &Dense, mean: &[f64], progress: &mut Progress
             for first in (start..end).step_by(TILE) {
                 let rows = TILE.min(end - first);
                 centred_tile(x, mean, first, rows, left, &mut tile);
+                if width == dim - left {
+                    dense::product_tn_add(&tile, &tile, rows, out);
+                    continue;
+                }
                 front.clear();
                 tile.chunks_exact(dim - left).for_each(|row| front.extend_from_slice(&row[..width]));
                 dense::product_tn_add(&front, &tile, rows, out);

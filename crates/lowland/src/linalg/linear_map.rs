@@ -1,5 +1,6 @@
 //! An affine map to fewer columns: what principal components come to, in preparation and as a method.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::archive::Archive;
@@ -64,9 +65,8 @@ impl LinearMap {
         let mut out = vec![0.0; data.rows() * count];
         out.par_chunks_mut(count * CHUNK).enumerate().for_each(|(chunk, images)| {
             let first = chunk * CHUNK;
-            let done = match (data, count) {
-                (Data::Dense(x), 2) => self.apply_abreast::<2>(x, first, images),
-                (Data::Dense(x), 3) => self.apply_abreast::<3>(x, first, images),
+            let done = match data {
+                Data::Dense(x) => apply_abreast(&self.weights, &self.offset, x, first, images),
                 _ => 0,
             };
             for (offset, image) in images.chunks_exact_mut(count).enumerate().skip(done) {
@@ -74,31 +74,6 @@ impl LinearMap {
             }
         });
         Embedding::new(out, count)
-    }
-
-    /// Images of `C` coordinates, of the rows from `first` on, several at a time; returns how many. The same bits as one row after
-    /// another, whose few sums would wait for themselves at every column.
-    fn apply_abreast<const C: usize>(&self, x: &Dense, first: usize, images: &mut [f64]) -> usize {
-        const ABREAST: usize = 8;
-        let (weights, _) = self.weights.as_chunks::<C>();
-        let mut done = first;
-        for images in images.chunks_exact_mut(ABREAST * C) {
-            let rows: [&[f32]; ABREAST] = std::array::from_fn(|r| &x.row(done + r)[..weights.len()]);
-            let mut sums = [[0.0; C]; ABREAST];
-            for (j, weights) in weights.iter().enumerate() {
-                for r in 0..ABREAST {
-                    let value = f64::from(rows[r][j]);
-                    for c in 0..C {
-                        sums[r][c] += value * weights[c];
-                    }
-                }
-            }
-            for (image, sums) in images.chunks_exact_mut(C).zip(&sums) {
-                (0..C).for_each(|c| image[c] = sums[c] - self.offset[c]);
-            }
-            done += ABREAST;
-        }
-        done - first
     }
 
     /// The images as data for the next stage.
@@ -150,5 +125,80 @@ impl LinearMap {
             return Err(archive.bad(format!("the sizes of '{name}' do not fit together")));
         }
         Ok(Self { offset, weights })
+    }
+}
+
+/// Rows whose images are made together: the few sums of one alone would wait for themselves at every column.
+const ABREAST: usize = 8;
+
+/// The images of the rows from `first` on, several at a time; returns how many. The same bits as one row after another.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
+    let count = offset.len();
+    let mut done = 0;
+    for images in images.chunks_exact_mut(ABREAST * count) {
+        let mut rows = [&x.row(first + done)[..]; ABREAST];
+        for r in 1..ABREAST {
+            rows[r] = x.row(first + done + r);
+        }
+        let mut at = 0;
+        while at < count {
+            at += match count - at {
+                8.. => coordinates::<8>(weights, offset, rows, at, images),
+                4..8 => coordinates::<4>(weights, offset, rows, at, images),
+                3 => coordinates::<3>(weights, offset, rows, at, images),
+                2 => coordinates::<2>(weights, offset, rows, at, images),
+                _ => coordinates::<1>(weights, offset, rows, at, images),
+            };
+        }
+        done += ABREAST;
+    }
+    done
+}
+
+/// Coordinates `at..at + C` of the images of some rows. Returns `C`.
+#[inline(always)]
+fn coordinates<const C: usize>(
+    weights: &[f64],
+    offset: &[f64],
+    rows: [&[f32]; ABREAST],
+    at: usize,
+    images: &mut [f64],
+) -> usize {
+    let count = offset.len();
+    let mut sums = [[0.0; C]; ABREAST];
+    for (j, weights) in weights.chunks_exact(count).enumerate() {
+        let weights = &weights[at..at + C];
+        for r in 0..ABREAST {
+            let value = f64::from(rows[r][j]);
+            for c in 0..C {
+                sums[r][c] += value * weights[c];
+            }
+        }
+    }
+    for (image, sums) in images.chunks_exact_mut(count).zip(&sums) {
+        for c in 0..C {
+            image[at + c] = sums[c] - offset[at + c];
+        }
+    }
+    C
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::points::Seed;
+
+    #[test]
+    fn an_image_depends_on_its_row_alone() {
+        let data = Data::dense(Seed(1).normals(21 * 15).into_iter().map(|v| v as f32).collect(), 15).unwrap();
+        for count in 1..=15 {
+            let map = LinearMap::new(&Seed(2).normals(count * 15), &Seed(3).normals(15));
+            let together = map.apply(&data).unwrap();
+            for i in 0..21 {
+                let alone = map.apply(&data.select(&[i])).unwrap();
+                assert_eq!(together.row(i), alone.row(0), "{count} coordinates, row {i}");
+            }
+        }
     }
 }
