@@ -137,7 +137,7 @@ fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, image
     let count = offset.len();
     let mut done = 0;
     for images in images.chunks_exact_mut(ABREAST * count) {
-        let mut rows = [&x.row(first + done)[..]; ABREAST];
+        let mut rows = [x.row(first + done); ABREAST];
         for r in 1..ABREAST {
             rows[r] = x.row(first + done + r);
         }

@@ -120,23 +120,25 @@ fn tile_with(i: usize, j: usize) -> usize {
 /// The pairs of the rows `first..last` with all later points: adds to `out`, column after column. Returns the
 /// log-likelihood if it was wanted.
 pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
-    match (wanted, frame.even, frame.dim) {
-        (Wanted::Push, false, 2) => walk::<T, 2, true, false>(frame, first, last, out),
-        (Wanted::Push, false, 3) => walk::<T, 3, true, false>(frame, first, last, out),
-        (Wanted::Push, false, 10) => walk::<T, 10, true, false>(frame, first, last, out),
-        (Wanted::Push, false, _) => walk::<T, 0, true, false>(frame, first, last, out),
-        (Wanted::Push, true, 2) => walk::<T, 2, true, true>(frame, first, last, out),
-        (Wanted::Push, true, 3) => walk::<T, 3, true, true>(frame, first, last, out),
-        (Wanted::Push, true, 10) => walk::<T, 10, true, true>(frame, first, last, out),
-        (Wanted::Push, true, _) => walk::<T, 0, true, true>(frame, first, last, out),
-        (Wanted::Spread, false, 2) => walk::<T, 2, false, false>(frame, first, last, out),
-        (Wanted::Spread, false, 3) => walk::<T, 3, false, false>(frame, first, last, out),
-        (Wanted::Spread, false, 10) => walk::<T, 10, false, false>(frame, first, last, out),
-        (Wanted::Spread, false, _) => walk::<T, 0, false, false>(frame, first, last, out),
-        (Wanted::Spread, true, 2) => walk::<T, 2, false, true>(frame, first, last, out),
-        (Wanted::Spread, true, 3) => walk::<T, 3, false, true>(frame, first, last, out),
-        (Wanted::Spread, true, 10) => walk::<T, 10, false, true>(frame, first, last, out),
-        (Wanted::Spread, true, _) => walk::<T, 0, false, true>(frame, first, last, out),
+    match (wanted, frame.even) {
+        (Wanted::Push, false) => by_dimension::<T, true, false>(frame, first, last, out),
+        (Wanted::Push, true) => by_dimension::<T, true, true>(frame, first, last, out),
+        (Wanted::Spread, false) => by_dimension::<T, false, false>(frame, first, last, out),
+        (Wanted::Spread, true) => by_dimension::<T, false, true>(frame, first, last, out),
+    }
+}
+
+fn by_dimension<T: Number, const PUSH: bool, const EVEN: bool>(
+    frame: &Frame<T>,
+    first: usize,
+    last: usize,
+    out: &mut [T],
+) -> f64 {
+    match frame.dim {
+        2 => walk::<T, 2, PUSH, EVEN>(frame, first, last, out),
+        3 => walk::<T, 3, PUSH, EVEN>(frame, first, last, out),
+        10 => walk::<T, 10, PUSH, EVEN>(frame, first, last, out),
+        _ => walk::<T, 0, PUSH, EVEN>(frame, first, last, out),
     }
 }
 
