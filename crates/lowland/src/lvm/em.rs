@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::blocks::{self, Blocks};
 use super::kernel::Wanted;
 use super::numbers::Number;
+use super::similar::fill_ends;
 use super::solve::{self, Enough, System};
 use super::structure::Structure;
 use crate::archive::Archive;
@@ -192,11 +193,11 @@ impl Em {
         let (dim, blocks) = (self.dim, &self.structure.blocks);
         let similar = &self.structure.similar;
         let (pulls, diagonal) = (&mut self.pulls, &mut self.diagonal);
-        let (means, variances, gradient) = (&self.means, &self.variances, &mut self.gradient);
-        let ends = &mut self.room.ends;
+        fill_ends(&self.means, &self.variances, dim, &mut self.room.ends);
+        let (ends, gradient) = (&self.room.ends, &mut self.gradient);
         let near = match self.options.precision {
-            Precision::Single => similar.pull::<f32>(means, variances, dim, ends, pulls, diagonal, gradient),
-            Precision::Double => similar.pull::<f64>(means, variances, dim, ends, pulls, diagonal, gradient),
+            Precision::Single => similar.pull::<f32>(ends, dim, pulls, diagonal, gradient),
+            Precision::Double => similar.pull::<f64>(ends, dim, pulls, diagonal, gradient),
         };
         for ((diagonal, mass), variance) in self.diagonal.iter_mut().zip(blocks.masses()).zip(&self.variances) {
             *diagonal += mass / variance;

@@ -39,6 +39,16 @@ struct Rows<'a> {
     gradient: &'a mut [f64],
 }
 
+/// A row for each point, its mean and its variance side by side: what a link needs of its other end is then read at once.
+pub(super) fn fill_ends(means: &[f64], variances: &[f64], dim: usize, ends: &mut Vec<f64>) {
+    ends.resize(means.len() + variances.len(), 0.0);
+    let rows = ends.par_chunks_exact_mut(dim + 1).zip(means.par_chunks_exact(dim)).zip(variances);
+    rows.with_min_len(1 << 12).for_each(|((end, mean), &variance)| {
+        end[..dim].copy_from_slice(mean);
+        end[dim] = variance;
+    });
+}
+
 impl Similar {
     /// Of directed pairs `(i, j, S_ij, delta_ij^2)`. Pairs that occur more than once must agree in their length scales.
     pub(super) fn new(n: usize, pairs: &[(u32, u32, f64, f64)]) -> Result<Self> {
@@ -88,25 +98,15 @@ impl Similar {
     }
 
     /// `W` of eq 18 in the places of the links, its row sums, and `gradient_i -= sum_j W_ij (mu_i - mu_j)`. Returns the
-    /// pairs' share of the log-likelihood, its logarithms in the precision of `T`. `ends` is memory kept between calls.
-    #[expect(clippy::too_many_arguments)]
+    /// pairs' share of the log-likelihood, its logarithms in the precision of `T`. `ends` are those of [`fill_ends`].
     pub(super) fn pull<T: Number>(
         &self,
-        means: &[f64],
-        variances: &[f64],
+        ends: &[f64],
         dim: usize,
-        ends: &mut Vec<f64>,
         pulls: &mut [f64],
         diagonal: &mut [f64],
         gradient: &mut [f64],
     ) -> f64 {
-        // The other end of a link is read as one: its mean and its variance side by side.
-        ends.resize(means.len() + variances.len(), 0.0);
-        let rows = ends.par_chunks_exact_mut(dim + 1).zip(means.par_chunks_exact(dim)).zip(variances);
-        rows.with_min_len(1 << 12).for_each(|((end, mean), &variance)| {
-            end[..dim].copy_from_slice(mean);
-            end[dim] = variance;
-        });
         let links = self.links(ends);
         let mut rest = pulls;
         let mut tasks = Vec::with_capacity(diagonal.len().div_ceil(ROWS));
