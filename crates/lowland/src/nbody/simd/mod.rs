@@ -3,6 +3,7 @@
 //!
 //! The scalar functions are to be inlined into a `multiversion` loop; the slice versions are such loops.
 
+pub(crate) mod fours;
 pub(crate) mod pairs;
 
 /// Adding it rounds to a whole number, which then stands in the low bits: `1.5 * 2^52`.

@@ -6,11 +6,14 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
-use super::edges::{LANES, Lanes, by_kind, in_order, total};
+use super::edges::{by_kind, in_order};
 use crate::linalg::Csr;
 use crate::nbody::simd::exp;
 use crate::points::Points;
 
+/// Points along the side of a tile.
+const LANES: usize = 8;
+type Lanes = [f64; LANES];
 /// Rows of a tile handled at once: as many as leave their sums in registers.
 const ROWS: usize = 4;
 /// Where what fills up the last tile lies: so far off, and apart, that it is similar to nothing.
@@ -153,6 +156,12 @@ fn strengths<const T: bool, const OWN: bool>(
         forces[1][l] = similarity[l] * slope[l];
     }
     forces
+}
+
+#[inline(always)]
+fn total(lanes: &Lanes) -> f64 {
+    let [a, b, c, d, e, f, g, h] = *lanes;
+    ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
 /// [`total`] out of line: where its pairs of lanes are seen, the loops before it are made into vectors of two.

@@ -44,6 +44,8 @@ pub struct CauchySchwarz {
     map_marginals: Vec<f64>,
     balance: Vec<f64>,
     zeros: Vec<f64>,
+    /// Memory of sums over edges.
+    room: edges::Room,
     /// `<p, q>` and `|q|^2` at the last map.
     entropies: [f64; 2],
 }
@@ -92,6 +94,7 @@ impl CauchySchwarz {
             map_marginals,
             balance,
             zeros,
+            room: edges::Room::default(),
             entropies: [f64::NAN; 2],
         })
     }
@@ -116,7 +119,8 @@ impl CauchySchwarz {
         let c2 = self.sums.sum(y)?.max(LEAST_ENTROPY);
         out.fill(0.0);
         self.balance.fill(1.0);
-        let c1 = edges::weighted(&self.attraction, &self.balance, &self.zeros, y, self.similarity, out);
+        let places = self.room.places(y);
+        let c1 = edges::weighted(&self.attraction, &self.balance, &self.zeros, places, self.similarity, out);
         let c1 = c1.max(LEAST_ENTROPY);
         let push = 1.0 / self.sums.scale.sqrt() / c2;
         out.par_chunks_mut(CHUNK).zip(self.sums.potential.slopes.par_chunks(CHUNK)).for_each(|(out, slopes)| {
@@ -128,11 +132,12 @@ impl CauchySchwarz {
 
     /// Eq 91, as trap 1 corrects it: `2 sum_j (M_ij b_i + M_ji b_j) S_ij (y_i - y_j)`, `M` the neighbourhoods.
     fn neighborhoods(&mut self, y: Points, out: &mut [f64]) -> f64 {
-        edges::marginals(&self.graph.near, y, self.similarity, &mut self.map_marginals);
+        edges::marginals(&self.graph.near, self.room.places(y), self.similarity, &mut self.map_marginals);
         let value = self.weigh();
         out.fill(0.0);
-        edges::weighted(&self.from, &self.balance, &self.zeros, y, self.similarity, out);
-        edges::weighted(&self.to, &self.zeros, &self.balance, y, self.similarity, out);
+        let places = self.room.places(y);
+        edges::weighted(&self.from, &self.balance, &self.zeros, places, self.similarity, out);
+        edges::weighted(&self.to, &self.zeros, &self.balance, places, self.similarity, out);
         out.par_chunks_mut(CHUNK).for_each(|out| out.iter_mut().for_each(|out| *out *= 2.0));
         value
     }

@@ -161,8 +161,8 @@ pub struct MapIt {
     map_marginals: Vec<f64>,
     /// Pull and push over edges, side by side for each point.
     edge_sums: Vec<f64>,
-    /// Memory of `program`, kept from one call to the next.
-    ends: Vec<f64>,
+    /// Memory of sums over edges.
+    room: edges::Room,
     /// `c1, c2` at the last map.
     entropies: [f64; 2],
 }
@@ -205,7 +205,7 @@ impl MapIt {
             forces: Vec::new(),
             map_marginals: vec![0.0; n],
             edge_sums: Vec::new(),
-            ends: Vec::new(),
+            room: edges::Room::default(),
             entropies: [f64::NAN; 2],
         })
     }
@@ -241,13 +241,14 @@ impl MapIt {
     /// The field in the order of the rows; returns the value.
     fn rows(&mut self, y: Points, out: &mut [f64]) -> Result<f64> {
         let (d, similarity) = (y.dim(), self.similarity);
-        let near = edges::marginals(&self.graph.near, y, similarity, &mut self.map_marginals);
+        let places = self.room.places(y);
+        let near = edges::marginals(&self.graph.near, places, similarity, &mut self.map_marginals);
         let entropies = match &mut self.others {
             Others::Summed(sums) => {
                 self.edge_sums.clear();
                 self.edge_sums.resize(2 * y.values().len(), 0.0);
-                let (ends, sum) = (&mut self.ends, &mut self.edge_sums);
-                let c1 = program(&self.graph, &self.map_marginals, false, y, similarity, ends, sum);
+                let sum = &mut self.edge_sums;
+                let c1 = program(&self.graph, &self.map_marginals, false, places, similarity, sum);
                 let c2 = sums.sum(y)?;
                 let [c1, c2] = self.entropy.choose([c1, c2], near);
                 // The push is the potential's gradient over -4, which is by the places, in units of the kernel.
@@ -264,8 +265,7 @@ impl MapIt {
             Others::AllPairs(pairs) => {
                 self.edge_sums.resize(2 * y.values().len(), 0.0);
                 let [c1, c2] = self.entropy.choose(pairs.sums(y, similarity, &mut self.edge_sums), near);
-                let (ends, sum) = (&mut self.ends, &mut self.edge_sums);
-                program(&self.graph, &self.map_marginals, true, y, similarity, ends, sum);
+                program(&self.graph, &self.map_marginals, true, places, similarity, &mut self.edge_sums);
                 out.par_chunks_mut(d).zip(self.edge_sums.par_chunks(2 * d)).with_min_len(CHUNK).for_each(
                     |(out, sums)| {
                         (0..d).for_each(|c| out[c] = sums[c] / c1 + sums[d + c] / c2);

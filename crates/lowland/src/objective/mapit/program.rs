@@ -1,185 +1,101 @@
 //! What MAP IT's program adds up over edges.
-//!
-//! In a few dimensions all that an edge needs of its end stands in one row and is read at once. To bring together the same
-//! coordinate of eight ends, as `over_edges` does, costs more there than all else.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
-use super::edges::{LANES, ROWS, in_order, over_edges, products, total};
+use super::edges::{Edges, Places, ROWS, Weigh, by_kind, in_order, over_edges};
 use super::neighborhoods::Neighborhoods;
-use crate::nbody::simd::exp;
-use crate::points::Points;
+use crate::nbody::simd::fours::{self, Fours, Loop};
 
 /// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
 /// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
 /// alone. `S = -K'`. Where all pairs were `counted` already, a neighbour's own affinity is taken away again. Returns the
-/// sum of `w_ij K_ij` over all edges, with their own weights. `ends` is memory to be used again.
+/// sum of `w_ij K_ij` over all edges, with their own weights.
 pub(super) fn program(
     graph: &Neighborhoods,
     map_marginals: &[f64],
     counted: bool,
-    y: Points,
+    places: Places,
     similarity: Similarity,
-    ends: &mut Vec<f64>,
     out: &mut [f64],
 ) -> f64 {
-    match (y.dim(), similarity) {
-        (2, Similarity::Student) => in_few_dimensions::<2, 4, true>(graph, map_marginals, counted, y, ends, out),
-        (2, Similarity::Gaussian) => in_few_dimensions::<2, 4, false>(graph, map_marginals, counted, y, ends, out),
-        (3, Similarity::Student) => in_few_dimensions::<3, 8, true>(graph, map_marginals, counted, y, ends, out),
-        (3, Similarity::Gaussian) => in_few_dimensions::<3, 8, false>(graph, map_marginals, counted, y, ends, out),
-        _ => {
-            let any_rows = if similarity == Similarity::Student { any_rows::<true> } else { any_rows::<false> };
-            let chunks = out.par_chunks_mut(ROWS * 2 * y.dim()).enumerate();
-            in_order(chunks.map(|(at, out)| [any_rows(graph, map_marginals, counted, y, at * ROWS, out)]).collect())[0]
-        }
-    }
+    let chunks = out.par_chunks_mut(ROWS * 2 * places.y.dim()).enumerate();
+    let parts = chunks
+        .map(|(at, out)| by_kind!(rows, places.y, similarity, (graph, map_marginals, counted, places, at * ROWS, out)));
+    in_order(parts.collect())[0]
 }
 
-/// By rows of `W` numbers that hold a point's `D` coordinates, `p_j` and `q_j`.
-fn in_few_dimensions<const D: usize, const W: usize, const T: bool>(
+fn rows<const D: usize, const T: bool>(
     graph: &Neighborhoods,
     map_marginals: &[f64],
     counted: bool,
-    y: Points,
-    ends: &mut Vec<f64>,
-    out: &mut [f64],
-) -> f64 {
-    ends.resize(W * map_marginals.len(), 0.0);
-    let (ends, _) = ends.as_chunks_mut::<W>();
-    let points = y.values().par_chunks_exact(D).zip(&graph.marginals).zip(map_marginals);
-    ends.par_iter_mut().zip(points).with_min_len(ROWS).for_each(|(end, ((point, &p), &q))| {
-        end[..D].copy_from_slice(point);
-        (end[D], end[D + 1]) = (p, q);
-    });
-    let (ends, chunks) = (&*ends, out.par_chunks_mut(ROWS * 2 * D).enumerate());
-    in_order(chunks.map(|(at, out)| [rows::<D, W, T>(graph, ends, counted, at * ROWS, out)]).collect())[0]
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn rows<const D: usize, const W: usize, const T: bool>(
-    graph: &Neighborhoods,
-    ends: &[[f64; W]],
-    counted: bool,
+    places: Places,
     first: usize,
     out: &mut [f64],
-) -> f64 {
-    let mut value = 0.0;
-    for (i, out) in (first..).zip(out.chunks_exact_mut(2 * D)) {
-        let others = row::<D, W, T, false>(graph.others.row(i), ends, i, counted);
-        let near = row::<D, W, T, true>(graph.near.row(i), ends, i, counted);
-        for c in 0..D {
-            out[c] += others.0[c] + near.0[c];
-            out[D + c] += near.1[c];
-        }
-        value += others.2 + near.2;
-    }
-    value
+) -> [f64; 1] {
+    fours::run(Rows::<D, T> { graph, map_marginals, counted, places, first, out })
 }
 
-/// The two sums over some edges of point `i`, and that of `w_ij K_ij`.
-#[inline(always)]
-fn row<const D: usize, const W: usize, const T: bool, const NEAR: bool>(
-    (columns, values): (&[u32], &[f64]),
-    ends: &[[f64; W]],
-    i: usize,
-    counted: bool,
-) -> ([f64; W], [f64; W], f64) {
-    let (mut pulls, mut pushes, mut value) = ([0.0; W], [0.0; W], [0.0; LANES]);
-    // Without marginals of its own, so that those of the ends stand in the differences.
-    let mut here = ends[i];
-    here[D..].fill(0.0);
-    let own = if counted { 1.0 } else { 0.0 };
-    let (whole, rest) = columns.as_chunks::<LANES>();
-    let (weights, rest_weights) = values.as_chunks::<LANES>();
-    for (columns, weights) in whole.iter().zip(weights) {
-        let (mut apart, mut squares) = ([[0.0; W]; LANES], [0.0; LANES]);
-        for l in 0..LANES {
-            let there = &ends[columns[l] as usize];
-            for c in 0..W {
-                apart[l][c] = here[c] - there[c];
-            }
-            let mut square = 0.0;
-            for c in 0..D {
-                square += apart[l][c] * apart[l][c];
-            }
-            squares[l] = square;
-        }
-        let (mut similarity, mut slope) = ([0.0; LANES], [0.0; LANES]);
-        for l in 0..LANES {
-            similarity[l] = if T { 1.0 / (1.0 + squares[l]) } else { exp(-squares[l]) };
-            slope[l] = if T { similarity[l] * similarity[l] } else { similarity[l] };
-        }
-        let (mut pull, mut push) = ([0.0; LANES], [0.0; LANES]);
-        if NEAR {
-            for l in 0..LANES {
-                (pull[l], push[l]) = (-apart[l][D], -apart[l][D + 1]);
-            }
-        }
-        for l in 0..LANES {
-            value[l] += weights[l] * similarity[l];
-            pull[l] = (if NEAR { pull[l] - own * weights[l] } else { weights[l] }) * slope[l];
-            push[l] = (similarity[l] - push[l]) * slope[l];
-        }
-        for l in 0..LANES {
-            for c in 0..W {
-                pulls[c] += pull[l] * apart[l][c];
-            }
-            if NEAR {
-                for c in 0..W {
-                    pushes[c] += push[l] * apart[l][c];
-                }
-            }
-        }
-    }
-    let mut value = total(&value);
-    for (&j, &weight) in rest.iter().zip(rest_weights) {
-        let there = &ends[j as usize];
-        let mut square = 0.0;
-        for c in 0..D {
-            square += (here[c] - there[c]) * (here[c] - there[c]);
-        }
-        let similarity = if T { 1.0 / (1.0 + square) } else { exp(-square) };
-        let slope = if T { similarity * similarity } else { similarity };
-        value += weight * similarity;
-        let pull = (if NEAR { there[D] - own * weight } else { weight }) * slope;
-        let push = (similarity - there[D + 1]) * slope;
-        for c in 0..D {
-            pulls[c] += pull * (here[c] - there[c]);
-            pushes[c] += push * (here[c] - there[c]);
-        }
-    }
-    (pulls, pushes, value)
+/// Some rows, from the first on.
+pub(super) struct Rows<'a, const D: usize, const T: bool> {
+    pub graph: &'a Neighborhoods,
+    pub map_marginals: &'a [f64],
+    pub counted: bool,
+    pub places: Places<'a>,
+    pub first: usize,
+    pub out: &'a mut [f64],
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn any_rows<const T: bool>(
-    graph: &Neighborhoods,
-    map_marginals: &[f64],
-    counted: bool,
-    y: Points,
-    first: usize,
-    out: &mut [f64],
-) -> f64 {
-    let mut sum = [0.0; LANES];
-    for (i, out) in out.chunks_exact_mut(2 * y.dim()).enumerate() {
-        over_edges::<0, T, 1>(y, first + i, graph.others.row(first + i), out, |edges| {
-            for l in 0..LANES {
-                sum[l] += edges.weights[l] * edges.similarity[l];
-            }
-            [products(&edges.weights, &edges.slope)]
-        });
-        over_edges::<0, T, 2>(y, first + i, graph.near.row(first + i), out, |edges| {
-            let (mut pull, mut push) = ([0.0; LANES], [0.0; LANES]);
-            for l in 0..LANES {
-                sum[l] += edges.weights[l] * edges.similarity[l];
-                pull[l] = graph.marginals[edges.ends[l]] - if counted { edges.weights[l] } else { 0.0 };
-                push[l] = edges.similarity[l] - map_marginals[edges.ends[l]];
-            }
-            [products(&pull, &edges.slope), products(&push, &edges.slope)]
-        });
+impl<const D: usize, const T: bool> Loop for Rows<'_, D, T> {
+    type Output = [f64; 1];
+
+    #[inline(always)]
+    fn run<F: Fours>(self, fours: F) -> [f64; 1] {
+        let (graph, d) = (self.graph, self.places.y.dim());
+        let mut others = Others::<F> { value: fours.splat(0.0) };
+        let mut near = Near::<F> {
+            marginals: &graph.marginals,
+            map_marginals: self.map_marginals,
+            counted: fours.splat(f64::from(u8::from(self.counted))),
+            value: fours.splat(0.0),
+        };
+        for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(2 * d)) {
+            over_edges::<F, D, T, 1>(fours, self.places, i, graph.others.row(i), &mut others, &mut out[..d]);
+            over_edges::<F, D, T, 2>(fours, self.places, i, graph.near.row(i), &mut near, out);
+        }
+        [fours.sum(others.value) + fours.sum(near.value)]
     }
-    total(&sum)
+}
+
+/// Non-neighbours: `w_ij S_ij`.
+struct Others<F: Fours> {
+    value: F::Four,
+}
+
+impl<F: Fours> Weigh<F, 1> for Others<F> {
+    #[inline(always)]
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
+        self.value = fours.add(self.value, fours.mul(edges.weights, edges.similarity));
+        [fours.mul(edges.weights, edges.slope)]
+    }
+}
+
+/// Neighbours: `(p_j - w_ij) S_ij`, without `w_ij` where it was not counted, and `(K_ij - q_j) S_ij`.
+struct Near<'a, F: Fours> {
+    marginals: &'a [f64],
+    map_marginals: &'a [f64],
+    /// One where all pairs were counted, or zero.
+    counted: F::Four,
+    value: F::Four,
+}
+
+impl<F: Fours> Weigh<F, 2> for Near<'_, F> {
+    #[inline(always)]
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 2] {
+        self.value = fours.add(self.value, fours.mul(edges.weights, edges.similarity));
+        let own = fours.mul(self.counted, edges.weights);
+        let pull = fours.sub(edges.of_ends(fours, self.marginals), own);
+        let push = fours.sub(edges.similarity, edges.of_ends(fours, self.map_marginals));
+        [fours.mul(pull, edges.slope), fours.mul(push, edges.slope)]
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::affinity::joint;
+use crate::nbody::simd::fours::{self, Loop};
 use crate::nbody::{Engine, Exact, engine};
 use crate::{Seed, with_threads};
 
@@ -76,6 +77,37 @@ fn the_program_is_the_double_loop_in_every_dimension() {
             }
         }
     }
+}
+
+#[test]
+fn sums_over_edges_have_the_same_bits_by_every_machine() {
+    fn check<const D: usize, const T: bool>(d: usize) {
+        let (n, k) = (61, 7);
+        let graph = Neighborhoods::new(&affinities(n, 14), k).unwrap();
+        let (values, map_marginals) = (Seed(9).normals(n * d), Seed(10).normals(n));
+        let mut room = edges::Room::default();
+        let places = room.places(Points::new(&values, d).unwrap());
+        let [plain, own] = [true, false].map(|plain| {
+            let mut out = vec![0.0; 2 * n * d];
+            let rows = program::Rows::<D, T> {
+                graph: &graph,
+                map_marginals: &map_marginals,
+                counted: true,
+                places,
+                first: 0,
+                out: &mut out,
+            };
+            let sum = if plain { rows.run(fours::Plain) } else { fours::run(rows) };
+            out.iter().chain(&sum).map(|v| v.to_bits()).collect::<Vec<u64>>()
+        });
+        assert_eq!(plain, own, "{d} dimensions");
+    }
+    check::<1, true>(1);
+    check::<2, true>(2);
+    check::<3, true>(3);
+    check::<0, true>(5);
+    check::<2, false>(2);
+    check::<3, false>(3);
 }
 
 #[test]
