@@ -36,6 +36,8 @@ SUMS, MOST_OF_SUMS = ["tsne", "ssne", "ee", "mapit"], 12_000
 # The same graph for all.
 GRAPH_DATA = ["mnist-10k", "mnist-70k"]
 GRAPH_METHODS = ["lvm", "tsne", "ssne", "ee", "mapit", "spectral"]
+# Made again, for the same bytes.
+AGAIN = ["digits", "mnist-10k"]
 
 
 def cases(quick):
@@ -48,8 +50,9 @@ def cases(quick):
     for name in [] if quick else GRAPH_DATA:
         for tool in GRAPH_METHODS + peers.WITH_GRAPH:
             yield f"graph/{name}/d=2/{tool}", functools.partial(measure, name, 2, tool, ours.GRAPHS / f"{name}.npz")
-    for tool in (tool for tool in METHODS + list(peers.TOOLS) if offered("digits", 2, tool)):
-        yield f"again/digits/d=2/{tool}", functools.partial(again, "digits", tool)
+    for name in AGAIN[:1] if quick else AGAIN:
+        for tool in (tool for tool in METHODS + list(peers.TOOLS) if offered(name, 2, tool)):
+            yield f"again/{name}/d=2/{tool}", functools.partial(again, name, tool)
 
 
 def offered(name, d, tool):

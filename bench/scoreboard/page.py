@@ -189,15 +189,23 @@ def searches(cases):
 
 
 def same_again(cases):
+    found = {name: lines_of(cases, "again", name, 2) for name in maps.AGAIN}
     rows = []
-    for tool, line in lines_of(cases, "again", "digits", 2).items():
-        label = f"**{tool}**" if tool in maps.METHODS else tool
-        words = [line["failed"], ""] if "failed" in line else ["yes" if line[name] else "no" for name in ("same again", "same with one thread")]
-        rows.append([label, *words])
+    for tool in dict.fromkeys(tool for lines in found.values() for tool in lines):
+        words = [same for name in maps.AGAIN for same in same_bytes(found[name].get(tool))]
+        rows.append([f"**{tool}**" if tool in maps.METHODS else tool, *words])
     if not rows:
         return ""
-    head = ["tool", "the same bytes when run again", "the same bytes with one thread"]
-    return "## The same map again\n\nThe digits, two threads, a seed given to every tool that takes one (with which umap-learn uses one thread).\n\n" + table(head, rows)
+    head = ["tool", *(f"{data.SETS[name][2]} ({data.SETS[name][0]:,}): {what}" for name in maps.AGAIN for what in ("run again", "with one thread"))]
+    words = "Whether the bytes of the map are the same: two threads, and a seed given to every tool that takes one (with which umap-learn uses one\n"
+    return f"## The same map again\n\n{words}thread).\n\n{table(head, rows)}"
+
+
+def same_bytes(line):
+    """When run again, and with one thread."""
+    if line is None:
+        return ["n/a", "n/a"]
+    return [line["failed"], ""] if "failed" in line else ["yes" if line[name] else "no" for name in ("same again", "same with one thread")]
 
 
 def before_and_after(cases):

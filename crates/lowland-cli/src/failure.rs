@@ -60,7 +60,12 @@ impl Failure {
 
 /// The library speaks of parameters; on the command line they are flags.
 fn in_flags(text: &str) -> String {
-    let words = [("missing = drop", "--missing drop"), ("max_memory", "--max-memory"), ("(pca)", "(--pca 50)")];
+    let words = [
+        ("missing = drop", "--missing drop"),
+        ("landmarks = ", "--landmarks "),
+        ("max_memory", "--max-memory"),
+        ("(pca)", "(--pca 50)"),
+    ];
     words.iter().fold(text.to_string(), |text, (parameter, flag)| text.replace(parameter, flag))
 }
 

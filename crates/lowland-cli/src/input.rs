@@ -30,7 +30,10 @@ pub fn load_named(name: &str, how: &ReadArgs, run: &RunArgs, console: &mut Conso
     let classes = table.labels.as_ref().map_or(String::new(), |labels| format!(", {} classes", labels.names.len()));
     let shape = match &table.data {
         Data::Text(lines) => format!("{} strings", lines.len()),
-        data => format!("{} rows, {} columns, {}", data.rows(), data.dim(), data.kind()),
+        data => {
+            let of = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+            format!("{}, {}, {}", of(data.rows(), "row"), of(data.dim(), "column"), data.kind())
+        }
     };
     console.note(&format!("{name}: {shape}{classes}"));
     Ok(table)

@@ -36,7 +36,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
     let features: Vec<usize> = (0..width).filter(|&j| Some(j) != roles.label && Some(j) != roles.id).collect();
     let column = |j: usize| match &names {
         Some(names) => format!("{:?}", names[j]),
-        None => j.to_string(),
+        None => format!("{j} (from 0)"),
     };
     let (mut values, mut labels, mut ids) = (Vec::new(), Classes::default(), Vec::new());
     let mut rows = 0;

@@ -2,6 +2,7 @@
 //! neighbourhood should hold on the map. Both end with the bottom eigenvectors of a sparse matrix.
 
 use crate::archive::Archive;
+use crate::graph::Components;
 use crate::linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
 use crate::linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, Which, eigenpairs};
 use crate::llx::{Llx, copy_row};
@@ -248,6 +249,7 @@ fn fit(
     }
     let mut map = vec![0.0; n * dim];
     if wanted > 0 {
+        note_parts(&graph, context);
         let matrix = context.stage(WEIGHTS, |context| matrix(&graph, context))?;
         let vectors = context.stage(EIGENVECTORS, |context| bottom(&matrix, wanted, llx.n_neighbors, MOST, context))?;
         // Each coordinate with standard deviation 1.
@@ -259,6 +261,17 @@ fn fit(
     let embedding = Embedding::new(map, dim)?;
     let model = LocalModel { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
     Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
+}
+
+/// Where the graph falls into parts, vectors that are constant on each cost nothing and come first.
+fn note_parts(graph: &NeighborGraph, context: &mut Context) {
+    let parts = Components::of_neighbors(graph).count();
+    if parts > 1 {
+        context.note(format!(
+            "the neighbour graph fell into {parts} parts, and the map tells little but which is which: try more \
+             n_neighbors, or a method that joins them, such as lvm or isomap"
+        ));
+    }
 }
 
 /// Eigenvectors to the smallest eigenvalues, the constant vector left out: with a factor of at most `most` entries, or without one.
@@ -283,7 +296,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         context.with_progress(|progress| eigenpairs(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
         if factor.is_none() {
-            let allowed = "fewer, or --landmarks 5000: the matrix has too large a factor, and without one its \
+            let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \
                 eigenvectors are not found";
             return refuse("n_neighbors", &n_neighbors, allowed);
         }
@@ -347,8 +360,9 @@ impl Preconditioner for ShiftedInverse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::methods::Job;
     use crate::points::{Dense, Seed};
-    use crate::run::Silent;
+    use crate::run::{Limits, Silent};
 
     /// Rows that fill ten dimensions, longer in some than in others.
     fn cloud(n: usize) -> Data {
@@ -377,11 +391,29 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_the_graph_are_said() {
+        let apart = |distance: f32| {
+            let Data::Dense(cloud) = cloud(200) else { unreachable!() };
+            let mut values = cloud.values().to_vec();
+            values[..1000].iter_mut().for_each(|value| *value += distance);
+            Data::Dense(Dense::new(values, 10).unwrap())
+        };
+        for method in ["lle", "ltsa"] {
+            let [said, one] = [1e4, 0.0].map(|distance| {
+                let job = Job::new(method, &[], Seed(0)).unwrap();
+                let fitted = job.fit(&apart(distance), None, &Limits::default(), &mut Silent).unwrap();
+                fitted.notes.iter().any(|note| note.contains("fell into 2 parts"))
+            });
+            assert!(said && !one, "{method}");
+        }
+    }
+
+    #[test]
     fn what_is_not_found_without_a_factor_is_refused() {
         let combinations =
             |data: &Data, graph: &NeighborGraph, context: &mut Context| Lle::default().matrix(data, graph, context);
         assert!(vectors(combinations, MOST).is_ok());
         let said = vectors(combinations, 0).unwrap_err().to_string();
-        assert!(said.contains("--landmarks"), "{said}");
+        assert!(said.contains("landmarks = 5000"), "{said}");
     }
 }

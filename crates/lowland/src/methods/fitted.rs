@@ -7,7 +7,7 @@ use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape,
 use crate::prepare::{Prepare, Prepared};
 use crate::run::{Context, Limits, Observer, Outcome, Progress, Stage};
 
-use super::{Fit, Input, Method, MethodInfo, Model, Placed};
+use super::{Fit, Input, Method, MethodInfo, Model, Placed, landmarks};
 
 /// What to do to which data, apart from the data.
 pub struct Job {
@@ -71,10 +71,35 @@ impl Job {
         match limits.max_memory.filter(|&limit| needed > limit) {
             None => Ok(needed),
             Some(limit) => {
-                let remedy = "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)";
-                Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedy })
+                let (what, remedy) = (format!("method {}", self.method.name()), self.fewer_bytes(shape, limit));
+                Err(Error::Memory { what, needed, limit, remedy })
             }
         }
+    }
+
+    /// What to do where the job needs more than the limit.
+    fn fewer_bytes(&self, shape: Shape, limit: u64) -> &'static str {
+        let prepared = self.prepare.output(shape);
+        let besides = self.memory(shape).saturating_sub(self.method.memory(prepared));
+        let with_landmarks = self.with_landmarks().map_or(u64::MAX, |method| method.memory(prepared));
+        if shape.bytes > limit {
+            "The rows alone take more: raise max_memory, or use fewer of them"
+        } else if besides.saturating_add(with_landmarks) <= limit {
+            "Raise max_memory, use fewer rows, or fit some and place the others beside them (landmarks = 5000)"
+        } else {
+            "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)"
+        }
+    }
+
+    /// The method on some of the rows, unless that is what it is.
+    fn with_landmarks(&self) -> Option<Box<dyn Method>> {
+        let values = self.method.values();
+        let mut values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        if values.iter().any(|(name, _)| *name == landmarks::NAME) {
+            return None;
+        }
+        values.push((landmarks::NAME, "5000"));
+        MethodInfo::find(self.method.name()).ok()?.build(&values).ok()
     }
 
     /// Prepares, fits, and keeps what new rows need. `graph`, when given, is of the prepared data.
@@ -307,5 +332,22 @@ impl Fitted {
         }
         let notes = Vec::new();
         Ok(Self { job, embedding, outcome, notes, feature_names, graph: None, prepared, model, columns, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_names_what_helps() {
+        let said = |method: &str, rows: usize, dim: usize, limit: u64| {
+            let shape = Shape { rows, dim, sparse: false, bytes: (4 * rows * dim) as u64 };
+            let limits = Limits { max_memory: Some(limit), ..Limits::default() };
+            Job::new(method, &[], Seed(0)).unwrap().check_memory(shape, &limits).unwrap_err().to_string()
+        };
+        assert!(said("isomap", 70_000, 50, 4 << 30).contains("landmarks = 5000"));
+        assert!(said("pca", 1_000_000, 1000, 1 << 30).contains("rows alone"));
+        assert!(said("tsne", 1_000_000, 1000, 4 << 30).contains("(pca)"));
     }
 }
