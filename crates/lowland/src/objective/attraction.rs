@@ -1,5 +1,6 @@
 //! The affinities an embedding is pulled together by, their rows numbered as the points lie on the map.
 
+use super::edges::Room;
 use super::pull::Pull;
 use crate::archive::Archive;
 use crate::linalg::Csr;
@@ -13,12 +14,14 @@ pub(super) struct Attraction {
     degrees: Vec<f64>,
     places: Vec<f64>,
     forces: Vec<f64>,
+    room: Room,
 }
 
 impl Attraction {
     pub fn new(weights: Csr) -> Self {
         let degrees = weights.row_sums();
-        Self { numbering: Numbering::default(), weights, degrees, places: Vec::new(), forces: Vec::new() }
+        let (places, forces) = (Vec::new(), Vec::new());
+        Self { numbering: Numbering::default(), weights, degrees, places, forces, room: Room::default() }
     }
 
     /// Number of points.
@@ -41,12 +44,12 @@ impl Attraction {
     /// See [`Pull::force`].
     pub fn force(&mut self, pull: Pull, y: Points, value: bool, out: &mut [f64]) -> Option<f64> {
         if self.numbering.is_natural() {
-            return pull.force(&self.weights, &self.degrees, y, value, out);
+            return pull.force(&self.weights, &self.degrees, y, value, &mut self.room, out);
         }
         self.numbering.gather(y.values(), y.dim(), &mut self.places);
         self.forces.resize(out.len(), 0.0);
         let places = Points::new(&self.places, y.dim()).expect("whole rows");
-        let found = pull.force(&self.weights, &self.degrees, places, value, &mut self.forces);
+        let found = pull.force(&self.weights, &self.degrees, places, value, &mut self.room, &mut self.forces);
         self.numbering.scatter(&self.forces, y.dim(), out);
         found
     }

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod attraction;
+mod edges;
 mod mapit;
 mod neighbor_embedding;
 mod placement;

@@ -5,7 +5,9 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
+use super::edges::{Edges, Places, ROWS, Room, Weigh, over_edges};
 use crate::linalg::Csr;
+use crate::nbody::simd::fours::{self, Fours, Loop};
 use crate::nbody::simd::ln;
 use crate::points::Points;
 
@@ -18,15 +20,20 @@ pub(super) enum Pull {
     Student { dof: f64 },
 }
 
-/// Rows handled at once: fixed, because the order of a sum depends on it.
-const ROWS: usize = 256;
-/// Edges in a vector.
+/// Logarithms in a vector.
 const LANES: usize = 8;
-type Lanes = [f64; LANES];
 
 impl Pull {
     /// `out_i = sum_j w_ij f'(s_ij) (y_i - y_j)`; the value if it is wanted.
-    pub(super) fn force(self, weights: &Csr, degrees: &[f64], y: Points, value: bool, out: &mut [f64]) -> Option<f64> {
+    pub(super) fn force(
+        self,
+        weights: &Csr,
+        degrees: &[f64],
+        y: Points,
+        value: bool,
+        room: &mut Room,
+        out: &mut [f64],
+    ) -> Option<f64> {
         let d = y.dim();
         match self {
             Self::Spring => {
@@ -50,13 +57,17 @@ impl Pull {
                 value.then(|| 2.0 * parts.iter().sum::<f64>())
             }
             Self::Student { dof } => {
-                out.par_chunks_mut(ROWS * d).enumerate().for_each(|(chunk, out)| match d {
-                    1 => student_rows::<1>(weights, y.values(), dof, chunk * ROWS, out),
-                    2 => student_rows::<2>(weights, y.values(), dof, chunk * ROWS, out),
-                    3 => student_rows::<3>(weights, y.values(), dof, chunk * ROWS, out),
-                    _ => student_rows_any(weights, y, dof, chunk * ROWS, out),
+                let places = room.places(y);
+                out.par_chunks_mut(ROWS * d).enumerate().for_each(|(chunk, out)| {
+                    let first = chunk * ROWS;
+                    match d {
+                        1 => fours::run(StudentRows::<1> { weights, places, dof, first, out }),
+                        2 => fours::run(StudentRows::<2> { weights, places, dof, first, out }),
+                        3 => fours::run(StudentRows::<3> { weights, places, dof, first, out }),
+                        _ => fours::run(StudentRows::<0> { weights, places, dof, first, out }),
+                    }
                 });
-                value.then(|| self.value(weights, y, dof))
+                value.then(|| student_value(weights, places, dof))
             }
         }
     }
@@ -81,23 +92,6 @@ impl Pull {
         parts.iter().fold([0.0; 2], |total, part| [total[0] + part[0], total[1] + part[1]])
     }
 
-    /// The sum over all edges of Student's `w f(s)`.
-    fn value(self, weights: &Csr, y: Points, dof: f64) -> f64 {
-        let parts = in_chunks(weights.rows(), |rows| match y.dim() {
-            1 => student_value::<1>(weights, y.values(), dof, rows),
-            2 => student_value::<2>(weights, y.values(), dof, rows),
-            3 => student_value::<3>(weights, y.values(), dof, rows),
-            _ => {
-                let edges = rows.flat_map(|i| {
-                    let (columns, values) = weights.row(i);
-                    columns.iter().zip(values).map(move |(&j, &w)| (i, j as usize, w))
-                });
-                edges.map(|(i, j, w)| w * self.derivatives(squared_distance(y.row(i), y.row(j))).0).sum()
-            }
-        });
-        parts.iter().sum()
-    }
-
     /// `f(s), f'(s), s f''(s)`.
     pub(super) fn derivatives(self, s: f64) -> (f64, f64, f64) {
         match self {
@@ -120,93 +114,104 @@ fn in_chunks<T: Send>(rows: usize, work: impl Fn(Range<usize>) -> T + Sync) -> V
     starts.into_par_iter().map(|start| work(start..(start + ROWS).min(rows))).collect()
 }
 
-/// The edges of a row in vectors: the ways from their ends to `here` coordinate by coordinate, and the weights. The last
-/// vector is filled up with edges of no weight and no length.
-#[inline(always)]
-fn vectors<const D: usize>(
-    points: &[[f64; D]],
-    here: [f64; D],
-    (columns, values): (&[u32], &[f64]),
-    mut each: impl FnMut([Lanes; D], Lanes),
-) {
-    let (whole, rest) = columns.as_chunks::<LANES>();
-    let (weights, rest_weights) = values.as_chunks::<LANES>();
-    for (columns, weights) in whole.iter().zip(weights) {
-        let ends = columns.map(|j| points[j as usize]);
-        each(std::array::from_fn(|c| ends.map(|end| here[c] - end[c])), *weights);
-    }
-    if !rest.is_empty() {
-        let (mut ends, mut weights) = ([here; LANES], [0.0; LANES]);
-        for (e, (&j, &w)) in rest.iter().zip(rest_weights).enumerate() {
-            (ends[e], weights[e]) = (points[j as usize], w);
+/// The sum over all edges of Student's `w f(s)`.
+fn student_value(weights: &Csr, places: Places, dof: f64) -> f64 {
+    let parts = in_chunks(weights.rows(), |rows| match places.y.dim() {
+        1 => fours::run(StudentValue::<1> { weights, places, dof, rows }),
+        2 => fours::run(StudentValue::<2> { weights, places, dof, rows }),
+        3 => fours::run(StudentValue::<3> { weights, places, dof, rows }),
+        _ => fours::run(StudentValue::<0> { weights, places, dof, rows }),
+    });
+    parts.iter().sum()
+}
+
+/// Student forces on the rows from `first` on, as many as `out` holds. `D` is the dimension, or zero for any.
+struct StudentRows<'a, const D: usize> {
+    weights: &'a Csr,
+    places: Places<'a>,
+    dof: f64,
+    first: usize,
+    out: &'a mut [f64],
+}
+
+impl<const D: usize> Loop for StudentRows<'_, D> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Fours>(self, fours: F) {
+        let (factor, mut pull) = ((self.dof + 1.0) / (2.0 * self.dof), StudentPull { inverse: 1.0 / self.dof });
+        for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(self.places.y.dim())) {
+            out.fill(0.0);
+            over_edges::<F, D, 1>(fours, self.places, i, self.weights.row(i), &mut pull, out);
+            for force in out {
+                *force *= factor;
+            }
         }
-        each(std::array::from_fn(|c| ends.map(|end| here[c] - end[c])), weights);
     }
 }
 
-#[inline(always)]
-fn squares<const D: usize>(apart: &[Lanes; D]) -> Lanes {
-    let mut squares = [0.0; LANES];
-    for apart in apart {
-        for l in 0..LANES {
-            squares[l] += apart[l] * apart[l];
-        }
-    }
-    squares
+/// `w / (1 + s/a)`.
+struct StudentPull {
+    inverse: f64,
 }
 
-/// Student forces on the rows from `first` on, as many as `out` holds.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn student_rows<const D: usize>(weights: &Csr, y: &[f64], dof: f64, first: usize, out: &mut [f64]) {
-    let (points, _) = y.as_chunks::<D>();
-    let (factor, inverse) = ((dof + 1.0) / (2.0 * dof), 1.0 / dof);
-    for (i, out) in out.as_chunks_mut::<D>().0.iter_mut().enumerate() {
-        let mut sums = [[0.0; LANES]; D];
-        vectors(points, points[first + i], weights.row(first + i), |apart, weights| {
-            let squares = squares(&apart);
-            let mut pull = weights;
-            for l in 0..LANES {
-                pull[l] /= 1.0 + squares[l] * inverse;
-            }
-            for (sums, apart) in sums.iter_mut().zip(&apart) {
-                for l in 0..LANES {
-                    sums[l] += pull[l] * apart[l];
-                }
-            }
-        });
-        *out = sums.map(|lanes| factor * lanes.iter().sum::<f64>());
+impl<F: Fours> Weigh<F, 1> for StudentPull {
+    #[inline(always)]
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
+        let scaled = fours.mul(edges.squares, fours.splat(self.inverse));
+        [fours.div(edges.weights, fours.add(fours.splat(1.0), scaled))]
     }
 }
 
 /// The sum of Student's `w f(s)` over the edges of some rows.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn student_value<const D: usize>(weights: &Csr, y: &[f64], dof: f64, rows: Range<usize>) -> f64 {
-    let (points, _) = y.as_chunks::<D>();
-    let inverse = 1.0 / dof;
-    let mut sums = [0.0; LANES];
-    for i in rows {
-        vectors(points, points[i], weights.row(i), |apart, weights| {
-            let squares = squares(&apart);
-            for l in 0..LANES {
-                sums[l] += weights[l] * ln(1.0 + squares[l] * inverse);
-            }
-        });
-    }
-    0.5 * (dof + 1.0) * sums.iter().sum::<f64>()
+struct StudentValue<'a, const D: usize> {
+    weights: &'a Csr,
+    places: Places<'a>,
+    dof: f64,
+    rows: Range<usize>,
 }
 
-fn student_rows_any(weights: &Csr, y: Points, dof: f64, first: usize, out: &mut [f64]) {
-    let pull = Pull::Student { dof };
-    out.fill(0.0);
-    for (i, out) in out.chunks_exact_mut(y.dim()).enumerate() {
-        let here = y.row(first + i);
-        let (columns, values) = weights.row(first + i);
-        for (&j, &w) in columns.iter().zip(values) {
-            let there = y.row(j as usize);
-            let slope = w * pull.derivatives(squared_distance(here, there)).1;
-            out.iter_mut().zip(here.iter().zip(there)).for_each(|(out, (a, b))| *out += slope * (a - b));
+impl<const D: usize> Loop for StudentValue<'_, D> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<F: Fours>(self, fours: F) -> f64 {
+        let mut value = 0.0;
+        let mut squares = Squares(Vec::new());
+        for i in self.rows {
+            squares.0.clear();
+            let (columns, values) = self.weights.row(i);
+            over_edges::<F, D, 0>(fours, self.places, i, (columns, values), &mut squares, &mut []);
+            value += logarithms(&squares.0, values, 1.0 / self.dof);
+        }
+        0.5 * (self.dof + 1.0) * value
+    }
+}
+
+/// The squared lengths of a row's edges, and some zeros after them.
+struct Squares(Vec<f64>);
+
+impl<F: Fours> Weigh<F, 0> for Squares {
+    #[inline(always)]
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 0] {
+        self.0.extend_from_slice(&fours.store(edges.squares));
+        []
+    }
+}
+
+/// `sum w ln(1 + s/a)`. A long loop of its own: of four numbers no compiler makes a vector.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+fn logarithms(squares: &[f64], weights: &[f64], inverse: f64) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (whole, rest) = weights.as_chunks::<LANES>();
+    let (squares, rest_squares) = squares[..weights.len()].as_chunks::<LANES>();
+    for (squares, weights) in squares.iter().zip(whole) {
+        for l in 0..LANES {
+            sums[l] += weights[l] * ln(1.0 + squares[l] * inverse);
         }
     }
+    let rest: f64 = rest_squares.iter().zip(rest).map(|(s, w)| w * ln(1.0 + s * inverse)).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]
@@ -226,7 +231,8 @@ mod tests {
             let y = Points::new(&values, d).unwrap();
             for pull in [Pull::Spring, Pull::Student { dof: 1.0 }, Pull::Student { dof: 2.5 }] {
                 let mut force = vec![f64::NAN; n * d];
-                let value = pull.force(&weights, &weights.row_sums(), y, true, &mut force).unwrap();
+                let value =
+                    pull.force(&weights, &weights.row_sums(), y, true, &mut Room::default(), &mut force).unwrap();
                 let mut expected = vec![0.0; n * d];
                 let mut total = 0.0;
                 for (i, j, w) in weights.iter() {

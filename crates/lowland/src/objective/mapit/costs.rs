@@ -10,6 +10,7 @@ use crate::graph::{Symmetrize, symmetrize};
 use crate::linalg::Csr;
 use crate::linalg::block::dot;
 use crate::nbody::KernelSum;
+use crate::objective::edges::Room;
 use crate::objective::{Change, Field, Objective};
 use crate::params::choice;
 use crate::points::{Points, Result};
@@ -45,7 +46,7 @@ pub struct CauchySchwarz {
     balance: Vec<f64>,
     zeros: Vec<f64>,
     /// Memory of sums over edges.
-    room: edges::Room,
+    room: Room,
     /// `<p, q>` and `|q|^2` at the last map.
     entropies: [f64; 2],
 }
@@ -94,7 +95,7 @@ impl CauchySchwarz {
             map_marginals,
             balance,
             zeros,
-            room: edges::Room::default(),
+            room: Room::default(),
             entropies: [f64::NAN; 2],
         })
     }

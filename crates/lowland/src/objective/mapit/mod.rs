@@ -21,6 +21,7 @@ mod tests;
 use rayon::prelude::*;
 
 use super::accuracy::Measure;
+use super::edges::Room;
 use super::potential::Potential;
 use super::{Accuracy, AccuracyControl, Change, Field};
 use crate::archive::Archive;
@@ -162,7 +163,7 @@ pub struct MapIt {
     /// Pull and push over edges, side by side for each point.
     edge_sums: Vec<f64>,
     /// Memory of sums over edges.
-    room: edges::Room,
+    room: Room,
     /// `c1, c2` at the last map.
     entropies: [f64; 2],
 }
@@ -205,7 +206,7 @@ impl MapIt {
             forces: Vec::new(),
             map_marginals: vec![0.0; n],
             edge_sums: Vec::new(),
-            room: edges::Room::default(),
+            room: Room::default(),
             entropies: [f64::NAN; 2],
         })
     }

@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 
 use super::Similarity;
-use super::edges::{Edges, Places, ROWS, Weigh, by_kind, in_order, over_edges};
+use super::edges::{by_kind, in_order, similarity};
 use super::neighborhoods::Neighborhoods;
 use crate::nbody::simd::fours::{self, Fours, Loop};
+use crate::objective::edges::{Edges, Places, ROWS, Weigh, over_edges};
 
 /// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
 /// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
@@ -52,36 +53,37 @@ impl<const D: usize, const T: bool> Loop for Rows<'_, D, T> {
     #[inline(always)]
     fn run<F: Fours>(self, fours: F) -> [f64; 1] {
         let (graph, d) = (self.graph, self.places.y.dim());
-        let mut others = Others::<F> { value: fours.splat(0.0) };
-        let mut near = Near::<F> {
+        let mut others = Others::<F, T> { value: fours.splat(0.0) };
+        let mut near = Near::<F, T> {
             marginals: &graph.marginals,
             map_marginals: self.map_marginals,
             counted: fours.splat(f64::from(u8::from(self.counted))),
             value: fours.splat(0.0),
         };
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(2 * d)) {
-            over_edges::<F, D, T, 1>(fours, self.places, i, graph.others.row(i), &mut others, &mut out[..d]);
-            over_edges::<F, D, T, 2>(fours, self.places, i, graph.near.row(i), &mut near, out);
+            over_edges::<F, D, 1>(fours, self.places, i, graph.others.row(i), &mut others, &mut out[..d]);
+            over_edges::<F, D, 2>(fours, self.places, i, graph.near.row(i), &mut near, out);
         }
         [fours.sum(others.value) + fours.sum(near.value)]
     }
 }
 
 /// Non-neighbours: `w_ij S_ij`.
-struct Others<F: Fours> {
+struct Others<F: Fours, const T: bool> {
     value: F::Four,
 }
 
-impl<F: Fours> Weigh<F, 1> for Others<F> {
+impl<F: Fours, const T: bool> Weigh<F, 1> for Others<F, T> {
     #[inline(always)]
     fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
-        self.value = fours.add(self.value, fours.mul(edges.weights, edges.similarity));
-        [fours.mul(edges.weights, edges.slope)]
+        let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
+        self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
+        [fours.mul(edges.weights, slope)]
     }
 }
 
 /// Neighbours: `(p_j - w_ij) S_ij`, without `w_ij` where it was not counted, and `(K_ij - q_j) S_ij`.
-struct Near<'a, F: Fours> {
+struct Near<'a, F: Fours, const T: bool> {
     marginals: &'a [f64],
     map_marginals: &'a [f64],
     /// One where all pairs were counted, or zero.
@@ -89,13 +91,14 @@ struct Near<'a, F: Fours> {
     value: F::Four,
 }
 
-impl<F: Fours> Weigh<F, 2> for Near<'_, F> {
+impl<F: Fours, const T: bool> Weigh<F, 2> for Near<'_, F, T> {
     #[inline(always)]
     fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 2] {
-        self.value = fours.add(self.value, fours.mul(edges.weights, edges.similarity));
+        let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
+        self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         let own = fours.mul(self.counted, edges.weights);
         let pull = fours.sub(edges.of_ends(fours, self.marginals), own);
-        let push = fours.sub(edges.similarity, edges.of_ends(fours, self.map_marginals));
-        [fours.mul(pull, edges.slope), fours.mul(push, edges.slope)]
+        let push = fours.sub(similarity, edges.of_ends(fours, self.map_marginals));
+        [fours.mul(pull, slope), fours.mul(push, slope)]
     }
 }

@@ -85,7 +85,7 @@ fn sums_over_edges_have_the_same_bits_by_every_machine() {
         let (n, k) = (61, 7);
         let graph = Neighborhoods::new(&affinities(n, 14), k).unwrap();
         let (values, map_marginals) = (Seed(9).normals(n * d), Seed(10).normals(n));
-        let mut room = edges::Room::default();
+        let mut room = Room::default();
         let places = room.places(Points::new(&values, d).unwrap());
         let [plain, own] = [true, false].map(|plain| {
             let mut out = vec![0.0; 2 * n * d];
