@@ -90,7 +90,7 @@ def outcome(line, out):
     bad = int((~np.isfinite(places)).any(1).sum())
     result = f"a map with {bad} of {len(places)} rows not finite" if bad else f"a map of {len(places)} rows"
     # What every run says, of sizes and of memory, is no warning.
-    notes = [note for note in line.get("notes", []) if not re.search(r"rows?, .*columns?,|^memory:|^repulsion|^neighbours by|^pushes by|^bounds of the starts|^matrices in tiles", note)]
+    notes = [note for note in line.get("notes", []) if not re.search(r"rows?, .*columns?,|^memory:|^repulsion|^neighbours by|^pushes by|^bounds of the starts|^matrices in tiles|^angles between rows|^tau ", note)]
     notes += [text.strip() for text in said.splitlines() if "Warning:" in text]
     return f"{result}; says: {short(notes[-1])}" if notes else f"{result}, without a word"
 

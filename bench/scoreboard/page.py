@@ -42,7 +42,8 @@ Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machin
   seconds: those are the median, the least and the most of several runs. Of single ones, differences of a tenth are within the noise
   of a shared machine.
 - CPU seconds are what to compare; wall seconds are given only where less than {QUIET} of a core was busy with something else.
-- Our maps' seconds are of the whole process, reading and writing files and all; the peers' are of the fit alone. Their CPU seconds
+- Our maps' seconds are of the whole process, reading and writing files and all (but for the column *fit* at the top); the peers' are of
+  the fit alone. Their CPU seconds
   to import and to compile (what a first fit of a few rows takes beyond a second one; code that numba keeps on the disk was there
   from earlier runs) have a column of their own. Peak memory is of the whole process, Python's interpreter included.
 - Peers run with `OMP_WAIT_POLICY=PASSIVE`. Settings are each tool's own, without a seed, which would keep some from using both cores;
@@ -85,16 +86,18 @@ BESIDE_PEERS = [
     ("defaults", 2, ""),
     ("graph", 2, "The same with one graph of neighbours for all that take one; its seconds are not counted.\n"),
     ("defaults", 3, "To three dimensions, each with its own neighbours.\n"),
-    ("defaults", 10, "To ten dimensions.\n"),
+    ("defaults", 10, f"To ten dimensions; {', '.join(maps.SUMS)} would take hours there.\n"),
 ]
 
 
 def beside_peers(cases):
     """Each of our methods on MNIST 70k beside the fastest peer that is as good."""
-    words = f"""MNIST, 70,000 x 50, to two dimensions: each of ours beside the fastest peer, whatever its kind, that is as good: at least {AS_GOOD} of
-our recall at 15, and a 1-NN error of no more than ours over {AS_GOOD}. Fits are compared: ours is the
-sum of the stages, without reading and writing files, as theirs, but also without the checks for values that are not finite and for equal
-rows, which all of ours have before the first stage and which matter to pca alone (some 0.01 s). Below 1 we are faster.
+    words = f"""MNIST, 70,000 x 50, to two dimensions: each of ours ([what they are](methods)) beside the fastest peer, whatever its kind, that is as good:
+at least {AS_GOOD} of our recall at 15 (the share of a row's 15 nearest rows that are among the 15 nearest on the map), and a 1-NN error (the share
+of rows whose nearest on the map is of another class) of no more than ours over {AS_GOOD}. Fits are compared: ours is the sum of the stages,
+without reading and writing files, as theirs, but also without the checks for values that are not finite and for equal rows, which all of
+ours have before the first stage and which matter to pca alone (some 0.01 s). Below 1 we are faster. In brackets the least and the most of
+several runs, of which the median stands before them. isomap and tsm keep all pairs, and stand here with landmarks, by which lle too comes to its end.
 """
     text = [words]
     for arm, d, title in BESIDE_PEERS:
@@ -109,7 +112,7 @@ rows, which all of ours have before the first stage and which matter to pca alon
             fit = sum(ours["stages"].values())
             cells = [f"**{tool}**", seconds(ours), number(fit), shown(ours["scores"], "recall 15"), shown(ours["scores"], "1-NN error")]
             if best is None:
-                rows.append([*cells, "none: it keeps angles" if tool.startswith(KEEPS_ANGLES) else "none", "", "", ""])
+                rows.append([*cells, "none: it keeps angles" if tool.startswith(KEEPS_ANGLES) else "none is as good", "", "", ""])
                 continue
             peer, ratio = lines[best], fit / lines[best]["cpu_s"]
             if ratio > 1:
@@ -204,7 +207,7 @@ def same_again(cases):
 def same_bytes(line):
     """When run again, and with one thread."""
     if line is None:
-        return ["n/a", "n/a"]
+        return ["not asked", ""]
     return [line["failed"], ""] if "failed" in line else ["yes" if line[name] else "no" for name in ("same again", "same with one thread")]
 
 
@@ -254,8 +257,8 @@ def where_time_goes(cases):
         by_share = lambda parts: sorted(parts.items(), key=lambda part: -part[1])
         stages = ", ".join(f"{stage} {number(taken)}" for stage, taken in by_share(line["stages"]))
         loops = ", ".join(f"`{loop}` {share:.0f} %" for loop, share in by_share(line.get("loops", {})))
-        rows.append([f"**{method}**", described(name), seconds(line), stages, loops])
-    text.append(table(["method", "data", "CPU s", "stages, CPU s", "loops, share of the samples"], rows))
+        rows.append([f"**{method}**", described(name), seconds(line), stages, loops, line["commit"]])
+    text.append(table(["method", "data", "CPU s", "stages, CPU s", "loops, share of the samples", "commit"], rows))
     if machine and "failed" not in machine:
         lines = {tuple(key.split("/")[1:]): line for key, line in measured}
         text.append("The least that must be done, and the CPU seconds for it at the rates above, beside what the stage takes:\n")
@@ -281,7 +284,7 @@ def bad_inputs(cases):
     order = sorted({tool for outcomes in found.values() for tool in outcomes}, key=lambda tool: (tool in peers.TOOLS, tool))
     label = lambda tool: f"**{tool}**" if tool in maps.METHODS else tool
     rows = [[label(tool), *(word(outcomes[tool]) if tool in outcomes else "n/a" for outcomes in found.values())] for tool in order]
-    text = ["## Bad and odd input\n\nRun for real, 120 s (importing included) and 16 GB of memory at most. *warns*: by a note of ours, a Python warning of theirs. *n/a*: a crate that is handed rows in memory never sees 50 GB.\n"]
+    text = ["## Bad and odd input\n\nRun for real, 120 s (importing included) and 16 GB of memory at most (ours reckon with what the machine has). *warns*: by a note of ours, a Python warning of theirs. *n/a*: a crate that is handed rows in memory never sees 50 GB.\n"]
     text.append(table(["tool", *found], rows))
     for what, outcomes in found.items():
         rows = [[label(tool), outcomes[tool].replace("|", "\\|")] for tool in order if tool in outcomes]

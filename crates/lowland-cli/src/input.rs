@@ -27,13 +27,12 @@ pub fn load_named(name: &str, how: &ReadArgs, run: &RunArgs, console: &mut Conso
     for note in &table.notes {
         console.note(note);
     }
-    let classes = table.labels.as_ref().map_or(String::new(), |labels| format!(", {} classes", labels.names.len()));
+    let of = |count: usize, what: &str, ending: &str| format!("{count} {what}{}", if count == 1 { "" } else { ending });
+    let classes =
+        table.labels.as_ref().map_or(String::new(), |labels| format!(", {}", of(labels.names.len(), "class", "es")));
     let shape = match &table.data {
-        Data::Text(lines) => format!("{} strings", lines.len()),
-        data => {
-            let of = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-            format!("{}, {}, {}", of(data.rows(), "row"), of(data.dim(), "column"), data.kind())
-        }
+        Data::Text(lines) => of(lines.len(), "string", "s"),
+        data => format!("{}, {}, {}", of(data.rows(), "row", "s"), of(data.dim(), "column", "s"), data.kind()),
     };
     console.note(&format!("{name}: {shape}{classes}"));
     Ok(table)

@@ -249,7 +249,7 @@ fn fit(
     }
     let mut map = vec![0.0; n * dim];
     if wanted > 0 {
-        note_parts(&graph, context);
+        note_parts(&graph, wanted, context);
         let matrix = context.stage(WEIGHTS, |context| matrix(&graph, context))?;
         let vectors = context.stage(EIGENVECTORS, |context| bottom(&matrix, wanted, llx.n_neighbors, MOST, context))?;
         // Each coordinate with standard deviation 1.
@@ -263,13 +263,15 @@ fn fit(
     Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
 }
 
-/// Where the graph falls into parts, vectors that are constant on each cost nothing and come first.
-fn note_parts(graph: &NeighborGraph, context: &mut Context) {
+/// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
+/// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
+fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
     let parts = Components::of_neighbors(graph).count();
     if parts > 1 {
+        let constant = wanted.min(parts - 1);
         context.note(format!(
-            "the neighbour graph fell into {parts} parts, and the map tells little but which is which: try more \
-             n_neighbors, or a method that joins them, such as lvm or isomap"
+            "the neighbour graph fell into {parts} parts, and {constant} of {wanted} coordinates only tell them apart: try \
+             more n_neighbors, or a method that joins them, such as lvm or isomap"
         ));
     }
 }

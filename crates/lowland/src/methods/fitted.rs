@@ -71,31 +71,33 @@ impl Job {
         match limits.max_memory.filter(|&limit| needed > limit) {
             None => Ok(needed),
             Some(limit) => {
-                let (what, remedy) = (format!("method {}", self.method.name()), self.fewer_bytes(shape, limit));
+                let allowed = limit.saturating_sub(limits.reserve);
+                let (what, remedy) = (format!("method {}", self.method.name()), self.fewer_bytes(shape, allowed));
                 Err(Error::Memory { what, needed, limit, remedy })
             }
         }
     }
 
-    /// What to do where the job needs more than the limit.
-    fn fewer_bytes(&self, shape: Shape, limit: u64) -> &'static str {
+    /// What to do where the job needs more than is allowed.
+    fn fewer_bytes(&self, shape: Shape, allowed: u64) -> &'static str {
         let prepared = self.prepare.output(shape);
         let besides = self.memory(shape).saturating_sub(self.method.memory(prepared));
         let with_landmarks = self.with_landmarks().map_or(u64::MAX, |method| method.memory(prepared));
-        if shape.bytes > limit {
+        if shape.bytes > allowed {
             "The rows alone take more: raise max_memory, or use fewer of them"
-        } else if besides.saturating_add(with_landmarks) <= limit {
+        } else if besides.saturating_add(with_landmarks) <= allowed {
             "Raise max_memory, use fewer rows, or fit some and place the others beside them (landmarks = 5000)"
         } else {
             "Raise max_memory, use fewer rows or neighbours, or reduce the columns first (pca)"
         }
     }
 
-    /// The method on some of the rows, unless that is what it is.
+    /// The method on 5,000 of the rows, if it can be fitted so.
     fn with_landmarks(&self) -> Option<Box<dyn Method>> {
         let values = self.method.values();
         let mut values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        if values.iter().any(|(name, _)| *name == landmarks::NAME) {
+        landmarks::take_out(&mut values).ok()?;
+        if !landmarks::apply(&values) {
             return None;
         }
         values.push((landmarks::NAME, "5000"));
@@ -341,13 +343,19 @@ mod tests {
 
     #[test]
     fn too_little_memory_names_what_helps() {
-        let said = |method: &str, rows: usize, dim: usize, limit: u64| {
+        let said = |method: &str, values: &[(&str, &str)], [rows, dim]: [usize; 2], [limit, reserve]: [u64; 2]| {
             let shape = Shape { rows, dim, sparse: false, bytes: (4 * rows * dim) as u64 };
-            let limits = Limits { max_memory: Some(limit), ..Limits::default() };
-            Job::new(method, &[], Seed(0)).unwrap().check_memory(shape, &limits).unwrap_err().to_string()
+            let limits = Limits { max_memory: Some(limit), reserve, ..Limits::default() };
+            Job::new(method, values, Seed(0)).unwrap().check_memory(shape, &limits).unwrap_err().to_string()
         };
-        assert!(said("isomap", 70_000, 50, 4 << 30).contains("landmarks = 5000"));
-        assert!(said("pca", 1_000_000, 1000, 1 << 30).contains("rows alone"));
-        assert!(said("tsne", 1_000_000, 1000, 4 << 30).contains("(pca)"));
+        let (some, whole) = ("landmarks = 5000", [70_000, 50]);
+        assert!(said("isomap", &[], whole, [4 << 30, 0]).contains(some));
+        assert!(said("pca", &[], [1_000_000, 1000], [1 << 30, 0]).contains("rows alone"));
+        assert!(said("tsne", &[], [1_000_000, 1000], [4 << 30, 0]).contains("(pca)"));
+        // What is set aside for other things is not there for landmarks either.
+        assert!(!said("isomap", &[], whole, [4 << 30, (4 << 30) - (64 << 20)]).contains(some));
+        // Fewer landmarks than asked for; none where rows cannot be combined.
+        assert!(said("isomap", &[("landmarks", "60000")], whole, [4 << 30, 0]).contains(some));
+        assert!(!said("isomap", &[("metric", "precomputed")], whole, [4 << 30, 0]).contains(some));
     }
 }

@@ -32,6 +32,16 @@ pub(super) fn take_out(values: &mut Vec<(&str, &str)>) -> Result<Option<usize>> 
     Ok((count > 0).then_some(count))
 }
 
+/// Whether a method with these parameter values can be fitted on some of the rows, as far as they tell.
+pub(super) fn apply(values: &[(&str, &str)]) -> bool {
+    let without = [
+        ("metric", Metric::Precomputed.to_string()),
+        ("metric", Metric::Levenshtein.to_string()),
+        ("placing", Placing::Relu.show()),
+    ];
+    !without.iter().any(|(name, value)| values.contains(&(name, value)))
+}
+
 /// A method on some of the rows.
 pub(super) struct Landmarks {
     pub method: Box<dyn Method>,

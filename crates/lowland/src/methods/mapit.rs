@@ -211,7 +211,7 @@ impl Recipe for MapIt {
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
-        // Blocks of the map's size, and the points with their marginals.
+        // Blocks of the map's size, the points as edges look them up, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 } + n * 64.0;
         neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }

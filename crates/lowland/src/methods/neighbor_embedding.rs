@@ -272,7 +272,8 @@ impl Settings {
         // Several perplexities are summed up in one more matrix; the spectral direction has its own, and its factor.
         let several = if self.perplexity.values().len() > 1 { n * edges * 24.0 } else { 0.0 };
         let factor = if self.optimizer == OptimizerKind::Sd { n * edges * 2.0 * 60.0 } else { 0.0 };
-        let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 };
+        // Blocks of the map's size, and the points as edges look them up.
+        let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
         neighbors::memory(shape, self.metric, k, self.search)
             .saturating_add((graphs + several + factor + blocks + pairs) as u64)

@@ -165,7 +165,7 @@ impl Tsm {
         };
         let needed = similar_bytes(data.rows() as f64, angles.share(tau)) as u64;
         if let Some(limit) = context.allowance().filter(|&limit| needed > limit) {
-            let remedy = "Raise tau or max_memory, or fit some of the rows only (landmarks)";
+            let remedy = "Raise tau or max_memory, or fit some of the rows only (landmarks = 5000)";
             return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedy });
         }
         let (problem, similarity) = context.with_progress(|progress| {

@@ -61,10 +61,10 @@ impl Pull {
                 out.par_chunks_mut(ROWS * d).enumerate().for_each(|(chunk, out)| {
                     let first = chunk * ROWS;
                     match d {
-                        1 => fours::run(StudentRows::<1> { weights, places, dof, first, out }),
-                        2 => fours::run(StudentRows::<2> { weights, places, dof, first, out }),
-                        3 => fours::run(StudentRows::<3> { weights, places, dof, first, out }),
-                        _ => fours::run(StudentRows::<0> { weights, places, dof, first, out }),
+                        1 => student_rows(StudentRows::<1> { weights, places, dof, first, out }),
+                        2 => student_rows(StudentRows::<2> { weights, places, dof, first, out }),
+                        3 => student_rows(StudentRows::<3> { weights, places, dof, first, out }),
+                        _ => student_rows(StudentRows::<0> { weights, places, dof, first, out }),
                     }
                 });
                 value.then(|| student_value(weights, places, dof))
@@ -117,12 +117,17 @@ fn in_chunks<T: Send>(rows: usize, work: impl Fn(Range<usize>) -> T + Sync) -> V
 /// The sum over all edges of Student's `w f(s)`.
 fn student_value(weights: &Csr, places: Places, dof: f64) -> f64 {
     let parts = in_chunks(weights.rows(), |rows| match places.y.dim() {
-        1 => fours::run(StudentValue::<1> { weights, places, dof, rows }),
-        2 => fours::run(StudentValue::<2> { weights, places, dof, rows }),
-        3 => fours::run(StudentValue::<3> { weights, places, dof, rows }),
-        _ => fours::run(StudentValue::<0> { weights, places, dof, rows }),
+        1 => some_values(StudentValue::<1> { weights, places, dof, rows }),
+        2 => some_values(StudentValue::<2> { weights, places, dof, rows }),
+        3 => some_values(StudentValue::<3> { weights, places, dof, rows }),
+        _ => some_values(StudentValue::<0> { weights, places, dof, rows }),
     });
     parts.iter().sum()
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+fn student_rows<const D: usize>(rows: StudentRows<D>) {
+    fours::run(rows);
 }
 
 /// Student forces on the rows from `first` on, as many as `out` holds. `D` is the dimension, or zero for any.
@@ -161,6 +166,11 @@ impl<F: Fours> Weigh<F, 1> for StudentPull {
         let scaled = fours.mul(edges.squares, fours.splat(self.inverse));
         [fours.div(edges.weights, fours.add(fours.splat(1.0), scaled))]
     }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+fn some_values<const D: usize>(rows: StudentValue<D>) -> f64 {
+    fours::run(rows)
 }
 
 /// The sum of Student's `w f(s)` over the edges of some rows.
@@ -251,5 +261,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn student_sums_have_the_same_bits_by_every_machine() {
+        fn check<const D: usize>(d: usize) {
+            let n = 90;
+            let links = (0..n as u32).flat_map(|i| (1..=i % 11).map(move |step| (i, (i + step) % 90, f64::from(step))));
+            let weights = Csr::from_triplets(n, n, links).unwrap();
+            let values = Seed(3).normals(n * d);
+            let mut room = Room::default();
+            let (places, dof, first, rows) = (room.places(Points::new(&values, d).unwrap()), 1.5, 0, 0..n);
+            let [plain, own] = [true, false].map(|plain| {
+                let (weights, mut force) = (&weights, vec![0.0; n * d]);
+                fours::run_as(StudentRows::<D> { weights, places, dof, first, out: &mut force }, plain);
+                force.push(fours::run_as(StudentValue::<D> { weights, places, dof, rows: rows.clone() }, plain));
+                force.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
+            });
+            assert_eq!(plain, own, "{d} dimensions");
+        }
+        check::<1>(1);
+        check::<2>(2);
+        check::<3>(3);
+        check::<0>(4);
     }
 }

@@ -30,20 +30,27 @@ pub trait Fours: Copy {
 }
 
 /// A loop over vectors of four. `run`, and all that it calls, must be `#[inline(always)]`: only then is it compiled for the
-/// machine that it is to run on. Closures cannot be.
+/// machine that it is to run on, as part of the `multiversion` function that calls [`run`]. Closures cannot be.
 pub trait Loop {
     type Output;
 
     fn run<F: Fours>(self, fours: F) -> Self::Output;
 }
 
-/// Runs a loop with the machine's own vectors, where it has such.
+/// Runs a loop with the machine's own vectors, where it has such. To be called by a function that is compiled for each machine.
+#[inline(always)]
 pub fn run<L: Loop>(body: L) -> L::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(machine) = pulp::x86::V3::try_new() {
-        return machine.vectorize(avx::Compiled { machine, body });
+        return body.run(machine);
     }
     body.run(Plain)
+}
+
+/// Runs a loop as [`run`] does, or as any machine can: to be compared.
+#[cfg(test)]
+pub fn run_as<L: Loop>(body: L, plain: bool) -> L::Output {
+    if plain { body.run(Plain) } else { run(body) }
 }
 
 /// Any machine.
@@ -93,25 +100,9 @@ impl Fours for Plain {
 mod avx {
     use std::arch::x86_64::__m256d;
 
-    use pulp::NullaryFnOnce;
     use pulp::x86::V3;
 
-    use super::{Fours, Loop};
-
-    /// A loop to be compiled for AVX2.
-    pub struct Compiled<L> {
-        pub machine: V3,
-        pub body: L,
-    }
-
-    impl<L: Loop> NullaryFnOnce for Compiled<L> {
-        type Output = L::Output;
-
-        #[inline(always)]
-        fn call(self) -> L::Output {
-            self.body.run(self.machine)
-        }
-    }
+    use super::Fours;
 
     impl Fours for V3 {
         type Four = __m256d;
@@ -190,7 +181,7 @@ mod tests {
     fn every_machine_finds_the_same_bits() {
         let rows =
             [[0.1, -2.5, 3e9, 7.0], [1.0 / 3.0, 1e-300, -0.0, 5.0], [1.1, 2.1, 3.1, 4.1], [8.0, 9.0, 10.0, 11.0]];
-        let (plain, own) = (All(rows).run(Plain), run(All(rows)));
+        let [plain, own] = [true, false].map(|plain| run_as(All(rows), plain));
         let bits = |found: &[[f64; 4]]| found.as_flattened().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&plain), bits(&own));
         assert_eq!(plain[5..9], [0, 1, 2, 3].map(|c| [rows[0][c], rows[1][c], rows[2][c], rows[3][c]]));

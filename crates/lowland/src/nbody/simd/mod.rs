@@ -1,7 +1,8 @@
 //! `exp` and `ln` as polynomials in plain Rust: loops over them become vectors of whatever width the machine has, with the
 //! same bits on each (no fused multiply-add).
 //!
-//! The scalar functions are to be inlined into a `multiversion` loop; the slice versions are such loops.
+//! The scalar functions are to be inlined into a loop that is compiled for each machine (`multiversion`, `fours`); the slice
+//! versions are such loops.
 
 pub(crate) mod fours;
 pub(crate) mod pairs;

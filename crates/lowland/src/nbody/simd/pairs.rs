@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::fours::{self, Fours, Loop};
 use super::{exp, ln};
 use crate::nbody::{Charges, Kernel, Term};
 use crate::points::Points;
@@ -66,6 +67,12 @@ impl Columns {
     #[inline(always)]
     fn part(&self, column: usize, at: usize, count: usize) -> &[f64] {
         &self.values[column * self.stride + at..][..count]
+    }
+
+    /// The lane of a column that begins at row `at`.
+    #[inline(always)]
+    fn lane(&self, column: usize, at: usize) -> Lane {
+        *self.values[column * self.stride + at..].first_chunk().expect("room for a lane past the end")
     }
 }
 
@@ -145,10 +152,10 @@ fn add_tile<const D: usize>(
         for first in (0..term.charges).step_by(4) {
             let sums = &mut out[column + first..column + term.charges.min(first + 4)];
             match sums.len() {
-                1 => add_products::<1>(kernel, sources, first, at, sums),
-                2 => add_products::<2>(kernel, sources, first, at, sums),
-                3 => add_products::<3>(kernel, sources, first, at, sums),
-                _ => add_products::<4>(kernel, sources, first, at, sums),
+                1 => fours::run(Products::<1> { kernel, sources, first, at, sums }),
+                2 => fours::run(Products::<2> { kernel, sources, first, at, sums }),
+                3 => fours::run(Products::<3> { kernel, sources, first, at, sums }),
+                _ => fours::run(Products::<4> { kernel, sources, first, at, sums }),
             }
         }
         column += term.charges;
@@ -159,13 +166,7 @@ fn add_tile<const D: usize>(
 fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usize, out: &mut [f64]) {
     let count = out.len();
     if D == 0 {
-        out.fill(0.0);
-        for (k, &t) in target.iter().enumerate() {
-            for (out, x) in out.iter_mut().zip(sources.part(k, at, count)) {
-                *out += (t - x) * (t - x);
-            }
-        }
-        return;
+        return fours::run(Squares { target, sources, at, out });
     }
     let columns: [&[f64]; D] = std::array::from_fn(|k| sources.part(k, at, count));
     let target: [f64; D] = std::array::from_fn(|k| target[k]);
@@ -178,22 +179,72 @@ fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usiz
     }
 }
 
-/// Adds the products of the kernel's values with `C` charges from charge `first`.
+/// A lane as two vectors.
 #[inline(always)]
-fn add_products<const C: usize>(kernel: &[f64], sources: &Columns, first: usize, at: usize, sums: &mut [f64]) {
-    let charges: [&[Lane]; C] =
-        std::array::from_fn(|c| sources.part(sources.dim + first + c, at, kernel.len()).as_chunks().0);
-    let mut lanes = [[0.0; LANES]; C];
-    for (j, value) in kernel.as_chunks::<LANES>().0.iter().enumerate() {
-        for c in 0..C {
-            let charge = &charges[c][j];
-            for l in 0..LANES {
-                lanes[c][l] += value[l] * charge[l];
+fn halves<F: Fours>(fours: F, [a, b, c, d, e, f, g, h]: Lane) -> [F::Four; 2] {
+    [fours.load([a, b, c, d]), fours.load([e, f, g, h])]
+}
+
+/// Squared distances from the target to the sources from `at` on, as many as `out` holds, in any dimension. Explicit vectors:
+/// plain loops would write the sums down after every coordinate.
+struct Squares<'a> {
+    target: &'a [f64],
+    sources: &'a Columns,
+    at: usize,
+    out: &'a mut [f64],
+}
+
+impl Loop for Squares<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Fours>(self, fours: F) {
+        for (lane, out) in self.out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let mut sums = [fours.splat(0.0); 2];
+            for (k, &t) in self.target.iter().enumerate() {
+                let (t, x) = (fours.splat(t), self.sources.lane(k, self.at + lane * LANES));
+                let x = halves(fours, x);
+                let apart = [fours.sub(t, x[0]), fours.sub(t, x[1])];
+                sums[0] = fours.add(sums[0], fours.mul(apart[0], apart[0]));
+                sums[1] = fours.add(sums[1], fours.mul(apart[1], apart[1]));
             }
+            let (halves, _) = out.as_chunks_mut::<4>();
+            (halves[0], halves[1]) = (fours.store(sums[0]), fours.store(sums[1]));
         }
     }
-    for c in 0..C {
-        let [a, b, c_, d, e, f, g, h] = lanes[c];
-        sums[c] += ((a + b) + (c_ + d)) + ((e + f) + (g + h));
+}
+
+/// Adds the products of the kernel's values with `C` charges from charge `first`. Explicit vectors: of plain loops compilers make
+/// vectors across the charges, which costs more than it saves.
+struct Products<'a, const C: usize> {
+    kernel: &'a [f64],
+    sources: &'a Columns,
+    first: usize,
+    at: usize,
+    sums: &'a mut [f64],
+}
+
+impl<const C: usize> Loop for Products<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Fours>(self, fours: F) {
+        let mut charges: [&[Lane]; C] = [&[]; C];
+        for c in 0..C {
+            charges[c] =
+                self.sources.part(self.sources.dim + self.first + c, self.at, self.kernel.len()).as_chunks::<LANES>().0;
+        }
+        let mut lanes = [[fours.splat(0.0); 2]; C];
+        for (j, &value) in self.kernel.as_chunks::<LANES>().0.iter().enumerate() {
+            let value = halves(fours, value);
+            for c in 0..C {
+                let charge = halves(fours, charges[c][j]);
+                lanes[c][0] = fours.add(lanes[c][0], fours.mul(value[0], charge[0]));
+                lanes[c][1] = fours.add(lanes[c][1], fours.mul(value[1], charge[1]));
+            }
+        }
+        for c in 0..C {
+            self.sums[c] += fours.sum(lanes[c][0]) + fours.sum(lanes[c][1]);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What MAP IT does among neighbours.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
@@ -54,6 +55,7 @@ pub(super) fn marginals(graph: &Csr, places: Places, similarity: Similarity, mar
     in_order(parts.collect())
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn marginal_rows<const D: usize, const T: bool>(
     graph: &Csr,
     places: Places,
@@ -63,11 +65,11 @@ fn marginal_rows<const D: usize, const T: bool>(
     fours::run(MarginalRows::<D, T> { graph, places, first, out })
 }
 
-struct MarginalRows<'a, const D: usize, const T: bool> {
-    graph: &'a Csr,
-    places: Places<'a>,
-    first: usize,
-    out: &'a mut [f64],
+pub(super) struct MarginalRows<'a, const D: usize, const T: bool> {
+    pub graph: &'a Csr,
+    pub places: Places<'a>,
+    pub first: usize,
+    pub out: &'a mut [f64],
 }
 
 impl<const D: usize, const T: bool> Loop for MarginalRows<'_, D, T> {
@@ -121,6 +123,7 @@ pub(super) fn weighted(
     in_order(parts.collect())[0]
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn weighted_rows<const D: usize, const T: bool>(
     graph: &Csr,
     [here, there]: [&[f64]; 2],
@@ -131,13 +134,13 @@ fn weighted_rows<const D: usize, const T: bool>(
     fours::run(WeightedRows::<D, T> { graph, here, there, places, first, out })
 }
 
-struct WeightedRows<'a, const D: usize, const T: bool> {
-    graph: &'a Csr,
-    here: &'a [f64],
-    there: &'a [f64],
-    places: Places<'a>,
-    first: usize,
-    out: &'a mut [f64],
+pub(super) struct WeightedRows<'a, const D: usize, const T: bool> {
+    pub graph: &'a Csr,
+    pub here: &'a [f64],
+    pub there: &'a [f64],
+    pub places: Places<'a>,
+    pub first: usize,
+    pub out: &'a mut [f64],
 }
 
 impl<const D: usize, const T: bool> Loop for WeightedRows<'_, D, T> {

@@ -1,5 +1,6 @@
 //! What MAP IT's program adds up over edges.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
@@ -26,6 +27,7 @@ pub(super) fn program(
     in_order(parts.collect())[0]
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn rows<const D: usize, const T: bool>(
     graph: &Neighborhoods,
     map_marginals: &[f64],
@@ -53,7 +55,7 @@ impl<const D: usize, const T: bool> Loop for Rows<'_, D, T> {
     #[inline(always)]
     fn run<F: Fours>(self, fours: F) -> [f64; 1] {
         let (graph, d) = (self.graph, self.places.y.dim());
-        let mut others = Others::<F, T> { value: fours.splat(0.0) };
+        let mut far = Far::<F, T> { value: fours.splat(0.0) };
         let mut near = Near::<F, T> {
             marginals: &graph.marginals,
             map_marginals: self.map_marginals,
@@ -61,19 +63,19 @@ impl<const D: usize, const T: bool> Loop for Rows<'_, D, T> {
             value: fours.splat(0.0),
         };
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(2 * d)) {
-            over_edges::<F, D, 1>(fours, self.places, i, graph.others.row(i), &mut others, &mut out[..d]);
+            over_edges::<F, D, 1>(fours, self.places, i, graph.others.row(i), &mut far, &mut out[..d]);
             over_edges::<F, D, 2>(fours, self.places, i, graph.near.row(i), &mut near, out);
         }
-        [fours.sum(others.value) + fours.sum(near.value)]
+        [fours.sum(far.value) + fours.sum(near.value)]
     }
 }
 
 /// Non-neighbours: `w_ij S_ij`.
-struct Others<F: Fours, const T: bool> {
+struct Far<F: Fours, const T: bool> {
     value: F::Four,
 }
 
-impl<F: Fours, const T: bool> Weigh<F, 1> for Others<F, T> {
+impl<F: Fours, const T: bool> Weigh<F, 1> for Far<F, T> {
     #[inline(always)]
     fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);

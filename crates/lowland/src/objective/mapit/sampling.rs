@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::Similarity;
 use super::neighborhoods::Neighborhoods;
+use crate::objective::edges::ROWS;
 use crate::objective::pull::squared_distance;
 use crate::points::{Points, Seed};
 
@@ -19,9 +20,6 @@ pub struct Sampling {
     pub seed: Seed,
     iteration: usize,
 }
-
-/// Rows handled at once: fixed, because the order of a sum depends on it.
-const ROWS: usize = 256;
 
 impl Sampling {
     /// At the first iteration.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::affinity::joint;
-use crate::nbody::simd::fours::{self, Loop};
+use crate::nbody::simd::fours;
 use crate::nbody::{Engine, Exact, engine};
 use crate::{Seed, with_threads};
 
@@ -87,18 +87,19 @@ fn sums_over_edges_have_the_same_bits_by_every_machine() {
         let (values, map_marginals) = (Seed(9).normals(n * d), Seed(10).normals(n));
         let mut room = Room::default();
         let places = room.places(Points::new(&values, d).unwrap());
+        let ([here, there], first) = ([&graph.marginals, &map_marginals], 0);
         let [plain, own] = [true, false].map(|plain| {
-            let mut out = vec![0.0; 2 * n * d];
-            let rows = program::Rows::<D, T> {
-                graph: &graph,
-                map_marginals: &map_marginals,
-                counted: true,
-                places,
-                first: 0,
-                out: &mut out,
-            };
-            let sum = if plain { rows.run(fours::Plain) } else { fours::run(rows) };
-            out.iter().chain(&sum).map(|v| v.to_bits()).collect::<Vec<u64>>()
+            let (mut program, mut weighted, mut marginals) = (vec![0.0; 2 * n * d], vec![0.0; n * d], vec![0.0; n]);
+            let out = &mut program[..];
+            let map_marginals = &map_marginals;
+            let rows = program::Rows::<D, T> { graph: &graph, map_marginals, counted: true, places, first, out };
+            let [value] = fours::run_as(rows, plain);
+            let (graph, others, out) = (&graph.near, &graph.others, &mut weighted[..]);
+            let [sum] = fours::run_as(edges::WeightedRows::<D, T> { graph, here, there, places, first, out }, plain);
+            let (graph, out) = (others, &mut marginals[..]);
+            let sums = fours::run_as(edges::MarginalRows::<D, T> { graph, places, first, out }, plain);
+            let all = [program, weighted, marginals, vec![value, sum, sums[0], sums[1]]].concat();
+            all.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
         });
         assert_eq!(plain, own, "{d} dimensions");
     }
@@ -106,8 +107,10 @@ fn sums_over_edges_have_the_same_bits_by_every_machine() {
     check::<2, true>(2);
     check::<3, true>(3);
     check::<0, true>(5);
+    check::<1, false>(1);
     check::<2, false>(2);
     check::<3, false>(3);
+    check::<0, false>(5);
 }
 
 #[test]
