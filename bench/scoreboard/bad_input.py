@@ -88,7 +88,8 @@ def outcome(line, out):
         return line["failed"] if line["failed"].startswith("killed") or not said else f"{line['failed']}: {error(said)}"
     places = np.load(out)
     bad = int((~np.isfinite(places)).any(1).sum())
-    result = f"a map with {bad} of {len(places)} rows not finite" if bad else f"a map of {len(places)} rows"
+    count = f"{len(places)} row{'s' if len(places) != 1 else ''}"
+    result = f"a map with {bad} of {count} not finite" if bad else f"a map of {count}"
     # What every run says, of sizes and of memory, is no warning.
     notes = [note for note in line.get("notes", []) if not re.search(r"rows?, .*columns?,|^memory:|^repulsion|^neighbours by|^pushes by|^bounds of the starts|^matrices in tiles|^angles between rows|^tau ", note)]
     notes += [text.strip() for text in said.splitlines() if "Warning:" in text]
