@@ -43,9 +43,9 @@ Written by `cargo xtask bench`, {results["date"]}; do not edit. {results["machin
   of a shared machine.
 - CPU seconds are what to compare; wall seconds are given only where less than {QUIET} of a core was busy with something else.
 - Our maps' seconds are of the whole process, reading and writing files and all (but for the column *fit* at the top); the peers' are of
-  the fit alone. Their CPU seconds
-  to import and to compile (what a first fit of a few rows takes beyond a second one; code that numba keeps on the disk was there
-  from earlier runs) have a column of their own. Peak memory is of the whole process, Python's interpreter included.
+  the fit alone. Their CPU seconds to import and to compile (what a first fit of a few rows takes beyond a second one; code that numba
+  keeps on the disk was there from earlier runs) have a column of their own. Peak memory is of the whole process, Python's interpreter
+  included.
 - Peers run with `OMP_WAIT_POLICY=PASSIVE`. Settings are each tool's own, without a seed, which would keep some from using both cores;
   but t-SNE is asked for the same work of all, perplexity 30 and 250 + 500 iterations, and annembed has no settings of its own for a
   whole run: it has those of its crate's example for the graph, and its defaults after that. openTSNE's wheel has numpy's FFT, not FFTW.
