@@ -86,7 +86,7 @@ BESIDE_PEERS = [
     ("defaults", 2, ""),
     ("graph", 2, "The same with one graph of neighbours for all that take one; its seconds are not counted.\n"),
     ("defaults", 3, "To three dimensions, each with its own neighbours.\n"),
-    ("defaults", 10, f"To ten dimensions; {', '.join(maps.SUMS)} would take hours there.\n"),
+    ("defaults", 10, f"To ten dimensions; {', '.join(maps.SUMS)} are not asked: by what 10,000 rows take, hours.\n"),
 ]
 
 

@@ -117,10 +117,10 @@ fn in_chunks<T: Send>(rows: usize, work: impl Fn(Range<usize>) -> T + Sync) -> V
 /// The sum over all edges of Student's `w f(s)`.
 fn student_value(weights: &Csr, places: Places, dof: f64) -> f64 {
     let parts = in_chunks(weights.rows(), |rows| match places.y.dim() {
-        1 => some_values(StudentValue::<1> { weights, places, dof, rows }),
-        2 => some_values(StudentValue::<2> { weights, places, dof, rows }),
-        3 => some_values(StudentValue::<3> { weights, places, dof, rows }),
-        _ => some_values(StudentValue::<0> { weights, places, dof, rows }),
+        1 => value_of_rows(StudentValue::<1> { weights, places, dof, rows }),
+        2 => value_of_rows(StudentValue::<2> { weights, places, dof, rows }),
+        3 => value_of_rows(StudentValue::<3> { weights, places, dof, rows }),
+        _ => value_of_rows(StudentValue::<0> { weights, places, dof, rows }),
     });
     parts.iter().sum()
 }
@@ -169,7 +169,7 @@ impl<F: Fours> Weigh<F, 1> for StudentPull {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn some_values<const D: usize>(rows: StudentValue<D>) -> f64 {
+fn value_of_rows<const D: usize>(rows: StudentValue<D>) -> f64 {
     fours::run(rows)
 }
 

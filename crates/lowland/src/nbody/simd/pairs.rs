@@ -248,3 +248,28 @@ impl<const C: usize> Loop for Products<'_, C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    #[test]
+    fn sums_over_pairs_have_the_same_bits_by_every_machine() {
+        let (dim, rows) = (5, 37);
+        let (x, q) = (Seed(1).normals(rows * dim), Seed(2).normals(rows * 4));
+        let charges = Charges { values: &q, per_point: 4 };
+        let sources = &Columns::new(Points::new(&x, dim).unwrap(), charges, 4, |row| row);
+        let kernel = &Seed(3).normals(rows.next_multiple_of(LANES))[..];
+        let [plain, own] = [true, false].map(|plain| {
+            let (mut squares, mut four, mut one) = (vec![0.0; kernel.len()], [0.0; 4], [0.0; 1]);
+            let (target, first, at) = (&x[..dim], 0, 0);
+            fours::run_as(Squares { target, sources, at, out: &mut squares }, plain);
+            fours::run_as(Products::<4> { kernel, sources, first, at, sums: &mut four }, plain);
+            fours::run_as(Products::<1> { kernel, sources, first: 3, at, sums: &mut one }, plain);
+            assert_eq!(one[0], four[3]);
+            squares.iter().chain(&four).map(|v| v.to_bits()).collect::<Vec<u64>>()
+        });
+        assert_eq!(plain, own);
+    }
+}
