@@ -20,34 +20,18 @@
 //! Results are the same bytes for any number of threads. Work runs on the rayon pool it is called from;
 //! [`with_threads`] gives a call a pool of its own.
 
-pub mod affinity;
-pub mod archive;
-pub mod gplvm;
-pub mod graph;
-pub mod linalg;
-pub mod lllvm;
-pub mod llx;
-pub mod lvm;
 pub mod methods;
-pub mod nbody;
-pub mod neighbors;
-pub mod objective;
-pub mod optim;
-pub mod params;
-pub mod points;
 pub mod prepare;
-pub mod quality;
-pub mod run;
 pub mod select;
-pub mod tsm;
 
-pub use points::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Shape, Sparse};
-
-/// Runs `work` on a private pool of `threads` threads (all cores when `None`).
-pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .build()
-        .map_err(|e| Error::Threads { reason: e.to_string() })?;
-    Ok(pool.install(work))
+pub use lowland_algorithms::{affinity, gplvm, lllvm, llx, lvm, objective, optim, tsm};
+pub use lowland_core::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Shape, Sparse, with_threads};
+pub use lowland_core::{archive, params, run};
+pub use lowland_neighbors::graph;
+pub use {
+    lowland_linalg as linalg, lowland_nbody as nbody, lowland_neighbors as neighbors, lowland_quality as quality,
+};
+/// Sizes in words.
+pub mod points {
+    pub use lowland_core::bytes;
 }

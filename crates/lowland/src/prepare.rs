@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use crate::archive::Archive;
-use crate::linalg::{LinearMap, SvdOptions, linear_memory, svd};
-use crate::params::params;
-use crate::points::{Data, Dense, Error, Result, Shape};
-use crate::run::Context;
+use lowland_core::archive::Archive;
+use lowland_core::params::params;
+use lowland_core::run::Context;
+use lowland_core::{Data, Dense, Error, Result, Shape};
+use lowland_linalg::{LinearMap, SvdOptions, linear_memory, svd};
 
 params! {
     /// The steps asked for, in the order they are taken.
@@ -307,7 +307,7 @@ pub fn constant_columns(data: &Data) -> usize {
 
 /// The dense rows of a sparse matrix; only for tests, which compare the two.
 #[cfg(test)]
-pub(crate) fn densify(x: &crate::Sparse) -> Data {
+pub(crate) fn densify(x: &lowland_core::Sparse) -> Data {
     let mut values = vec![0.0; x.rows() * x.dim()];
     for i in 0..x.rows() {
         let (columns, entries) = x.row(i);
@@ -319,8 +319,8 @@ pub(crate) fn densify(x: &crate::Sparse) -> Data {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::points::{Seed, Sparse};
-    use crate::run::Silent;
+    use lowland_core::run::Silent;
+    use lowland_core::{Seed, Sparse};
 
     fn fit(prepare: &Prepare, data: &Data) -> Result<(Prepared, Data)> {
         prepare.fit(data, &mut Context::new(&mut Silent, Seed(0), None))
@@ -368,11 +368,11 @@ mod tests {
         let (prepared, out) = fit(&all, &data).unwrap();
         let again = prepared.apply(&data.select(&[7])).unwrap();
         assert_eq!(values(&again), &values(&out)[14..16]);
-        let mut archive = Archive::new(crate::archive::Kind::Model);
+        let mut archive = Archive::new(lowland_core::archive::Kind::Model);
         prepared.save(&mut archive);
         let loaded = Prepared::load(&all, &archive, 4).unwrap();
         assert!(Prepared::load(&all, &archive, 5).is_err());
-        assert!(Prepared::load(&all, &Archive::new(crate::archive::Kind::Model), 4).is_err());
+        assert!(Prepared::load(&all, &Archive::new(lowland_core::archive::Kind::Model), 4).is_err());
         assert_eq!(values(&loaded.apply(&data).unwrap()), values(&out));
     }
 }

@@ -1,15 +1,15 @@
 //! Locally linear embedding (Roweis & Saul 2000) and local tangent space alignment (Zhang & Zha 2004): what holds within each
 //! neighbourhood should hold on the map. Both end with the bottom eigenvectors of a sparse matrix.
 
-use crate::archive::Archive;
-use crate::graph::Components;
-use crate::linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
-use crate::linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, Which, eigenpairs};
-use crate::llx::{Llx, copy_row};
-use crate::neighbors::{self, NeighborGraph, Search};
-use crate::params::{at_least_one, params, refuse};
-use crate::points::{Data, Embedding, Error, Metric, Result, Shape};
-use crate::run::{Context, Outcome, Stage, in_batches};
+use lowland_algorithms::llx::{Llx, copy_row};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, params, refuse};
+use lowland_core::run::{Context, Outcome, Stage, in_batches};
+use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
+use lowland_linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
+use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, Which, eigenpairs};
+use lowland_neighbors::graph::Components;
+use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::landmarks::LocalModel;
 use super::neighbor_stage::{self, Neighbors, all_equal, neighbors};
@@ -175,7 +175,7 @@ fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, 
     let (k, columns) = (near.len(), data.dim());
     let mut rows = vec![0.0; k * columns];
     rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_row(data, j as usize, row));
-    let means = crate::linalg::block::column_means(&rows, columns);
+    let means = lowland_linalg::block::column_means(&rows, columns);
     rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
     // Its square must neither overflow nor vanish.
     let unit = power_of_two_near(rows.iter().fold(0.0f64, |m, v| m.max(v.abs())));
@@ -224,7 +224,7 @@ fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: Search) -> u
     let entries = n * (edges + 1.0).powi(2) * 60.0;
     let factor = if shape.rows <= MOST_DENSE { 16.0 * n * n } else { 8.0 * MOST as f64 };
     let own = entries + factor + n * (d + 14.0) * 80.0;
-    neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
+    lowland_neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
 }
 
 /// The bottom eigenvectors, but the constant one, of the matrix that `matrix` makes of the neighbour graph.
@@ -363,8 +363,8 @@ impl Preconditioner for ShiftedInverse {
 mod tests {
     use super::*;
     use crate::methods::Job;
-    use crate::points::{Dense, Seed};
-    use crate::run::{Limits, Silent};
+    use lowland_core::run::{Limits, Silent};
+    use lowland_core::{Dense, Seed};
 
     /// Rows that fill ten dimensions, longer in some than in others.
     fn cloud(n: usize) -> Data {
@@ -378,8 +378,8 @@ mod tests {
         let data = cloud(2500);
         let mut silent = Silent;
         let mut context = Context::new(&mut silent, Seed(1), None);
-        let params = neighbors::NeighborParams::default();
-        let graph = neighbors::nearest(&data, &params, &mut |_| Ok(()))?.graph;
+        let params = lowland_neighbors::NeighborParams::default();
+        let graph = lowland_neighbors::nearest(&data, &params, &mut |_| Ok(()))?.graph;
         bottom(&of(&data, &graph, &mut context)?, 2, 15, most, &mut context)
     }
 

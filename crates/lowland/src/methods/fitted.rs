@@ -1,11 +1,11 @@
 //! A whole job, from data to a fitted map, and the map with what new rows need.
 
-use crate::archive::{Archive, Kind};
-use crate::neighbors::NeighborGraph;
-use crate::params::Params;
-use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape, bytes};
 use crate::prepare::{Prepare, Prepared};
-use crate::run::{Context, Limits, Observer, Outcome, Progress, Stage};
+use lowland_core::archive::{Archive, Kind};
+use lowland_core::params::Params;
+use lowland_core::run::{Context, Limits, Observer, Outcome, Progress, Stage};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape, bytes};
+use lowland_neighbors::NeighborGraph;
 
 use super::{Fit, Input, Method, MethodInfo, Model, Placed, landmarks};
 

@@ -1,15 +1,15 @@
 //! The Bayesian Gaussian process latent variable model (Titsias & Lawrence 2010) as a method.
 
-use crate::archive::Archive;
-use crate::gplvm::{Bound, Frozen, Psi, Sizes};
-use crate::linalg::block::column_means;
-use crate::linalg::{SvdOptions, linear_memory, svd};
-use crate::llx::copy_row;
-use crate::neighbors::nearest_to;
-use crate::optim::{Descent, Lbfgs};
-use crate::params::{at_least_one, params, tolerance};
-use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
-use crate::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
+use lowland_algorithms::gplvm::{Bound, Frozen, Psi, Sizes};
+use lowland_algorithms::llx::copy_row;
+use lowland_algorithms::optim::{Descent, Lbfgs};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, params, tolerance};
+use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_linalg::block::column_means;
+use lowland_linalg::{SvdOptions, linear_memory, svd};
+use lowland_neighbors::nearest_to;
 
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
 

@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use crate::archive::Archive;
-use crate::graph::{Components, Symmetrize, shortest_paths, symmetrize};
-use crate::linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
-use crate::neighbors::{self, Search, nearest_to};
-use crate::params::{at_least_one, params};
-use crate::points::{Data, Embedding, Metric, Result, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, in_batches};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, params};
+use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
+use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
+use lowland_neighbors::graph::{Components, Symmetrize, shortest_paths, symmetrize};
+use lowland_neighbors::{self, Search, nearest_to};
 
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Recipe, available_components};
@@ -60,7 +60,7 @@ impl Recipe for Isomap {
         let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
         // All squared distances; the graph and its symmetric copy; some blocks of vectors.
         let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
-        neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+        lowland_neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {

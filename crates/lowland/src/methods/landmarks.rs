@@ -1,11 +1,11 @@
 //! `landmarks = m`: any method on `m` rows, and the others beside them by locally linear extension.
 
-use crate::archive::Archive;
-use crate::llx::Llx;
-use crate::neighbors;
-use crate::params::{ParamSpec, ParamValue, at_least_one, parse, refuse};
-use crate::points::{Data, Embedding, Metric, Points, Result, Shape};
-use crate::run::{Context, Progress, Stage};
+use lowland_algorithms::llx::Llx;
+use lowland_core::archive::Archive;
+use lowland_core::params::{ParamSpec, ParamValue, at_least_one, parse, refuse};
+use lowland_core::run::{Context, Progress, Stage};
+use lowland_core::{Data, Embedding, Metric, Points, Result, Shape};
+use lowland_neighbors;
 
 use super::{Fit, Input, Method, Model, Placed, Placing, neighbor_stage};
 
@@ -95,7 +95,7 @@ impl Method for Landmarks {
         let Ok(llx) = self.llx() else { return u64::MAX };
         let k = llx.n_neighbors.min(shape.rows);
         let part = self.shape(shape);
-        let search = neighbors::memory(shape, llx.metric, k, llx.search);
+        let search = lowland_neighbors::memory(shape, llx.metric, k, llx.search);
         // Weights as lists, as rows and as columns; the map and the solver's blocks.
         let weights = shape.rows as f64 * (k as f64 * 60.0 + llx.n_neighbors as f64 * 20.0);
         let extension = search.saturating_add(weights as u64);

@@ -1,10 +1,10 @@
 //! Principal components: `pca` takes the mean off first, `svd` keeps the origin where it is.
 
-use crate::archive::Archive;
-use crate::linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
-use crate::params::{at_least_one, choice, params, tolerance};
-use crate::points::{Data, Embedding, Error, Result, Shape};
-use crate::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, choice, params, tolerance};
+use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+use lowland_core::{Data, Embedding, Error, Result, Shape};
+use lowland_linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
 
 use super::{Fit, Input, Model, Recipe, available_components};
 

@@ -1,14 +1,14 @@
 //! The locally linear latent variable model (Park et al. 2015): a map with a covariance for every point, and a bound on
 //! the evidence.
 
-use crate::archive::Archive;
-use crate::graph::{Symmetrize, symmetrize};
-use crate::linalg::Csr;
-use crate::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
-use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
-use crate::params::{at_least_one, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, StopRule, run};
+use lowland_algorithms::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, params, refuse, tolerance};
+use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
+use lowland_linalg::Csr;
+use lowland_neighbors::graph::{Symmetrize, symmetrize};
+use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
 
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Placed, Recipe};
@@ -79,7 +79,7 @@ impl Recipe for Lllvm {
         // end there is the posterior, twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
-        neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
+        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {

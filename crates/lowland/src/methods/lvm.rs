@@ -1,13 +1,13 @@
 //! The tractable latent variable model (Saul 2020): a map with a variance for every point.
 
-use crate::archive::Archive;
-use crate::graph::{Components, SpectralCoordinates, edges_of, minimum_spanning_forest, mutual_reach};
-use crate::linalg::{Csr, LaplacianKind};
-use crate::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
-use crate::neighbors::{self, NeighborGraph, Search};
-use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Error, Metric, Points, Result, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_algorithms::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
+use lowland_core::archive::Archive;
+use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_linalg::{Csr, LaplacianKind};
+use lowland_neighbors::graph::{Components, SpectralCoordinates, edges_of, minimum_spanning_forest, mutual_reach};
+use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
@@ -110,7 +110,7 @@ impl Recipe for Lvm {
         let graphs = n * (edges + 2.0) * 160.0;
         let levels = levels(self.levels, rows);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
-        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {
@@ -337,3 +337,7 @@ impl Model for LvmModel {
         Data::dense(values, columns).map(Some)
     }
 }
+
+#[cfg(test)]
+#[path = "lvm_tests.rs"]
+mod tests;

@@ -1,21 +1,21 @@
 //! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
 
-use crate::affinity::{AffinityKind, Perplexities, joint};
-use crate::archive::Archive;
-use crate::graph::lengths;
-use crate::linalg::Csr;
-use crate::linalg::block::column_means;
-use crate::nbody::{Engine, Exact, KernelSum, engine};
-use crate::neighbors::{self, Search, nearest_to};
-use crate::objective::{
+use lowland_algorithms::affinity::{AffinityKind, Perplexities, joint};
+use lowland_algorithms::objective::{
     CauchySchwarz, Cost, EntropyWeights, MapIt as Program, MapItFrozen, MapItPlacement, Sampling, Similarity,
 };
-use crate::optim::{
+use lowland_algorithms::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, Momentum, MomentumParams, Optimizer, OptimizerKind, SpectralDirection,
 };
-use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Metric, Result, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_core::archive::Archive;
+use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_linalg::Csr;
+use lowland_linalg::block::column_means;
+use lowland_nbody::{Engine, Exact, KernelSum, engine};
+use lowland_neighbors::graph::lengths;
+use lowland_neighbors::{self, Search, nearest_to};
 
 use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};
 use super::neighbor_stage::{self, Neighbors, neighbors};
@@ -213,7 +213,7 @@ impl Recipe for MapIt {
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         // Blocks of the map's size, the points as edges look them up, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 } + n * 64.0;
-        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {

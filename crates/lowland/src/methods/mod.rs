@@ -19,11 +19,11 @@ mod spectral;
 mod start;
 mod tsm;
 
-use crate::archive::Archive;
-use crate::neighbors::NeighborGraph;
-use crate::params::{ParamSpec, Params, refuse};
-use crate::points::{Data, Embedding, Error, Points, Result, Seed, Shape};
-use crate::run::{Context, Outcome, Progress, Stage};
+use lowland_core::archive::Archive;
+use lowland_core::params::{ParamSpec, Params, refuse};
+use lowland_core::run::{Context, Outcome, Progress, Stage};
+use lowland_core::{Data, Embedding, Error, Points, Result, Seed, Shape};
+use lowland_neighbors::NeighborGraph;
 
 pub use aligned::{Lle, Ltsa};
 pub use fitted::{Fitted, Job};

@@ -2,19 +2,19 @@
 
 use rayon::prelude::*;
 
-use crate::affinity::{AffinityKind, Perplexities, entropic, given, joint, uniform};
-use crate::archive::Archive;
-use crate::graph::lengths;
-use crate::linalg::Csr;
-use crate::nbody::{Engine, engine};
-use crate::neighbors::{self, Search, distance};
-use crate::objective::{Accuracy, AccuracyControl, Energy, NeighborEmbedding, Schedule};
-use crate::optim::{
+use lowland_algorithms::affinity::{AffinityKind, Perplexities, entropic, given, joint, uniform};
+use lowland_algorithms::objective::{Accuracy, AccuracyControl, Energy, NeighborEmbedding, Schedule};
+use lowland_algorithms::optim::{
     Descent, FixedPoint, Gains, GainsParams, Lbfgs, LineSearch, Optimizer, OptimizerKind, SpectralDirection,
 };
-use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Error, Metric, Result, Shape};
-use crate::run::{Context, Outcome, Stage, Stepper, StopRule, run};
+use lowland_core::archive::Archive;
+use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
+use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
+use lowland_linalg::Csr;
+use lowland_nbody::{Engine, engine};
+use lowland_neighbors::graph::lengths;
+use lowland_neighbors::{self, Search, distance};
 
 use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
 use super::placed::Placed;
@@ -275,7 +275,7 @@ impl Settings {
         // Blocks of the map's size, and the points as edges look them up.
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
-        neighbors::memory(shape, self.metric, k, self.search)
+        lowland_neighbors::memory(shape, self.metric, k, self.search)
             .saturating_add((graphs + several + factor + blocks + pairs) as u64)
     }
 

@@ -1,10 +1,10 @@
 //! The stage most methods begin with: the neighbours, computed, handed in, or taken from a checkpoint.
 
-use crate::graph::{Components, join_components, lengths, with_edges};
-use crate::linalg::Csr;
-use crate::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
-use crate::points::{Data, Error, Metric, Result, Shape};
-use crate::run::Context;
+use lowland_core::run::Context;
+use lowland_core::{Data, Error, Metric, Result, Shape};
+use lowland_linalg::Csr;
+use lowland_neighbors::graph::{Components, join_components, lengths, with_edges};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 
 use super::Input;
 

@@ -1,13 +1,13 @@
 //! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
 
-use crate::affinity::{AffinityKind, Perplexities};
-use crate::archive::Archive;
-use crate::linalg::Csr;
-use crate::nbody::Exact;
-use crate::neighbors::nearest_to;
-use crate::objective::{Energy, Placement};
-use crate::points::{Data, Embedding, Metric, Result};
-use crate::run::Progress;
+use lowland_algorithms::affinity::{AffinityKind, Perplexities};
+use lowland_algorithms::objective::{Energy, Placement};
+use lowland_core::archive::Archive;
+use lowland_core::run::Progress;
+use lowland_core::{Data, Embedding, Metric, Result};
+use lowland_linalg::Csr;
+use lowland_nbody::Exact;
+use lowland_neighbors::nearest_to;
 
 use super::Model;
 use super::neighbor_embedding::{affinities, neighbors_for};

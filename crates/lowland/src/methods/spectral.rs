@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use crate::archive::Archive;
-use crate::graph::{SpectralCoordinates, Symmetrize, symmetrize};
-use crate::linalg::{Csr, EigenState, LaplacianKind};
-use crate::neighbors::{self, NeighborGraph, Search, nearest_to};
-use crate::params::{at_least_one, choice, params, tolerance};
-use crate::points::{Data, Embedding, Metric, Result, Shape};
-use crate::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, choice, params, tolerance};
+use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_linalg::{Csr, EigenState, LaplacianKind};
+use lowland_neighbors::graph::{SpectralCoordinates, Symmetrize, symmetrize};
+use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
 
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Recipe, available_components};
@@ -75,7 +75,7 @@ impl Recipe for Spectral {
         let graphs = n * edges * (8.0 + 4.0 * 24.0);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
         // The sum is in floating point: a cast saturates where a product of counts would wrap.
-        neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {

@@ -1,11 +1,11 @@
 //! Where iterative methods begin.
 
-use crate::graph::SpectralCoordinates;
-use crate::linalg::block::column_means;
-use crate::linalg::{Csr, LaplacianKind, SvdOptions, svd};
-use crate::params::choice;
-use crate::points::{Data, Embedding, Error, Result};
-use crate::run::Context;
+use lowland_core::params::choice;
+use lowland_core::run::Context;
+use lowland_core::{Data, Embedding, Error, Result};
+use lowland_linalg::block::column_means;
+use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd};
+use lowland_neighbors::graph::SpectralCoordinates;
 
 choice! {
     /// The map the iterations begin with.

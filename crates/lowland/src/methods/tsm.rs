@@ -1,13 +1,13 @@
 //! Thresholded similarity matching (Saul 2022): a map that keeps norms and small angles.
 
-use crate::archive::Archive;
-use crate::linalg::linear_memory;
-use crate::llx::Llx;
-use crate::neighbors::{self, Search};
-use crate::params::{Auto, at_least_one, choice, params, refuse, tolerance};
-use crate::points::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
-use crate::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use crate::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
+use lowland_algorithms::llx::Llx;
+use lowland_algorithms::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
+use lowland_core::archive::Archive;
+use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_core::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
+use lowland_linalg::linear_memory;
+use lowland_neighbors::{self, Search};
 
 use super::landmarks::LocalModel;
 use super::{Fit, Input, Model, Recipe, available_components};
@@ -204,7 +204,8 @@ impl Tsm {
         let similar = similar_bytes(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // The rows again with virtual ones, and their directions.
         let copies = 3.0 * shape.bytes as f64;
-        let search = neighbors::memory(Shape { rows: shape.rows.min(4096), ..shape }, Metric::Cosine, 2, Search::Exact);
+        let search =
+            lowland_neighbors::memory(Shape { rows: shape.rows.min(4096), ..shape }, Metric::Cosine, 2, Search::Exact);
         let updates = Alternating::memory(n, d, &kept);
         linear_memory(self.n_components, shape)
             .saturating_add(search)

@@ -1,10 +1,10 @@
 //! Edges as hypotheses: what the bound says without them, and which ones look wrong.
 
-use crate::linalg::Csr;
-use crate::lllvm::{Network, Posterior, Problem};
 use crate::methods::Lllvm;
-use crate::points::{Data, Error, Result};
-use crate::run::{Context, Ended};
+use lowland_algorithms::lllvm::{Network, Posterior, Problem};
+use lowland_core::run::{Context, Ended};
+use lowland_core::{Data, Error, Result};
+use lowland_linalg::Csr;
 
 use super::{BOUNDS, deviation, fitted, in_one_part, largest, mean, rows_of, stopped, warn_of_collapse};
 

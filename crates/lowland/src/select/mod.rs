@@ -8,13 +8,13 @@ mod edges;
 
 pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
 
-use crate::graph::Components;
-use crate::linalg::Csr;
-use crate::lllvm::{Network, Problem, Rows, Starts};
 use crate::methods::{Input, Job, Lllvm, Neighbors, Recipe, model_edges, neighbors};
-use crate::params::refuse;
-use crate::points::{Data, Error, Result, Seed, Shape};
-use crate::run::{Context, Ended, Limits, Observer};
+use lowland_algorithms::lllvm::{Network, Problem, Rows, Starts};
+use lowland_core::params::refuse;
+use lowland_core::run::{Context, Ended, Limits, Observer};
+use lowland_core::{Data, Error, Result, Seed, Shape};
+use lowland_linalg::Csr;
+use lowland_neighbors::graph::Components;
 
 /// What was found for one number of neighbours and of dimensions.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::lllvm::Alpha;
 use crate::methods::Lllvm;
-use crate::run::{Limits, Silent};
+use lowland_algorithms::lllvm::Alpha;
+use lowland_core::run::{Limits, Silent};
 
 /// A noisy sheet in five dimensions.
 fn sheet(n: usize) -> Data {

@@ -1,0 +1,158 @@
+//! Entropic affinities: Gaussian weights on each row's neighbours, as wide as gives the row a chosen perplexity.
+
+use rayon::prelude::*;
+
+use lowland_linalg::Csr;
+
+/// Gaussian weights with their widths.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entropic {
+    /// `exp(-d^2 / (2 s_i^2))` over their sum; zero where the graph has no edge.
+    pub rows: Csr,
+    /// `s_i`, infinite where every weight is the same.
+    pub widths: Vec<f64>,
+}
+
+/// How near the entropy comes to the logarithm of the perplexity.
+const CLOSE: f64 = 1e-10;
+
+/// Weights of perplexity `perplexity`, a number of neighbours, from a matrix of distances. A row with fewer neighbours, or
+/// with all of them equally far, weighs them alike; a row with more than `perplexity` nearest ones at the same distance
+/// weighs those alike and the others not at all. The distances are overwritten.
+pub fn entropic(lengths: Csr, perplexity: f64) -> Entropic {
+    let mut rows = lengths;
+    let bounds = rows.indptr().to_vec();
+    let mut parts: Vec<&mut [f64]> = Vec::with_capacity(rows.rows());
+    let mut rest = rows.values_mut();
+    for pair in bounds.windows(2) {
+        let (row, after) = rest.split_at_mut(pair[1] - pair[0]);
+        parts.push(row);
+        rest = after;
+    }
+    let widths = parts.into_par_iter().map(|row| weigh(row, perplexity.ln())).collect();
+    Entropic { rows, widths }
+}
+
+/// Turns distances into weights of the given entropy; returns the width.
+fn weigh(row: &mut [f64], entropy: f64) -> f64 {
+    let nearest = row.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = row.iter().copied().fold(0.0, f64::max);
+    // Squares relative to the smallest, in units of their mean: no scale overflows, and the exponent 0 is among them.
+    let square = |d: f64| ((d - nearest) / largest) * ((d + nearest) / largest);
+    let scale = row.iter().map(|&d| square(d)).sum::<f64>() / row.len().max(1) as f64;
+    if !(scale > 0.0) {
+        row.fill(1.0 / row.len().max(1) as f64);
+        return f64::INFINITY;
+    }
+    row.iter_mut().for_each(|d| *d = square(*d) / scale);
+    let precision = precision(row, entropy);
+    let total: f64 = row.iter().map(|x| (-precision * x).exp()).sum();
+    row.iter_mut().for_each(|x| *x = (-precision * *x).exp() / total);
+    largest * (scale / (2.0 * precision)).sqrt()
+}
+
+/// The `b` for which the weights `exp(-b x)` have the entropy asked for: Newton's method in `ln b`, kept inside a bracket.
+fn precision(row: &[f64], entropy: f64) -> f64 {
+    let ties = row.iter().filter(|x| **x == 0.0).count() as f64;
+    if entropy >= (row.len() as f64).ln() {
+        return 0.0;
+    }
+    if entropy <= ties.ln() {
+        // So sharp that whatever lies further off vanishes.
+        let next = row.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
+        return (800.0 / next).min(f64::MAX);
+    }
+    // The entropy falls as b grows.
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut log_b = 0.0f64;
+    for _ in 0..200 {
+        let b = log_b.exp();
+        let (mut s0, mut s1, mut s2) = (0.0, 0.0, 0.0);
+        for x in row {
+            let weight = (-b * x).exp();
+            s0 += weight;
+            s1 += weight * x;
+            s2 += weight * x * x;
+        }
+        let mean = s1 / s0;
+        let excess = s0.ln() + b * mean - entropy;
+        if excess.abs() < CLOSE {
+            break;
+        }
+        if excess > 0.0 {
+            low = log_b
+        } else {
+            high = log_b
+        }
+        // dH/d(ln b) = -b^2 Var(x)
+        let slope = -b * b * (s2 / s0 - mean * mean);
+        let newton = log_b - excess / slope;
+        log_b = if newton > low && newton < high && (newton - log_b).abs() < 4.0 {
+            newton
+        } else if low.is_finite() && high.is_finite() {
+            0.5 * (low + high)
+        } else {
+            log_b + if excess > 0.0 { 2.0 } else { -2.0 }
+        };
+    }
+    log_b.exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+    use proptest::prelude::*;
+
+    fn row_of(distances: &[f64]) -> Csr {
+        let n = distances.len() + 1;
+        Csr::from_triplets(n, n, distances.iter().enumerate().map(|(j, &d)| (0, j as u32 + 1, d))).unwrap()
+    }
+
+    fn entropy(weights: &[f64]) -> f64 {
+        weights.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+    }
+
+    #[test]
+    fn rows_have_the_perplexity_asked_for_at_any_scale() {
+        let distances: Vec<f64> = Seed(1).normals(200).iter().map(|x| 5.0 + x.abs()).collect();
+        let mut nearest: Vec<usize> = (0..200).collect();
+        nearest.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
+        for scale in [1e-30, 1.0, 1e30] {
+            for perplexity in [1.5, 30.0, 150.0] {
+                let scaled: Vec<f64> = distances.iter().map(|d| d * scale).collect();
+                let found = entropic(row_of(&scaled), perplexity);
+                let (_, weights) = found.rows.row(0);
+                assert!((entropy(weights) - perplexity.ln()).abs() < 2e-10, "{scale} {perplexity}");
+                let s = found.widths[0];
+                let exponent = |j: usize| scaled[j] / s * (scaled[j] / s) / 2.0;
+                let (first, last) = (nearest[0], nearest[1]);
+                let difference = (weights[first] / weights[last]).ln() - (exponent(last) - exponent(first));
+                assert!(difference.abs() < 1e-8 * exponent(last), "{difference}");
+            }
+        }
+    }
+
+    #[test]
+    fn ties_and_too_few_neighbours_share_alike() {
+        let equal = entropic(row_of(&[2.0; 5]), 3.0);
+        assert_eq!(equal.rows.row(0).1, [0.2; 5]);
+        let few = entropic(row_of(&[1.0, 2.0, 3.0]), 10.0);
+        assert!(few.rows.row(0).1.iter().all(|p| (p - 1.0 / 3.0).abs() < 1e-15));
+        let tied = entropic(row_of(&[0.0, 0.0, 0.0, 0.0, 1.0, 9.0]), 2.0);
+        assert_eq!(tied.rows.row(0).1, [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_row_gets_finite_weights_that_sum_to_one(
+            distances in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1e-20, 0.0..1.0, 0.0..1e30], 1..40),
+            perplexity in 1.0..50.0,
+        ) {
+            let found = entropic(row_of(&distances), perplexity);
+            let (_, weights) = found.rows.row(0);
+            prop_assert!(weights.iter().all(|p| (0.0..=1.0).contains(p)));
+            prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The mathematics of the embedding methods, one module each, without parameters' names or files.
+//!
+//! This crate is an implementation detail of `lowland`, which re-exports what is public.
+
+pub mod affinity;
+pub mod gplvm;
+pub mod lllvm;
+pub mod llx;
+pub mod lvm;
+pub mod objective;
+pub mod optim;
+pub mod tsm;

@@ -1,0 +1,272 @@
+//! Limited-memory BFGS (Liu & Nocedal 1989), started from the attraction's diagonal, with a backtracking line search that
+//! tolerates the engine's error.
+//!
+//! Steps are remembered over, and changes of the gradient times, the root of that diagonal's inverse: in these units it is the
+//! identity, and a direction is a mixture of what is remembered and the gradient. The two loops over the pairs then need only
+//! inner products (Chen, Wang & Zhou 2014), and every vector is read twice a step instead of four times. Memory is what
+//! this takes its time from, so the vectors are kept in single precision; all products are those of the rounded vectors.
+
+use std::collections::VecDeque;
+
+use rayon::prelude::*;
+
+use super::fixed_point::{diagonal_scales, scaled};
+use super::line_search::LineSearch;
+use super::{Moved, Optimizer};
+use crate::objective::Objective;
+use lowland_core::Result;
+use lowland_core::archive::Archive;
+use lowland_linalg::block::{add_mixture, dot, dots};
+
+/// Steps remembered.
+const MEMORY: usize = 15;
+/// A pair with less curvature than this, relative to its lengths, says more about noise than about the objective.
+const LEAST_CURVATURE: f64 = 1e-8;
+/// The farthest that points are moved at once, in units, or in sizes of the map where that is larger: where the objective is flat,
+/// rounding looks like curvature and would lead anywhere.
+const FARTHEST: f64 = 10.0;
+
+/// Limited-memory BFGS.
+pub struct Lbfgs {
+    search: LineSearch,
+    /// The roots of `1 / (4 d_i)`.
+    roots: Vec<f64>,
+    /// The latest last. Only its products may be missing still.
+    pairs: VecDeque<Pair>,
+}
+
+/// A step and the change of the gradient along it.
+struct Pair {
+    step: Vec<f32>,
+    change: Vec<f32>,
+    /// The products of both with the change of every pair.
+    products: VecDeque<[f64; 2]>,
+}
+
+impl Default for Lbfgs {
+    fn default() -> Self {
+        Self { search: LineSearch::new(1.0), roots: Vec::new(), pairs: VecDeque::new() }
+    }
+}
+
+impl Lbfgs {
+    /// `-H g` by the two loops over the pairs.
+    fn direction(&mut self, gradient: &[f64], dim: usize, factor: f64) -> Vec<f64> {
+        let mut scaled_gradient = Vec::new();
+        scaled(gradient, &self.roots, dim, -1.0, &mut scaled_gradient);
+        let along = multiply(&mut self.pairs, &scaled_gradient);
+        let (pairs, m) = (&self.pairs, self.pairs.len());
+        let curvature = |i: usize| pairs[i].products[i][0];
+        let [mut of_steps, mut of_changes] = [vec![0.0; m], vec![0.0; m]];
+        for i in (0..m).rev() {
+            let later = (i + 1..m).map(|j| pairs[i].products[j][0] * of_changes[j]).sum::<f64>();
+            of_changes[i] = -(along[i][0] + later) / curvature(i);
+        }
+        // The diagonal, scaled to the curvature along the last step.
+        let scale = pairs.back().map_or(factor, |last| curvature(m - 1) / last.products[m - 1][1]);
+        for i in 0..m {
+            let start = along[i][1] + (0..m).map(|j| pairs[i].products[j][1] * of_changes[j]).sum::<f64>();
+            let earlier = (0..i).map(|j| pairs[j].products[i][0] * of_steps[j]).sum::<f64>();
+            of_steps[i] = -of_changes[i] - (scale * start + earlier) / curvature(i);
+        }
+        of_changes.iter_mut().for_each(|factor| *factor *= scale);
+        scaled_gradient.par_iter_mut().with_min_len(4096).for_each(|g| *g *= scale);
+        add_mixture(&vectors(pairs), &[of_steps, of_changes].concat(), &mut scaled_gradient);
+        let mut direction = Vec::new();
+        scaled(&scaled_gradient, &self.roots, dim, 1.0, &mut direction);
+        direction
+    }
+
+    /// Remembers a step, if it says something about curvature.
+    fn remember(&mut self, step: Vec<f32>, change: Vec<f32>) {
+        let products = dots(&[&step, &change], &[&wide(&step), &wide(&change)]);
+        if products[1] > LEAST_CURVATURE * (products[0] * products[3]).sqrt() {
+            if self.pairs.len() == MEMORY {
+                self.pairs.pop_front();
+                for pair in &mut self.pairs {
+                    pair.products.pop_front();
+                }
+            }
+            self.pairs.push_back(Pair { step, change, products: VecDeque::new() });
+        }
+    }
+}
+
+/// All steps, then all changes.
+fn vectors(pairs: &VecDeque<Pair>) -> Vec<&[f32]> {
+    pairs.iter().map(|pair| &*pair.step).chain(pairs.iter().map(|pair| &*pair.change)).collect()
+}
+
+fn wide(values: &[f32]) -> Vec<f64> {
+    values.iter().map(|&value| f64::from(value)).collect()
+}
+
+/// The products of each pair's vectors with `gradient`; those of the last pair with all are found on the way, if they are
+/// missing.
+fn multiply(pairs: &mut VecDeque<Pair>, gradient: &[f64]) -> Vec<[f64; 2]> {
+    let m = pairs.len();
+    let Some(last) = pairs.back().filter(|last| last.products.is_empty()) else {
+        let products = dots(&vectors(pairs), &[gradient]);
+        return (0..m).map(|i| [products[i], products[m + i]]).collect();
+    };
+    let products = dots(&vectors(pairs), &[gradient, &wide(&last.step), &wide(&last.change)]);
+    let product = |vector: usize, with: usize| products[3 * vector + with];
+    for (i, pair) in pairs.iter_mut().enumerate().take(m - 1) {
+        pair.products.push_back([product(i, 2), product(m + i, 2)]);
+    }
+    pairs[m - 1].products = (0..m).map(|j| [product(m + j, 1), product(m + j, 2)]).collect();
+    (0..m).map(|i| [product(i, 0), product(m + i, 0)]).collect()
+}
+
+/// The step to begin a search with: all of the direction, if that is not too far.
+fn first_step(y: &[f64], direction: &[f64], dim: usize) -> f64 {
+    let size = dot(y, y).max((y.len() / dim) as f64).sqrt();
+    (FARTHEST * size / dot(direction, direction).sqrt()).min(1.0)
+}
+
+/// `a - b` in other units, which depend on the point.
+fn difference(a: &[f64], b: &[f64], roots: &[f64], dim: usize, unit: fn(f64, f64) -> f64) -> Vec<f32> {
+    let mut out = vec![0.0; a.len()];
+    let points = out.par_chunks_mut(dim).zip(a.par_chunks(dim).zip(b.par_chunks(dim))).zip(roots).with_min_len(1024);
+    points.for_each(|((out, (a, b)), root)| {
+        out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = unit(a - b, *root) as f32);
+    });
+    out
+}
+
+impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
+    fn step(&mut self, objective: &mut F, y: &mut [f64], dim: usize) -> Result<Moved> {
+        if self.roots.is_empty() {
+            self.roots = diagonal_scales(objective).into_iter().map(f64::sqrt).collect();
+        }
+        let factor = 1.0 / objective.exaggeration();
+        let before = self.search.gradient(objective, y, dim)?.to_vec();
+        let mut direction = self.direction(&before, dim, factor);
+        let start = y.to_vec();
+        let (mut moved, mut paid) =
+            self.search.along(objective, y, dim, &direction, Some(first_step(y, &direction, dim)))?;
+        if !paid && !self.pairs.is_empty() {
+            // What was learned leads nowhere: forget it and go down the gradient.
+            self.pairs.clear();
+            direction = self.direction(&before, dim, factor);
+            (moved, paid) = self.search.along(objective, y, dim, &direction, Some(first_step(y, &direction, dim)))?;
+        }
+        if paid {
+            let after = self.search.gradient(objective, y, dim)?;
+            let step = difference(y, &start, &self.roots, dim, |way, root| way / root);
+            let change = difference(after, &before, &self.roots, dim, |change, root| change * root);
+            self.remember(step, change);
+        }
+        Ok(moved)
+    }
+
+    fn forget(&mut self) {
+        self.search.forget();
+        self.pairs.clear();
+    }
+
+    fn measure_anew(&mut self) {
+        self.search.measure_anew();
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.search.save(archive);
+        archive.put("lbfgs/pairs", self.pairs.len() as u64);
+        let all =
+            |part: fn(&Pair) -> &[f32]| self.pairs.iter().flat_map(|pair| part(pair).to_vec()).collect::<Vec<_>>();
+        if !self.pairs.is_empty() {
+            archive.put("lbfgs/steps", all(|pair| &pair.step));
+            archive.put("lbfgs/changes", all(|pair| &pair.change));
+        }
+    }
+
+    fn restore(&mut self, archive: &Archive, len: usize) -> Result<()> {
+        self.search.restore(archive, len)?;
+        let count = archive.size("lbfgs/pairs")?;
+        let remembered = |name| if count > 0 { archive.f32s(name) } else { Ok(&[][..]) };
+        let (steps, changes) = (remembered("lbfgs/steps")?, remembered("lbfgs/changes")?);
+        if count > MEMORY || steps.len() != count * len || changes.len() != count * len {
+            return Err(archive.bad("the remembered steps do not fit the map".into()));
+        }
+        self.pairs.clear();
+        for (step, change) in steps.chunks(len.max(1)).zip(changes.chunks(len.max(1))) {
+            self.pairs.push_back(Pair { step: step.to_vec(), change: change.to_vec(), products: VecDeque::new() });
+            multiply(&mut self.pairs, &wide(change));
+        }
+        let mut curvatures = self.pairs.iter().enumerate().map(|(i, pair)| pair.products[i][0]);
+        if !curvatures.all(|curvature| curvature > 0.0 && curvature.is_finite()) {
+            return Err(archive.bad("a remembered step has no curvature".into()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+    use lowland_core::archive::Kind;
+
+    const POINTS: usize = 40;
+
+    /// The two loops as Liu and Nocedal write them, from `scales` on.
+    fn two_loops(pairs: &[[Vec<f64>; 2]], scales: &[f64], gradient: &[f64], factor: f64) -> Vec<f64> {
+        let mut q = gradient.to_vec();
+        let add = |to: &mut [f64], factor: f64, v: &[f64]| to.iter_mut().zip(v).for_each(|(to, v)| *to += factor * v);
+        let mut weights = Vec::new();
+        for [step, change] in pairs.iter().rev() {
+            weights.push(dot(step, &q) / dot(step, change));
+            add(&mut q, -weights[weights.len() - 1], change);
+        }
+        let by_scale = |v: &[f64]| v.iter().enumerate().map(|(at, v)| v * scales[at / 2]).collect::<Vec<_>>();
+        let scale = pairs.last().map_or(factor, |[step, change]| dot(step, change) / dot(change, &by_scale(change)));
+        let mut direction = by_scale(&q);
+        direction.iter_mut().for_each(|v| *v *= scale);
+        for ([step, change], weight) in pairs.iter().zip(weights.iter().rev()) {
+            let back = dot(change, &direction) / dot(step, change);
+            add(&mut direction, weight - back, step);
+        }
+        direction.iter().map(|v| -v).collect()
+    }
+
+    #[test]
+    fn directions_are_those_of_the_two_loops() {
+        let scales: Vec<f64> = (0..POINTS).map(|i| 0.1 + i as f64).collect();
+        let mut lbfgs = Lbfgs { roots: scales.iter().map(|scale| scale.sqrt()).collect(), ..Lbfgs::default() };
+        let mut pairs = Vec::new();
+        // More than are remembered, so that the first ones must be forgotten.
+        for number in 0..MEMORY as u64 + 4 {
+            let gradient = Seed(1000 + number).normals(2 * POINTS);
+            let found = lbfgs.direction(&gradient, 2, 0.5);
+            let expected = two_loops(&pairs[pairs.len().saturating_sub(MEMORY)..], &scales, &gradient, 0.5);
+            let largest = expected.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5 * largest;
+            assert!(found.iter().zip(&expected).all(close), "after {number} steps");
+
+            let step = Seed(number).normals(2 * POINTS);
+            let noise = Seed(500 + number).normals(2 * POINTS);
+            let change: Vec<f64> = step.iter().zip(noise).map(|(step, noise)| 2.0 * step + 0.5 * noise).collect();
+            let zeros = vec![0.0; 2 * POINTS];
+            let scaled_step = difference(&step, &zeros, &lbfgs.roots, 2, |way, root| way / root);
+            let scaled_change = difference(&change, &zeros, &lbfgs.roots, 2, |change, root| change * root);
+            lbfgs.remember(scaled_step, scaled_change);
+            pairs.push([step, change]);
+        }
+        // Against the gradient's change there is nothing to learn.
+        let (step, change) = (vec![1.0; 2 * POINTS], vec![-1.0; 2 * POINTS]);
+        lbfgs.remember(step, change);
+        let gradient = Seed(7).normals(2 * POINTS);
+        let expected = lbfgs.direction(&gradient, 2, 0.5);
+        assert_eq!(lbfgs.pairs.len(), MEMORY);
+
+        // What is restored goes on to the bit.
+        let mut archive = Archive::new(Kind::Checkpoint);
+        let optimizer: &dyn Optimizer<crate::objective::NeighborEmbedding> = &lbfgs;
+        optimizer.save(&mut archive);
+        archive.put("search/gradient", vec![0.0; 2 * POINTS]);
+        let mut other = Lbfgs { roots: lbfgs.roots.clone(), ..Lbfgs::default() };
+        let restored: &mut dyn Optimizer<crate::objective::NeighborEmbedding> = &mut other;
+        restored.restore(&archive, 2 * POINTS).unwrap();
+        assert_eq!(other.direction(&gradient, 2, 0.5), expected);
+    }
+}

@@ -1,0 +1,86 @@
+//! Step 3 (Saul 2022, eqs 8 and 9): from `L` to coordinates.
+
+use lowland_core::Result;
+use lowland_linalg::{block, dense};
+
+/// The Gram matrix of a map, `G = L + tau/(1-tau) u u'` with `u_i = sqrt(max(0, L_ii))`, by its eigenpairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gram {
+    /// Eigenvalues, the largest first; one more than the map has dimensions.
+    pub values: Vec<f64>,
+    /// Eigenvectors, the columns of a row-major matrix.
+    vectors: Vec<f64>,
+    dim: usize,
+}
+
+impl Gram {
+    /// Of `L = left right'`, whose right factor is orthonormal. `G` has rank `rank + 1`, so that its eigenvectors lie in the
+    /// span of the factor and `u`.
+    pub fn new(left: &[f64], right: &[f64], rank: usize, tau: f64, dim: usize) -> Result<Self> {
+        let u: Vec<f64> = diagonal(left, right, rank).into_iter().map(|v| v.max(0.0).sqrt()).collect();
+        let n = u.len();
+        let (basis, size) = block::orthonormal(block::beside(&[(right, rank), (&u, 1)], n), rank + 1, &[], 0)?;
+        // B' L B + c (B'u)(B'u)'.
+        let mut matrix = vec![0.0; size * size];
+        let (l, r, u) = (
+            block::gram(&basis, size, left, rank),
+            block::gram(&basis, size, right, rank),
+            block::gram(&basis, size, &u, 1),
+        );
+        dense::product_nt(&l, &r, rank, &mut matrix);
+        let factor = tau / (1.0 - tau);
+        (0..size * size).for_each(|at| matrix[at] += factor * u[at / size] * u[at % size]);
+        let (values, vectors) = dense::eigh(&matrix, size)?;
+        let order: Vec<usize> = (0..size).rev().collect();
+        let turn = block::select_columns(&vectors, size, &order);
+        let mut vectors = block::combine(&basis, size, &turn, size);
+        block::fix_signs(&mut vectors, size);
+        Ok(Self { values: order.iter().map(|&c| values[c]).collect(), vectors, dim })
+    }
+
+    /// Eq 9: `y_i = sqrt(max(0, lambda)) e_i`, the `dim` largest by value.
+    pub fn coordinates(&self) -> Vec<f64> {
+        let size = self.values.len();
+        let rows = self.vectors.chunks_exact(size.max(1));
+        let scale = |c: usize| self.values.get(c).map_or(0.0, |value| value.max(0.0).sqrt());
+        let scales: Vec<f64> = (0..self.dim).map(scale).collect();
+        rows.flat_map(|row| scales.iter().enumerate().map(|(c, s)| row.get(c).map_or(0.0, |v| v * s))).collect()
+    }
+
+    /// Words for eigenvalues below zero, which no map can have: how many, how negative, and how many dimensions, of `most`
+    /// that there can be, would do.
+    pub fn complaint(&self, most: usize) -> Option<String> {
+        let largest = self.values.first().copied().unwrap_or(0.0);
+        let least = self.values.iter().copied().fold(0.0f64, f64::min);
+        // Rounding makes zeros slightly negative.
+        if !(least < -1e-6 * largest.abs()) {
+            return None;
+        }
+        let used = self.values.iter().take(self.dim);
+        let zeroed = used.clone().filter(|v| **v <= 0.0).count();
+        let positive = self.values.iter().filter(|v| **v > 0.0).count().min(self.dim);
+        let share = -100.0 * least / largest.abs().max(f64::MIN_POSITIVE);
+        let lost = if zeroed > 0 {
+            format!(
+                "{zeroed} of {} coordinates are zero, so that n_components = {positive} would hold this map; ",
+                self.dim
+            )
+        } else {
+            String::new()
+        };
+        let remedy = match most.min(2 * self.dim) {
+            more if more > self.dim => format!("needs more dimensions: try n_components = {more}"),
+            _ => "may need a larger tau".into(),
+        };
+        Some(format!(
+            "the Gram matrix has negative eigenvalues, down to {share:.2} % of the largest, which were dropped; {lost}a map that \
+             keeps the angles {remedy}"
+        ))
+    }
+}
+
+/// The diagonal of `left right'`.
+pub(super) fn diagonal(left: &[f64], right: &[f64], rank: usize) -> Vec<f64> {
+    let rows = left.chunks_exact(rank).zip(right.chunks_exact(rank));
+    rows.map(|(l, r)| l.iter().zip(r).map(|(l, r)| l * r).sum()).collect()
+}

@@ -1,0 +1,23 @@
+//! The types that all crates of lowland share: data, embeddings, errors, parameters, archives, runs.
+//!
+//! This crate is an implementation detail of `lowland`, which re-exports what is public.
+
+pub mod archive;
+mod data;
+mod embedding;
+mod error;
+mod memory_order;
+mod metric;
+pub mod params;
+pub mod run;
+mod seed;
+pub mod simd;
+mod threads;
+
+pub use data::{Data, Dense, Shape, Sparse};
+pub use embedding::{Embedding, Points};
+pub use error::{Error, Result, bytes};
+pub use memory_order::{Numbering, along_tree, inverse};
+pub use metric::Metric;
+pub use seed::Seed;
+pub use threads::with_threads;

@@ -1,0 +1,166 @@
+//! Which distance.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Data, Error, Result};
+
+/// A distance between rows. Names are scikit-learn's and scipy's.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Metric {
+    /// Straight-line distance.
+    #[default]
+    Euclidean,
+    /// One minus the cosine of the angle.
+    Cosine,
+    /// Sum of absolute differences.
+    Manhattan,
+    /// Largest absolute difference.
+    Chebyshev,
+    /// `(sum |a-b|^p)^(1/p)`, `p >= 1`.
+    Minkowski(f64),
+    /// One minus Pearson's correlation.
+    Correlation,
+    /// Share of columns that differ.
+    Hamming,
+    /// One minus the share of non-zero columns the two rows have in common.
+    Jaccard,
+    /// `sum |a-b| / (|a|+|b|)`.
+    Canberra,
+    /// `sum |a-b| / sum |a+b|`.
+    BrayCurtis,
+    /// Between rows of non-negative numbers, each taken as a distribution (scaled to sum one).
+    Hellinger,
+    /// Number of insertions, deletions and substitutions between strings.
+    Levenshtein,
+    /// The data are the distances, row by row.
+    Precomputed,
+}
+
+impl Metric {
+    /// Every metric, for help texts. Minkowski stands for its family.
+    pub const ALL: [Metric; 13] = [
+        Metric::Euclidean,
+        Metric::Cosine,
+        Metric::Manhattan,
+        Metric::Chebyshev,
+        Metric::Minkowski(3.0),
+        Metric::Correlation,
+        Metric::Hamming,
+        Metric::Jaccard,
+        Metric::Canberra,
+        Metric::BrayCurtis,
+        Metric::Hellinger,
+        Metric::Levenshtein,
+        Metric::Precomputed,
+    ];
+
+    /// Refuses data the metric is not defined on.
+    pub fn check(self, data: &Data) -> Result<()> {
+        let refuse = |reason: String| Err(Error::Metric { metric: self.to_string(), reason });
+        match (self, data) {
+            (Metric::Levenshtein, Data::Text(_)) => Ok(()),
+            (Metric::Levenshtein, _) => refuse("compares strings; this data is numeric, so use another metric".into()),
+            (_, Data::Text(_)) => refuse("compares numbers; for strings use levenshtein".into()),
+            (Metric::Precomputed, x) if x.rows() != x.dim() => {
+                refuse(format!("needs a square matrix of distances, found {} x {}", x.rows(), x.dim()))
+            }
+            (Metric::Hellinger, x) => match first_negative(x) {
+                Some((row, column)) => refuse(format!("needs values >= 0; row {row}, column {column} is negative")),
+                None => Ok(()),
+            },
+            (Metric::Precomputed, x) => match first_negative(x) {
+                Some((row, column)) => refuse(format!("needs distances >= 0; row {row}, column {column} is negative")),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+fn first_negative(data: &Data) -> Option<(usize, usize)> {
+    match data {
+        Data::Dense(x) => x.values().iter().position(|&v| v < 0.0).map(|at| (at / x.dim(), at % x.dim())),
+        Data::Sparse(x) => (0..x.rows()).find_map(|i| {
+            let (columns, values) = x.row(i);
+            values.iter().position(|&v| v < 0.0).map(|at| (i, columns[at] as usize))
+        }),
+        Data::Text(_) => None,
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Metric::Euclidean => "euclidean",
+            Metric::Cosine => "cosine",
+            Metric::Manhattan => "manhattan",
+            Metric::Chebyshev => "chebyshev",
+            Metric::Minkowski(p) => return write!(f, "minkowski({p})"),
+            Metric::Correlation => "correlation",
+            Metric::Hamming => "hamming",
+            Metric::Jaccard => "jaccard",
+            Metric::Canberra => "canberra",
+            Metric::BrayCurtis => "braycurtis",
+            Metric::Hellinger => "hellinger",
+            Metric::Levenshtein => "levenshtein",
+            Metric::Precomputed => "precomputed",
+        };
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Metric {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        if let Some(p) = name.strip_prefix("minkowski(").and_then(|rest| rest.strip_suffix(')')) {
+            return match p.trim().parse::<f64>() {
+                Ok(p) if p >= 1.0 && p.is_finite() => Ok(Metric::Minkowski(p)),
+                _ => Err(Error::Parameter {
+                    name: "metric",
+                    value: name.into(),
+                    allowed: "the p of minkowski(p) is a number of at least 1".into(),
+                }),
+            };
+        }
+        let known = Self::ALL.into_iter().filter(|metric| !matches!(metric, Metric::Minkowski(_)));
+        known.clone().find(|metric| metric.to_string() == name).ok_or_else(|| Error::Parameter {
+            name: "metric",
+            value: name.into(),
+            allowed: format!(
+                "one of {}, minkowski(p)",
+                known.map(|metric| metric.to_string()).collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_reads_back_from_its_name() {
+        for metric in Metric::ALL {
+            assert_eq!(metric.to_string().parse::<Metric>().unwrap(), metric);
+        }
+    }
+
+    #[test]
+    fn unknown_metrics_are_refused_with_the_list() {
+        assert!("euclid".parse::<Metric>().unwrap_err().to_string().contains("braycurtis"));
+        assert!("minkowski(0.5)".parse::<Metric>().is_err());
+        assert!("minkowski(nan)".parse::<Metric>().is_err());
+    }
+
+    #[test]
+    fn strings_go_with_levenshtein_and_nothing_else() {
+        let words = Data::text(vec!["a".into(), "b".into()]);
+        let numbers = Data::dense(vec![1.0, -2.0], 1).unwrap();
+        assert!(Metric::Levenshtein.check(&words).is_ok());
+        assert!(Metric::Euclidean.check(&words).is_err());
+        assert!(Metric::Levenshtein.check(&numbers).is_err());
+        assert!(Metric::Hellinger.check(&numbers).unwrap_err().to_string().contains("row 1, column 0"));
+    }
+}

@@ -1,0 +1,236 @@
+//! Parameters: plain structs with `Default`, described once, so that the command line, Python and the model file all get
+//! their names, help texts, defaults and checks from the same lines.
+
+use crate::{Error, Metric, Result};
+
+/// A parameter as the outside sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParamSpec {
+    /// The name, as in Python (`n_neighbors`); the flag is the same with dashes.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// The default, as text.
+    pub default: String,
+    /// What may be given.
+    pub expects: &'static str,
+}
+
+/// A set of parameters.
+pub trait Params: Default + Clone {
+    /// Every parameter, in the order of the struct.
+    fn specs() -> Vec<ParamSpec>;
+    /// Sets one by name from text; the name must be one of [`Params::specs`].
+    fn set(&mut self, name: &str, text: &str) -> Result<()>;
+    /// Name and value of every parameter, as text that [`Params::set`] reads back.
+    fn values(&self) -> Vec<(&'static str, String)>;
+}
+
+/// A type that parameters can have.
+pub trait ParamValue: Sized {
+    /// What may be given, for help and errors.
+    const EXPECTS: &'static str;
+    /// From text; `None` when it cannot be read.
+    fn parse(text: &str) -> Option<Self>;
+    /// As text.
+    fn show(&self) -> String;
+}
+
+macro_rules! param_value {
+    ($($type:ty: $expects:literal),* $(,)?) => {
+        $(impl ParamValue for $type {
+            const EXPECTS: &'static str = $expects;
+            fn parse(text: &str) -> Option<Self> {
+                text.trim().parse().ok()
+            }
+            fn show(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+param_value! {
+    usize: "a whole number",
+    f64: "a number",
+    bool: "true or false",
+    Metric: "a metric: euclidean, cosine, manhattan, chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein, precomputed",
+}
+
+/// A value, or `auto`: then the method chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auto<T> {
+    /// The method chooses.
+    Auto,
+    /// As given.
+    Given(T),
+}
+
+impl<T: Copy> Auto<T> {
+    /// What was given, if anything.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Self::Auto => None,
+            Self::Given(value) => Some(value),
+        }
+    }
+}
+
+macro_rules! auto_value {
+    ($($type:ty: $expects:literal),* $(,)?) => {
+        $(impl ParamValue for Auto<$type> {
+            const EXPECTS: &'static str = $expects;
+            fn parse(text: &str) -> Option<Self> {
+                if text == "auto" { Some(Self::Auto) } else { <$type>::parse(text).map(Self::Given) }
+            }
+            fn show(&self) -> String {
+                self.given().map_or("auto".into(), |value| value.show())
+            }
+        })*
+    };
+}
+
+auto_value! {
+    f64: "a number or auto",
+    usize: "a whole number or auto",
+}
+
+/// The error for a value that is not allowed.
+pub fn refuse<T>(name: &'static str, value: &impl ParamValue, allowed: impl Into<String>) -> Result<T> {
+    Err(Error::Parameter { name, value: value.show(), allowed: allowed.into() })
+}
+
+/// Refuses zero.
+pub fn at_least_one(name: &'static str, value: usize) -> Result<()> {
+    if value == 0 { refuse(name, &value, "at least 1") } else { Ok(()) }
+}
+
+/// Refuses what cannot be a relative tolerance.
+pub fn tolerance(name: &'static str, value: f64) -> Result<()> {
+    if (0.0..1.0).contains(&value) { Ok(()) } else { refuse(name, &value, "at least 0 and below 1") }
+}
+
+/// Reads a value, or says what was expected.
+pub fn parse<T: ParamValue>(name: &'static str, text: &str) -> Result<T> {
+    T::parse(text).ok_or_else(|| Error::Parameter {
+        name,
+        value: text.into(),
+        allowed: format!("expected {}", T::EXPECTS),
+    })
+}
+
+/// Declares an enum whose variants are chosen by name.
+#[macro_export]
+macro_rules! choice {
+    ($(#[$meta:meta])* pub enum $type:ident ($expects:literal) { $($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $type { $($(#[$doc])* $variant),* }
+
+        impl $crate::params::ParamValue for $type {
+            const EXPECTS: &'static str = $expects;
+            fn parse(text: &str) -> Option<Self> {
+                match text { $($name => Some(Self::$variant),)* _ => None }
+            }
+            fn show(&self) -> String {
+                match self { $(Self::$variant => $name),* }.into()
+            }
+        }
+    };
+}
+
+/// Declares a parameter struct: fields with their help and default.
+#[macro_export]
+macro_rules! params {
+    ($(#[$meta:meta])* pub struct $type:ident { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $type { $(#[doc = $help] pub $field: $kind),* }
+
+        impl Default for $type {
+            fn default() -> Self {
+                Self { $($field: $default),* }
+            }
+        }
+
+        impl $crate::params::Params for $type {
+            fn specs() -> Vec<$crate::params::ParamSpec> {
+                use $crate::params::{ParamSpec, ParamValue};
+                let default = Self::default();
+                vec![$(ParamSpec {
+                    name: stringify!($field),
+                    help: $help.trim_ascii(),
+                    default: default.$field.show(),
+                    expects: <$kind>::EXPECTS,
+                }),*]
+            }
+
+            fn set(&mut self, name: &str, text: &str) -> $crate::Result<()> {
+                match name {
+                    $(stringify!($field) => self.$field = $crate::params::parse(stringify!($field), text)?,)*
+                    _ => {
+                        return Err($crate::Error::Parameter {
+                            name: "parameter",
+                            value: name.into(),
+                            allowed: format!("one of {}", [$(stringify!($field)),*].join(", ")),
+                        });
+                    }
+                }
+                Ok(())
+            }
+
+            fn values(&self) -> Vec<(&'static str, String)> {
+                use $crate::params::ParamValue;
+                vec![$((stringify!($field), self.$field.show())),*]
+            }
+        }
+    };
+}
+
+pub use {choice, params};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    choice! {
+        /// Sweet or sour.
+        pub enum Taste ("sweet or sour") {
+            /// Sweet.
+            Sweet = "sweet",
+            /// Sour.
+            Sour = "sour",
+        }
+    }
+
+    params! {
+        /// An example.
+        pub struct Fruit {
+            /// How many.
+            count: usize = 3,
+            /// Which taste.
+            taste: Taste = Taste::Sweet,
+            /// How heavy.
+            weight: f64 = 0.1,
+        }
+    }
+
+    #[test]
+    fn values_read_back_to_the_same_parameters() {
+        let fruit = Fruit { count: 7, taste: Taste::Sour, weight: 1.0 / 3.0 };
+        let mut back = Fruit::default();
+        for (name, value) in fruit.values() {
+            back.set(name, &value).unwrap();
+        }
+        assert_eq!(back, fruit);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_name() {
+        let mut fruit = Fruit::default();
+        assert_eq!(fruit.set("taste", "bitter").unwrap_err().to_string(), "taste = bitter: expected sweet or sour");
+        assert!(fruit.set("count", "-1").is_err());
+        assert!(fruit.set("colour", "red").unwrap_err().to_string().contains("count, taste, weight"));
+        assert_eq!(Fruit::specs()[1].help, "Which taste.");
+    }
+}

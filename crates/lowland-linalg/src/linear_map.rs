@@ -1,0 +1,204 @@
+//! An affine map to fewer columns: what principal components come to, in preparation and as a method.
+
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use lowland_core::archive::Archive;
+use lowland_core::{Data, Dense, Embedding, Error, Result};
+
+/// Rows worked on by one task.
+const CHUNK: usize = 512;
+
+/// `y = (x - mean) W`. The columns of `W` are the components.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearMap {
+    /// `mean W`, subtracted at the end, so that sparse rows need no centring.
+    offset: Vec<f64>,
+    /// `W`, row-major, one row for each input column: a row of input is then a sum of scaled rows of `W`.
+    weights: Vec<f64>,
+}
+
+impl LinearMap {
+    /// From unit components, one a row, and the mean to subtract (zeros for an uncentred map).
+    pub fn new(components: &[f64], mean: &[f64]) -> Self {
+        let dim = mean.len();
+        let count = components.len() / dim;
+        let mut weights = vec![0.0; dim * count];
+        for (c, component) in components.chunks_exact(dim).enumerate() {
+            component.iter().enumerate().for_each(|(j, &w)| weights[j * count + c] = w);
+        }
+        let mut offset = vec![0.0; count];
+        for (m, row) in mean.iter().zip(weights.chunks_exact(count)) {
+            offset.iter_mut().zip(row).for_each(|(o, w)| *o += m * w);
+        }
+        Self { offset, weights }
+    }
+
+    /// The same map with coordinates that are always zero added, to have `count` in all.
+    pub fn padded(self, count: usize) -> Self {
+        let old = self.output_dim();
+        let mut weights = vec![0.0; self.dim() * count];
+        for (new, row) in weights.chunks_exact_mut(count).zip(self.weights.chunks_exact(old)) {
+            new[..old].copy_from_slice(row);
+        }
+        let mut offset = self.offset;
+        offset.resize(count, 0.0);
+        Self { offset, weights }
+    }
+
+    /// Input columns.
+    pub fn dim(&self) -> usize {
+        self.weights.len() / self.offset.len()
+    }
+
+    /// Output columns.
+    pub fn output_dim(&self) -> usize {
+        self.offset.len()
+    }
+
+    /// The images of the rows; each depends on its row alone.
+    pub fn apply(&self, data: &Data) -> Result<Embedding> {
+        if data.dim() != self.dim() {
+            return Err(Error::Shape { what: "columns", expected: self.dim(), found: data.dim() });
+        }
+        let count = self.output_dim();
+        let mut out = vec![0.0; data.rows() * count];
+        out.par_chunks_mut(count * CHUNK).enumerate().for_each(|(chunk, images)| {
+            let first = chunk * CHUNK;
+            let done = match data {
+                Data::Dense(x) => apply_abreast(&self.weights, &self.offset, x, first, images),
+                _ => 0,
+            };
+            for (offset, image) in images.chunks_exact_mut(count).enumerate().skip(done) {
+                self.apply_row(data, first + offset, image);
+            }
+        });
+        Embedding::new(out, count)
+    }
+
+    /// The images as data for the next stage.
+    pub fn apply_to_data(&self, data: &Data) -> Result<Data> {
+        let images = self.apply(data)?;
+        let data = Data::dense(images.values().iter().map(|&v| v as f32).collect(), self.output_dim())?;
+        // Single precision ends at 3.4e38, and a coordinate can be longer than any of the columns it is made of.
+        data.check_finite()?;
+        Ok(data)
+    }
+
+    fn apply_row(&self, data: &Data, i: usize, image: &mut [f64]) {
+        match data {
+            Data::Dense(x) => self.apply_dense(x.row(i), image),
+            Data::Sparse(x) => {
+                let (columns, values) = x.row(i);
+                self.apply_entries(columns.iter().map(|&j| j as usize).zip(values.iter().copied()), image);
+            }
+            Data::Text(_) => unreachable!("strings have no columns and were refused"),
+        }
+    }
+
+    /// Writes the image of one dense row.
+    pub fn apply_dense(&self, row: &[f32], image: &mut [f64]) {
+        self.apply_entries(row.iter().copied().enumerate(), image);
+    }
+
+    fn apply_entries(&self, entries: impl Iterator<Item = (usize, f32)>, image: &mut [f64]) {
+        let count = image.len();
+        image.fill(0.0);
+        for (j, value) in entries.filter(|&(_, value)| value != 0.0) {
+            let row = &self.weights[j * count..(j + 1) * count];
+            image.iter_mut().zip(row).for_each(|(y, w)| *y += f64::from(value) * w);
+        }
+        image.iter_mut().zip(&self.offset).for_each(|(y, o)| *y -= o);
+    }
+
+    /// Writes it under `name/`.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        archive.put(format!("{name}/offset"), self.offset.clone());
+        archive.put(format!("{name}/weights"), self.weights.clone());
+    }
+
+    /// Reads it back.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        let offset = archive.finite(&format!("{name}/offset"))?.to_vec();
+        let weights = archive.finite(&format!("{name}/weights"))?.to_vec();
+        if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
+            return Err(archive.bad(format!("the sizes of '{name}' do not fit together")));
+        }
+        Ok(Self { offset, weights })
+    }
+}
+
+/// Rows whose images are made together: the few sums of one alone would wait for themselves at every column.
+const ABREAST: usize = 8;
+
+/// The images of the rows from `first` on, several at a time; returns how many. The same bits as one row after another.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
+    let count = offset.len();
+    let mut done = 0;
+    for images in images.chunks_exact_mut(ABREAST * count) {
+        let mut rows = [x.row(first + done); ABREAST];
+        for r in 1..ABREAST {
+            rows[r] = x.row(first + done + r);
+        }
+        let mut at = 0;
+        while at < count {
+            at += match count - at {
+                8.. => coordinates::<8>(weights, offset, rows, at, images),
+                4..8 => coordinates::<4>(weights, offset, rows, at, images),
+                3 => coordinates::<3>(weights, offset, rows, at, images),
+                2 => coordinates::<2>(weights, offset, rows, at, images),
+                _ => coordinates::<1>(weights, offset, rows, at, images),
+            };
+        }
+        done += ABREAST;
+    }
+    done
+}
+
+/// Coordinates `at..at + C` of the images of some rows. Returns `C`.
+#[inline(always)]
+fn coordinates<const C: usize>(
+    weights: &[f64],
+    offset: &[f64],
+    rows: [&[f32]; ABREAST],
+    at: usize,
+    images: &mut [f64],
+) -> usize {
+    let count = offset.len();
+    let mut sums = [[0.0; C]; ABREAST];
+    for (j, weights) in weights.chunks_exact(count).enumerate() {
+        let weights = &weights[at..at + C];
+        for r in 0..ABREAST {
+            let value = f64::from(rows[r][j]);
+            for c in 0..C {
+                sums[r][c] += value * weights[c];
+            }
+        }
+    }
+    for (image, sums) in images.chunks_exact_mut(count).zip(&sums) {
+        for c in 0..C {
+            image[at + c] = sums[c] - offset[at + c];
+        }
+    }
+    C
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+
+    #[test]
+    fn an_image_depends_on_its_row_alone() {
+        let data = Data::dense(Seed(1).normals(21 * 15).into_iter().map(|v| v as f32).collect(), 15).unwrap();
+        for count in 1..=15 {
+            let map = LinearMap::new(&Seed(2).normals(count * 15), &Seed(3).normals(15));
+            let together = map.apply(&data).unwrap();
+            for i in 0..21 {
+                let alone = map.apply(&data.select(&[i])).unwrap();
+                assert_eq!(together.row(i), alone.row(0), "{count} coordinates, row {i}");
+            }
+        }
+    }
+}

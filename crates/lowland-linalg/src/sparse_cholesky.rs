@@ -1,0 +1,86 @@
+//! Sparse Cholesky, for matrices whose factor stays sparse.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::{Conj, MatMut, Par, Side};
+
+use super::Csr;
+use lowland_core::{Error, Result};
+
+/// The Cholesky factor of a sparse symmetric positive definite matrix, with its fill-reducing order.
+pub struct SparseCholesky {
+    symbolic: SymbolicCholesky<usize>,
+    values: Vec<f64>,
+    memory: MemBuffer,
+    columns: usize,
+}
+
+impl SparseCholesky {
+    /// Factors `matrix`, for blocks of `columns` right-hand sides; `None` if the factor would have more than `most` entries.
+    pub fn new(matrix: &Csr, columns: usize, most: usize) -> Result<Option<Self>> {
+        let failed = |reason: String| Error::Numerical { what: "sparse Cholesky", reason };
+        let n = matrix.rows();
+        let indices: Vec<usize> = matrix.indices().iter().map(|&j| j as usize).collect();
+        // Symmetric, so its rows are its columns.
+        let pattern = SymbolicSparseColMatRef::new_checked(n, n, matrix.indptr(), None, &indices);
+        let symbolic = factorize_symbolic_cholesky(pattern, Side::Lower, Default::default(), Default::default())
+            .map_err(|e| failed(format!("{e:?}")))?;
+        if symbolic.len_val() > most {
+            return Ok(None);
+        }
+        let mut values = vec![0.0; symbolic.len_val()];
+        let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
+        symbolic
+            .factorize_numeric_llt(
+                &mut values,
+                SparseColMatRef::new(pattern, matrix.values()),
+                Side::Lower,
+                Default::default(),
+                Par::Seq,
+                MemStack::new(&mut MemBuffer::new(scratch)),
+                Default::default(),
+            )
+            .map_err(|e| failed(format!("{e:?}")))?;
+        let memory = MemBuffer::new(symbolic.solve_in_place_scratch::<f64>(columns, Par::Seq));
+        Ok(Some(Self { symbolic, values, memory, columns }))
+    }
+
+    /// As [`Self::solve`] for any number of right-hand sides, with memory of its own.
+    pub fn solve_columns(&self, rhs: &mut [f64], columns: usize) {
+        let mut memory = MemBuffer::new(self.symbolic.solve_in_place_scratch::<f64>(columns, Par::Seq));
+        let rhs = MatMut::from_row_major_slice_mut(rhs, self.symbolic.nrows(), columns);
+        let factor = LltRef::new(&self.symbolic, &self.values);
+        factor.solve_in_place_with_conj(Conj::No, rhs, Par::Seq, MemStack::new(&mut memory));
+    }
+
+    /// Replaces the right-hand sides, a row-major block, by the solutions.
+    pub fn solve(&mut self, rhs: &mut [f64]) {
+        let rhs = MatMut::from_row_major_slice_mut(rhs, self.symbolic.nrows(), self.columns);
+        let stack = MemStack::new(&mut self.memory);
+        LltRef::new(&self.symbolic, &self.values).solve_in_place_with_conj(Conj::No, rhs, Par::Seq, stack);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+
+    #[test]
+    fn it_solves_what_the_matrix_multiplies_and_declines_a_full_factor() {
+        let n = 300u32;
+        let links = (0..n).flat_map(|i| [(i, (i + 1) % n), (i, (i + 17) % n)]);
+        let entries = links.flat_map(|(i, j)| [(i, j, -1.0), (j, i, -1.0), (i, i, 1.0), (j, j, 1.0)]);
+        let matrix = Csr::from_triplets(300, 300, entries.chain((0..n).map(|i| (i, i, 0.1)))).unwrap();
+        let x = Seed(1).normals(600);
+        let mut b = vec![0.0; 600];
+        matrix.multiply(&x, 2, &mut b);
+        let mut factor = SparseCholesky::new(&matrix, 2, 100_000).unwrap().unwrap();
+        factor.solve(&mut b);
+        assert!(b.iter().zip(&x).all(|(a, b)| (a - b).abs() < 1e-11));
+        assert!(SparseCholesky::new(&matrix, 2, 500).unwrap().is_none());
+        let indefinite = matrix.map(|i, j, v| if i == j { -v } else { v });
+        assert!(SparseCholesky::new(&indefinite, 2, 100_000).is_err());
+    }
+}

@@ -1,0 +1,195 @@
+//! Which engine for which sum.
+
+use super::{BarnesHut, Charges, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, Term};
+use lowland_core::params::refuse;
+use lowland_core::{Points, Result};
+
+/// The engine of that name, for maps of `dim` dimensions and kernels like `kernel`; an error if it cannot sum those.
+pub fn engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn KernelSum>> {
+    let gaussian = kernel == Kernel::Gaussian;
+    match engine {
+        Engine::Auto => Ok(Box::new(Auto::default())),
+        Engine::Exact => Ok(Box::new(Exact)),
+        Engine::FastGauss if !gaussian => refuse(
+            "engine",
+            &engine,
+            "the fast Gauss transform sums Gaussian kernels, those of ee and ssne: use fft or barnes-hut",
+        ),
+        Engine::FastGauss if dim > 3 => {
+            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
+        }
+        Engine::FastGauss => Ok(Box::new(FastGauss::new(1e-3))),
+        Engine::BarnesHut if dim > 10 => {
+            refuse("engine", &engine, format!("for up to 10 dimensions, not {dim}: use exact"))
+        }
+        Engine::BarnesHut => Ok(Box::new(BarnesHut::default())),
+        Engine::Fft if dim > 3 => {
+            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
+        }
+        Engine::Fft => Ok(Box::new(Fft::default())),
+    }
+}
+
+/// Chooses at every call, by the points alone: a run that is resumed goes on with the same bytes.
+struct Auto {
+    accuracy: f64,
+    exact: Exact,
+    fft: Fft,
+    tree: BarnesHut,
+    gauss: FastGauss,
+    last: Engine,
+}
+
+impl Default for Auto {
+    fn default() -> Self {
+        let mut auto = Self {
+            accuracy: 0.0,
+            exact: Exact,
+            fft: Fft::default(),
+            tree: BarnesHut::default(),
+            gauss: FastGauss::new(1e-3),
+            last: Engine::Auto,
+        };
+        auto.set_accuracy(1e-3);
+        auto
+    }
+}
+
+/// Pairs up to which summing all of them is fastest, by dimension; measured with `bench --bin kernel_sums`.
+fn few_pairs(dim: usize) -> f64 {
+    match dim {
+        1 | 2 => 2e6,
+        3 => 1e7,
+        4..=6 => 1e8,
+        _ => 1e9,
+    }
+}
+
+/// Nanoseconds of one core for a sum in space without a grid, measured with `bench --bin kernel_sums`: a grid in space grows with
+/// the cube of the map's extent, and may cost more than that.
+fn cost_without_grid(gaussian: bool, pairs: f64, targets: usize, accuracy: f64) -> f64 {
+    match (pairs <= few_pairs(3), gaussian) {
+        (true, _) => 1.2 * pairs,
+        (_, true) => 8000.0 * targets as f64,
+        _ => 2000.0 * (0.1 / accuracy).cbrt() * targets as f64,
+    }
+}
+
+impl Auto {
+    fn choose(&mut self, kernels: &[Kernel], targets: Points, sources: Points) -> &mut dyn KernelSum {
+        let gaussian = kernels.iter().all(|&kernel| kernel == Kernel::Gaussian);
+        let dim = sources.dim();
+        let pairs = targets.rows() as f64 * sources.rows() as f64;
+        let few = pairs <= few_pairs(dim) || dim > 10;
+        let grid_pays = |cost| dim <= 2 || cost <= cost_without_grid(gaussian, pairs, targets.rows(), self.accuracy);
+        self.last = if few && dim != 3 {
+            Engine::Exact
+        } else if Fft::cost(kernels, targets, sources, self.accuracy).is_some_and(grid_pays) {
+            Engine::Fft
+        } else if few {
+            Engine::Exact
+        } else if gaussian && dim <= 3 {
+            Engine::FastGauss
+        } else {
+            Engine::BarnesHut
+        };
+        match self.last {
+            Engine::Exact | Engine::Auto => &mut self.exact,
+            Engine::Fft => &mut self.fft,
+            Engine::FastGauss => &mut self.gauss,
+            Engine::BarnesHut => &mut self.tree,
+        }
+    }
+}
+
+impl KernelSum for Auto {
+    /// Of the engine that was used last.
+    fn name(&self) -> &'static str {
+        match self.last {
+            Engine::Auto => "auto",
+            Engine::Exact => self.exact.name(),
+            Engine::Fft => self.fft.name(),
+            Engine::FastGauss => self.gauss.name(),
+            Engine::BarnesHut => self.tree.name(),
+        }
+    }
+
+    fn set_accuracy(&mut self, accuracy: f64) {
+        self.accuracy = accuracy;
+        self.fft.set_accuracy(accuracy);
+        self.tree.set_accuracy(accuracy);
+        self.gauss.set_accuracy(accuracy);
+    }
+
+    fn sum(
+        &mut self,
+        terms: &[Term],
+        targets: Points,
+        sources: Points,
+        charges: Charges,
+        out: &mut [f64],
+    ) -> Result<ErrorReport> {
+        let kernels: Vec<Kernel> = terms.iter().map(|term| term.kernel).collect();
+        self.choose(&kernels, targets, sources).sum(terms, targets, sources, charges, out)
+    }
+
+    fn potential(
+        &mut self,
+        kernel: Kernel,
+        targets: Points,
+        sources: Points,
+        charges: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) -> Result<ErrorReport> {
+        let engine = self.choose(&[kernel], targets, sources);
+        engine.potential(kernel, targets, sources, charges, values, gradients)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+
+    #[test]
+    fn the_engine_is_chosen_by_number_dimensions_kernel_and_extent() {
+        let (gauss, cauchy) = (Kernel::Gaussian, Kernel::Cauchy { power: 1.0 });
+        let cases = [
+            (500, 2, cauchy, 10.0, "exact"),
+            (5_000, 2, cauchy, 10.0, "fft"),
+            (5_000, 2, gauss, 10.0, "fft"),
+            (5_000, 1, gauss, 10.0, "fft"),
+            (5_000, 2, cauchy, 1e5, "barnes-hut"),
+            (5_000, 2, gauss, 1e5, "fast-gauss"),
+            (5_000, 3, gauss, 1.0, "fft"),
+            (5_000, 3, gauss, 100.0, "fast-gauss"),
+            (5_000, 3, cauchy, 1.0, "fft"),
+            (5_000, 3, cauchy, 10.0, "barnes-hut"),
+            (3_300, 3, cauchy, 4.5, "barnes-hut"),
+            (30_000, 3, cauchy, 3.5, "fft"),
+            (2_500, 3, gauss, 1.0, "fft"),
+            (300, 3, gauss, 1.0, "exact"),
+            (12_000, 5, gauss, 1.0, "barnes-hut"),
+            (1_000, 5, gauss, 1.0, "exact"),
+            (5_000, 12, cauchy, 10.0, "exact"),
+        ];
+        for (n, dim, kernel, width, expected) in cases {
+            let values: Vec<f64> = Seed(3).normals(n * dim).iter().map(|v| width * v).collect();
+            let points = Points::new(&values, dim).unwrap();
+            let mut auto = Auto::default();
+            auto.choose(&[kernel], points, points);
+            assert_eq!(auto.name(), expected, "{n} points in {dim} dimensions, {kernel:?}, {width}");
+        }
+        // Less extent is needed where more accuracy is.
+        let values: Vec<f64> = Seed(3).normals(10_000).iter().map(|v| 60.0 * v).collect();
+        let points = Points::new(&values, 2).unwrap();
+        let mut auto = Auto::default();
+        let chosen = [1e-2, 1e-11].map(|accuracy| {
+            auto.set_accuracy(accuracy);
+            auto.choose(&[cauchy], points, points);
+            auto.name()
+        });
+        assert_eq!(chosen, ["fft", "barnes-hut"]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Kernel sums by a tree of cells (Barnes & Hut 1986): a cell that is small for its distance acts as a whole.
+//!
+//! Differences from the usual program: a cell acts through its charge, its dipole and, in up to three dimensions, its second
+//! moments, all about the mean of its points, so that forces from charges `{1, x}` keep their accuracy wherever the map lies; targets walk the tree a leaf at a time, for
+//! all lanes of a vector; and since kernels are smooth on the scale of one unit, a cell well below it is taken as a whole
+//! however near it is, which keeps dense maps cheap.
+
+mod block;
+mod tree;
+
+use rayon::prelude::*;
+
+use self::block::{Block, Source};
+use self::tree::Tree;
+use super::{Charges, ErrorReport, FARTHEST, Kernel, KernelSum, Term, check, columns};
+use lowland_core::{Error, Points, Result};
+
+/// Most dimensions: beyond, so few cells are small for their distance that summing every pair is faster.
+const MOST_DIMENSIONS: usize = 10;
+
+/// Sums by a tree, in up to ten dimensions.
+#[derive(Debug, Clone, Copy)]
+pub struct BarnesHut {
+    accuracy: f64,
+}
+
+impl Default for BarnesHut {
+    fn default() -> Self {
+        Self { accuracy: 1e-3 }
+    }
+}
+
+impl BarnesHut {
+    fn run<const D: usize, const E: usize>(
+        &self,
+        terms: &[Term],
+        targets: Points,
+        sources: Points,
+        charges: Charges,
+        out: &mut [f64],
+    ) -> f64 {
+        let width = columns(terms);
+        let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
+        let mut tree = Tree::<D>::default();
+        tree.fill(sources);
+        let source = Source::<D, E>::new(&tree, charges, used);
+        let mut other = Tree::<D>::default();
+        let same = std::ptr::eq(targets.values(), sources.values());
+        if !same {
+            other.fill(targets);
+        }
+        let blocks = if same { &tree } else { &other };
+        let mut sums = vec![0.0; out.len()];
+        let leaves = blocks.by_leaf(&mut sums, width);
+        let theta = opening(self.accuracy, if E > 0 { 4.0 } else { 2.0 }) / narrowness(terms).sqrt();
+        // Whole numbers: their sum does not depend on the order.
+        let work = leaves.into_par_iter().enumerate().map_init(Block::default, |block, (leaf, sums)| {
+            let cell = blocks.leaves() - 1 + leaf;
+            block.load(&blocks.cells[cell], &blocks.places[blocks.points(cell)], width);
+            block.walk(&source, terms, theta);
+            block.sum(&source, terms);
+            block.store(width, sums);
+            block.work()
+        });
+        let work: usize = work.sum();
+        for (place, sums) in blocks.places.iter().zip(sums.chunks_exact(width)) {
+            out[place.row as usize * width..][..width].copy_from_slice(sums);
+        }
+        work as f64
+    }
+}
+
+impl KernelSum for BarnesHut {
+    fn name(&self) -> &'static str {
+        "barnes-hut"
+    }
+
+    fn set_accuracy(&mut self, accuracy: f64) {
+        if accuracy > 0.0 {
+            self.accuracy = accuracy;
+        }
+    }
+
+    fn sum(
+        &mut self,
+        terms: &[Term],
+        targets: Points,
+        sources: Points,
+        charges: Charges,
+        out: &mut [f64],
+    ) -> Result<ErrorReport> {
+        check(terms, targets, sources, charges, out)?;
+        out.fill(0.0);
+        if out.is_empty() || sources.rows() == 0 {
+            return Ok(ErrorReport::nothing());
+        }
+        if !targets.values().iter().chain(sources.values()).all(|x| x.abs() < FARTHEST) {
+            return Err(Error::Numerical {
+                what: "a kernel sum by a tree",
+                reason: format!("a coordinate is not within {FARTHEST:e} of zero"),
+            });
+        }
+        // Coordinates of zero change no distance: a few widths serve all dimensions.
+        let work = match sources.dim() {
+            1 | 2 => self.run::<2, 2>(terms, targets, sources, charges, out),
+            3 => self.run::<3, 3>(terms, targets, sources, charges, out),
+            4..=6 => self.run::<6, 0>(terms, targets, sources, charges, out),
+            7..=MOST_DIMENSIONS => self.run::<MOST_DIMENSIONS, 0>(terms, targets, sources, charges, out),
+            dim => {
+                return Err(Error::Parameter {
+                    name: "engine",
+                    value: "barnes-hut".into(),
+                    allowed: format!("a tree is for up to {MOST_DIMENSIONS} dimensions, not {dim}: use exact"),
+                });
+            }
+        };
+        Ok(ErrorReport { bound: None, work })
+    }
+}
+
+/// How large a cell may be for its distance. Measured on clustered maps of 10,000 and 70,000 points, the error of the force
+/// is about `0.09 opening^4` with second moments, `0.3 opening^2` without.
+fn opening(accuracy: f64, order: f64) -> f64 {
+    (1.7 * accuracy.powf(order.recip())).min(1.0)
+}
+
+/// The square of how much narrower a kernel is than Cauchy 1.
+fn narrowness(terms: &[Term]) -> f64 {
+    let of_term = |term: &Term| match term.kernel {
+        Kernel::Gaussian => 2.0,
+        Kernel::Cauchy { power } => power,
+    };
+    terms.iter().map(of_term).fold(1.0, f64::max)
+}

@@ -1,0 +1,148 @@
+//! Every pair: the oracle the other engines are tested against, and the engine of few points and many dimensions.
+
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::pairs::{Columns, Scratch, TILE, add_pairs};
+use super::{Charges, ErrorReport, KernelSum, Term, check, columns};
+use lowland_core::{Points, Result};
+
+/// Targets that share a tile of sources while it is in the cache.
+const TARGETS: usize = 32;
+
+/// Sums over every pair.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Exact;
+
+impl KernelSum for Exact {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn set_accuracy(&mut self, _accuracy: f64) {}
+
+    fn sum(
+        &mut self,
+        terms: &[Term],
+        targets: Points,
+        sources: Points,
+        charges: Charges,
+        out: &mut [f64],
+    ) -> Result<ErrorReport> {
+        check(terms, targets, sources, charges, out)?;
+        let (dim, width) = (targets.dim(), columns(terms));
+        if width > 0 {
+            let most = terms.iter().map(|term| term.charges).max().unwrap_or(0);
+            let sources = Columns::new(sources, charges, most, |row| row);
+            let blocks = out.par_chunks_mut(width * TARGETS).zip(targets.values().par_chunks(dim * TARGETS));
+            blocks.for_each(|(out, targets)| match dim {
+                1 => block::<1>(terms, targets, dim, &sources, out),
+                2 => block::<2>(terms, targets, dim, &sources, out),
+                3 => block::<3>(terms, targets, dim, &sources, out),
+                _ => block::<0>(terms, targets, dim, &sources, out),
+            });
+        }
+        Ok(ErrorReport { bound: Some(0.0), work: targets.rows() as f64 * sources.rows() as f64 })
+    }
+}
+
+/// A few targets against all sources; each target's sums are made in the same order whatever its block.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+fn block<const D: usize>(terms: &[Term], targets: &[f64], dim: usize, sources: &Columns, out: &mut [f64]) {
+    let width = columns(terms);
+    let mut scratch = Scratch::new();
+    out.fill(0.0);
+    for tile in (0..sources.rows()).step_by(TILE) {
+        let range = tile..sources.rows().min(tile + TILE);
+        for (target, out) in targets.chunks_exact(dim).zip(out.chunks_exact_mut(width)) {
+            add_pairs::<D>(terms, target, sources, range.clone(), &mut scratch, out);
+        }
+    }
+}
+
+/// The double loop the engines are tested against, and the tests of the exact one.
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Kernel;
+    use lowland_core::Seed;
+
+    /// Every pair, one after the other.
+    pub fn slow(terms: &[Term], targets: Points, sources: Points, charges: Charges) -> Vec<f64> {
+        let mut out = Vec::new();
+        for i in 0..targets.rows() {
+            for term in terms {
+                for c in 0..term.charges {
+                    let value = |j: usize| {
+                        let pairs = targets.row(i).iter().zip(sources.row(j));
+                        term.kernel.value(pairs.map(|(t, s)| (t - s) * (t - s)).sum())
+                    };
+                    out.push((0..sources.rows()).map(|j| value(j) * charges.values[j * charges.per_point + c]).sum());
+                }
+            }
+        }
+        out
+    }
+
+    fn cauchy(power: f64, charges: usize) -> Term {
+        Term { kernel: Kernel::Cauchy { power }, charges }
+    }
+
+    fn terms() -> Vec<Term> {
+        let powers = [1.0, 2.0, 3.0, 0.5, 1.5, 2.5, 0.7, 4.0].into_iter().zip([1, 3, 0, 5, 2, 1, 4, 2]);
+        let cauchy = powers.map(|(power, charges)| cauchy(power, charges));
+        cauchy.chain([Term { kernel: Kernel::Gaussian, charges: 3 }]).collect()
+    }
+
+    #[test]
+    fn vectors_give_the_sums_of_the_double_loop() {
+        // Counts around the sizes of lanes, blocks and tiles.
+        for (dim, m, n) in [(1, 33, 7), (2, 5, 513), (3, 31, 64), (5, 9, 100), (2, 65, 1), (2, 3, 0), (4, 0, 5)] {
+            let (t, s) = (Seed(1).normals(m * dim), Seed(2).normals(n * dim));
+            let q = Seed(3).normals(n * 5);
+            let (t, s) = (Points::new(&t, dim).unwrap(), Points::new(&s, dim).unwrap());
+            let charges = Charges { values: &q, per_point: 5 };
+            let mut out = vec![f64::NAN; m * columns(&terms())];
+            let report = Exact.sum(&terms(), t, s, charges, &mut out).unwrap();
+            assert_eq!(report.bound, Some(0.0));
+            for (found, expected) in out.iter().zip(slow(&terms(), t, s, charges)) {
+                assert!((found - expected).abs() < 1e-12, "{dim} {m} {n}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_and_the_other_targets_do_not_change_a_bit() {
+        let (x, q) = (Seed(1).normals(700 * 2), Seed(2).normals(700 * 3));
+        let terms = [cauchy(1.0, 1), cauchy(2.0, 3), Term { kernel: Kernel::Gaussian, charges: 3 }];
+        let sums = |threads, rows: std::ops::Range<usize>| {
+            lowland_core::with_threads(Some(threads), || {
+                let targets = Points::new(&x[2 * rows.start..2 * rows.end], 2).unwrap();
+                let mut out = vec![0.0; rows.len() * 7];
+                let charges = Charges { values: &q, per_point: 3 };
+                Exact.sum(&terms, targets, Points::new(&x, 2).unwrap(), charges, &mut out).unwrap();
+                out
+            })
+            .unwrap()
+        };
+        let all = sums(1, 0..700);
+        assert_eq!(all, sums(2, 0..700));
+        assert_eq!(all, sums(3, 0..700));
+        assert_eq!(all[7 * 100..7 * 101], sums(1, 100..101));
+    }
+
+    proptest! {
+        #[test]
+        fn values_of_any_size_do_no_harm(x in prop::collection::vec(prop::num::f64::ANY, 2..60)) {
+            let x = &x[..x.len() / 2 * 2];
+            let points = Points::new(x, 2).unwrap();
+            let mut out = vec![0.0; points.rows() * columns(&terms())];
+            let q = vec![1.0; points.rows() * 5];
+            Exact.sum(&terms(), points, points, Charges { values: &q, per_point: 5 }, &mut out).unwrap();
+            let all_finite = x.iter().all(|v| v.is_finite());
+            prop_assert!(!all_finite || out.iter().all(|v| v.is_finite()), "{out:?}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The transform against the double loop: the certified bound holds, and what is asked for is what is certified.
+
+use proptest::prelude::*;
+
+use super::bound::{PairBounds, series_tail, translation_tail};
+use super::plan::{Method, Plan};
+use super::transform::Transform;
+use super::*;
+use crate::exact::tests::slow;
+use lowland_core::Seed;
+
+const ACCURACIES: [f64; 6] = [0.3, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12];
+
+fn gauss(charges: usize) -> Term {
+    Term { kernel: Kernel::Gaussian, charges }
+}
+
+/// The largest error per unit of `sum |q|`, and the bound. Panics where the error exceeds the bound, or that the accuracy.
+fn checked(targets: &[f64], sources: &[f64], dim: usize, charges: &[f64], accuracy: f64) -> (f64, f64) {
+    let (targets, sources) = (Points::new(targets, dim).unwrap(), Points::new(sources, dim).unwrap());
+    let per_point = if sources.rows() == 0 { 1 } else { charges.len() / sources.rows() };
+    let charges = Charges { values: charges, per_point };
+    let terms = [gauss(per_point), gauss(1)];
+    let mut out = vec![f64::NAN; targets.rows() * columns(&terms)];
+    let report = FastGauss::new(accuracy).sum(&terms, targets, sources, charges, &mut out).unwrap();
+    let bound = report.bound.unwrap();
+    assert!(bound <= accuracy, "bound {bound} for {accuracy}");
+    let mut worst = 0.0f64;
+    for (i, (found, expected)) in out.iter().zip(slow(&terms, targets, sources, charges)).enumerate() {
+        let c = match i % (per_point + 1) {
+            c if c < per_point => c,
+            _ => 0,
+        };
+        let total: f64 = charges.values.iter().skip(c).step_by(per_point).map(|q| q.abs()).sum();
+        let error = (found - expected).abs();
+        assert!(error <= bound * total, "{error:e} over {bound:e} * {total} at {accuracy}, d = {dim}");
+        worst = worst.max(error / total.max(f64::MIN_POSITIVE));
+    }
+    (worst, bound)
+}
+
+/// Clusters of different sizes and widths.
+fn clustered(n: usize, dim: usize, seed: u64) -> Vec<f64> {
+    let (noise, centers) = (Seed(seed).normals(n * dim), Seed(seed + 1).normals(8 * dim));
+    let x = noise.iter().enumerate().map(|(i, noise)| {
+        let cluster = (i / dim) * (i / dim) % 8;
+        6.0 * centers[cluster * dim + i % dim] + noise * 0.05 * (cluster + 1) as f64
+    });
+    x.collect()
+}
+
+#[test]
+fn the_bound_holds_for_scattered_and_clustered_points_at_every_accuracy() {
+    for dim in 1..=3 {
+        for accuracy in ACCURACIES {
+            let charges = Seed(3).normals(600 * 3);
+            let scattered: Vec<f64> = Seed(1).normals(600 * dim).iter().map(|x| 3.0 * x).collect();
+            checked(&scattered, &scattered, dim, &charges, accuracy);
+            let clusters = clustered(600, dim, 5);
+            checked(&clusters, &clusters, dim, &charges, accuracy);
+            checked(&scattered[..200 * dim], &clusters, dim, &charges, accuracy);
+            let dense: Vec<f64> = scattered.iter().map(|x| 0.1 * x).collect();
+            checked(&dense, &dense, dim, &charges, accuracy);
+        }
+    }
+}
+
+/// Every way for a pair of boxes, forced by the numbers of points.
+#[test]
+fn each_method_is_used_and_keeps_its_bound() {
+    let plan = Plan::with_side(2, 1, 1e-4, 1.0).unwrap();
+    let sizes = [(2, 2), (400, 2), (2, 400), (400, 400)];
+    let methods = sizes.map(|(n, m)| plan.method(n, m, true));
+    assert_eq!(methods, [Method::Direct, Method::Hermite, Method::Taylor, Method::Translate]);
+    for (n, m) in sizes {
+        let uniform = |count: usize, seed, shift: f64| -> Vec<f64> {
+            Seed(seed).normals(count * 2).iter().map(|x| (0.3 * x).clamp(-0.5, 0.49) + shift).collect()
+        };
+        let (s, t) = (uniform(n, 1, 0.5), uniform(m, 2, 1.5));
+        let (sources, targets) = (Points::new(&s, 2).unwrap(), Points::new(&t, 2).unwrap());
+        let q = Seed(3).normals(n);
+        let charges = Charges { values: &q, per_point: 1 };
+        let mut out = vec![0.0; m];
+        let boxes = Boxes::<2>::new(sources, 1.0);
+        let bound = Transform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, false, &mut out);
+        let total: f64 = q.iter().map(|q| q.abs()).sum();
+        let exact = slow(&[gauss(1)], targets, sources, charges);
+        let worst = out.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst <= bound * total, "{n} {m}: {worst:e} {bound:e}");
+        assert!((n, m) == (2, 2) || worst > 1e-14 * total, "{n} {m}: no series was used: {worst:e}");
+    }
+}
+
+#[test]
+fn coincident_far_flung_single_and_absent_points_work() {
+    for dim in 1..=3 {
+        for accuracy in [1e-2, 1e-6, 1e-12] {
+            let (worst, _) = checked(&vec![0.3; 50 * dim], &vec![0.3; 400 * dim], dim, &[1.0; 400], accuracy);
+            assert!(worst < accuracy);
+            checked(&vec![1.0; dim], &vec![-0.0; dim], dim, &[-2.0], accuracy);
+            checked(&vec![1.0; 3 * dim], &[], dim, &[], accuracy);
+            checked(&[], &vec![1.0; dim], dim, &[1.0], accuracy);
+            // Islands a billion apart, each of many points: distances within them must not suffer.
+            let islands: Vec<f64> = clustered(500, dim, 7)
+                .chunks(dim)
+                .enumerate()
+                .flat_map(|(i, row)| row.iter().map(move |x| x + (i % 3) as f64 * 1e9 - 0.7e9).collect::<Vec<_>>())
+                .collect();
+            checked(&islands, &islands, dim, &Seed(1).normals(1000), accuracy);
+        }
+    }
+}
+
+#[test]
+fn zero_charges_give_zero_and_no_bound_is_lost_to_them() {
+    let x = Seed(1).normals(400);
+    let charges: Vec<f64> = (0..200).flat_map(|i| [0.0, (i % 2) as f64 - 0.5]).collect();
+    checked(&x, &x, 2, &charges, 1e-5);
+}
+
+#[test]
+fn the_exact_engine_takes_what_no_box_can_hold() {
+    let x = [1e300, 0.0, -1e15, 3.0, f64::INFINITY, 1.0, 0.5, 0.25, 0.5, 1.25];
+    let points = Points::new(&x, 2).unwrap();
+    let (mut fast, mut exact) = ([0.0; 5], [0.0; 5]);
+    let charges = Charges { values: &[1.0; 5], per_point: 1 };
+    let report = FastGauss::default().sum(&[gauss(1)], points, points, charges, &mut fast).unwrap();
+    Exact.sum(&[gauss(1)], points, points, charges, &mut exact).unwrap();
+    assert_eq!(fast.map(f64::to_bits), exact.map(f64::to_bits));
+    assert_eq!(report.bound, Some(0.0));
+    for accuracy in [0.0, -1.0, f64::NAN, 1e-15] {
+        let near = Points::new(&x[6..], 2).unwrap();
+        let charges = Charges { values: &[1.0; 2], per_point: 1 };
+        let report = FastGauss::new(accuracy).sum(&[gauss(1)], near, near, charges, &mut fast[..2]).unwrap();
+        assert_eq!(report.bound, Some(0.0), "{accuracy}");
+    }
+}
+
+#[test]
+fn other_kernels_and_dimensions_are_refused_with_a_remedy() {
+    let x = [0.0; 8];
+    let charges = |n| Charges { values: &x[..n], per_point: 1 };
+    let cauchy = Term { kernel: Kernel::Cauchy { power: 1.0 }, charges: 1 };
+    let flat = Points::new(&x, 2).unwrap();
+    let error = FastGauss::default().sum(&[gauss(1), cauchy], flat, flat, charges(4), &mut [0.0; 8]).unwrap_err();
+    assert!(matches!(&error, Error::Parameter { name: "engine", .. }) && error.to_string().contains("barnes-hut"));
+    let four = Points::new(&x, 4).unwrap();
+    let error = FastGauss::default().sum(&[gauss(1)], four, four, charges(2), &mut [0.0; 2]).unwrap_err();
+    assert!(error.to_string().contains("found 4"), "{error}");
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    for dim in 1..=3 {
+        let (x, q) = (clustered(3000, dim, 1), Seed(2).normals(3000 * 2));
+        let sums = |threads| {
+            lowland_core::with_threads(Some(threads), || {
+                let points = Points::new(&x, dim).unwrap();
+                let mut out = vec![0.0; 3000 * 2];
+                let charges = Charges { values: &q, per_point: 2 };
+                let report = FastGauss::new(1e-5).sum(&[gauss(2)], points, points, charges, &mut out).unwrap();
+                (out, report.bound.unwrap().to_bits())
+            })
+            .unwrap()
+        };
+        let one = sums(1);
+        assert!(one == sums(2) && one == sums(3), "d = {dim}");
+    }
+}
+
+#[test]
+fn tails_are_the_sums_they_stand_for_and_below_the_papers_bound() {
+    let factorial = |n: usize| (1..=n).map(|k| k as f64).product::<f64>();
+    for (r, p) in [(0.35f64, 3), (0.5, 5), (0.6, 8), (1.0, 12), (2.0, 24)] {
+        let one: f64 = (p..p + 60).map(|n| r.powi(n as i32) / factorial(n).sqrt()).sum();
+        let term = |n: usize, m: usize| r.powi((n + m) as i32) * factorial(n + m).sqrt() / factorial(n) / factorial(m);
+        let two: f64 = (0..p).flat_map(|n| (p..p + 60).map(move |m| (n, m))).map(|(n, m)| term(n, m)).sum();
+        assert!(series_tail(r, p) >= one * (1.0 - 1e-12) && series_tail(r, p) <= one * 1.01, "{r} {p}");
+        assert!(translation_tail(r, p) >= two * (1.0 - 1e-12) && translation_tail(r, p) <= two * 1.01, "{r} {p}");
+        if r >= 1.0 {
+            continue;
+        }
+        for dim in 1..=3 {
+            // Eq 5 as printed.
+            let sum = |r: f64| -> f64 {
+                let tail = r.powi(p as i32) / factorial(p).sqrt();
+                let binomial = |k: usize| factorial(dim) / factorial(k) / factorial(dim - k);
+                let term =
+                    |k: usize| binomial(k) * (1.0 - r.powi(p as i32)).powi(k as i32) * tail.powi((dim - k) as i32);
+                (0..dim).map(term).sum()
+            };
+            let eq5 = sum(r) / (1.0 - r).powi(dim as i32);
+            let bounds = PairBounds::new(r * std::f64::consts::SQRT_2, p, 0);
+            let ours = bounds.error(Method::Hermite, (0..dim).map(|_| 0));
+            assert!(ours <= eq5, "{r} {p} {dim}: {ours} {eq5}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_bound_holds_for_any_points(
+        dim in 1usize..=3,
+        points in prop::collection::vec((-4.0..4.0f64, 0u32..4), 3..300),
+        targets in 1usize..60,
+        accuracy in -12.0..-0.5f64,
+        widths in prop::array::uniform4(-3.0..3.0f64),
+        seed: u64,
+    ) {
+        let x: Vec<f64> = points.iter().map(|&(x, group)| x * 10f64.powf(widths[group as usize])).collect();
+        let x = &x[..x.len() / dim * dim];
+        let targets = &x[..(targets * dim).min(x.len())];
+        checked(targets, x, dim, &Seed(seed).normals(x.len() / dim * 2), 10f64.powf(accuracy));
+    }
+}

@@ -1,0 +1,129 @@
+//! Connected components.
+
+use crate::NeighborGraph;
+use lowland_linalg::Csr;
+
+/// Which component each point belongs to. Components are numbered in the order of their first points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Components {
+    labels: Vec<u32>,
+    sizes: Vec<usize>,
+}
+
+impl Components {
+    /// Of `points` points joined by edges, whatever their direction.
+    pub fn of_edges(points: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut sets = DisjointSets::new(points);
+        edges.into_iter().for_each(|(i, j)| {
+            sets.unite(i, j);
+        });
+        sets.components()
+    }
+
+    /// Of a square matrix: each stored entry is an edge, whatever its value and direction.
+    pub fn of_matrix(matrix: &Csr) -> Self {
+        Self::of_edges(matrix.rows(), matrix.iter().map(|(i, j, _)| (i, j)))
+    }
+
+    /// Of a graph of neighbours among its own rows, whatever the direction.
+    pub fn of_neighbors(graph: &NeighborGraph) -> Self {
+        let edges = (0..graph.rows()).flat_map(|i| graph.row(i).0.iter().map(move |&j| (i, j as usize)));
+        Self::of_edges(graph.rows().max(graph.targets()), edges)
+    }
+
+    /// The component of each point.
+    pub fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    /// The number of points in each component.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// The number of components.
+    pub fn count(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// The component with the most points; of several, the first.
+    pub fn largest(&self) -> Option<usize> {
+        (0..self.count()).rev().max_by_key(|&c| self.sizes[c])
+    }
+
+    /// The points of a component, ascending.
+    pub fn members(&self, component: usize) -> Vec<usize> {
+        (0..self.labels.len()).filter(|&i| self.labels[i] as usize == component).collect()
+    }
+}
+
+/// Sets that can be united: a forest with path halving, the smaller root kept.
+pub(super) struct DisjointSets {
+    parent: Vec<u32>,
+}
+
+impl DisjointSets {
+    pub(super) fn new(points: usize) -> Self {
+        Self { parent: (0..points as u32).collect() }
+    }
+
+    pub(super) fn root(&mut self, mut i: usize) -> usize {
+        while self.parent[i] as usize != i {
+            self.parent[i] = self.parent[self.parent[i] as usize];
+            i = self.parent[i] as usize;
+        }
+        i
+    }
+
+    /// Whether the two were apart until now.
+    pub(super) fn unite(&mut self, i: usize, j: usize) -> bool {
+        let (i, j) = (self.root(i), self.root(j));
+        self.parent[i.max(j)] = i.min(j) as u32;
+        i != j
+    }
+
+    pub(super) fn components(&mut self) -> Components {
+        let mut labels = vec![0u32; self.parent.len()];
+        let mut sizes = Vec::new();
+        // A root is the smallest of its set, so it has its number before the others ask for it.
+        for i in 0..labels.len() {
+            let root = self.root(i);
+            if root == i {
+                labels[i] = sizes.len() as u32;
+                sizes.push(0);
+            } else {
+                labels[i] = labels[root];
+            }
+            sizes[labels[i] as usize] += 1;
+        }
+        Components { labels, sizes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn components_are_numbered_by_their_first_points() {
+        let parts = Components::of_edges(6, [(5, 1), (3, 4), (4, 2)]);
+        assert_eq!(parts.labels(), [0, 1, 2, 2, 2, 1]);
+        assert_eq!(parts.sizes(), [1, 2, 3]);
+        assert_eq!(parts.largest(), Some(2));
+        assert_eq!(parts.members(1), [1, 5]);
+        assert_eq!(Components::of_edges(0, []).largest(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn two_points_share_a_component_exactly_when_a_walk_joins_them(edges in prop::collection::vec((0usize..9, 0usize..9), 0..10)) {
+            let parts = Components::of_edges(9, edges.clone());
+            let mut reach = [[false; 9]; 9];
+            (0..9).for_each(|i| reach[i][i] = true);
+            edges.iter().for_each(|&(i, j)| { reach[i][j] = true; reach[j][i] = true; });
+            for k in 0..9 { for i in 0..9 { for j in 0..9 { reach[i][j] |= reach[i][k] && reach[k][j]; } } }
+            for i in 0..9 { for j in 0..9 { prop_assert_eq!(reach[i][j], parts.labels()[i] == parts.labels()[j]); } }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Shortest paths along the edges of a graph.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use lowland_linalg::Csr;
+
+/// A point and the length of a way to it; shorter ways first, ties by number.
+#[derive(PartialEq)]
+struct Reached(f64, u32);
+
+impl Eq for Reached {}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
+    }
+}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The length of the shortest way to every point from whichever of `sources` is nearest, each of them some way off already
+/// (Dijkstra). Infinite where there is no way. `lengths` are not negative.
+pub fn shortest_paths(lengths: &Csr, sources: impl IntoIterator<Item = (u32, f64)>, out: &mut [f64]) {
+    out.fill(f64::INFINITY);
+    let mut open = BinaryHeap::new();
+    for (point, length) in sources {
+        if length < out[point as usize] {
+            out[point as usize] = length;
+            open.push(Reverse(Reached(length, point)));
+        }
+    }
+    while let Some(Reverse(Reached(length, point))) = open.pop() {
+        // A shorter way was found since.
+        if length > out[point as usize] {
+            continue;
+        }
+        let (others, steps) = lengths.row(point as usize);
+        for (&other, step) in others.iter().zip(steps) {
+            let longer = length + step;
+            if longer < out[other as usize] {
+                out[other as usize] = longer;
+                open.push(Reverse(Reached(longer, other)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+
+    #[test]
+    fn no_edge_shortens_a_way_and_every_way_ends_with_an_edge() {
+        let n = 60u32;
+        let noise = Seed(3).normals(240);
+        let edges = (0..240u32).map(|at| (at / 4, (at * 17 + 5) % n, noise[at as usize].abs() + 0.01));
+        // The last points are cut off.
+        let edges: Vec<_> = edges.filter(|&(i, j, _)| i != j && (i < 50) == (j < 50)).collect();
+        let both = edges.iter().flat_map(|&(i, j, d)| [(i, j, d), (j, i, d)]);
+        let graph = Csr::from_triplets(60, 60, both).unwrap();
+        let mut out = vec![0.0; 60];
+        shortest_paths(&graph, [(3, 0.5), (20, 0.0), (3, 0.1)], &mut out);
+        assert_eq!((out[20], out[3] <= 0.1), (0.0, true));
+        for i in (0..60).filter(|&i| i != 20 && i != 3) {
+            let (others, steps) = graph.row(i);
+            let best = others.iter().zip(steps).map(|(&j, d)| out[j as usize] + d).fold(f64::INFINITY, f64::min);
+            assert_eq!(out[i], best);
+        }
+        assert!(out[..50].iter().any(|d| d.is_finite() && *d > 0.5));
+        assert!(out[50..].iter().all(|d| d.is_infinite()));
+    }
+}

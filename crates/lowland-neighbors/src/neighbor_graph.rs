@@ -1,0 +1,160 @@
+//! The neighbour graph: computed once, accepted by every method.
+
+use lowland_core::archive::Archive;
+use lowland_core::{Error, Metric, Result};
+
+/// For each row, its neighbours from near to far, never the row itself. Ties are ordered by index.
+///
+/// The rows searched for and the points found may differ (a `transform` asks for the training points near new rows).
+#[derive(Debug, Clone, PartialEq)]
+pub struct NeighborGraph {
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    distances: Vec<f32>,
+    targets: usize,
+    metric: Metric,
+}
+
+impl NeighborGraph {
+    /// Checks the arrays: `indptr` rises from 0 to the number of edges, indices are below `targets`, distances are finite
+    /// and not negative. Rows are sorted by distance, then index.
+    pub fn new(
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        distances: Vec<f32>,
+        targets: usize,
+        metric: Metric,
+    ) -> Result<Self> {
+        let bad = |reason: String| Err(Error::Format { what: "neighbour graph", reason });
+        if indptr.first() != Some(&0) || indptr.last() != Some(&indices.len()) || indptr.windows(2).any(|w| w[0] > w[1])
+        {
+            return bad(format!("indptr must rise from 0 to the number of edges, {}", indices.len()));
+        }
+        if indices.len() != distances.len() {
+            return bad(format!("{} indices but {} distances", indices.len(), distances.len()));
+        }
+        let mut graph = Self { indptr, indices, distances, targets, metric };
+        for i in 0..graph.rows() {
+            let (columns, lengths) = graph.row(i);
+            if let Some(j) = columns.iter().find(|&&j| j as usize >= targets) {
+                return bad(format!("row {i} names point {j}, there are {targets}"));
+            }
+            if let Some(d) = lengths.iter().find(|d| !(d.is_finite() && **d >= 0.0)) {
+                return bad(format!("row {i} has the distance {d}; distances are finite and not negative"));
+            }
+            let mut edges: Vec<(f32, u32)> = lengths.iter().copied().zip(columns.iter().copied()).collect();
+            if !edges.is_sorted_by(|a, b| a <= b) {
+                edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                let start = graph.indptr[i];
+                for (offset, (d, j)) in edges.into_iter().enumerate() {
+                    graph.distances[start + offset] = d;
+                    graph.indices[start + offset] = j;
+                }
+            }
+        }
+        Ok(graph)
+    }
+
+    /// A graph with `k` neighbours in every row, from rows laid end to end.
+    pub fn uniform(k: usize, indices: Vec<u32>, distances: Vec<f32>, targets: usize, metric: Metric) -> Result<Self> {
+        let rows = indices.len().checked_div(k).unwrap_or(0);
+        if rows * k != indices.len() {
+            return Err(Error::Shape { what: "neighbours", expected: rows * k, found: indices.len() });
+        }
+        Self::new((0..=rows).map(|i| i * k).collect(), indices, distances, targets, metric)
+    }
+
+    /// Neighbours and distances of row `i`.
+    pub fn row(&self, i: usize) -> (&[u32], &[f32]) {
+        let range = self.indptr[i]..self.indptr[i + 1];
+        (&self.indices[range.clone()], &self.distances[range])
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Number of points the neighbours are taken from.
+    pub fn targets(&self) -> usize {
+        self.targets
+    }
+
+    /// Where each row starts; one longer than the rows.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// All neighbours, row after row.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// All distances, row after row.
+    pub fn distances(&self) -> &[f32] {
+        &self.distances
+    }
+
+    /// The metric of the distances.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// The fewest neighbours any row has.
+    pub fn min_degree(&self) -> usize {
+        self.indptr.windows(2).map(|w| w[1] - w[0]).min().unwrap_or(0)
+    }
+
+    /// The nearest `k` of every row.
+    pub fn truncate(&self, k: usize) -> Self {
+        let mut indptr = vec![0];
+        let (mut indices, mut distances) = (Vec::new(), Vec::new());
+        for i in 0..self.rows() {
+            let (columns, lengths) = self.row(i);
+            let keep = k.min(columns.len());
+            indices.extend_from_slice(&columns[..keep]);
+            distances.extend_from_slice(&lengths[..keep]);
+            indptr.push(indices.len());
+        }
+        Self { indptr, indices, distances, targets: self.targets, metric: self.metric }
+    }
+
+    /// Writes it under `name/`.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        archive.put(format!("{name}/indptr"), self.indptr.iter().map(|&v| v as u64).collect::<Vec<_>>());
+        archive.put(format!("{name}/indices"), self.indices.as_slice());
+        archive.put(format!("{name}/distances"), self.distances.as_slice());
+        archive.put(format!("{name}/targets"), self.targets as u64);
+        archive.put(format!("{name}/metric"), self.metric.to_string().as_str());
+    }
+
+    /// Reads it back.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        Self::new(
+            archive.sizes(&format!("{name}/indptr"))?,
+            archive.u32s(&format!("{name}/indices"))?.to_vec(),
+            archive.f32s(&format!("{name}/distances"))?.to_vec(),
+            archive.size(&format!("{name}/targets"))?,
+            archive.text(&format!("{name}/metric"))?.parse()?,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_and_nonsense_is_refused() {
+        let build = |indices: Vec<u32>, distances: Vec<f32>| {
+            NeighborGraph::uniform(2, indices, distances, 3, Metric::Euclidean)
+        };
+        let graph = build(vec![2, 1, 0, 2], vec![2.0, 1.0, 1.0, 1.0]).unwrap();
+        assert_eq!(graph.row(0), (&[1, 2][..], &[1.0, 2.0][..]));
+        assert_eq!(graph.truncate(1).row(1), (&[0][..], &[1.0][..]));
+        assert!(build(vec![3, 1], vec![0.0, 0.0]).is_err());
+        assert!(build(vec![0, 1], vec![f32::NAN, 0.0]).is_err());
+        assert!(build(vec![0, 1], vec![-1.0, 0.0]).is_err());
+        assert!(build(vec![0, 1, 2], vec![0.0; 3]).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! The data are the distances: the nearest of each row are read off.
+
+use lowland_core::run::{Progress, in_batches};
+use lowland_core::{Data, Error, Result};
+
+/// The `k` nearest of every row of a matrix of distances; `within` leaves out the diagonal.
+pub(super) fn nearest(distances: &Data, k: usize, within: bool, progress: &mut Progress) -> Result<Vec<(f32, u32)>> {
+    let rows = in_batches(distances.rows(), progress, |i| nearest_of_row(distances, i, k, within))?;
+    let mut found = Vec::with_capacity(rows.len() * k);
+    for row in rows {
+        found.extend(row?);
+    }
+    Ok(found)
+}
+
+fn nearest_of_row(distances: &Data, i: usize, k: usize, within: bool) -> Result<Vec<(f32, u32)>> {
+    let mut row: Vec<(f32, u32)> = match distances {
+        Data::Dense(x) => x.row(i).iter().copied().zip(0..).collect(),
+        Data::Sparse(x) => {
+            let (columns, lengths) = x.row(i);
+            lengths.iter().copied().zip(columns.iter().copied()).collect()
+        }
+        Data::Text(_) => Vec::new(),
+    };
+    if within {
+        row.retain(|&(_, j)| j as usize != i);
+    }
+    if row.len() < k {
+        return Err(Error::TooFewPoints {
+            what: format!("row {i} of the precomputed distances, with n_neighbors = {k},"),
+            needed: k,
+            found: row.len(),
+            remedy: "Lower n_neighbors or give more distances in each row (absent entries are not neighbours).",
+        });
+    }
+    let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+    if row.len() > k {
+        row.select_nth_unstable_by(k, order);
+        row.truncate(k);
+        // All rows are kept until the last is read: with room for every distance they would be a second matrix.
+        row.shrink_to_fit();
+    }
+    row.sort_unstable_by(order);
+    Ok(row)
+}

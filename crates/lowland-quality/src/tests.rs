@@ -1,0 +1,389 @@
+//! Scores against scikit-learn, scipy and slow, obvious code.
+
+use proptest::prelude::*;
+
+use super::*;
+use lowland_core::run::Progress;
+use lowland_core::with_threads;
+use lowland_core::{Data, Embedding, Metric, Result, Seed, Sparse};
+use lowland_neighbors::{NeighborGraph, nearest_points};
+
+fn quiet() -> impl FnMut(f64) -> Result<()> {
+    |_| Ok(())
+}
+
+/// The same numbers as in the script the golden values come from (numpy 2.4, scipy 1.17, scikit-learn 1.9).
+fn scatter(n: usize, dim: usize, salt: usize) -> Vec<f64> {
+    let cell =
+        |i: usize, c: usize| i * i * 31337 + i * (7919 + salt) + c * 104729 + i * c * c * 613 + salt * salt * 911;
+    (0..n * dim).map(|at| (cell(at / dim, at % dim) % 1_000_003) as f64 / 1_000_003.0 - 0.5).collect()
+}
+
+/// 300 rows, and as a map their first two columns with noise.
+fn fixture(dim: usize) -> (Data, Embedding) {
+    let values: Vec<f32> = scatter(300, dim, 1).into_iter().map(|v| v as f32).collect();
+    let noise = scatter(300, 2, 2);
+    let first_two = values.chunks(dim).flat_map(|row| [f64::from(row[0]), f64::from(row[1])]);
+    let map = first_two.zip(noise).map(|(x, e)| x + 0.3 * e).collect();
+    (Data::dense(values, dim).unwrap(), Embedding::new(map, 2).unwrap())
+}
+
+fn score(report: &Report, name: &str, k: Option<usize>) -> f64 {
+    report.scores.iter().find(|s| s.name == name && s.k == k).unwrap_or_else(|| panic!("{name} {report:?}")).value
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+}
+
+#[test]
+fn trustworthiness_is_that_of_scikit_learn() {
+    let golden = [
+        (3, Metric::Euclidean, [0.9419566210045662, 0.9052318926386422, 0.8600710295291301]),
+        (3, Metric::Cosine, [0.9332945205479453, 0.891453522794553, 0.7673538175046555]),
+        (3, Metric::Manhattan, [0.9698538812785388, 0.9508969804618117, 0.872486033519553]),
+        (20, Metric::Euclidean, [0.6701164383561644, 0.6528882968225775, 0.6598754988028731]),
+        (20, Metric::Cosine, [0.675095890410959, 0.6620613775409512, 0.6402282521947327]),
+        (20, Metric::Manhattan, [0.7486643835616438, 0.7245431221630156, 0.6786459164671454]),
+    ];
+    let rows: Vec<u32> = (0..300).collect();
+    for (dim, metric, expected) in golden {
+        let (data, map) = fixture(dim);
+        let neighbors = nearest_points(map.points(), 140, &mut |_| Ok(())).unwrap();
+        for (k, expected) in [5, 12, 140].into_iter().zip(expected) {
+            let space = Space::Data(&data, metric);
+            close(trustworthiness(&space, &neighbors, &rows, k, &mut quiet()).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_report_agrees_with_scikit_learn_and_scipy() {
+    let golden = [
+        (3, 5, [0.9862328767123287, 0.528, 0.89, 0.45, 0.8146049208404881]),
+        (3, 12, [0.9754312216301559, 0.5369444444444443, 0.9766666666666667, 0.45, 0.8146049208404881]),
+        (20, 5, [0.7473744292237443, 0.06333333333333334, 0.09, 0.016666666666666666, 0.3119429698282724]),
+        (
+            20,
+            12,
+            [0.7316114071442668, 0.09833333333333333, 0.14666666666666667, 0.016666666666666666, 0.3119429698282724],
+        ),
+    ];
+    let labels: Vec<u32> = (0..300).map(|i| i * 7 / 300).collect();
+    for (dim, k, [continuity, recall, first, first_at_one, spearman]) in golden {
+        let (data, map) = fixture(dim);
+        let params = QualityParams { n_neighbors: k, ..Default::default() };
+        let report = report(&data, map.points(), Some(&labels), &params, &mut quiet()).unwrap();
+        close(score(&report, "continuity", Some(k)), continuity);
+        close(score(&report, "knn recall", Some(k)), recall);
+        close(score(&report, "first neighbour recall", Some(k)), first);
+        close(score(&report, "first neighbour recall", Some(1)), first_at_one);
+        close(score(&report, "distance correlation", None), spearman);
+        close(score(&report, "classification error", Some(1)), 0.38333333333333336);
+        assert_eq!(report.classes.len(), 7);
+        assert!(report.omitted.is_empty() && report.rows().iter().all(|s| s.value.is_finite()));
+        assert!(report.rows().iter().all(|s| (s.name == "triplet accuracy") == (s.sampled.is_some())));
+    }
+}
+
+#[test]
+fn procrustes_disparity_is_that_of_scipy() {
+    let (data, map) = fixture(3);
+    let Data::Dense(x) = &data else { unreachable!() };
+    let two: Vec<f64> = x.values().chunks(3).flat_map(|row| [f64::from(row[0]), f64::from(row[1])]).collect();
+    close(procrustes(Points::new(&two, 2).unwrap(), map.points()).unwrap().disparity, 0.0020964762547236453);
+
+    let (a, b) = (scatter(40, 4, 5), scatter(40, 4, 9));
+    let b: Vec<f64> = a.iter().zip(b).map(|(x, y)| y + 0.7 * x).collect();
+    close(procrustes(Points::new(&a, 4).unwrap(), Points::new(&b, 4).unwrap()).unwrap().disparity, 0.1471897795943185);
+
+    // A map squashed into a plane, its axes exchanged, scaled and moved: one singular value is zero.
+    let a = scatter(40, 3, 5);
+    let b: Vec<f64> = a.chunks(3).flat_map(|row| [3.0 * row[1] + 2.0, 2.0, 3.0 * row[0] + 2.0]).collect();
+    close(procrustes(Points::new(&a, 3).unwrap(), Points::new(&b, 3).unwrap()).unwrap().disparity, 0.2846116522664425);
+}
+
+#[test]
+fn a_turned_mirrored_and_scaled_map_lies_back_on_itself() {
+    let a = scatter(50, 2, 3);
+    for (move_by, size) in [(4.0, 2.0), (1e-3, 1e200), (0.0, 1e-200)] {
+        let b: Vec<f64> = a.chunks(2).flat_map(|p| [size * (p[1] + move_by), size * (p[0] - move_by)]).collect();
+        let laid = procrustes(Points::new(&a, 2).unwrap(), Points::new(&b, 2).unwrap()).unwrap();
+        assert!(laid.disparity < 1e-20, "{}", laid.disparity);
+        assert!(laid.aligned.values().iter().zip(&a).all(|(x, y)| (x - y).abs() < 1e-9));
+    }
+    let same = [1.5; 8];
+    assert!(procrustes(Points::new(&a[..8], 2).unwrap(), Points::new(&same, 2).unwrap()).is_err());
+    assert!(procrustes(Points::new(&a[..8], 2).unwrap(), Points::new(&a[..6], 2).unwrap()).is_err());
+    assert!(procrustes(Points::new(&a[..6], 2).unwrap(), Points::new(&a[..6], 3).unwrap()).is_err());
+}
+
+/// Every rank by sorting all keys.
+fn sorted_ranks(space: &Space, i: usize, candidates: &[u32]) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..space.rows()).filter(|&l| l != i).collect();
+    order.sort_by(|&a, &b| space.key(i, a).total_cmp(&space.key(i, b)).then(a.cmp(&b)));
+    candidates.iter().map(|&j| 1 + order.iter().position(|&l| l == j as usize).unwrap() as u32).collect()
+}
+
+fn check_ranks(space: &Space) {
+    let n = space.rows();
+    let pick = |i: usize| {
+        (1..8.min(n)).map(move |step| ((i + step * step * 3 + step) % n) as u32).filter(move |&j| j != i as u32)
+    };
+    let candidates: Vec<Vec<u32>> = (0..n).map(|i| pick(i).collect()).collect();
+    let rows: Vec<u32> = (0..n as u32).collect();
+    let found = ranks(space, &rows, |s| &candidates[s], &mut quiet()).unwrap();
+    for i in 0..n {
+        assert_eq!(found[i], sorted_ranks(space, i, &candidates[i]), "row {i}");
+    }
+}
+
+#[test]
+fn ranks_are_those_of_sorting_even_where_f32_cannot_tell_points_apart() {
+    for dim in [1, 2, 30] {
+        let base = scatter(200, dim, 4);
+        // Far from the origin, in near-duplicates, with outliers of all sizes, and very large or small.
+        let far: Vec<f64> = base.iter().map(|v| 1e6 + 1e-4 * v).collect();
+        let near_copies: Vec<f64> =
+            base.iter().enumerate().map(|(at, _)| base[at % (dim * 20)] + 1e-9 * base[at]).collect();
+        let grid: Vec<f64> = base.iter().map(|v| (v * 4.0).round()).collect();
+        let outliers: Vec<f64> = base
+            .iter()
+            .enumerate()
+            .map(|(at, v)| if at / dim % 9 == 0 { v * 10f64.powi((at / dim % 11) as i32) } else { *v })
+            .collect();
+        let huge: Vec<f64> = base.iter().map(|v| v * 1e90).collect();
+        let tiny: Vec<f64> = base.iter().map(|v| v * 1e-90).collect();
+        for values in [&base, &far, &near_copies, &grid, &outliers, &huge, &tiny] {
+            check_ranks(&Space::Map(Points::new(values, dim).unwrap()));
+        }
+        for values in [&base, &far, &near_copies, &grid, &outliers] {
+            let mut rounded: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+            rounded[5 * dim..6 * dim].fill(0.0);
+            for scale in [1.0, 1e30, 1e-36] {
+                let data =
+                    Data::dense(rounded.iter().map(|v| (v * scale).clamp(f32::MIN, f32::MAX)).collect(), dim).unwrap();
+                check_ranks(&Space::Data(&data, Metric::Euclidean));
+                check_ranks(&Space::Data(&data, Metric::Cosine));
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_wider_than_one_count_every_point_once() {
+    let values = scatter(5000, 14, 6);
+    let data = Data::dense(values.iter().map(|&v| v as f32).collect(), 14).unwrap();
+    let map = Embedding::new(values, 14).unwrap();
+    let rows = [0u32, 77, 4999];
+    let candidates = [[1u32, 4999], [0, 78], [0, 4998]];
+    for space in [Space::Data(&data, Metric::Euclidean), Space::Data(&data, Metric::Cosine), Space::Map(map.points())] {
+        let found = ranks(&space, &rows, |s| &candidates[s][..], &mut quiet()).unwrap();
+        for s in 0..3 {
+            assert_eq!(found[s], sorted_ranks(&space, rows[s] as usize, &candidates[s]));
+        }
+    }
+}
+
+#[test]
+fn sparse_rows_and_strings_are_ranked_too() {
+    let dense = scatter(60, 6, 8).into_iter().map(|v| if v > 0.1 { v as f32 } else { 0.0 }).collect::<Vec<_>>();
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in dense.chunks(6) {
+        for (c, &v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+            indices.push(c as u32);
+            values.push(v);
+        }
+        indptr.push(indices.len());
+    }
+    let sparse = Data::Sparse(Sparse::new(indptr, indices, values, 6).unwrap());
+    let dense = Data::dense(dense, 6).unwrap();
+    let map = Embedding::new(scatter(60, 2, 1), 2).unwrap();
+    for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
+        let params = QualityParams { n_neighbors: 7, metric, ..Default::default() };
+        let a = report(&dense, map.points(), None, &params, &mut quiet()).unwrap();
+        let b = report(&sparse, map.points(), None, &params, &mut quiet()).unwrap();
+        assert_eq!(a.get("trustworthiness"), b.get("trustworthiness"), "{metric}");
+        assert_eq!(a.get("knn recall"), b.get("knn recall"), "{metric}");
+    }
+    let words: Vec<String> = (0..30).map(|i: usize| "ab".repeat(i % 5 + 1) + &"c".repeat(i)).collect();
+    let params = QualityParams { n_neighbors: 4, metric: Metric::Levenshtein, ..Default::default() };
+    let half = Embedding::new(scatter(30, 2, 1), 2).unwrap();
+    let scored = report(&Data::text(words), half.points(), None, &params, &mut quiet()).unwrap();
+    assert!(scored.get("trustworthiness").is_some());
+}
+
+#[test]
+fn a_map_that_is_the_data_is_perfect_and_reports_it() {
+    let values = scatter(120, 2, 3);
+    let rounded: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+    let map = Embedding::new(rounded.iter().map(|&v| f64::from(v)).collect(), 2).unwrap();
+    let data = Data::dense(rounded, 2).unwrap();
+    let found = report(&data, map.points(), None, &QualityParams::default(), &mut quiet()).unwrap();
+    for name in ["knn recall", "first neighbour recall", "trustworthiness", "continuity", "triplet accuracy"] {
+        assert_eq!(found.get(name), Some(1.0), "{name}");
+    }
+    close(found.get("distance correlation").unwrap(), 1.0);
+}
+
+#[test]
+fn a_sample_of_rows_comes_near_the_exact_score_and_says_so() {
+    let (data, map) = fixture(20);
+    let exact = report(&data, map.points(), None, &QualityParams::default(), &mut quiet()).unwrap();
+    let params = QualityParams { max_exact: Some(100), sample_rows: 150, ..Default::default() };
+    let sampled = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
+    for name in ["knn recall", "trustworthiness", "continuity"] {
+        let of = |report: &Report| *report.scores.iter().find(|s| s.name == name).unwrap();
+        assert_eq!((of(&exact).sampled, of(&sampled).sampled), (None, Some(150)));
+        assert_ne!(of(&exact).value, of(&sampled).value);
+        assert!((of(&exact).value - of(&sampled).value).abs() < 0.03, "{name}");
+    }
+    let all = QualityParams { sample_rows: 300, ..params };
+    assert_eq!(report(&data, map.points(), None, &all, &mut quiet()).unwrap(), exact);
+}
+
+#[test]
+fn slow_comparisons_are_made_for_fewer_rows() {
+    let words: Vec<String> =
+        (0..700).map(|i: usize| char::from(b'a' + (i % 26) as u8).to_string().repeat(1 + i % 7)).collect();
+    let long: Vec<String> = words.iter().map(|word| word.repeat(500)).collect();
+    let map = Embedding::new(scatter(700, 2, 1), 2).unwrap();
+    let rows = |words: &[String]| {
+        let data = Data::text(words.to_vec());
+        let space = Space::Data(&data, Metric::Levenshtein);
+        report::rows_scored(&space, &QualityParams { metric: Metric::Levenshtein, ..Default::default() })
+    };
+    assert_eq!((rows(&words), rows(&long)), (700, 300));
+    assert_eq!(report::rows_scored(&Space::Map(map.points()), &QualityParams::default()), 700);
+}
+
+#[test]
+fn graphs_that_are_known_are_used_and_give_the_same_scores() {
+    let (data, map) = fixture(20);
+    let params = QualityParams { n_neighbors: 6, ..Default::default() };
+    let Data::Dense(x) = &data else { unreachable!() };
+    let wide: Vec<f64> = x.values().iter().map(|&v| f64::from(v)).collect();
+    let in_data = nearest_points(Points::new(&wide, 20).unwrap(), 9, &mut |_| Ok(())).unwrap();
+    let in_map = nearest_points(map.points(), 9, &mut |_| Ok(())).unwrap();
+    let expected = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
+    for max_exact in [None, Some(10)] {
+        let params = QualityParams { max_exact, sample_rows: 200, ..params.clone() };
+        let expected = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
+        let known = KnownGraphs { data: Some(&in_data), map: Some(&in_map) };
+        assert_eq!(report_with(&data, map.points(), None, known, &params, &mut quiet()).unwrap(), expected);
+    }
+    // A graph that says nonsense is believed: proof that it is used.
+    let wrong = (0..300u32).flat_map(|i| (1..7).map(move |step| (i + step) % 300)).collect();
+    let wrong = NeighborGraph::uniform(6, wrong, vec![1.0; 1800], 300, Metric::Euclidean).unwrap();
+    let known = KnownGraphs { data: Some(&wrong), map: None };
+    let believed = report_with(&data, map.points(), None, known, &params, &mut quiet()).unwrap();
+    assert_ne!(believed.get("knn recall"), expected.get("knn recall"));
+}
+
+#[test]
+fn scores_are_the_same_for_any_number_of_threads() {
+    let (data, map) = fixture(20);
+    let labels: Vec<u32> = (0..300).map(|i| i % 3).collect();
+    let params = QualityParams { pairs: 5000, ..Default::default() };
+    let run = |threads| {
+        with_threads(Some(threads), || report(&data, map.points(), Some(&labels), &params, &mut quiet()).unwrap())
+            .unwrap()
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(3));
+}
+
+#[test]
+fn small_maps_get_the_scores_that_are_defined_and_reasons_for_the_rest() {
+    for n in 0..14 {
+        let data = Data::Dense(lowland_core::Dense::shared(std::sync::Arc::new(vec![1.0; n * 2]), n, 2).unwrap());
+        let map = Embedding::new(scatter(n, 2, 1), 2).unwrap();
+        let labels = vec![0; n];
+        for k in [1, 2, 6, 15] {
+            let params = QualityParams { n_neighbors: k, ..Default::default() };
+            let found = report(&data, map.points(), Some(&labels), &params, &mut quiet()).unwrap();
+            let has = |name: &str| found.get(name).is_some();
+            assert_eq!(has("knn recall"), k < n);
+            assert_eq!(has("trustworthiness"), 2 * k < n);
+            assert_eq!(has("triplet accuracy"), n >= 3);
+            assert_eq!(has("class neighbour share"), k < n);
+            assert!(!has("distance correlation"), "all rows of the data are equal");
+            assert!(found.omitted.iter().all(|o| !o.reason.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn input_that_cannot_be_scored_is_refused_by_name() {
+    let data = Data::dense(vec![0.0; 8], 2).unwrap();
+    let map = [0.0, 1.0, 2.0, f64::NAN, 4.0, 5.0, f64::INFINITY, 7.0];
+    let good = Embedding::new(vec![0.0; 8], 2).unwrap();
+    let params = QualityParams::default();
+    let refused = |map: Points, labels: Option<&[u32]>, params: &QualityParams| {
+        report(&data, map, labels, params, &mut quiet()).unwrap_err()
+    };
+    let error = refused(Points::new(&map, 2).unwrap(), None, &params);
+    assert!(matches!(error, Error::NotFinite { row: 1, column: 1, count: 2, .. }), "{error}");
+    assert!(matches!(refused(Points::new(&map[..2], 2).unwrap(), None, &params), Error::Shape { .. }));
+    assert!(matches!(refused(good.points(), Some(&[1]), &params), Error::Shape { what: "labels", .. }));
+    let zero = QualityParams { n_neighbors: 0, ..Default::default() };
+    assert!(matches!(refused(good.points(), None, &zero), Error::Parameter { .. }));
+    let words = QualityParams { metric: Metric::Levenshtein, ..Default::default() };
+    assert!(matches!(refused(good.points(), None, &words), Error::Metric { .. }));
+}
+
+#[test]
+fn progress_rises_to_one_and_can_stop_the_work() {
+    let (data, map) = fixture(20);
+    let mut seen = Vec::new();
+    let mut watch = |done: f64| {
+        seen.push(done);
+        Ok(())
+    };
+    report(&data, map.points(), None, &QualityParams::default(), &mut watch as &mut Progress).unwrap();
+    assert!(seen.is_sorted() && seen.last() == Some(&1.0), "{seen:?}");
+    let mut stop = |_| Err(Error::Stopped { stage: "scores" });
+    assert!(matches!(
+        report(&data, map.points(), None, &QualityParams::default(), &mut stop),
+        Err(Error::Stopped { .. })
+    ));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn hostile_numbers_give_scores_in_range_or_an_error(
+        values in prop::collection::vec(prop_oneof![
+            Just(0.0f64), Just(-1.0), Just(1e308), Just(-1e308), Just(5e-324), -1.0..1.0f64, any::<f64>(),
+        ], 2..80),
+        k in 1usize..20,
+        seed in any::<u64>(),
+    ) {
+        let n = values.len() / 2;
+        let map = Embedding::new(values[..2 * n].to_vec(), 2).unwrap();
+        let data = Data::dense(values[..2 * n].iter().rev().map(|&v| v as f32).collect(), 2).unwrap();
+        let labels: Vec<u32> = (0..n as u32).map(|i| i % 3).collect();
+        let params = QualityParams { n_neighbors: k, seed: Seed(seed), ..Default::default() };
+        if let Ok(found) = report(&data, map.points(), Some(&labels), &params, &mut quiet()) {
+            for score in &found.scores {
+                prop_assert!(score.value >= -1.0 - 1e-12 && score.value <= 1.0 + 1e-12, "{:?}", score);
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_are_those_of_sorting_on_a_coarse_grid(
+        cells in prop::collection::vec(-3i32..3, 26 * 2..26 * 8),
+        dim in prop_oneof![Just(2usize), Just(13)],
+    ) {
+        let n = cells.len() / dim;
+        prop_assume!(n >= 4);
+        let values: Vec<f64> = cells[..n * dim].iter().map(|&c| f64::from(c)).collect();
+        check_ranks(&Space::Map(Points::new(&values, dim).unwrap()));
+        let data = Data::dense(values.iter().map(|&v| v as f32).collect(), dim).unwrap();
+        check_ranks(&Space::Data(&data, Metric::Cosine));
+        check_ranks(&Space::Data(&data, Metric::Chebyshev));
+    }
+}
