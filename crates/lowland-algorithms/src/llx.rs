@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, along_tree};
 use lowland_linalg::dense::{Cholesky, power_of_two_near, product_nt};
@@ -43,8 +44,8 @@ impl Llx {
     /// Refuses rows that cannot be combined.
     pub fn check(&self, data: &Data) -> Result<()> {
         if let Data::Text(_) = data {
-            let remedy = "Only rows of numbers can be combined";
-            return Err(Error::Kind { what: "locally linear extension", kind: "text", remedy });
+            let remedies = vec![Remedy::Other("give rows of numbers")];
+            return Err(Error::Kind { what: "locally linear extension", kind: "text", remedies });
         }
         if self.metric == Metric::Precomputed {
             let allowed = "rows themselves are needed, not their distances".into();

@@ -1,58 +1,54 @@
-//! One error type for the whole library. Every variant carries what a person needs to mend the input: where, what was
-//! found, what is allowed, and what to do.
+//! The error type of the library. Every variant carries what a person needs to correct the input: where the problem is,
+//! what was found, what is allowed, and what to do.
 
-use thiserror::Error as ThisError;
+use std::fmt;
 
-/// The library's result.
+use crate::message::{Remedy, RustTerms, Terms};
+
+/// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What can go wrong.
-#[derive(Debug, Clone, PartialEq, ThisError)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
     /// A cell is NaN or infinite.
-    #[error(
-        "row {row}, column {column} is {value} (counting from 0; {count} such cells in all): values must be finite. Drop such rows (missing = drop) or fill them in"
-    )]
     NotFinite {
         /// Row of the first such cell.
         row: usize,
         /// Column of the first such cell.
         column: usize,
-        /// What stands there.
+        /// The value of that cell.
         value: f32,
-        /// How many such cells there are.
+        /// Number of such cells.
         count: usize,
     },
 
     /// Sizes that should agree do not.
-    #[error("{what}: expected {expected}, found {found}")]
     Shape {
         /// Which sizes.
         what: &'static str,
-        /// The size asked for.
+        /// The expected size.
         expected: usize,
         /// The size found.
         found: usize,
     },
 
     /// There are not enough points for what was asked.
-    #[error("{what} needs at least {needed} points, found {found}. {remedy}")]
     TooFewPoints {
-        /// Who needs them.
+        /// What needs them.
         what: String,
-        /// How many.
+        /// How many it needs.
         needed: usize,
         /// How many there are.
         found: usize,
         /// What to do.
-        remedy: &'static str,
+        remedies: Vec<Remedy>,
     },
 
     /// A parameter is outside its range or does not apply.
-    #[error("{name} = {value}: {allowed}")]
     Parameter {
-        /// The parameter's name, as in Python.
+        /// Name of the parameter, spelled with underscores.
         name: &'static str,
         /// The value given.
         value: String,
@@ -60,28 +56,25 @@ pub enum Error {
         allowed: String,
     },
 
-    /// The metric cannot be used on this data.
-    #[error("metric {metric} {reason}")]
+    /// The metric cannot be used with these data.
     Metric {
-        /// The metric's name.
+        /// Name of the metric.
         metric: String,
-        /// Why not, and what to use.
+        /// Why not, and what to use instead.
         reason: String,
     },
 
-    /// The data are of a kind that this cannot use.
-    #[error("{what} cannot use {kind} data. {remedy}")]
+    /// The data are of a kind that cannot be used here.
     Kind {
-        /// Who cannot.
+        /// What cannot use them.
         what: &'static str,
         /// Dense, sparse or text.
         kind: &'static str,
         /// What to do.
-        remedy: &'static str,
+        remedies: Vec<Remedy>,
     },
 
-    /// The work would need more memory than allowed.
-    #[error("{what} needs about {} of memory, the limit is {}. {remedy}", bytes(*needed), bytes(*limit))]
+    /// The work needs more memory than allowed.
     Memory {
         /// The work.
         what: String,
@@ -90,11 +83,10 @@ pub enum Error {
         /// Bytes allowed.
         limit: u64,
         /// What to do.
-        remedy: &'static str,
+        remedies: Vec<Remedy>,
     },
 
     /// A saved model, checkpoint or graph cannot be used.
-    #[error("not a usable {what}: {reason}")]
     Format {
         /// Model, checkpoint or graph.
         what: &'static str,
@@ -102,29 +94,77 @@ pub enum Error {
         reason: String,
     },
 
-    /// A numerical routine did not reach its goal and has no fallback.
-    #[error("{what} failed: {reason}")]
-    Numerical {
-        /// The routine.
-        what: &'static str,
-        /// Why.
+    /// A file could not be read or written.
+    File {
+        /// Its path.
+        path: std::path::PathBuf,
+        /// What the operating system says.
         reason: String,
     },
 
-    /// The observer asked to stop before there was a map to keep.
-    #[error("stopped during {stage}, before there was a map to keep")]
+    /// A numerical routine failed and has no fallback.
+    Numerical {
+        /// The routine.
+        what: &'static str,
+        /// Why it failed.
+        reason: String,
+    },
+
+    /// The observer asked to stop before there was an embedding to keep.
     Stopped {
         /// The stage that was running.
         stage: &'static str,
     },
 
     /// The thread pool could not be built.
-    #[error("cannot start the threads: {reason}")]
     Threads {
         /// Why not.
         reason: String,
     },
 }
+
+impl Error {
+    /// The message in the words of an interface.
+    pub fn describe(&self, terms: &dyn Terms) -> String {
+        match self {
+            Error::NotFinite { row, column, value, count } => format!(
+                "row {row}, column {column} is {value} (counting from 0; {count} such {}): values must be finite.{}",
+                if *count == 1 { "cell in all" } else { "cells in all" },
+                Remedy::sentence(&[Remedy::DropMissingRows], terms)
+            ),
+            Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),
+            Error::TooFewPoints { what, needed, found, remedies } => format!(
+                "{what} needs at least {needed} {}, found {found}.{}",
+                if *needed == 1 { "point" } else { "points" },
+                Remedy::sentence(remedies, terms)
+            ),
+            Error::Parameter { name, value, allowed } => format!("{}: {allowed}", terms.setting(name, value)),
+            Error::Metric { metric, reason } => format!("metric {metric} {reason}"),
+            Error::Kind { what, kind, remedies } => {
+                format!("{what} cannot use {kind} data.{}", Remedy::sentence(remedies, terms))
+            }
+            Error::Memory { what, needed, limit, remedies } => format!(
+                "{what} needs about {} of memory, the limit is {}.{}",
+                bytes(*needed),
+                bytes(*limit),
+                Remedy::sentence(remedies, terms)
+            ),
+            Error::Format { what, reason } => format!("not a usable {what}: {reason}"),
+            Error::File { path, reason } => format!("{}: {reason}", path.display()),
+            Error::Numerical { what, reason } => format!("{what} failed: {reason}"),
+            Error::Stopped { stage } => format!("stopped during {stage}, before there was an embedding to keep"),
+            Error::Threads { reason } => format!("cannot start the threads: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(&RustTerms))
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// A size in words: `1.5 GiB`.
 pub fn bytes(count: u64) -> String {

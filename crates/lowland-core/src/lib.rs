@@ -7,6 +7,7 @@ mod data;
 mod embedding;
 mod error;
 mod memory_order;
+pub mod message;
 mod metric;
 pub mod params;
 pub mod run;

@@ -10,6 +10,7 @@ mod state;
 use super::cg::share_done;
 use super::eigen::{Eigen, EigenOptions, EigenReport, Solver, Which};
 use super::{Preconditioner, SymOp, block, dense};
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 
@@ -101,7 +102,7 @@ impl EigenSolver {
                 what: format!("finding {} eigenvectors", options.wanted),
                 needed: options.wanted + deflated_columns,
                 found: rows,
-                remedy: "Ask for fewer dimensions",
+                remedies: vec![Remedy::FewerComponents],
             });
         }
         let norm = operator.norm();

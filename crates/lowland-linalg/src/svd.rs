@@ -6,6 +6,7 @@
 
 use super::covariance::{Covariance, column_means, covariance_matrix};
 use super::{EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, Solver, Which, block, dense};
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Result, Seed, Shape};
 
@@ -173,7 +174,7 @@ pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Pr
         return Err(Error::Kind {
             what: "the covariance matrix",
             kind: data.kind(),
-            remedy: "Use the randomised decomposition",
+            remedies: vec![Remedy::Set { name: "solver", value: "randomized" }],
         });
     };
     let dim = data.dim();
@@ -195,7 +196,7 @@ fn check_components(data: &Data, components: usize) -> Result<()> {
         return Err(Error::Kind {
             what: "a singular value decomposition",
             kind: data.kind(),
-            remedy: "It needs rows of numbers",
+            remedies: vec![Remedy::Other("give rows of numbers")],
         });
     }
     if data.rows() == 0 {
@@ -203,7 +204,7 @@ fn check_components(data: &Data, components: usize) -> Result<()> {
             what: "a singular value decomposition".into(),
             needed: 1,
             found: 0,
-            remedy: "The data are empty",
+            remedies: Vec::new(),
         });
     }
     if components == 0 || components > data.dim() {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
+use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
@@ -74,8 +75,8 @@ impl<'a> Cosines<'a> {
                 (norms, Unit::ByColumn { starts, rows, values })
             }
             Data::Text(_) => {
-                let remedy = "Angles need rows of numbers";
-                return Err(Error::Kind { what: "thresholded similarity matching", kind: "text", remedy });
+                let remedies = vec![Remedy::Other("give rows of numbers")];
+                return Err(Error::Kind { what: "thresholded similarity matching", kind: "text", remedies });
             }
         };
         Ok(Self { data, norms, unit })

@@ -33,6 +33,7 @@ pub use kdtree::nearest_points;
 pub use neighbor_graph::NeighborGraph;
 
 use exact::Pairs;
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Metric, Result, Seed};
 
@@ -251,11 +252,7 @@ fn check_count(k: usize, points: usize, within: bool) -> Result<()> {
             what: format!("n_neighbors = {k}"),
             needed: k.saturating_add(usize::from(within)),
             found: points,
-            remedy: if within {
-                "A point is not its own neighbour: n_neighbors can be at most the number of points less one."
-            } else {
-                "n_neighbors can be at most the number of points searched."
-            },
+            remedies: vec![Remedy::FewerNeighbors],
         });
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The data are the distances: the nearest of each row are read off.
 
+use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Error, Result};
 
@@ -30,7 +31,10 @@ fn nearest_of_row(distances: &Data, i: usize, k: usize, within: bool) -> Result<
             what: format!("row {i} of the precomputed distances, with n_neighbors = {k},"),
             needed: k,
             found: row.len(),
-            remedy: "Lower n_neighbors or give more distances in each row (absent entries are not neighbours).",
+            remedies: vec![
+                Remedy::FewerNeighbors,
+                Remedy::Other("give more distances in each row (absent entries are not neighbors)"),
+            ],
         });
     }
     let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));

@@ -21,8 +21,7 @@ pub fn triplet_accuracy(
 ) -> Result<f64> {
     let n = data.rows();
     if n < 3 || rows.is_empty() || per_row == 0 {
-        let remedy = "A triplet has three different points";
-        return Err(Error::TooFewPoints { what: "triplet accuracy".into(), needed: 3, found: n, remedy });
+        return Err(Error::TooFewPoints { what: "triplet accuracy".into(), needed: 3, found: n, remedies: Vec::new() });
     }
     let seed = seed.stream("triplets");
     let kept = in_blocks(rows.len(), BLOCK, progress, |range| {

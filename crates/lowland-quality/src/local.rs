@@ -2,6 +2,7 @@
 
 use super::ranks::ranks;
 use super::space::Space;
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result};
 use lowland_neighbors::NeighborGraph;
@@ -56,8 +57,8 @@ pub fn trustworthiness(
     // The largest possible sum of ranks takes this form only while a neighbourhood is less than half of the points.
     if 2 * k >= n {
         let needed = 2 * k + 1;
-        let remedy = "Lower n_neighbors";
-        return Err(Error::TooFewPoints { what: format!("trustworthiness at {k}"), needed, found: n, remedy });
+        let remedies = vec![Remedy::FewerNeighbors];
+        return Err(Error::TooFewPoints { what: format!("trustworthiness at {k}"), needed, found: n, remedies });
     }
     let ranks = ranks(space, rows, |s| &other.row(s).0[..k], progress)?;
     let excess: u64 = ranks.iter().flatten().map(|&rank| u64::from(rank).saturating_sub(k as u64)).sum();

@@ -70,12 +70,11 @@ impl Standard {
         let norm = values.iter().map(|v| v * v).sum::<f64>().sqrt();
         // Below this the differences are rounding errors of the mean.
         if norm <= 1e-14 * (n as f64).sqrt() {
-            let remedy = "Points that all coincide have no shape";
             return Err(Error::TooFewPoints {
                 what: "procrustes (different points)".into(),
                 needed: 2,
                 found: 1,
-                remedy,
+                remedies: Vec::new(),
             });
         }
         values.iter_mut().for_each(|v| *v /= norm);

@@ -2,6 +2,7 @@
 
 use super::network::Network;
 use crate::llx::copy_row;
+use lowland_core::message::Remedy;
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::block::column_means;
 
@@ -53,8 +54,8 @@ impl Rows {
 /// All values in double precision, row after row.
 fn plain(data: &Data) -> Result<Vec<f64>> {
     if let Data::Text(_) = data {
-        let remedy = "It maps rows of numbers: use lvm or spectral for strings";
-        return Err(Error::Kind { what: "the locally linear latent variable model", kind: "text", remedy });
+        let remedies = vec![Remedy::UseMethod("lvm"), Remedy::UseMethod("spectral")];
+        return Err(Error::Kind { what: "the locally linear latent variable model", kind: "text", remedies });
     }
     let mut values = vec![0.0; data.rows() * data.dim()];
     values.chunks_exact_mut(data.dim().max(1)).enumerate().for_each(|(i, row)| copy_row(data, i, row));

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::archive::{Archive, Kind};
+use crate::message::Note;
 use crate::{Embedding, Error, Result, Seed};
 
 use super::stepper::save_trace;
@@ -31,7 +32,7 @@ pub struct Context<'a> {
     /// What every checkpoint starts with: which method, which data, which graph.
     header: Archive,
     stage: &'static str,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     /// Bytes the method may take; `None` for no limit.
     allowance: Option<u64>,
     /// A stop was asked for and obeyed with a map in hand: what follows only wraps up and is not stopped again.
@@ -97,10 +98,9 @@ impl<'a> Context<'a> {
     }
 
     /// Says something worth knowing, and keeps it for the report.
-    pub fn note(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        let _ = self.send(&Event::Note(&text));
-        self.notes.push(text);
+    pub fn note(&mut self, note: Note) {
+        let _ = self.send(&Event::Note(&note));
+        self.notes.push(note);
     }
 
     /// The checkpoint this run goes on from.
@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
     }
 
     /// The notes so far, given up.
-    pub fn take_notes(&mut self) -> Vec<String> {
+    pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
 

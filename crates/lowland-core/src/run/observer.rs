@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::Embedding;
 use crate::archive::Archive;
+use crate::message::Note;
 
 use super::Step;
 
@@ -39,7 +40,7 @@ pub enum Event<'a> {
         checkpoint: &'a dyn Fn() -> Archive,
     },
     /// Something worth knowing: duplicates, a fallback, a parameter that was adapted.
-    Note(&'a str),
+    Note(&'a Note),
 }
 
 /// Progress bars, checkpoints, live views, Ctrl-C. `Break` means: stop, and keep what there is.

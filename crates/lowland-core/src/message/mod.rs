@@ -1,0 +1,9 @@
+//! Messages to users: remedies for errors and notes about a run, as values that every front end words in its own terms.
+
+mod note;
+mod remedy;
+mod terms;
+
+pub use note::{Note, NoteLevel, ToleranceMiss};
+pub use remedy::Remedy;
+pub use terms::{RustTerms, Terms};
