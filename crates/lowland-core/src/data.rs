@@ -1,6 +1,6 @@
 //! The input: dense rows, sparse rows, or strings.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use twox_hash::XxHash3_64;
@@ -25,6 +25,7 @@ pub struct Dense {
     values: Arc<dyn AsRef<[f32]> + Send + Sync>,
     rows: usize,
     dim: usize,
+    cache: Arc<ContentCache>,
 }
 
 /// Compressed sparse rows, columns ascending and unique within each row.
@@ -34,6 +35,22 @@ pub struct Sparse {
     indices: Arc<[u32]>,
     values: Arc<[f32]>,
     dim: usize,
+    cache: Arc<ContentCache>,
+}
+
+/// What was computed of the content, kept so that rows are hashed once and checked for NaN once however often it is asked for.
+/// Content does not change, and clones share it.
+#[derive(Debug, Default)]
+struct ContentCache {
+    is_finite: OnceLock<()>,
+    row_hashes: OnceLock<Vec<u64>>,
+}
+
+impl PartialEq for ContentCache {
+    /// Says nothing about the content itself.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The size and kind of data: enough to say what work on them will need.
@@ -60,7 +77,7 @@ impl Dense {
     pub fn shared(values: Arc<dyn AsRef<[f32]> + Send + Sync>, rows: usize, dim: usize) -> Result<Self> {
         let found = (*values).as_ref().len();
         match rows.checked_mul(dim) {
-            Some(expected) if expected == found => Ok(Self { values, rows, dim }),
+            Some(expected) if expected == found => Ok(Self { values, rows, dim, cache: Arc::default() }),
             expected => {
                 Err(Error::Shape { what: "values of a dense matrix", expected: expected.unwrap_or(usize::MAX), found })
             }
@@ -131,7 +148,7 @@ impl Sparse {
                 return Err(bad(format!("row {row} has column {} twice", pair[0])));
             }
         }
-        Ok(Self { indptr: indptr.into(), indices: indices.into(), values: values.into(), dim })
+        Ok(Self { indptr: indptr.into(), indices: indices.into(), values: values.into(), dim, cache: Arc::default() })
     }
 
     /// Columns and values of one row.
@@ -168,7 +185,7 @@ impl Sparse {
     /// The same pattern with other values.
     pub fn with_values(&self, values: Vec<f32>) -> Self {
         assert_eq!(values.len(), self.values.len(), "one value for each stored entry");
-        Self { values: values.into(), ..self.clone() }
+        Self { values: values.into(), cache: Arc::default(), ..self.clone() }
     }
 }
 
@@ -242,20 +259,37 @@ impl Data {
                     indices: indices.into(),
                     values: values.into(),
                     dim: x.dim,
+                    cache: Arc::default(),
                 })
             }
             Data::Text(x) => Data::Text(rows.iter().map(|&i| x[i].clone()).collect()),
         }
     }
 
-    /// Refuses NaN and infinities, naming the first and how many there are.
+    fn cache(&self) -> Option<&ContentCache> {
+        match self {
+            Data::Dense(x) => Some(&x.cache),
+            Data::Sparse(x) => Some(&x.cache),
+            Data::Text(_) => None,
+        }
+    }
+
+    /// Rejects NaN and infinities, naming the first one and their number. Data that passed once are not scanned again.
     pub fn check_finite(&self) -> Result<()> {
+        if self.cache().is_some_and(|cache| cache.is_finite.get().is_some()) {
+            return Ok(());
+        }
         let values = match self {
             Data::Dense(x) => x.values(),
             Data::Sparse(x) => x.values(),
             Data::Text(_) => &[],
         };
-        let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
+        let Some(at) = values.iter().position(|v| !v.is_finite()) else {
+            if let Some(cache) = self.cache() {
+                let _ = cache.is_finite.set(());
+            }
+            return Ok(());
+        };
         let (row, column) = match self {
             Data::Sparse(x) => (x.indptr().partition_point(|&start| start <= at) - 1, x.indices()[at] as usize),
             _ => (at / self.dim(), at % self.dim()),
@@ -289,9 +323,9 @@ impl Data {
         std::hash::Hasher::finish(&hasher)
     }
 
-    /// For each row, the first row equal to it (itself when it is new).
+    /// For each row, the first row equal to it (itself where there is none before it).
     pub fn first_equal_rows(&self) -> Vec<u32> {
-        let mut order: Vec<(u64, u32)> = self.row_hashes().into_iter().zip(0..).collect();
+        let mut order: Vec<(u64, u32)> = self.row_hashes().iter().copied().zip(0..).collect();
         order.par_sort_unstable();
         let mut first = vec![0; self.rows()];
         for equal in order.chunk_by(|a, b| a.0 == b.0) {
@@ -300,22 +334,27 @@ impl Data {
         first
     }
 
-    /// How many rows repeat an earlier one.
+    /// Number of rows that repeat an earlier one.
     pub fn repeated_rows(&self) -> usize {
         self.first_equal_rows().iter().enumerate().filter(|&(i, &first)| i != first as usize).count()
     }
 
-    fn row_hashes(&self) -> Vec<u64> {
-        (0..self.rows()).into_par_iter().with_min_len(256).map(|i| self.row_hash(i)).collect()
+    /// The hash of every row, computed once.
+    pub fn row_hashes(&self) -> std::borrow::Cow<'_, [u64]> {
+        let compute = || (0..self.rows()).into_par_iter().with_min_len(256).map(|i| self.row_hash(i)).collect();
+        match self.cache() {
+            Some(cache) => cache.row_hashes.get_or_init(compute).as_slice().into(),
+            None => compute().into(),
+        }
     }
 
-    /// A hash of the whole content and its shape, to recognise the data a checkpoint belongs to.
+    /// A hash of the whole content and its shape, to recognize the data that a checkpoint belongs to.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = XxHash3_64::new();
         let mut write = |word: u64| std::hash::Hasher::write(&mut hasher, &word.to_le_bytes());
         write(self.rows() as u64);
         write(self.dim() as u64);
-        self.row_hashes().into_iter().for_each(write);
+        self.row_hashes().iter().for_each(|&hash| write(hash));
         std::hash::Hasher::finish(&hasher)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! This crate is an implementation detail of `lowland`, which re-exports what is public.
 
+mod annotated;
 pub mod archive;
 mod data;
 mod embedding;
@@ -15,6 +16,7 @@ mod seed;
 pub mod simd;
 mod threads;
 
+pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder};
 pub use data::{Data, Dense, Shape, Sparse};
 pub use embedding::{Embedding, Points};
 pub use error::{Error, Result, bytes};

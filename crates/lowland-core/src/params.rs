@@ -140,16 +140,26 @@ macro_rules! choice {
 }
 
 /// Declares a parameter struct: fields with their help and default.
+///
+/// `list first + rest` after the struct adds a field `rest` of further values: as text, both are one parameter with values
+/// separated by commas.
 #[macro_export]
 macro_rules! params {
-    ($(#[$meta:meta])* pub struct $type:ident { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr),* $(,)? }) => {
+    (
+        $(#[$meta:meta])*
+        pub struct $type:ident { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr),* $(,)? }
+        $(list $first:ident + $(#[doc = $rest_help:literal])* $rest:ident)?
+    ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
-        pub struct $type { $(#[doc = $help] pub $field: $kind),* }
+        pub struct $type {
+            $(#[doc = $help] pub $field: $kind,)*
+            $($(#[doc = $rest_help])* pub $rest: Vec<f64>)?
+        }
 
         impl Default for $type {
             fn default() -> Self {
-                Self { $($field: $default),* }
+                Self { $($field: $default,)* $($rest: Vec::new())? }
             }
         }
 
@@ -157,15 +167,22 @@ macro_rules! params {
             fn specs() -> Vec<$crate::params::ParamSpec> {
                 use $crate::params::{ParamSpec, ParamValue};
                 let default = Self::default();
-                vec![$(ParamSpec {
+                #[allow(unused_mut)]
+                let mut specs = vec![$(ParamSpec {
                     name: stringify!($field),
                     help: $help.trim_ascii(),
                     default: default.$field.show(),
                     expects: <$kind>::EXPECTS,
-                }),*]
+                }),*];
+                $($crate::params::expect_list(&mut specs, stringify!($first));)?
+                specs
             }
 
             fn set(&mut self, name: &str, text: &str) -> $crate::Result<()> {
+                $(if name == stringify!($first) {
+                    (self.$first, self.$rest) = $crate::params::parse_list(stringify!($first), text)?;
+                    return Ok(());
+                })?
                 match name {
                     $(stringify!($field) => self.$field = $crate::params::parse(stringify!($field), text)?,)*
                     _ => {
@@ -181,11 +198,42 @@ macro_rules! params {
 
             fn values(&self) -> Vec<(&'static str, String)> {
                 use $crate::params::ParamValue;
-                vec![$((stringify!($field), self.$field.show())),*]
+                #[allow(unused_mut)]
+                let mut values = vec![$((stringify!($field), self.$field.show())),*];
+                $($crate::params::append_list(&mut values, stringify!($first), &self.$rest);)?
+                values
             }
         }
     };
 }
+
+/// Describes a parameter as a list.
+#[doc(hidden)]
+pub fn expect_list(specs: &mut [ParamSpec], name: &str) {
+    if let Some(spec) = specs.iter_mut().find(|spec| spec.name == name) {
+        spec.expects = LIST;
+    }
+}
+
+/// Reads the first value and the others of a list.
+#[doc(hidden)]
+pub fn parse_list(name: &'static str, text: &str) -> Result<(f64, Vec<f64>)> {
+    let values: Option<Vec<f64>> = text.split(',').map(f64::parse).collect();
+    match values.as_deref() {
+        Some([first, rest @ ..]) => Ok((*first, rest.to_vec())),
+        _ => Err(Error::Parameter { name, value: text.into(), allowed: format!("expected {LIST}") }),
+    }
+}
+
+/// Adds the other values of a list to the text of the first.
+#[doc(hidden)]
+pub fn append_list(values: &mut [(&'static str, String)], name: &str, rest: &[f64]) {
+    if let Some((_, text)) = values.iter_mut().find(|(known, _)| *known == name) {
+        rest.iter().for_each(|value| *text = format!("{text},{}", value.show()));
+    }
+}
+
+const LIST: &str = "a number, or several separated by commas";
 
 pub use {choice, params};
 
@@ -213,11 +261,13 @@ mod tests {
             /// How heavy.
             weight: f64 = 0.1,
         }
+        list weight + /// Further weights.
+            more_weights
     }
 
     #[test]
     fn values_read_back_to_the_same_parameters() {
-        let fruit = Fruit { count: 7, taste: Taste::Sour, weight: 1.0 / 3.0 };
+        let fruit = Fruit { count: 7, taste: Taste::Sour, weight: 1.0 / 3.0, more_weights: vec![2.0, 0.5] };
         let mut back = Fruit::default();
         for (name, value) in fruit.values() {
             back.set(name, &value).unwrap();

@@ -1,37 +1,82 @@
-//! Maps of high-dimensional data.
-//!
-//! The library takes points, sparse rows or strings ([`Data`]), finds their neighbours ([`neighbors`]), and fits a
-//! low-dimensional map with one of the [`methods`]. It performs no I/O, prints nothing and keeps no global state: progress,
-//! checkpoints and cancelling go through an [`Observer`](run::Observer).
+//! Embeddings of high-dimensional data: t-SNE and thirteen other methods, each with out-of-sample transform.
 //!
 //! ```
-//! use lowland::methods::Job;
-//! use lowland::run::{Limits, Silent};
-//! use lowland::{Data, Seed};
+//! use lowland::{Data, methods::Tsne};
 //!
-//! let data = Data::dense(vec![0.0, 0.0, 1.0, 2.0, 2.0, 4.0, 3.0, 6.0], 2)?;
-//! let job = Job::new("pca", &[("n_components", "1")], Seed(0))?;
-//! let fitted = job.fit(&data, None, &Limits::default(), &mut Silent)?;
-//! let again = fitted.transform(&data, &mut |_| Ok(()))?;
-//! assert_eq!(again, fitted.embedding);
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (values, more) = (lowland::Seed(1).normals(200 * 50), lowland::Seed(2).normals(3 * 50));
+//! # let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
+//! # let new = Data::dense(more.into_iter().map(|v| v as f32).collect(), 50)?;
+//! # let folder = std::env::temp_dir().join(format!("lowland-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # std::env::set_current_dir(&folder)?;
+//! let x = Data::dense(values, 50)?;                                        // row-major f32, 50 columns
+//! let model = Tsne { perplexity: 50.0, ..Tsne::default() }.fit(&x)?;       // parameters are validated first
+//! let map = model.embedding();                                             // rows x n_components
+//! let placed = model.transform(&new)?;                                     // row by row
+//! model.save("map.lowland")?;
+//! let again = lowland::Model::load("map.lowland")?;
+//! # assert_eq!((map.rows(), map.dim(), placed.rows()), (200, 2, 3));
+//! # assert_eq!(again.transform(&new)?, placed);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything besides the method's own parameters is in [`FitOptions`]: seed, preprocessing, landmarks, precomputed
+//! neighbors, an observer for progress and checkpoints, a memory limit, threads.
+//!
+//! ```
+//! use lowland::methods::Lvm;
+//! use lowland::preprocessing::Preprocessing;
+//! use lowland::{Data, FitOptions, Seed};
+//!
+//! let x = Data::dense(Seed(1).normals(600).into_iter().map(|v| v as f32).collect(), 6)?;
+//! let options = FitOptions {
+//!     seed: Seed(7),
+//!     preprocessing: Preprocessing { standardize: true, ..Preprocessing::default() },
+//!     landmarks: Some(50),
+//!     threads: Some(2),
+//!     ..FitOptions::default()
+//! };
+//! let model = Lvm::default().fit_with(&x, options)?;
+//! assert_eq!(model.std().map(|std| std.len()), Some(100));
 //! # Ok::<(), lowland::Error>(())
 //! ```
 //!
-//! Results are the same bytes for any number of threads. Work runs on the rayon pool it is called from;
-//! [`with_threads`] gives a call a pool of its own.
+//! | module | content |
+//! |---|---|
+//! | [`data`] | rows, embeddings, labels, metrics, seeds |
+//! | [`neighbors`] | nearest neighbors, exact and approximate |
+//! | [`methods`] | the methods and their parameters |
+//! | [`method`] | the traits to implement a method outside of this crate |
+//! | [`model`] | fitted models |
+//! | [`quality`] | scores of embeddings |
+//! | [`run`] | observers, progress, checkpoints |
+//! | [`select`] | choosing parameters by likelihood |
+//! | [`registry`], [`params`] | methods by name and parameters as text, for front ends |
+//! | [`message`] | errors' remedies and notes, and how front ends word them |
+//!
+//! Results are the same bytes for any number of threads. The library prints nothing, keeps no global state, and touches no
+//! files except in [`Model::save`] and [`Model::load`].
 
+pub mod data;
+pub mod files;
+pub mod fit;
+mod landmarks;
+pub mod method;
 pub mod methods;
-pub mod prepare;
+pub mod model;
+pub mod neighbors;
+pub mod preprocessing;
+pub mod registry;
+pub mod run;
 pub mod select;
 
-pub use lowland_algorithms::{affinity, gplvm, lllvm, llx, lvm, objective, optim, tsm};
-pub use lowland_core::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Shape, Sparse, with_threads};
-pub use lowland_core::{archive, params, run};
-pub use lowland_neighbors::graph;
-pub use {
-    lowland_linalg as linalg, lowland_nbody as nbody, lowland_neighbors as neighbors, lowland_quality as quality,
+pub use fit::FitOptions;
+pub use lowland_core::{
+    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, message, params, with_threads,
 };
-/// Sizes in words.
-pub mod points {
-    pub use lowland_core::bytes;
-}
+/// Scores of embeddings.
+pub use lowland_quality as quality;
+pub use model::Model;

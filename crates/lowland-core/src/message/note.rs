@@ -180,9 +180,14 @@ impl Note {
         };
         match self {
             Note::MemoryEstimate { bytes: count } => format!("memory: about {}", bytes(*count)),
-            Note::DuplicateRows { count, rows } => format!("{count} of {rows} rows repeat an earlier row; they are kept"),
+            Note::DuplicateRows { count, rows } => {
+                format!("{count} of {rows} rows repeat an earlier row; they are kept")
+            }
             Note::SparseNotCentered => {
-                format!("{}: the data are sparse, so columns are scaled but not centered", terms.parameter("standardize"))
+                format!(
+                    "{}: the data are sparse, so columns are scaled but not centered",
+                    terms.parameter("standardize")
+                )
             }
             Note::FewerColumnsThanComponents { columns } => {
                 format!("{}: the data have only {columns} columns; all directions are kept", terms.parameter("pca"))

@@ -49,7 +49,9 @@ impl Remedy {
     /// The remedy as an imperative clause in the words of an interface, without a period.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match *self {
-            Remedy::DropMissingRows => format!("drop such rows ({}) or fill them in", terms.setting("missing", &"drop")),
+            Remedy::DropMissingRows => {
+                format!("drop such rows ({}) or fill them in", terms.setting("missing", &"drop"))
+            }
             Remedy::RaiseMaxMemory => format!("raise {}", terms.parameter("max_memory")),
             Remedy::FewerRows => "use fewer rows".into(),
             Remedy::FewerNeighbors => format!("lower {}", terms.parameter("n_neighbors")),

@@ -9,19 +9,6 @@ use crate::{Embedding, Error, Result, Seed};
 use super::stepper::save_trace;
 use super::{Event, Observer, Progress, Stage, Step, Stepper};
 
-/// What a run may use, and where it starts from.
-#[derive(Debug, Clone, Default)]
-pub struct Limits {
-    /// Bytes the run may take; `None` for no limit.
-    pub max_memory: Option<u64>,
-    /// Bytes the caller will need besides, to save the model for instance; counted against the limit.
-    pub reserve: u64,
-    /// A checkpoint to go on from.
-    pub resume: Option<Archive>,
-    /// The map to begin with, for methods that have `init`; it goes before that.
-    pub start: Option<Embedding>,
-}
-
 /// The surroundings of one fit.
 pub struct Context<'a> {
     observer: &'a mut dyn Observer,

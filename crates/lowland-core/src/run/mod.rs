@@ -3,11 +3,13 @@
 mod context;
 mod observer;
 mod pace;
+mod progress;
 mod stepper;
 
-pub use context::{Context, Limits};
+pub use context::Context;
 pub use observer::{Event, Observer, Silent, Stage};
 pub use pace::{Pace, in_batches};
+pub use progress::ProgressTracker;
 pub use stepper::{Ended, Outcome, Step, Stepper, StopRule, run};
 
 use crate::Result;

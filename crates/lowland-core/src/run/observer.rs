@@ -44,7 +44,7 @@ pub enum Event<'a> {
 }
 
 /// Progress bars, checkpoints, live views, Ctrl-C. `Break` means: stop, and keep what there is.
-pub trait Observer {
+pub trait Observer: Send {
     /// Called for every event, on the thread that called `fit`.
     fn on(&mut self, event: &Event) -> ControlFlow<()>;
 
@@ -68,7 +68,7 @@ impl Observer for Silent {
     }
 }
 
-impl<F: FnMut(&Event) -> ControlFlow<()>> Observer for F {
+impl<F: FnMut(&Event) -> ControlFlow<()> + Send> Observer for F {
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
         self(event)
     }

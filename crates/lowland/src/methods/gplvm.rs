@@ -4,6 +4,7 @@ use lowland_algorithms::gplvm::{Bound, Frozen, Psi, Sizes};
 use lowland_algorithms::llx::copy_row;
 use lowland_algorithms::optim::{Descent, Lbfgs};
 use lowland_core::archive::Archive;
+use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params, tolerance};
 use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
@@ -11,7 +12,8 @@ use lowland_linalg::block::column_means;
 use lowland_linalg::{SvdOptions, linear_memory, svd};
 use lowland_neighbors::nearest_to;
 
-use super::{Fit, Input, Model, Placed, Recipe, available_components};
+use super::components::available_components;
+use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
 
 params! {
     /// The Bayesian Gaussian process latent variable model.
@@ -30,20 +32,27 @@ params! {
 const START: &str = "linear start";
 const ITERATIONS: &str = "iterations";
 
-impl Recipe for GpLvm {
+impl Method for GpLvm {
     const NAME: &'static str = "gplvm";
+    const CLASS_NAME: &'static str = "GPLVM";
     const SUMMARY: &'static str =
         "Bayesian Gaussian process latent variable model: a smooth function from the map to the rows";
     const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. Starts \
         from PCA and stays close to it; for comparison with lllvm and lvm.";
-    const GIVES_STD: bool = true;
-    type Model = GpLvmModel;
+    const HAS_STD: bool = true;
+    const HAS_INVERSE: bool = true;
+    const HAS_LIKELIHOOD: bool = true;
+    type Transformer = GpLvmTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         at_least_one("inducing", self.inducing)?;
         at_least_one("max_iter", self.max_iter)?;
         tolerance("tol", self.tol)
+    }
+
+    fn n_components(&self) -> usize {
+        self.n_components
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -64,23 +73,19 @@ impl Recipe for GpLvm {
         linear_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
     }
 
-    fn neighbors(&self, _: usize) -> usize {
-        0
-    }
-
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<GpLvmModel>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<GpLvmTransformer>> {
         let scaled = Scaled::new(input.data)?;
         let (n, dim) = (input.data.rows(), self.n_components);
         let most = input.data.dim().min(n - 1);
         let mut wanted = available_components(dim, most, "the number of columns, or of points less one", context)?;
         if scaled.unit == 0.0 {
-            context.note("all rows are equal: they share one place");
+            context.note(Note::AllRowsEqual);
             wanted = 0;
         }
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * dim], dim)?;
-            let model = GpLvmModel { fitted: None, data: input.data.clone(), embedding: embedding.clone() };
-            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: None });
+            let transformer = GpLvmTransformer { fitted: None, data: input.data.clone(), embedding: embedding.clone() };
+            return Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: None });
         }
         let sizes = Sizes { rows: n, dim: wanted, inducing: self.inducing.min(n) };
         let bound = Bound::new(scaled.rows(input.data), input.data.dim(), sizes)?;
@@ -118,17 +123,16 @@ impl Recipe for GpLvm {
             spreads.extend(spread);
         }
         let embedding = Embedding::new(map, dim)?;
-        let weights: Vec<String> = frozen.weights().iter().map(|w| format!("{w:.3}")).collect();
-        context.note(format!("relevance of each dimension (inverse squared length scale): {}", weights.join(", ")));
-        let model = GpLvmModel {
+        context.note(Note::Relevance(frozen.weights().to_vec()));
+        let transformer = GpLvmTransformer {
             fitted: Some(Smooth { frozen, scaled, spreads }),
             data: input.data.clone(),
             embedding: embedding.clone(),
         };
-        Ok(Fit { embedding, model, outcome, graph: None })
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: None })
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<GpLvmModel> {
+    fn load(&self, archive: &Archive, dim: usize) -> Result<GpLvmTransformer> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         if data.dim() != dim || data.rows() != embedding.rows() || embedding.dim() != self.n_components {
             return Err(archive.bad("its parts differ in size".into()));
@@ -138,7 +142,7 @@ impl Recipe for GpLvm {
             wanted if wanted > self.n_components => return Err(archive.bad("it has too many dimensions".into())),
             wanted => Some(Smooth::load(archive, data.rows(), dim, wanted)?),
         };
-        Ok(GpLvmModel { fitted, data, embedding })
+        Ok(GpLvmTransformer { fitted, data, embedding })
     }
 }
 
@@ -152,11 +156,7 @@ struct Scaled {
 impl Scaled {
     fn new(data: &Data) -> Result<Self> {
         if let Data::Text(_) = data {
-            return Err(Error::Kind {
-                what: "a Gaussian process",
-                kind: "text",
-                remedy: "Only rows of numbers can be smooth",
-            });
+            return Err(Error::Kind { what: "a Gaussian process", kind: "text", remedies: numbers_needed() });
         }
         let columns = data.dim();
         let mut all = Self { means: vec![0.0; columns], unit: 1.0 }.rows(data);
@@ -266,7 +266,7 @@ impl Smooth {
 }
 
 /// The training rows with their places, and the function, if there was anything to fit.
-pub struct GpLvmModel {
+pub struct GpLvmTransformer {
     fitted: Option<Smooth>,
     data: Data,
     embedding: Embedding,
@@ -284,11 +284,7 @@ fn covariance(spread: &[f64], dim: usize) -> Vec<f64> {
     all
 }
 
-impl Model for GpLvmModel {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
-        Ok(self.place(new, progress)?.embedding)
-    }
-
+impl Transformer for GpLvmTransformer {
     fn std(&self) -> Option<Vec<f64>> {
         let smooth = self.fitted.as_ref()?;
         Some(smooth.spreads.chunks_exact(smooth.frozen.weights().len()).map(deviation).collect())
@@ -301,11 +297,11 @@ impl Model for GpLvmModel {
     }
 
     /// Each row by its own share of the bound, all else as it is, from the place of the nearest training row.
-    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let dim = self.embedding.dim();
         let Some(Smooth { frozen, scaled, spreads }) = &self.fitted else {
             let embedding = Embedding::new(vec![0.0; new.rows() * dim], dim)?;
-            return Ok(Placed::bare(embedding));
+            return Ok(embedding.into());
         };
         let wanted = frozen.weights().len();
         let near = nearest_to(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
@@ -325,7 +321,7 @@ impl Model for GpLvmModel {
             scores.push(score - new.dim() as f64 * scaled.unit.ln());
         }
         let embedding = Embedding::new(map, dim)?;
-        Ok(Placed { embedding, std: Some(std), covariances: Some(covariances), scores: Some(scores) })
+        Ok(TransformOutput { embedding, std: Some(std), covariances: Some(covariances), log_likelihoods: Some(scores) })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
+use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
@@ -10,8 +11,9 @@ use lowland_linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, ei
 use lowland_neighbors::graph::{Components, Symmetrize, shortest_paths, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to};
 
+use super::components::available_components;
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
-use super::{Fit, Input, Model, Recipe, available_components};
+use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
 params! {
     /// Isomap.
@@ -30,17 +32,25 @@ params! {
 const PATHS: &str = "shortest paths";
 const SCALING: &str = "scaling";
 
-impl Recipe for Isomap {
+impl Method for Isomap {
     const NAME: &'static str = "isomap";
+    const CLASS_NAME: &'static str = "Isomap";
     const SUMMARY: &'static str = "Isomap: distances along the neighbour graph, kept as well as straight lines can";
     const ADVICE: &'static str = "Unrolls one connected sheet without holes and keeps its proportions. Every pair of rows counts, so it needs \
         memory for all of them: beyond some ten thousand rows give --landmarks. One wrong neighbour can short-circuit the map.";
-    const GIVES_STD: bool = false;
-    type Model = IsomapModel;
+    type Transformer = IsomapTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)
+    }
+
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        Some(self.metric)
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -63,11 +73,11 @@ impl Recipe for Isomap {
         lowland_neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
     }
 
-    fn neighbors(&self, rows: usize) -> usize {
+    fn required_neighbors(&self, rows: usize) -> usize {
         self.n_neighbors.min(rows.saturating_sub(1))
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<IsomapModel>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<IsomapTransformer>> {
         self.metric.check(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
@@ -88,8 +98,8 @@ impl Recipe for Isomap {
             let found =
                 context.with_progress(|progress| eigenpairs(&centred, &Identity, options, &[], 0, seed, progress))?;
             if !found.report.converged {
-                let worst = found.report.residuals.iter().copied().fold(0.0, f64::max);
-                context.note(format!("the coordinates are approximate: residual {worst:.1e}"));
+                let residual = found.report.residuals.iter().copied().reduce(f64::max);
+                context.note(Note::Approximate { what: "coordinates", iterations: None, residual });
             }
             Ok((found.values, found.vectors))
         })?;
@@ -98,7 +108,8 @@ impl Recipe for Isomap {
         let top = values.first().copied().unwrap_or(0.0).max(0.0);
         let kept = values.iter().take_while(|&&value| value > 1e-12 * top && value > 0.0).count();
         if kept < wanted {
-            context.note(format!("{} of {dim} coordinates are zero: no more carry distance", dim - kept));
+            let reason = "the distances have no more dimensions".into();
+            context.note(Note::ZeroCoordinates { zero: dim - kept, requested: dim, reason });
         }
         for (row, vector) in map.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted.max(1))) {
             (0..kept).for_each(|c| row[c] = vector[c] * values[c].sqrt());
@@ -107,7 +118,7 @@ impl Recipe for Isomap {
         let mut values = values;
         values.resize(dim, 0.0);
         values[kept..].fill(0.0);
-        let model = IsomapModel {
+        let transformer = IsomapTransformer {
             params: self.clone(),
             data: input.data.clone(),
             lengths,
@@ -115,16 +126,16 @@ impl Recipe for Isomap {
             embedding: embedding.clone(),
             values,
         };
-        Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) })
+        Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: exact.then_some(graph) })
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<IsomapModel> {
+    fn load(&self, archive: &Archive, dim: usize) -> Result<IsomapTransformer> {
         let data = Data::load("training", archive)?;
         let n = data.rows();
         let indptr = archive.u64s("isomap/starts")?.iter().map(|&start| start as usize).collect();
         let lengths =
             Csr::new(indptr, archive.u32s("isomap/ends")?.to_vec(), archive.finite("isomap/lengths")?.to_vec(), n)?;
-        let model = IsomapModel {
+        let transformer = IsomapTransformer {
             params: self.clone(),
             lengths,
             means: archive.finite("isomap/means")?.to_vec(),
@@ -132,17 +143,17 @@ impl Recipe for Isomap {
             values: archive.finite("isomap/values")?.to_vec(),
             data,
         };
-        self.metric.check(&model.data)?;
-        let fits = model.data.dim() == dim
-            && model.lengths.rows() == n
-            && model.means.len() == n
-            && model.embedding.rows() == n
-            && model.embedding.dim() == self.n_components
-            && model.values.len() == self.n_components
-            && model.lengths.values().iter().all(|length| *length >= 0.0)
+        self.metric.check(&transformer.data)?;
+        let fits = transformer.data.dim() == dim
+            && transformer.lengths.rows() == n
+            && transformer.means.len() == n
+            && transformer.embedding.rows() == n
+            && transformer.embedding.dim() == self.n_components
+            && transformer.values.len() == self.n_components
+            && transformer.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
-            && Components::of_matrix(&model.lengths).count() == 1;
-        if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
+            && Components::of_matrix(&transformer.lengths).count() == 1;
+        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }
 
@@ -192,7 +203,7 @@ fn take_means(x: &mut [f64], columns: usize) {
 }
 
 /// The graph, and what its squared distances and their decomposition leave.
-pub struct IsomapModel {
+pub struct IsomapTransformer {
     params: Isomap,
     data: Data,
     lengths: Csr,
@@ -202,10 +213,10 @@ pub struct IsomapModel {
     values: Vec<f64>,
 }
 
-impl Model for IsomapModel {
+impl Transformer for IsomapTransformer {
     /// The coordinates that classical scaling gives to a point of these distances (de Silva & Tenenbaum 2004):
     /// `y = sum_i y_i (mean_i - d_i^2) / (2 lambda)`. The shortest ways from a new row begin with one of its neighbours.
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let (n, dim) = (self.data.rows(), self.embedding.dim());
         let k = self.params.n_neighbors.min(n);
         let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
@@ -224,7 +235,7 @@ impl Model for IsomapModel {
             }
             place
         })?;
-        Embedding::new(rows.concat(), dim)
+        Ok(Embedding::new(rows.concat(), dim)?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

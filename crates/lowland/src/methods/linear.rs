@@ -1,12 +1,14 @@
 //! Principal components: `pca` takes the mean off first, `svd` keeps the origin where it is.
 
 use lowland_core::archive::Archive;
-use lowland_core::params::{at_least_one, choice, params, tolerance};
-use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
+use lowland_core::message::{Note, Remedy};
+use lowland_core::params::choice;
+use lowland_core::run::{Context, Ended, Outcome, Progress, Step, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Result, Shape};
 use lowland_linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
 
-use super::{Fit, Input, Model, Recipe, available_components};
+use super::components::available_components;
+use crate::method::{FitOutput, Method, TransformOutput, Transformer};
 
 choice! {
     /// How the components are found.
@@ -22,8 +24,8 @@ choice! {
 
 /// Declares the two methods, which differ in their words and in whether the mean is taken off.
 macro_rules! linear_method {
-    ($(#[$doc:meta])* $type:ident, $name:literal, centred: $centred:literal, $summary:literal, $advice:literal) => {
-        params! {
+    ($(#[$doc:meta])* $type:ident, $name:literal, $class:literal, centred: $centred:literal, $summary:literal, $advice:literal) => {
+        lowland_core::params! {
             $(#[$doc])*
             pub struct $type {
                 /// Dimensions of the map.
@@ -37,18 +39,23 @@ macro_rules! linear_method {
             }
         }
 
-        impl Recipe for $type {
+        impl Method for $type {
             const NAME: &'static str = $name;
+            const CLASS_NAME: &'static str = $class;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
-            const KEEPS_ORIGIN: bool = !$centred;
-            const GIVES_STD: bool = false;
-            type Model = LinearMap;
+            const PRESERVES_ORIGIN: bool = !$centred;
+            const TRANSFORMS_EXACTLY: bool = true;
+            type Transformer = LinearMap;
 
-            fn check(&self) -> Result<()> {
+            fn validate(&self) -> Result<()> {
                 at_least_one("n_components", self.n_components)?;
                 at_least_one("max_iter", self.max_iter)?;
                 tolerance("tol", self.tol)
+            }
+
+            fn n_components(&self) -> usize {
+                self.n_components
             }
 
             fn stages(&self, _: Shape) -> Vec<Stage> {
@@ -59,11 +66,7 @@ macro_rules! linear_method {
                 route(self.n_components, self.solver, shape).memory(self.n_components, shape)
             }
 
-            fn neighbors(&self, _: usize) -> usize {
-                0
-            }
-
-            fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LinearMap>> {
+            fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LinearMap>> {
                 let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
                 fit(input.data, self.n_components, self.solver, rule, $centred, context)
             }
@@ -77,23 +80,9 @@ macro_rules! linear_method {
     };
 }
 
-linear_method!(
-    /// Principal component analysis.
-    Pca, "pca", centred: true,
-    "Principal components: the directions of largest variance",
-    "Linear, instant, and the same everywhere: the first thing to look at, and a good preparation (--pca 50) for the others."
-);
+pub(super) const COMPONENTS: &str = "components";
 
-linear_method!(
-    /// Truncated singular value decomposition, uncentred.
-    Svd, "svd", centred: false,
-    "Singular vectors: as pca, but the origin stays where it is",
-    "For data whose zero means something (counts, angles, sparse words); norms and angles to the origin are kept as well as a line can."
-);
-
-const COMPONENTS: &str = "components";
-
-fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
+pub(super) fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
     match solver {
         LinearSolver::Auto => pca_route(shape.dim, shape.sparse, components),
         LinearSolver::Exact => PcaRoute::Covariance,
@@ -101,26 +90,26 @@ fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
     }
 }
 
-fn fit(
+pub(super) fn fit(
     data: &Data,
     components: usize,
     solver: LinearSolver,
     rule: StopRule,
     centred: bool,
     context: &mut Context,
-) -> Result<Fit<LinearMap>> {
+) -> Result<FitOutput<LinearMap>> {
     if let Data::Text(_) = data {
-        let remedy = "Use a method that takes a metric, with metric levenshtein";
-        return Err(Error::Kind { what: "a linear map", kind: "text", remedy });
+        let remedies = vec![Remedy::Other("use a method with a metric, such as lvm, and metric levenshtein")];
+        return Err(Error::Kind { what: "a linear map", kind: "text", remedies });
     }
     let wanted = available_components(components, data.dim(), "the number of columns", context)?;
     context.stage(COMPONENTS, |context| {
         let (map, outcome) = find(data, components, wanted, solver, rule, centred, context)?;
-        Ok(Fit { embedding: map.apply(data)?, model: map, outcome, graph: None })
+        Ok(FitOutput { embedding: map.apply(data)?, transformer: map, outcome, neighbors: None })
     })
 }
 
-/// The map, and how it was come by.
+/// Finds the linear map.
 fn find(
     data: &Data,
     components: usize,
@@ -146,14 +135,17 @@ fn find(
             let outcome = run(&mut stepper, rule, context)?;
             let gave_up = stepper.solver.finished() && !stepper.solver.converged();
             if outcome.ended != Ended::Stopped && !stepper.solver.converged() {
-                context.note(format!("components after {} passes are approximate", outcome.trace.len()));
+                let iterations = Some(outcome.trace.len());
+                context.note(Note::Approximate { what: "components", iterations, residual: None });
             }
             Ok((stepper.map(), outcome.unless(gave_up)))
         }
     }
 }
 
-/// The randomised decomposition as a stepper.
+pub(super) use linear_method;
+
+/// The randomized decomposition as a stepper.
 struct Components<'a> {
     solver: RandomizedSvd,
     data: &'a Data,
@@ -193,10 +185,10 @@ impl Stepper for Components<'_> {
     }
 }
 
-impl Model for LinearMap {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+impl Transformer for LinearMap {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         progress(0.0)?;
-        self.apply(new)
+        Ok(self.apply(new)?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -3,6 +3,7 @@
 
 use lowland_algorithms::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
 use lowland_core::archive::Archive;
+use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
@@ -11,7 +12,7 @@ use lowland_neighbors::graph::{Symmetrize, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
 
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
-use super::{Fit, Input, Model, Placed, Recipe};
+use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
 params! {
     /// The locally linear latent variable model.
@@ -37,16 +38,18 @@ params! {
 
 const ITERATIONS: &str = "iterations";
 
-impl Recipe for Lllvm {
+impl Method for Lllvm {
     const NAME: &'static str = "lllvm";
+    const CLASS_NAME: &'static str = "LLLVM";
     const SUMMARY: &'static str =
         "a Bayesian manifold: places with covariances, and a bound by which to choose k and d";
     const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which neighbours \
         are real, or how many dimensions there are (lowland select). Beyond that, with --landmarks.";
-    const GIVES_STD: bool = true;
-    type Model = LllvmModel;
+    const HAS_STD: bool = true;
+    const HAS_INVERSE: bool = true;
+    type Transformer = LllvmTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         at_least_one("starts", self.starts)?;
@@ -60,6 +63,14 @@ impl Recipe for Lllvm {
             return Err(Error::Metric { metric: self.metric.to_string(), reason });
         }
         tolerance("tol", self.tol)
+    }
+
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        Some(self.metric)
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -82,32 +93,28 @@ impl Recipe for Lllvm {
         lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
     }
 
-    fn neighbors(&self, rows: usize) -> usize {
+    fn required_neighbors(&self, rows: usize) -> usize {
         self.n_neighbors.min(rows.saturating_sub(1))
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LllvmModel>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LllvmTransformer>> {
         self.metric.check(input.data)?;
         let rows = Rows::new(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
-            context.note(if n == 1 {
-                "there is one row: it lies at zero"
-            } else {
-                "all rows are equal: they share one place"
-            });
+            context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
             (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
             self.iterate(&Problem::new(Network::new(&edges)?, rows.clone())?, context)?
         };
         let embedding = posterior.embedding();
-        let model = LllvmModel { params: self.clone(), data: input.data.clone(), rows, posterior };
-        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+        let transformer = LllvmTransformer { params: self.clone(), data: input.data.clone(), rows, posterior };
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmModel> {
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmTransformer> {
         let data = Data::load("training", archive)?;
         self.metric.check(&data)?;
         let rows = Rows::new(&data)?;
@@ -116,7 +123,7 @@ impl Recipe for Lllvm {
             return Err(archive.bad("its parts differ in size".into()));
         }
         let posterior = Posterior::load(archive, data.rows(), dim, self.n_components)?;
-        Ok(LllvmModel { params: self.clone(), data, rows, posterior })
+        Ok(LllvmTransformer { params: self.clone(), data, rows, posterior })
     }
 }
 
@@ -142,13 +149,10 @@ impl Lllvm {
     fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
         let (starts, outcome) = context.stage(ITERATIONS, |context| self.starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
-            let bounds: Vec<String> = starts.bounds().iter().map(|bound| format!("{bound:.2}")).collect();
-            context.note(format!("bounds of the starts: {}", bounds.join(", ")));
+            context.note(Note::StartBounds(starts.bounds()));
         }
         if let Some(alpha) = starts.collapsed() {
-            context.note(format!(
-                "warning: the map has collapsed onto a point (alpha {alpha:.3e}); fix alpha, at 1e-3 for instance"
-            ));
+            context.note(Note::PosteriorCollapsed { alpha });
         }
         Ok((starts.finish()?, outcome))
     }
@@ -160,18 +164,14 @@ pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, co
 }
 
 /// The training rows and the posterior of their places and maps.
-pub struct LllvmModel {
+pub struct LllvmTransformer {
     params: Lllvm,
     data: Data,
     rows: Rows,
     posterior: Posterior,
 }
 
-impl Model for LllvmModel {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
-        Ok(self.place(new, progress)?.embedding)
-    }
-
+impl Transformer for LllvmTransformer {
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
         self.posterior.save(archive);
@@ -193,12 +193,12 @@ impl Model for LllvmModel {
         self.posterior.samples(count, seed).map(Some)
     }
 
-    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let k = self.params.n_neighbors.min(self.data.rows());
         let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
         let placing = self.posterior.place(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
         let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
-        Ok(Placed { std, covariances, ..Placed::bare(placing.embedding) })
+        Ok(TransformOutput { std, covariances, ..placing.embedding.into() })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {

@@ -2,6 +2,7 @@
 
 use lowland_algorithms::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
 use lowland_core::archive::Archive;
+use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
@@ -9,15 +10,16 @@ use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{Components, SpectralCoordinates, edges_of, minimum_spanning_forest, mutual_reach};
 use lowland_neighbors::{self, NeighborGraph, Search};
 
+use super::components::available_components;
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
-use super::{Fit, Input, Model, Placed, Recipe, available_components};
+use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
 
 choice! {
     /// What to do with a neighbour graph in several parts.
     pub enum Parts ("join or largest") {
         /// Join them by their closest pairs of points.
         Join = "join",
-        /// Fit the largest, and place the other points on its map.
+        /// FitOutput the largest, and place the other points on its map.
         Largest = "largest",
     }
 }
@@ -32,7 +34,7 @@ fn levels(asked: Auto<usize>, points: usize) -> usize {
 }
 
 params! {
-    /// The tractable latent variable model.
+    /// The tractable latent variable transformer.
     pub struct Lvm {
         /// Dimensions of the map.
         n_components: usize = 2,
@@ -66,15 +68,18 @@ const ITERATIONS: &str = "iterations";
 /// More levels than any number of points that fits into memory can use.
 const MOST_LEVELS: usize = 16;
 
-impl Recipe for Lvm {
+impl Method for Lvm {
     const NAME: &'static str = "lvm";
+    const CLASS_NAME: &'static str = "LVM";
     const SUMMARY: &'static str = "a latent variable model: clusters, with a standard deviation for every point";
     const ADVICE: &'static str = "The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for search and \
         classification, and a standard deviation that says which points the map misplaces.";
-    const GIVES_STD: bool = true;
-    type Model = LvmModel;
+    const HAS_STD: bool = true;
+    const HAS_INVERSE: bool = true;
+    const HAS_LIKELIHOOD: bool = true;
+    type Transformer = LvmTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         at_least_one("reach", self.reach)?;
@@ -86,6 +91,14 @@ impl Recipe for Lvm {
             return refuse("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
         }
         tolerance("tol", self.tol)
+    }
+
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        Some(self.metric)
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -113,11 +126,11 @@ impl Recipe for Lvm {
         lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
-    fn neighbors(&self, rows: usize) -> usize {
+    fn required_neighbors(&self, rows: usize) -> usize {
         self.n_neighbors.min(rows.saturating_sub(1))
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LvmModel>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LvmTransformer>> {
         self.metric.check(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
@@ -139,35 +152,36 @@ impl Recipe for Lvm {
         })?;
         let (em, outcome) = self.iterate(structure, wanted, context)?;
         let frozen = Frozen::new(em.structure(), &em.means(), &em.variances(), &near);
-        let mut model = LvmModel { params: self.clone(), data, std: frozen.std(), frozen };
+        let mut transformer = LvmTransformer { params: self.clone(), data, std: frozen.std(), frozen };
         let mut embedding = em.embedding();
         if let Some(rows) = kept {
             let left: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
-            let placed = context.with_progress(|progress| model.place(&input.data.select(&left), progress))?;
+            let placed =
+                context.with_progress(|progress| transformer.transform(&input.data.select(&left), progress))?;
             embedding = merged(n, &rows, &embedding, &left, &placed.embedding)?;
             let stds = placed.std.unwrap_or_default();
             let mut all: Vec<(usize, f64)> =
-                rows.into_iter().zip(model.std).chain(left.into_iter().zip(stds)).collect();
+                rows.into_iter().zip(transformer.std).chain(left.into_iter().zip(stds)).collect();
             all.sort_unstable_by_key(|entry| entry.0);
-            model.std = all.into_iter().map(|entry| entry.1).collect();
+            transformer.std = all.into_iter().map(|entry| entry.1).collect();
         }
-        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<LvmModel> {
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LvmTransformer> {
         let embedding = Embedding::load("embedding", archive)?;
-        let model = LvmModel {
+        let transformer = LvmTransformer {
             params: self.clone(),
             data: Data::load("training", archive)?,
             frozen: Frozen::load(archive, embedding.dim())?,
             std: archive.finite("lvm/std")?.to_vec(),
         };
-        self.metric.check(&model.data)?;
-        let fits = model.data.dim() == dim
-            && model.data.rows() == model.frozen.points()
-            && model.std.len() == embedding.rows()
+        self.metric.check(&transformer.data)?;
+        let fits = transformer.data.dim() == dim
+            && transformer.data.rows() == transformer.frozen.points()
+            && transformer.std.len() == embedding.rows()
             && self.n_components == embedding.dim();
-        if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }
 
@@ -180,16 +194,8 @@ impl Lvm {
         }
         let rows = parts.members(parts.largest()?);
         let largest = parts.largest()? as u32;
-        let left: Vec<String> =
-            (0..graph.rows()).filter(|&i| parts.labels()[i] != largest).map(|i| i.to_string()).collect();
-        let shown = left.len().min(20);
-        let more = if shown < left.len() { ", ..." } else { "" };
-        context.note(format!(
-            "the neighbour graph fell into {} parts; the largest was fitted, and {} rows were left out and placed afterwards: {}{more}",
-            parts.count(),
-            left.len(),
-            left[..shown].join(", ")
-        ));
+        let other_rows = (0..graph.rows()).filter(|&i| parts.labels()[i] != largest).collect();
+        context.note(Note::LargestComponentFitted { components: parts.count(), other_rows });
         Some(rows)
     }
 
@@ -217,7 +223,7 @@ impl Lvm {
         };
         let mut em = Em::new(structure, means, variances, dim, options)?;
         if wanted == 0 {
-            context.note("all rows are equal: they share one place");
+            context.note(Note::AllRowsEqual);
             return Ok((em, Outcome::direct()));
         }
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
@@ -244,7 +250,7 @@ fn start(structure: &Structure, wanted: usize, means: &mut [f64], dim: usize, co
     let vectors: Vec<f64> = match found {
         Ok(vectors) => vectors.into_iter().map(|v| v * scale).collect(),
         Err(Error::Numerical { reason, .. }) => {
-            context.note(format!("the spectral start failed ({reason}); a random one is used"));
+            context.note(Note::SpectralInitFailed { reason });
             seed.normals(structure.points() * wanted).iter().map(|v| START_WIDTH * v).collect()
         }
         Err(error) => return Err(error),
@@ -290,18 +296,14 @@ fn merged(n: usize, rows: &[usize], map: &Embedding, others: &[usize], other: &E
 }
 
 /// The training rows, and the model frozen as it was fitted.
-pub struct LvmModel {
+pub struct LvmTransformer {
     params: Lvm,
     data: Data,
     frozen: Frozen,
     std: Vec<f64>,
 }
 
-impl Model for LvmModel {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
-        Ok(self.place(new, progress)?.embedding)
-    }
-
+impl Transformer for LvmTransformer {
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
         self.frozen.save(archive);
@@ -312,10 +314,10 @@ impl Model for LvmModel {
         Some(self.std.clone())
     }
 
-    fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let lvm::Placed { embedding, std, scores } =
             self.frozen.place(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
-        Ok(Placed { std: Some(std), scores: Some(scores), ..Placed::bare(embedding) })
+        Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
@@ -330,8 +332,8 @@ impl Model for LvmModel {
             Data::Text(_) => {}
         };
         if let Data::Text(_) = self.data {
-            let remedy = "Only rows of numbers can be combined";
-            return Err(Error::Kind { what: "the inverse", kind: "text", remedy });
+            let remedies = numbers_needed();
+            return Err(Error::Kind { what: "the inverse", kind: "text", remedies });
         }
         let values = self.frozen.inverse(points, self.params.n_neighbors, row, columns, progress)?;
         Data::dense(values, columns).map(Some)

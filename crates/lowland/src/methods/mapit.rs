@@ -8,6 +8,7 @@ use lowland_algorithms::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, Momentum, MomentumParams, Optimizer, OptimizerKind, SpectralDirection,
 };
 use lowland_core::archive::Archive;
+use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
@@ -17,10 +18,10 @@ use lowland_nbody::{Engine, Exact, KernelSum, engine};
 use lowland_neighbors::graph::lengths;
 use lowland_neighbors::{self, Search, nearest_to};
 
+use super::init::{Init, initial_embedding};
 use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};
 use super::neighbor_stage::{self, Neighbors, neighbors};
-use super::start::{Init, start};
-use super::{Fit, Input, Model, Recipe};
+use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
 choice! {
     /// How the map is made.
@@ -42,7 +43,7 @@ params! {
         /// Dimensions of the map.
         n_components: usize = 2,
         /// Neighbours that count for the affinities, or several numbers of them whose affinities are averaged.
-        perplexity: Perplexities = Perplexities::new(vec![15.0]).expect("one"),
+        perplexity: f64 = 15.0,
         /// Neighbours of each point whose marginals are aligned.
         n_neighbors: usize = 10,
         /// The released program, fast or exact or with samples; or the true objective.
@@ -76,6 +77,8 @@ params! {
         /// Stop when a step moves the map by less than this share of its size.
         tol: f64 = 0.0,
     }
+    list perplexity + /// Further perplexities, whose affinities are averaged with those of the first.
+        more_perplexities
 }
 
 const AFFINITIES: &str = "affinities";
@@ -90,6 +93,10 @@ const LONGEST_STEP: f64 = 5.0;
 const TOGETHER: f64 = 1e-2;
 
 impl MapIt {
+    fn perplexities(&self) -> Perplexities {
+        Perplexities::of(self.perplexity, &self.more_perplexities)
+    }
+
     fn engine(&self) -> Result<Box<dyn KernelSum>> {
         let which = if self.variant == Variant::Exact { Engine::Exact } else { self.engine };
         engine(which, self.n_components, self.kernel.squared().0)
@@ -160,26 +167,27 @@ impl MapIt {
             (map, outcome, frozen, descent.objective().measured())
         };
         if let Some((engine, error)) = measured {
-            context.note(format!("pushes by {engine}: relative error {error:.1e}, measured"));
+            let engine = engine.to_string();
+            context.note(Note::RepulsionError { engine, error, certified: None, missed: None });
         }
         Ok((embedding, outcome, frozen))
     }
 
-    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFrozen) -> Placed {
-        Placed { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
+    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFrozen) -> MapItTransformer {
+        MapItTransformer { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
     }
 }
 
-impl Recipe for MapIt {
+impl Method for MapIt {
     const NAME: &'static str = "mapit";
+    const CLASS_NAME: &'static str = "MapIt";
     const SUMMARY: &'static str = "MAP IT: aligns each point's neighbourhood as a whole, not pair by pair";
     const ADVICE: &'static str = "Classes come out denser and further apart than with tsne, at the price of some nearest neighbours. The paper's settings are perplexity 15 and 10 neighbours.";
-    const GIVES_STD: bool = false;
-    type Model = Placed;
+    type Transformer = MapItTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
-        self.perplexity.check()?;
+        self.perplexities().check()?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         positive("samples", self.samples)?;
         for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
@@ -193,8 +201,16 @@ impl Recipe for MapIt {
         self.engine().map(|_| ())
     }
 
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        Some(self.metric)
+    }
+
     fn stages(&self, shape: Shape) -> Vec<Stage> {
-        let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors(shape.rows) as f64);
+        let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.required_neighbors(shape.rows) as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
         let iteration = n * (k * 3e-9 + 2e-7) + 1e-4;
@@ -207,7 +223,7 @@ impl Recipe for MapIt {
     }
 
     fn memory(&self, shape: Shape) -> u64 {
-        let k = self.neighbors(shape.rows);
+        let k = self.required_neighbors(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
@@ -216,27 +232,32 @@ impl Recipe for MapIt {
         lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
-    fn neighbors(&self, rows: usize) -> usize {
+    fn required_neighbors(&self, rows: usize) -> usize {
         let others = rows.saturating_sub(1);
-        let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(self.n_neighbors);
+        let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexities()).max(self.n_neighbors);
         if self.variant == Variant::Exact { others } else { wanted.min(others) }
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<MapItTransformer>> {
         self.metric.check(input.data)?;
         let n = input.data.rows();
-        let wanted = input.graph.map_or(usize::MAX, |graph| graph.min_degree()).min(self.neighbors(n));
+        let wanted = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree()).min(self.required_neighbors(n));
         let Neighbors { graph, exact } = neighbors(input, wanted, self.metric, self.search, context)?;
-        let perplexity = self.perplexity.at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
-        if perplexity != self.perplexity {
-            let most = perplexity.largest();
-            context.note(format!("perplexity reduced to {most:.4}: each point has {} neighbours", graph.min_degree()));
+        let perplexity = self.perplexities().at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        if perplexity != self.perplexities() {
+            let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
+            context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
             let frozen = MapItFrozen { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
-            let model = self.model(input.data, &embedding, perplexity, frozen);
-            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
+            let transformer = self.model(input.data, &embedding, perplexity, frozen);
+            return Ok(FitOutput {
+                embedding,
+                transformer,
+                outcome: Outcome::direct(),
+                neighbors: exact.then_some(graph),
+            });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
             let lengths = lengths(&graph)?;
@@ -250,19 +271,17 @@ impl Recipe for MapIt {
             };
             // From the program's tiny random start, a quarter of its iterations go by before anything moves.
             let size = if init == Init::Random { 1e-4 } else { 1.0 };
-            start(input.data, &weights, init, self.n_components, size, context)
+            initial_embedding(input.data, &weights, init, self.n_components, size, context)
         })?;
         let (embedding, outcome, frozen) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
         if spread(&embedding) < TOGETHER {
-            let k = self.n_neighbors;
-            let advice = "try fewer n_neighbors, another metric, or more iterations";
-            context.note(format!("all points fell together: neighbourhoods of {k} tell nothing apart; {advice}"));
+            context.note(Note::EmbeddingCollapsed { n_neighbors: self.n_neighbors });
         }
-        let model = self.model(input.data, &embedding, perplexity, frozen);
-        Ok(Fit { embedding, model, outcome, graph })
+        let transformer = self.model(input.data, &embedding, perplexity, frozen);
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<Placed> {
+    fn load(&self, archive: &Archive, dim: usize) -> Result<MapItTransformer> {
         let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         self.metric.check(&data)?;
         let &[c1, c2] = archive.finite("placement/entropies")? else {
@@ -278,7 +297,13 @@ impl Recipe for MapIt {
             return Err(archive.bad("an entropy weight is not positive".into()));
         }
         let frozen = MapItFrozen { marginals, entropies: [c1, c2] };
-        Ok(Placed { data, map, settings: self.clone(), perplexity: self.perplexity.used(archive)?, frozen })
+        Ok(MapItTransformer {
+            data,
+            map,
+            settings: self.clone(),
+            perplexity: self.perplexities().used(archive)?,
+            frozen,
+        })
     }
 }
 
@@ -294,7 +319,7 @@ fn spread(map: &Embedding) -> f64 {
 const SEARCH: f64 = 0.3;
 
 /// A fixed map with the rows it is a map of. New rows are placed by what made it: the program's field, or the cost.
-pub struct Placed {
+pub struct MapItTransformer {
     data: Data,
     map: Embedding,
     settings: MapIt,
@@ -303,8 +328,8 @@ pub struct Placed {
     frozen: MapItFrozen,
 }
 
-impl Model for Placed {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+impl Transformer for MapItTransformer {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let (n, settings) = (self.data.rows(), &self.settings);
         let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(settings.n_neighbors).min(n);
         let graph = nearest_to(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
@@ -322,7 +347,7 @@ impl Model for Placed {
             cost: (settings.variant == Variant::Objective).then_some(settings.cost),
         };
         let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
-        Embedding::new(places, self.map.dim())
+        Ok(Embedding::new(places, self.map.dim())?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -7,8 +7,8 @@ use lowland_algorithms::objective::{Accuracy, AccuracyControl, Energy, NeighborE
 use lowland_algorithms::optim::{
     Descent, FixedPoint, Gains, GainsParams, Lbfgs, LineSearch, Optimizer, OptimizerKind, SpectralDirection,
 };
-use lowland_core::archive::Archive;
-use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::message::{Note, ToleranceMiss};
+use lowland_core::params::{Auto, at_least_one, choice, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::Csr;
@@ -16,10 +16,10 @@ use lowland_nbody::{Engine, engine};
 use lowland_neighbors::graph::lengths;
 use lowland_neighbors::{self, Search, distance};
 
+use super::init::{Init, initial_embedding};
+use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
-use super::placed::Placed;
-use super::start::{Init, start};
-use super::{Fit, Input, Recipe};
+use crate::method::{FitInput, FitOutput, Method};
 
 choice! {
     /// How strongly a pair repels.
@@ -31,42 +31,61 @@ choice! {
     }
 }
 
-/// What the three methods share, once their parameters are read.
-struct Settings {
-    n_components: usize,
-    perplexity: Perplexities,
-    metric: Metric,
-    search: Search,
-    affinity: AffinityKind,
-    init: Init,
-    engine: Engine,
-    tolerance: f64,
-    accuracy: Accuracy,
-    optimizer: OptimizerKind,
-    learning_rate: Auto<f64>,
-    max_iter: usize,
-    tol: f64,
-    schedule: Schedule,
-    repulsion: RepulsionWeights,
+/// What [`neighbor_embedding!`] refers to in the file of a method.
+pub(super) mod prelude {
+    pub use lowland_algorithms::affinity::{AffinityKind, Perplexities};
+    pub use lowland_algorithms::objective::{Accuracy, Energy, Schedule};
+    pub use lowland_algorithms::optim::OptimizerKind;
+    pub use lowland_core::archive::Archive;
+    pub use lowland_core::params::{Auto, refuse};
+    pub use lowland_core::run::{Context, Stage};
+    pub use lowland_core::{Error, Metric, Result, Shape};
+    pub use lowland_nbody::Engine;
+    pub use lowland_neighbors::Search;
+
+    pub use super::super::init::Init;
+    pub use super::super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
+    pub(in super::super) use super::neighbor_embedding;
+    pub use super::{RepulsionWeights, Settings, positive};
+    pub use crate::method::{FitInput, FitOutput, Method};
+}
+
+/// The parameters that the three methods share.
+pub struct Settings {
+    pub(super) n_components: usize,
+    pub(super) perplexity: Perplexities,
+    pub(super) metric: Metric,
+    pub(super) search: Search,
+    pub(super) affinity: AffinityKind,
+    pub(super) init: Init,
+    pub(super) engine: Engine,
+    pub(super) tolerance: f64,
+    pub(super) accuracy: Accuracy,
+    pub(super) optimizer: OptimizerKind,
+    pub(super) learning_rate: Auto<f64>,
+    pub(super) max_iter: usize,
+    pub(super) tol: f64,
+    pub(super) schedule: Schedule,
+    pub(super) repulsion: RepulsionWeights,
     /// The objective; a lambda is for affinities whose rows sum to one.
-    energy: Energy,
+    pub(super) energy: Energy,
 }
 
 /// Declares one of the methods: its own parameters, then those all three have.
 macro_rules! neighbor_embedding {
     (
-        $(#[$doc:meta])* $type:ident, $name:literal, $summary:literal, $advice:literal,
+        $(#[$doc:meta])* $type:ident, $name:literal, $class:literal, $summary:literal, $advice:literal,
         optimizer: $optimizer:ident, exaggeration: $exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
         own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
         energy: $energy:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
     ) => {
-        params! {
+        lowland_core::params! {
             $(#[$doc])*
             pub struct $type {
                 /// Dimensions of the map.
                 n_components: usize = 2,
                 /// Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
-                perplexity: Perplexities = Perplexities::new(vec![30.0]).expect("one"),
+                perplexity: f64 = 30.0,
                 $(#[doc = $help] $field: $kind = $default,)*
                 /// Distance between rows.
                 metric: Metric = Metric::Euclidean,
@@ -95,6 +114,8 @@ macro_rules! neighbor_embedding {
                 /// Stop when a step moves the map by less than this share of its size.
                 tol: f64 = 1e-5,
             }
+            list perplexity + /// Further perplexities, whose affinities are averaged with those of the first.
+                more_perplexities
         }
 
         impl $type {
@@ -107,7 +128,7 @@ macro_rules! neighbor_embedding {
                 };
                 Settings {
                     n_components: self.n_components,
-                    perplexity: self.perplexity.clone(),
+                    perplexity: Perplexities::of(self.perplexity, &self.more_perplexities),
                     metric: self.metric,
                     search: self.search,
                     affinity: self.affinity,
@@ -126,16 +147,24 @@ macro_rules! neighbor_embedding {
             }
         }
 
-        impl Recipe for $type {
+        impl Method for $type {
             const NAME: &'static str = $name;
+            const CLASS_NAME: &'static str = $class;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
-            const GIVES_STD: bool = false;
-            type Model = Placed;
+            type Transformer = NeighborEmbeddingTransformer;
 
-            fn check(&self) -> Result<()> {
+            fn validate(&self) -> Result<()> {
                 $check(self)?;
-                self.settings().check()
+                self.settings().validate()
+            }
+
+            fn n_components(&self) -> usize {
+                self.n_components
+            }
+
+            fn metric(&self) -> Option<Metric> {
+                Some(self.metric)
             }
 
             fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -146,74 +175,28 @@ macro_rules! neighbor_embedding {
                 self.settings().memory(shape)
             }
 
-            fn neighbors(&self, rows: usize) -> usize {
+            fn required_neighbors(&self, rows: usize) -> usize {
                 self.settings().neighbors().min(rows.saturating_sub(1))
             }
 
-            fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
-                self.settings().fit(input, context)
+            fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<NeighborEmbeddingTransformer>> {
+                self.settings().fit_with_context(input, context)
             }
 
-            fn load(&self, archive: &Archive, dim: usize) -> Result<Placed> {
+            fn load(&self, archive: &Archive, dim: usize) -> Result<NeighborEmbeddingTransformer> {
                 let settings = self.settings();
-                Placed::load(archive, dim, settings.metric, settings.affinity, &settings.perplexity, settings.energy)
+                NeighborEmbeddingTransformer::load(archive, dim, settings.metric, settings.affinity, &settings.perplexity, settings.energy)
             }
         }
     };
 }
 
-pub(super) fn positive(name: &'static str, value: f64) -> Result<()> {
+pub(super) use neighbor_embedding;
+
+/// Rejects what is not a positive number.
+pub fn positive(name: &'static str, value: f64) -> Result<()> {
     if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(name, &value, "above 0") }
 }
-
-neighbor_embedding!(
-    /// t-distributed stochastic neighbour embedding.
-    Tsne, "tsne",
-    "t-SNE: neighbours stay neighbours, clusters come apart",
-    "The usual picture of clusters. Distances between clusters and their sizes say little; use lvm or spectral for those.",
-    optimizer: Gd, exaggeration: 12.0, exaggeration_iter: 250, max_iter: 750,
-    own: {
-        /// Degrees of freedom of the t distribution in the map; below 1 splits clusters finer, above joins them.
-        dof: f64 = 1.0,
-    },
-    energy: |own: &Tsne| Energy::StudentSne { dof: own.dof },
-    homotopy: |_: &Tsne| 0,
-    repulsion: |_: &Tsne| RepulsionWeights::Uniform,
-    check: |own: &Tsne| if (0.05..=100.0).contains(&own.dof) { Ok(()) } else { refuse("dof", &own.dof, "from 0.05 to 100") }
-);
-
-neighbor_embedding!(
-    /// Symmetric stochastic neighbour embedding.
-    Ssne, "ssne",
-    "Symmetric SNE: as t-SNE with Gaussian tails; clusters touch, the large scale survives",
-    "For continuous structure (trajectories, gradients) where t-SNE would tear: the map is denser, and far points stay far.",
-    optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
-    own: {},
-    energy: |_: &Ssne| Energy::SymmetricSne,
-    homotopy: |_: &Ssne| 0,
-    repulsion: |_: &Ssne| RepulsionWeights::Uniform,
-    check: |_: &Ssne| Ok::<(), Error>(())
-);
-
-neighbor_embedding!(
-    /// The elastic embedding.
-    Ee, "ee",
-    "Elastic embedding: springs between neighbours, a Gaussian push between all",
-    "Like ssne with a strength of repulsion you choose: a small lambda is nearly spectral, a large one spreads the points out.",
-    optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
-    own: {
-        /// Strength of the repulsion, for affinities whose rows sum to one.
-        lambda: f64 = 0.1,
-        /// Lambda grows to its value in so many stages of ten iterations.
-        homotopy: usize = 0,
-        /// How strongly a pair repels.
-        repulsion: RepulsionWeights = RepulsionWeights::Uniform,
-    },
-    energy: |own: &Ee| Energy::Elastic { lambda: own.lambda },
-    homotopy: |own: &Ee| own.homotopy,
-    repulsion: |own: &Ee| own.repulsion,
-    check: |own: &Ee| positive("lambda", own.lambda)
-);
 
 const AFFINITIES: &str = "affinities";
 const START: &str = "start";
@@ -226,7 +209,7 @@ const LONGEST_STEP: f64 = 5.0;
 pub(super) const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
 
 impl Settings {
-    fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         self.perplexity.check()?;
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
@@ -246,11 +229,11 @@ impl Settings {
         engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
     }
 
-    fn neighbors(&self) -> usize {
+    pub fn neighbors(&self) -> usize {
         neighbors_for(self.affinity, &self.perplexity)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    pub fn stages(&self, shape: Shape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors() as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -263,7 +246,7 @@ impl Settings {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    pub fn memory(&self, shape: Shape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph twice (once for checkpoints), the rows of affinities, their transpose and the joint ones, twice as many
@@ -279,21 +262,25 @@ impl Settings {
             .saturating_add((graphs + several + factor + blocks + pairs) as u64)
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<Placed>> {
+    pub fn fit_with_context(
+        &self,
+        input: FitInput,
+        context: &mut Context,
+    ) -> Result<FitOutput<NeighborEmbeddingTransformer>> {
         self.metric.check(input.data)?;
         let n = input.data.rows();
         let Neighbors { graph, exact } = self.graph(input, context)?;
         let perplexity = self.perplexity.at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexity && self.affinity == AffinityKind::Entropic {
-            let most = perplexity.largest();
-            context.note(format!("perplexity reduced to {most:.4}: each point has {} neighbours", graph.min_degree()));
+            let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
+            context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         let energy = match self.energy {
             // All affinities together sum to one here.
             Energy::Elastic { lambda } => Energy::Elastic { lambda: lambda / n as f64 },
             energy => energy,
         };
-        let placed = |map: &Embedding, repulsion: f64| Placed {
+        let placed = |map: &Embedding, repulsion: f64| NeighborEmbeddingTransformer {
             data: input.data.clone(),
             map: map.clone(),
             metric: self.metric,
@@ -304,8 +291,13 @@ impl Settings {
         };
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let model = placed(&embedding, 0.0);
-            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
+            let transformer = placed(&embedding, 0.0);
+            return Ok(FitOutput {
+                embedding,
+                transformer,
+                outcome: Outcome::direct(),
+                neighbors: exact.then_some(graph),
+            });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
             let lengths = lengths(&graph)?;
@@ -318,7 +310,7 @@ impl Settings {
                 Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
                 init => init,
             };
-            start(input.data, &weights, init, self.n_components, self.start_size(), context)
+            initial_embedding(input.data, &weights, init, self.n_components, self.start_size(), context)
         })?;
         let (descent, outcome) = context.stage(DESCENT, |context| {
             let mut descent = Descent::new(self.objective(input.data, weights, energy)?, self.optimizer(n), start);
@@ -329,37 +321,31 @@ impl Settings {
         let embedding = descent.embedding();
         let objective = descent.objective();
         if let Some(error) = objective.control().measured().filter(|error| *error > 0.0) {
-            let certified =
-                objective.certified().map(|bound| format!("; certified within {bound:.1e} n of the potential"));
             let missed = if error <= self.tolerance {
-                ""
+                None
             } else if objective.control().coarse() {
-                "; the schedule had not come to the tolerance by the last iteration: more iterations, or --accuracy fixed"
+                Some(ToleranceMiss::ScheduleUnfinished)
             } else {
-                "; this engine came no nearer to the tolerance: --engine exact does"
+                Some(ToleranceMiss::EngineLimit)
             };
-            context.note(format!(
-                "repulsion by {}: relative error {error:.1e} of the force, measured{}{missed}",
-                objective.engine(),
-                certified.unwrap_or_default()
-            ));
+            let (engine, certified) = (objective.engine().to_string(), objective.certified());
+            context.note(Note::RepulsionError { engine, error, certified, missed });
         }
-        if let Some(unfinished) = objective.unfinished() {
-            context
-                .note(format!("the iterations ended while {unfinished}: the map is not one of the objective itself"));
+        if let Some(reason) = objective.unfinished() {
+            context.note(Note::ObjectiveModified { reason: reason.to_string() });
         }
         let repulsion = match energy {
             Energy::Elastic { lambda } => lambda * n as f64,
             _ => n as f64 / objective.kernel_total(embedding.points())?,
         };
-        let model = placed(&embedding, repulsion);
-        Ok(Fit { embedding, model, outcome, graph })
+        let transformer = placed(&embedding, repulsion);
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
     }
 
     /// The neighbours; a graph that was handed in may have fewer than would be searched.
-    fn graph(&self, input: Input, context: &mut Context) -> Result<Neighbors> {
+    fn graph(&self, input: FitInput, context: &mut Context) -> Result<Neighbors> {
         let wanted = self.neighbors().min(input.data.rows().saturating_sub(1));
-        match (self.affinity, input.graph) {
+        match (self.affinity, input.neighbors) {
             (AffinityKind::Precomputed, None) if context.resumed().is_none() => {
                 refuse("affinity", &self.affinity, "needs a neighbour graph with the affinities as its values")
             }

@@ -1,18 +1,19 @@
 //! The stage most methods begin with: the neighbours, computed, handed in, or taken from a checkpoint.
 
+use lowland_core::message::Note;
 use lowland_core::run::Context;
 use lowland_core::{Data, Error, Metric, Result, Shape};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{Components, join_components, lengths, with_edges};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 
-use super::Input;
+use crate::method::FitInput;
 
 /// What people see while neighbours are searched.
-pub(super) const STAGE: &str = "neighbours";
+pub(crate) const STAGE: &str = "neighbours";
 
 /// Seconds that the search takes on two cores, roughly.
-pub(super) fn seconds(shape: Shape) -> f64 {
+pub(crate) fn seconds(shape: Shape) -> f64 {
     let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
     (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3
 }
@@ -25,7 +26,7 @@ pub(crate) struct Neighbors {
 
 /// The `n_neighbors` nearest of every row. More than there are points is not an error but reduced, and said.
 pub(crate) fn neighbors(
-    input: Input,
+    input: FitInput,
     n_neighbors: usize,
     metric: Metric,
     search: Search,
@@ -34,24 +35,25 @@ pub(crate) fn neighbors(
     let n = input.data.rows();
     let k = n_neighbors.min(n.saturating_sub(1));
     if k < n_neighbors {
-        context.note(format!("n_neighbors reduced from {n_neighbors} to {k}: there are only {n} points"));
+        context.note(Note::NeighborsReduced { requested: n_neighbors, used: k, points: n });
     }
     if k == 0 {
         let graph = NeighborGraph::new(vec![0; n + 1], Vec::new(), Vec::new(), n, metric)?;
         return Ok(Neighbors { graph, exact: true });
     }
     let found = context.stage(STAGE, |context| {
-        let given = input.graph.map(|graph| given(graph, n, k, metric)).transpose()?;
+        let given = input.neighbors.map(|graph| given(graph, n, k, metric)).transpose()?;
         if let Some(graph) = at_hand(given, context)? {
             return Ok(Neighbors { graph, exact: false });
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
         let found = context.with_progress(|progress| nearest(input.data, &params, progress))?;
         if let Some(recall) = found.recall {
-            context.note(format!(
-                "neighbours by {}: recall {:.4} measured on {} rows",
-                found.algorithm, recall.value, recall.sampled_rows
-            ));
+            context.note(Note::ApproximateNeighbors {
+                algorithm: found.algorithm.to_string(),
+                recall: recall.value,
+                sampled_rows: recall.sampled_rows,
+            });
         }
         Ok(Neighbors { exact: found.recall.is_none(), graph: found.graph })
     })?;
@@ -61,8 +63,8 @@ pub(crate) fn neighbors(
 }
 
 /// The graph that was handed in, whole: its values need not be distances.
-pub(super) fn handed_in(input: Input, context: &mut Context) -> Result<Neighbors> {
-    let graph = context.stage(STAGE, |context| at_hand(input.graph.cloned(), context))?;
+pub(super) fn handed_in(input: FitInput, context: &mut Context) -> Result<Neighbors> {
+    let graph = context.stage(STAGE, |context| at_hand(input.neighbors.cloned(), context))?;
     let graph = graph.ok_or(Error::Format { what: "neighbour graph", reason: "there is none".into() })?;
     check_rows(&graph, input.data.rows())?;
     context.keep(|archive| graph.save("graph", archive));
@@ -93,10 +95,7 @@ pub(super) fn connected_lengths(
         return Ok(lengths);
     }
     let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
-    context.note(format!(
-        "the neighbour graph fell into {} parts; they were joined by their closest points",
-        parts.count()
-    ));
+    context.note(Note::ComponentsJoined { components: parts.count() });
     with_edges(&lengths, &joins)
 }
 

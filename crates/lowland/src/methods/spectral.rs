@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
+use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, choice, params, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
@@ -10,8 +11,9 @@ use lowland_linalg::{Csr, EigenState, LaplacianKind};
 use lowland_neighbors::graph::{SpectralCoordinates, Symmetrize, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
 
+use super::components::available_components;
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
-use super::{Fit, Input, Model, Recipe, available_components};
+use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
 choice! {
     /// Weight of an edge.
@@ -45,19 +47,27 @@ params! {
 
 const EIGENVECTORS: &str = "eigenvectors";
 
-impl Recipe for Spectral {
+impl Method for Spectral {
     const NAME: &'static str = "spectral";
+    const CLASS_NAME: &'static str = "SpectralEmbedding";
     const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbour graph";
     const ADVICE: &'static str = "Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no local optima. \
         Clusters come out as tight arms; use it to see global structure and as a start for other methods.";
-    const GIVES_STD: bool = false;
-    type Model = SpectralModel;
+    type Transformer = SpectralTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         at_least_one("max_iter", self.max_iter)?;
         tolerance("tol", self.tol)
+    }
+
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        Some(self.metric)
     }
 
     fn stages(&self, shape: Shape) -> Vec<Stage> {
@@ -78,14 +88,14 @@ impl Recipe for Spectral {
         lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
-    fn neighbors(&self, rows: usize) -> usize {
+    fn required_neighbors(&self, rows: usize) -> usize {
         self.n_neighbors.min(rows.saturating_sub(1))
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<SpectralModel>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<SpectralTransformer>> {
         self.metric.check(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
-        let model = |embedding: &Embedding, values: Vec<f64>| SpectralModel {
+        let transformer_of = |embedding: &Embedding, values: Vec<f64>| SpectralTransformer {
             params: self.clone(),
             data: input.data.clone(),
             embedding: embedding.clone(),
@@ -95,15 +105,20 @@ impl Recipe for Spectral {
         let n = input.data.rows();
         // n points span n - 1 coordinates besides the constant one; equal points span none.
         let wanted = if n > 1 && all_equal(input.data, self.metric, &graph, context)? {
-            context.note("all rows are equal: they share one place");
+            context.note(Note::AllRowsEqual);
             0
         } else {
             available_components(self.n_components, n - 1, "the number of points less one", context)?
         };
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let model = model(&embedding, vec![0.0; self.n_components]);
-            return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
+            let transformer = transformer_of(&embedding, vec![0.0; self.n_components]);
+            return Ok(FitOutput {
+                embedding,
+                transformer,
+                outcome: Outcome::direct(),
+                neighbors: exact.then_some(graph),
+            });
         }
         let (stepper, outcome) = context.stage(EIGENVECTORS, |context| {
             let weights = self.weights(input.data, &graph, context)?;
@@ -120,34 +135,31 @@ impl Recipe for Spectral {
         })?;
         let report = stepper.solver.report();
         if !report.converged {
-            let worst = report.residuals.iter().copied().fold(0.0, f64::max);
-            context.note(format!(
-                "eigenvectors after {} iterations are approximate: residual {worst:.1e}",
-                report.iterations
-            ));
+            let residual = report.residuals.iter().copied().reduce(f64::max);
+            context.note(Note::Approximate { what: "eigenvectors", iterations: Some(report.iterations), residual });
         }
         let embedding = stepper.embedding();
         let mut values = stepper.solver.values();
         values.resize(self.n_components, 0.0);
-        let model = model(&embedding, values);
-        Ok(Fit { embedding, model, outcome, graph: exact.then_some(graph) })
+        let transformer = transformer_of(&embedding, values);
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<SpectralModel> {
+    fn load(&self, archive: &Archive, dim: usize) -> Result<SpectralTransformer> {
         let data = Data::load("training", archive)?;
-        let model = SpectralModel {
+        let transformer = SpectralTransformer {
             params: self.clone(),
             embedding: Embedding::load("embedding", archive)?,
             values: archive.finite("spectral/values")?.to_vec(),
             scales: archive.finite("spectral/scales")?.to_vec(),
             data,
         };
-        self.metric.check(&model.data)?;
-        let fits = model.data.dim() == dim
-            && model.embedding.rows() == model.data.rows()
-            && model.scales.len() == model.data.rows()
-            && model.values.len() == model.embedding.dim();
-        if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
+        self.metric.check(&transformer.data)?;
+        let fits = transformer.data.dim() == dim
+            && transformer.embedding.rows() == transformer.data.rows()
+            && transformer.scales.len() == transformer.data.rows()
+            && transformer.values.len() == transformer.embedding.dim();
+        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }
 
@@ -218,7 +230,7 @@ impl Stepper for Eigenmaps {
 }
 
 /// The training rows, their images and the eigenvalues.
-pub struct SpectralModel {
+pub struct SpectralTransformer {
     params: Spectral,
     data: Data,
     embedding: Embedding,
@@ -229,9 +241,9 @@ pub struct SpectralModel {
 /// Below this, an eigenvector is too rough for `1/(1 - lambda)` to help, and the plain average is taken.
 const SMOOTH: f64 = 0.5;
 
-impl Model for SpectralModel {
+impl Transformer for SpectralTransformer {
     /// Nyström: on the training rows, `(1 - lambda) y = D^-1 W y`; the right side can be had for any row.
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let dim = self.embedding.dim();
         let k = self.params.n_neighbors.min(self.data.rows());
         let graph = nearest_to(new, &self.data, k, self.params.metric, progress)?;
@@ -249,7 +261,7 @@ impl Model for SpectralModel {
             }
             image.iter_mut().zip(&factors).for_each(|(y, factor)| *y *= factor / total);
         });
-        Embedding::new(images, dim)
+        Ok(Embedding::new(images, dim)?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

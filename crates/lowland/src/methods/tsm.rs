@@ -3,14 +3,16 @@
 use lowland_algorithms::llx::Llx;
 use lowland_algorithms::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
 use lowland_core::archive::Archive;
-use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::message::{Note, Remedy};
+use lowland_core::params::{Auto, ParamValue, at_least_one, choice, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
 use lowland_linalg::linear_memory;
 use lowland_neighbors::{self, Search};
 
-use super::landmarks::LocalModel;
-use super::{Fit, Input, Model, Recipe, available_components};
+use super::components::available_components;
+use crate::landmarks::LlxTransformer;
+use crate::method::{FitInput, FitOutput, LandmarksUnsupported, Method, TransformOutput, Transformer};
 
 choice! {
     /// Where the matrices of all pairs are.
@@ -64,16 +66,16 @@ const MOST_TILED: usize = 40_000;
 /// Up to this many rows double precision costs nothing that matters.
 const DOUBLE: usize = 2_000;
 
-impl Recipe for Tsm {
+impl Method for Tsm {
     const NAME: &'static str = "tsm";
+    const CLASS_NAME: &'static str = "TSM";
     const SUMMARY: &'static str = "thresholded similarity matching: norms and small angles are kept, zero stays zero";
     const ADVICE: &'static str = "For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64 dimensions \
         with the same norms and the same neighbours by angle, for search and analogies rather than pictures.";
-    const KEEPS_ORIGIN: bool = true;
-    const GIVES_STD: bool = false;
-    type Model = TsmModel;
+    const PRESERVES_ORIGIN: bool = true;
+    type Transformer = TsmTransformer;
 
-    fn check(&self) -> Result<()> {
+    fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         at_least_one("max_iter", self.max_iter)?;
         if let Auto::Given(tau) = self.tau
@@ -90,6 +92,10 @@ impl Recipe for Tsm {
         tolerance("tol", self.tol)
     }
 
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
     fn stages(&self, shape: Shape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim, self.n_components].map(|count| count as f64);
         // Seconds on two cores, roughly.
@@ -102,22 +108,33 @@ impl Recipe for Tsm {
         self.needed(shape, self.matrices == Matrices::Tiles)
     }
 
-    fn neighbors(&self, _: usize) -> usize {
-        0
+    fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported> {
+        match self.placing {
+            Placing::Llx => Ok(()),
+            Placing::Relu => {
+                let allowed = "llx where there are landmarks";
+                Err(LandmarksUnsupported { name: "placing", value: self.placing.show(), allowed })
+            }
+        }
     }
 
-    fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<TsmModel>> {
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<TsmTransformer>> {
         let data = input.data;
         let most = data.dim().min(data.rows());
         available_components(self.n_components, most, "the number of columns or of rows", context)?;
         let (problem, tau) = context.stage(SIMILARITIES, |context| self.similarities(data, context))?;
         let done = |embedding: Embedding, outcome: Outcome| {
             let (llx, data) = (self.llx(), data.clone());
-            let local = LocalModel { llx, data, embedding: embedding.clone(), std: None };
-            Ok(Fit { embedding, model: TsmModel { local, tau, placing: self.placing }, outcome, graph: None })
+            let local = LlxTransformer { llx, data, embedding: embedding.clone(), std: None };
+            Ok(FitOutput {
+                embedding,
+                transformer: TsmTransformer { local, tau, placing: self.placing },
+                outcome,
+                neighbors: None,
+            })
         };
         if problem.similar.rows() == 0 {
-            context.note("all rows are zero: they share one place");
+            context.note(Note::AllRowsZero);
             return done(problem.place(&[], 0), Outcome::direct());
         }
         let options = self.options(problem.similar.rows(), data.shape(), context)?;
@@ -125,16 +142,16 @@ impl Recipe for Tsm {
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
         if let Some(complaint) = updates.gram()?.complaint(most) {
-            context.note(complaint);
+            context.note(Note::Warning(complaint));
         }
         done(updates.embedding(), outcome)
     }
 
-    fn load(&self, archive: &Archive, dim: usize) -> Result<TsmModel> {
-        let local = LocalModel::load(self.llx(), archive, dim)?;
+    fn load(&self, archive: &Archive, dim: usize) -> Result<TsmTransformer> {
+        let local = LlxTransformer::load(self.llx(), archive, dim)?;
         match archive.finite("tsm/tau")? {
             &[tau] if tau > 0.0 && tau < 1.0 && local.embedding.dim() == self.n_components => {
-                Ok(TsmModel { local, tau, placing: self.placing })
+                Ok(TsmTransformer { local, tau, placing: self.placing })
             }
             _ => Err(archive.bad("its threshold or its map is not one of this method".into())),
         }
@@ -159,20 +176,21 @@ impl Tsm {
             Auto::Given(tau) => tau,
             Auto::Auto => {
                 let tau = angles.threshold(self.density);
-                context.note(format!("angles between rows, with the threshold (<):\n{}", angles.draw(tau)));
+                let drawing = angles.draw(tau);
+                context.note(Note::Info(format!("angles between rows, with the threshold (<):\n{drawing}")));
                 tau
             }
         };
         let needed = similar_bytes(data.rows() as f64, angles.share(tau)) as u64;
         if let Some(limit) = context.allowance().filter(|&limit| needed > limit) {
-            let remedy = "Raise tau or max_memory, or fit some of the rows only (landmarks = 5000)";
-            return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedy });
+            let remedies = vec![Remedy::Raise("tau"), Remedy::RaiseMaxMemory, Remedy::Landmarks(5000)];
+            return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedies });
         }
         let (problem, similarity) = context.with_progress(|progress| {
             let seed = seed.stream(SIMILARITIES);
             Problem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
         })?;
-        context.note(similarity.describe());
+        context.note(Note::Info(similarity.describe()));
         Ok((problem, tau))
     }
 
@@ -186,12 +204,12 @@ impl Tsm {
             (Matrices::Auto, Some(archive)) => Alternating::has_tiles(archive)?,
             (Matrices::Auto, None) => inputs <= MOST_TILED && fits,
         };
-        context.note(match (self.matrices, dense) {
+        context.note(Note::Info(match (self.matrices, dense) {
             (_, true) => format!("matrices in tiles: about {} in all", bytes(need)),
             (Matrices::Factors, _) => format!("matrices from factors (in tiles: about {} in all)", bytes(need)),
             (_, _) if fits => format!("matrices from factors: there are many rows (in tiles: about {})", bytes(need)),
             (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", bytes(need)),
-        });
+        }));
         let double = inputs <= DOUBLE;
         Ok(AlternatingOptions { momentum: self.momentum, dense, double, ..AlternatingOptions::default() })
     }
@@ -219,20 +237,20 @@ fn similar_bytes(n: f64, share: f64) -> f64 {
 }
 
 /// The rows and their map, with the threshold.
-pub struct TsmModel {
-    local: LocalModel,
+pub struct TsmTransformer {
+    local: LlxTransformer,
     tau: f64,
     placing: Placing,
 }
 
-impl Model for TsmModel {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+impl Transformer for TsmTransformer {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         match self.placing {
             Placing::Llx => self.local.transform(new, progress),
             Placing::Relu => {
-                let start = self.local.transform(new, &mut |done| progress(0.5 * done))?;
+                let start = self.local.transform(new, &mut |done| progress(0.5 * done))?.embedding;
                 let (data, map) = (&self.local.data, self.local.embedding.points());
-                relu_places(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))
+                Ok(relu_places(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))?.into())
             }
         }
     }

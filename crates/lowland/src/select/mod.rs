@@ -8,10 +8,14 @@ mod edges;
 
 pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
 
-use crate::methods::{Input, Job, Lllvm, Neighbors, Recipe, model_edges, neighbors};
+use crate::fit::FitOptions;
+use crate::method::{FitInput, Method};
+use crate::methods::neighbor_stage::{Neighbors, neighbors};
+use crate::methods::{Lllvm, Lvm, model_edges};
 use lowland_algorithms::lllvm::{Network, Problem, Rows, Starts};
+use lowland_core::message::Note;
 use lowland_core::params::refuse;
-use lowland_core::run::{Context, Ended, Limits, Observer};
+use lowland_core::run::{Context, Ended, Observer};
 use lowland_core::{Data, Error, Result, Seed, Shape};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::Components;
@@ -124,7 +128,7 @@ pub(crate) const BOUNDS: &str = "bounds";
 pub fn memory(params: &Lllvm, shape: Shape, n_neighbors: &[usize], n_components: &[usize]) -> u64 {
     let most = |values: &[usize]| values.iter().copied().max().unwrap_or(1);
     let largest = Lllvm { n_neighbors: most(n_neighbors), n_components: most(n_components), ..params.clone() };
-    Recipe::memory(&largest, shape)
+    Method::memory(&largest, shape)
 }
 
 /// The bound of every combination, from `params.starts` random starts each. What was found before a stop is returned.
@@ -138,7 +142,7 @@ pub fn by_bound(
     check_lists(data.rows(), n_neighbors, n_components)?;
     let most = n_neighbors.iter().copied().max().unwrap_or(1);
     let rows = rows_of(data)?;
-    let input = Input { data, graph: None };
+    let input = FitInput { data, neighbors: None };
     let Neighbors { graph, .. } = neighbors(input, most, params.metric, params.search, context)?;
     context.stage(BOUNDS, |context| {
         let (mut choices, mut collapsed) = (Vec::new(), Vec::new());
@@ -169,7 +173,7 @@ pub(crate) fn stopped<T>(found: Vec<T>, context: &mut Context) -> Result<Vec<T>>
     if found.is_empty() {
         return Err(Error::Stopped { stage: BOUNDS });
     }
-    context.note("stopped: only what was tried to the end is kept");
+    context.note(Note::Warning("stopped: only candidates that were completed are kept".into()));
     Ok(found)
 }
 
@@ -179,14 +183,14 @@ fn warn_of_collapse(names: &[String], context: &mut Context) {
     let Some(more) = names.len().checked_sub(1) else { return };
     let shown = names[..names.len().min(SHOWN)].join("; ");
     let rest = if more >= SHOWN { format!("; and {} more", names.len() - SHOWN) } else { String::new() };
-    context.note(format!(
-        "warning: the map has collapsed onto a point ({shown}{rest}): its bound says nothing; fix alpha, at 1e-3 for instance"
-    ));
+    context.note(Note::Warning(format!(
+        "the embedding collapsed onto a point ({shown}{rest}), and its bound means nothing; fix alpha, for instance at 1e-3"
+    )));
 }
 
 /// The same starts for every candidate, as far as they can be.
 fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Result<(Starts<'a>, Ended)> {
-    params.check()?;
+    params.validate()?;
     let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.ended))
 }
@@ -194,7 +198,7 @@ fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Re
 /// The graph the model would be fitted to.
 pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> {
     check_lists(data.rows(), &[params.n_neighbors], &[params.n_components])?;
-    let input = Input { data, graph: None };
+    let input = FitInput { data, neighbors: None };
     let Neighbors { graph, .. } = neighbors(input, params.n_neighbors, params.metric, params.search, context)?;
     model_edges(data, &graph, params.metric, context)
 }
@@ -202,8 +206,12 @@ pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> 
 fn rows_of(data: &Data) -> Result<Rows> {
     let rows = Rows::new(data)?;
     if rows.values.iter().all(|&v| v == 0.0) {
-        let remedy = "All rows are equal: there is nothing to choose";
-        return Err(Error::TooFewPoints { what: "a choice".into(), needed: 2, found: 1, remedy });
+        return Err(Error::TooFewPoints {
+            what: "a selection among different rows".into(),
+            needed: 2,
+            found: 1,
+            remedies: Vec::new(),
+        });
     }
     Ok(rows)
 }
@@ -211,8 +219,7 @@ fn rows_of(data: &Data) -> Result<Rows> {
 fn check_lists(rows: usize, n_neighbors: &[usize], n_components: &[usize]) -> Result<()> {
     let most = rows.saturating_sub(1);
     if most == 0 {
-        let remedy = "Choosing needs rows to compare";
-        return Err(Error::TooFewPoints { what: "a choice".into(), needed: 2, found: rows, remedy });
+        return Err(Error::TooFewPoints { what: "a selection".into(), needed: 2, found: rows, remedies: Vec::new() });
     }
     if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > most) {
         return refuse("n_neighbors", k, format!("from 1 to {most}, the number of rows that are fitted, less one"));
@@ -223,17 +230,17 @@ fn check_lists(rows: usize, n_neighbors: &[usize], n_components: &[usize]) -> Re
     }
 }
 
-/// How likely the tractable latent variable model takes rows that it was not fitted on: for every combination and each of
-/// `folds` parts of the rows (row `i` is of part `i mod folds`), the mean log-likelihood of a row of that part, by a model
-/// of the others. `values` are the model's other parameters.
+/// Scores every combination by cross-validation under the tractable latent variable model: for each of `folds` parts of the
+/// rows (row `i` is in part `i mod folds`), the mean log-likelihood of a row of that part under a model of the others.
+/// `params` has the other parameters.
 pub fn by_held_out(
     data: &Data,
-    values: &[(&str, &str)],
+    params: &Lvm,
     n_neighbors: &[usize],
     n_components: &[usize],
     folds: usize,
     seed: Seed,
-    limits: &Limits,
+    max_memory: Option<u64>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Choice>> {
     if folds < 2 || folds > data.rows() {
@@ -245,22 +252,21 @@ pub fn by_held_out(
     let mut choices = Vec::new();
     for &n_neighbors in n_neighbors {
         for &n_components in n_components {
-            let (k, d) = (n_neighbors.to_string(), n_components.to_string());
-            let values = [values, &[("n_neighbors", &*k), ("n_components", &*d)]].concat();
+            let candidate = Lvm { n_neighbors, n_components, ..params.clone() };
             let mut scores = Vec::new();
             for fold in 0..folds {
                 let (held, kept): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % folds == fold);
-                let job = Job::new("lvm", &values, seed)?;
-                let fitted = match job.fit(&data.select(&kept), None, limits, observer) {
-                    // A choice that was not tried to the end cannot be compared with others.
+                let options = FitOptions { seed, max_memory, observer: Some(&mut *observer), ..FitOptions::default() };
+                let model = match candidate.fit_with(&data.select(&kept), options) {
+                    // A candidate that was not completed cannot be compared with others.
                     Err(Error::Stopped { .. }) if !choices.is_empty() => return Ok(choices),
-                    Ok(fitted) if fitted.outcome.ended == Ended::Stopped => {
+                    Ok(model) if model.outcome().ended == Ended::Stopped => {
                         let nothing = Error::Stopped { stage: BOUNDS };
                         return if choices.is_empty() { Err(nothing) } else { Ok(choices) };
                     }
-                    fitted => fitted?,
+                    model => model?,
                 };
-                scores.push(mean(&fitted.score(&data.select(&held), &mut |_| Ok(()))?));
+                scores.push(mean(&model.score(&data.select(&held))?));
             }
             choices.push(Choice { n_neighbors, n_components, values: scores });
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::Alpha;
-use lowland_core::run::{Limits, Silent};
+use lowland_core::run::Silent;
 
 /// A noisy sheet in five dimensions.
 fn sheet(n: usize) -> Data {
@@ -45,10 +45,10 @@ fn a_recommendation_names_what_is_not_clearly_worse() {
 
 #[test]
 fn held_out_rows_score_every_combination() {
-    let values = [("max_iter", "30")];
-    let choices = by_held_out(&sheet(90), &values, &[5], &[1, 2], 3, Seed(1), &Limits::default(), &mut Silent).unwrap();
+    let lvm = Lvm { max_iter: 30, ..Lvm::default() };
+    let choices = by_held_out(&sheet(90), &lvm, &[5], &[1, 2], 3, Seed(1), None, &mut Silent).unwrap();
     assert_eq!(choices.iter().map(|choice| choice.values.len()).collect::<Vec<_>>(), [3, 3]);
-    assert!(by_held_out(&sheet(90), &values, &[5], &[1], 1, Seed(1), &Limits::default(), &mut Silent).is_err());
+    assert!(by_held_out(&sheet(90), &lvm, &[5], &[1], 1, Seed(1), None, &mut Silent).is_err());
 }
 
 #[test]

@@ -9,11 +9,11 @@ use lowland_linalg::Csr;
 use lowland_nbody::Exact;
 use lowland_neighbors::nearest_to;
 
-use super::Model;
 use super::neighbor_embedding::{affinities, neighbors_for};
+use crate::method::{TransformOutput, Transformer};
 
 /// A fixed map with the rows it is a map of.
-pub struct Placed {
+pub struct NeighborEmbeddingTransformer {
     pub(super) data: Data,
     pub(super) map: Embedding,
     pub(super) metric: Metric,
@@ -28,7 +28,7 @@ pub struct Placed {
 /// The share of a transform that the neighbours take, for the progress.
 const SEARCH: f64 = 0.3;
 
-impl Placed {
+impl NeighborEmbeddingTransformer {
     pub(super) fn load(
         archive: &Archive,
         dim: usize,
@@ -50,8 +50,8 @@ impl Placed {
     }
 }
 
-impl Model for Placed {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
+impl Transformer for NeighborEmbeddingTransformer {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let n = self.data.rows();
         // Affinities that were handed in say nothing of new rows: theirs come from distances.
         let kind = if self.affinity == AffinityKind::Precomputed { AffinityKind::Entropic } else { self.affinity };
@@ -64,7 +64,7 @@ impl Model for Placed {
         let rows = affinities(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
         let placement = Placement { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
         let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
-        Embedding::new(places, self.map.dim())
+        Ok(Embedding::new(places, self.map.dim())?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
+use lowland_core::message::{Note, Remedy};
 use lowland_core::params::params;
 use lowland_core::run::Context;
 use lowland_core::{Data, Dense, Error, Result, Shape};
@@ -10,7 +11,7 @@ use lowland_linalg::{LinearMap, SvdOptions, linear_memory, svd};
 
 params! {
     /// The steps asked for, in the order they are taken.
-    pub struct Prepare {
+    pub struct Preprocessing {
         /// Take log(1 + x) of every value first.
         log1p: bool = false,
         /// Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1 only).
@@ -24,7 +25,7 @@ params! {
 
 /// The steps as fitted, ready for new rows.
 #[derive(Debug, Clone, Default)]
-pub struct Prepared {
+pub struct Preprocessor {
     log1p: bool,
     columns: Option<Columns>,
     normalize: bool,
@@ -41,7 +42,7 @@ struct Columns {
 /// Rows worked on by one task.
 const CHUNK: usize = 512;
 
-impl Prepare {
+impl Preprocessing {
     /// Whether there is anything to do.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -65,8 +66,8 @@ impl Prepare {
     }
 
     /// Learns the steps from `data` and takes them.
-    pub fn fit(&self, data: &Data, context: &mut Context) -> Result<(Prepared, Data)> {
-        let mut prepared = Prepared { log1p: self.log1p, normalize: self.normalize, ..Prepared::default() };
+    pub fn fit(&self, data: &Data, context: &mut Context) -> Result<(Preprocessor, Data)> {
+        let mut prepared = Preprocessor { log1p: self.log1p, normalize: self.normalize, ..Preprocessor::default() };
         if self.is_empty() {
             return Ok((prepared, data.clone()));
         }
@@ -79,7 +80,7 @@ impl Prepare {
             let columns = Columns::fit(&data);
             data = columns.apply(&data);
             if matches!(data, Data::Sparse(_)) {
-                context.note("standardize: the data are sparse, so columns are scaled but not centred");
+                context.note(Note::SparseNotCentered);
             }
             prepared.columns = Some(columns);
         }
@@ -89,7 +90,7 @@ impl Prepare {
         if self.pca > 0 {
             let count = self.pca.min(data.dim());
             if count < self.pca {
-                context.note(format!("pca: the data have only {count} columns; all of their directions are kept"));
+                context.note(Note::FewerColumnsThanComponents { columns: count });
             }
             let seed = context.seed.stream("prepare");
             let map =
@@ -101,7 +102,7 @@ impl Prepare {
     }
 }
 
-impl Prepared {
+impl Preprocessor {
     /// Takes the same steps on new rows; a row's result does not depend on the others.
     pub fn apply(&self, data: &Data) -> Result<Data> {
         let mut data = data.clone();
@@ -135,7 +136,7 @@ impl Prepared {
     }
 
     /// Reads it back: what the steps of `prepare` learnt from data with `dim` columns.
-    pub fn load(prepare: &Prepare, archive: &Archive, dim: usize) -> Result<Self> {
+    pub fn load(prepare: &Preprocessing, archive: &Archive, dim: usize) -> Result<Self> {
         let columns = if prepare.standardize {
             let (mean, scale) = (archive.finite("prepare/mean")?, archive.finite("prepare/scale")?);
             if mean.len() != dim || scale.len() != dim {
@@ -168,7 +169,7 @@ fn refuse_text(data: &Data) -> Result<()> {
         Data::Text(_) => Err(Error::Kind {
             what: "preparation (log1p, standardize, normalize, pca)",
             kind: "text",
-            remedy: "Leave these steps out for strings",
+            remedies: vec![Remedy::Other("leave these steps out for strings")],
         }),
         _ => Ok(()),
     }
@@ -322,7 +323,7 @@ mod tests {
     use lowland_core::run::Silent;
     use lowland_core::{Seed, Sparse};
 
-    fn fit(prepare: &Prepare, data: &Data) -> Result<(Prepared, Data)> {
+    fn fit(prepare: &Preprocessing, data: &Data) -> Result<(Preprocessor, Data)> {
         prepare.fit(data, &mut Context::new(&mut Silent, Seed(0), None))
     }
 
@@ -337,7 +338,7 @@ mod tests {
     #[test]
     fn standardized_columns_have_mean_zero_and_variance_one_and_constants_become_zero() {
         let data = Data::dense(vec![1.0, 5.0, 2.0, 5.0, 6.0, 5.0], 2).unwrap();
-        let (_, out) = fit(&Prepare { standardize: true, ..Prepare::default() }, &data).unwrap();
+        let (_, out) = fit(&Preprocessing { standardize: true, ..Preprocessing::default() }, &data).unwrap();
         let first: Vec<f32> = values(&out).iter().step_by(2).copied().collect();
         assert!(first.iter().sum::<f32>().abs() < 1e-6);
         assert!((first.iter().map(|v| v * v).sum::<f32>() / 3.0 - 1.0).abs() < 1e-6);
@@ -357,22 +358,22 @@ mod tests {
     #[test]
     fn log1p_names_the_cell_it_cannot_take() {
         let data = Data::dense(vec![1.0, 2.0, 3.0, -1.0], 2).unwrap();
-        let error = fit(&Prepare { log1p: true, ..Prepare::default() }, &data).unwrap_err();
+        let error = fit(&Preprocessing { log1p: true, ..Preprocessing::default() }, &data).unwrap_err();
         assert!(error.to_string().contains("row 1, column 1"), "{error}");
     }
 
     #[test]
     fn new_rows_are_prepared_as_the_training_rows_were() {
         let data = Data::dense(Seed(3).normals(60).iter().map(|v| v.abs() as f32).collect(), 4).unwrap();
-        let all = Prepare { log1p: true, standardize: true, normalize: true, pca: 2 };
+        let all = Preprocessing { log1p: true, standardize: true, normalize: true, pca: 2 };
         let (prepared, out) = fit(&all, &data).unwrap();
         let again = prepared.apply(&data.select(&[7])).unwrap();
         assert_eq!(values(&again), &values(&out)[14..16]);
         let mut archive = Archive::new(lowland_core::archive::Kind::Model);
         prepared.save(&mut archive);
-        let loaded = Prepared::load(&all, &archive, 4).unwrap();
-        assert!(Prepared::load(&all, &archive, 5).is_err());
-        assert!(Prepared::load(&all, &Archive::new(lowland_core::archive::Kind::Model), 4).is_err());
+        let loaded = Preprocessor::load(&all, &archive, 4).unwrap();
+        assert!(Preprocessor::load(&all, &archive, 5).is_err());
+        assert!(Preprocessor::load(&all, &Archive::new(lowland_core::archive::Kind::Model), 4).is_err());
         assert_eq!(values(&loaded.apply(&data).unwrap()), values(&out));
     }
 }

@@ -1,5 +1,6 @@
 //! Where iterative methods begin.
 
+use lowland_core::message::Remedy;
 use lowland_core::params::choice;
 use lowland_core::run::Context;
 use lowland_core::{Data, Embedding, Error, Result};
@@ -27,7 +28,7 @@ const JITTER: f64 = 0.01;
 const SPECTRAL_ITERATIONS: usize = 100;
 
 /// A start whose first coordinate has standard deviation `size`.
-pub(super) fn start(
+pub(super) fn initial_embedding(
     data: &Data,
     weights: &Csr,
     init: Init,
@@ -43,8 +44,9 @@ pub(super) fn start(
     let seed = context.seed.stream("start");
     let mut values = match init {
         Init::Pca if text => {
-            let remedy = "Strings have no principal components: use init spectral or random";
-            return Err(Error::Kind { what: "init pca", kind: "text", remedy });
+            let remedies =
+                vec![Remedy::Set { name: "init", value: "spectral" }, Remedy::Set { name: "init", value: "random" }];
+            return Err(Error::Kind { what: "init pca", kind: "text", remedies });
         }
         Init::Random => vec![0.0; n * dim],
         Init::Auto | Init::Pca if !text => {

@@ -1,0 +1,191 @@
+//! An embedding with everything that is known about its points.
+
+use std::collections::HashMap;
+
+use crate::{Embedding, Error, Points, Result};
+
+/// Classes of points: a code per point, and the name of each code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// One code per point.
+    pub codes: Vec<u32>,
+    /// The name of each code.
+    pub names: Vec<String>,
+}
+
+impl Labels {
+    /// The classes of these texts.
+    pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
+        let mut builder = LabelsBuilder::default();
+        texts.into_iter().for_each(|text| {
+            builder.push(text.as_ref());
+        });
+        builder.finish()
+    }
+
+    /// The classes of these numbers; whole numbers are named without a decimal point.
+    pub fn from_numbers(values: impl IntoIterator<Item = f64>) -> Self {
+        Self::new(values.into_iter().map(|value| value.to_string()))
+    }
+
+    /// The name of a point's class.
+    pub fn name(&self, i: usize) -> &str {
+        &self.names[self.codes[i] as usize]
+    }
+
+    /// The labels of the given points, in that order. Codes stay the same.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self { codes: rows.iter().map(|&i| self.codes[i]).collect(), names: self.names.clone() }
+    }
+}
+
+/// Collects labels point by point, without keeping a text per point.
+#[derive(Debug, Default)]
+pub struct LabelsBuilder {
+    /// Class of each name, in the order of first appearance.
+    classes: HashMap<String, u32>,
+    codes: Vec<u32>,
+}
+
+impl LabelsBuilder {
+    /// Whether a class of this name has appeared.
+    pub fn contains(&self, text: &str) -> bool {
+        self.classes.contains_key(text)
+    }
+
+    /// Adds a point of this class.
+    pub fn push(&mut self, text: &str) {
+        let next = self.classes.len() as u32;
+        let code = match self.classes.get(text) {
+            Some(&code) => code,
+            None => {
+                self.classes.insert(text.into(), next);
+                next
+            }
+        };
+        self.codes.push(code);
+    }
+
+    /// The labels, with classes ordered by value if all are numbers, else alphabetically.
+    pub fn finish(self) -> Labels {
+        let mut names = vec![String::new(); self.classes.len()];
+        self.classes.into_iter().for_each(|(name, code)| names[code as usize] = name);
+        let numbers: Option<Vec<f64>> = names.iter().map(|name| name.trim().parse().ok()).collect();
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        match numbers {
+            Some(numbers) => {
+                order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]).then_with(|| names[a].cmp(&names[b])))
+            }
+            None => order.sort_by(|&a, &b| names[a].cmp(&names[b])),
+        }
+        let mut rank = vec![0; names.len()];
+        order.iter().enumerate().for_each(|(new, &old)| rank[old] = new as u32);
+        Labels {
+            codes: self.codes.into_iter().map(|code| rank[code as usize]).collect(),
+            names: order.iter().map(|&old| std::mem::take(&mut names[old])).collect(),
+        }
+    }
+}
+
+/// An embedding with what is known about each of its points: the one form in which embeddings are read, written, drawn and
+/// put into pages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnnotatedEmbedding {
+    /// The coordinates.
+    pub embedding: Embedding,
+    /// The standard deviation of each point.
+    pub std: Option<Vec<f64>>,
+    /// The covariance of each point: a square matrix per point, row-major, one after the other.
+    pub covariances: Option<Vec<f64>>,
+    /// A name for each point.
+    pub ids: Option<Vec<String>>,
+    /// A class for each point.
+    pub labels: Option<Labels>,
+    /// Further columns by which points can be colored: names, and a cell per point.
+    pub columns: Vec<(String, Vec<String>)>,
+}
+
+impl From<Embedding> for AnnotatedEmbedding {
+    fn from(embedding: Embedding) -> Self {
+        Self { embedding, std: None, covariances: None, ids: None, labels: None, columns: Vec::new() }
+    }
+}
+
+impl AnnotatedEmbedding {
+    /// The coordinates.
+    pub fn points(&self) -> Points<'_> {
+        self.embedding.points()
+    }
+
+    /// Number of points.
+    pub fn rows(&self) -> usize {
+        self.embedding.rows()
+    }
+
+    /// Rejects annotations whose number is not that of the points, and coordinates that are not finite.
+    pub fn check(&self) -> Result<()> {
+        self.points().check_finite()?;
+        let (rows, dim) = (self.rows(), self.embedding.dim());
+        let sizes = [
+            ("standard deviations", self.std.as_ref().map(Vec::len), rows),
+            ("covariances", self.covariances.as_ref().map(Vec::len), rows * dim * dim),
+            ("ids", self.ids.as_ref().map(Vec::len), rows),
+            ("labels", self.labels.as_ref().map(|labels| labels.codes.len()), rows),
+        ];
+        let columns = self.columns.iter().map(|(_, cells)| ("cells of a column", Some(cells.len()), rows));
+        for (what, found, expected) in sizes.into_iter().chain(columns) {
+            if let Some(found) = found.filter(|&found| found != expected) {
+                return Err(Error::Shape { what, expected, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// The given points, in that order, with their annotations. Labels keep their codes.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let dim = self.embedding.dim();
+        let values = rows.iter().flat_map(|&i| self.embedding.row(i).iter().copied()).collect();
+        let texts = |cells: &Vec<String>| rows.iter().map(|&i| cells[i].clone()).collect::<Vec<_>>();
+        Self {
+            embedding: Embedding::new(values, dim).expect("whole rows"),
+            std: self.std.as_ref().map(|std| rows.iter().map(|&i| std[i]).collect()),
+            covariances: self.covariances.as_ref().map(|all| {
+                let size = dim * dim;
+                rows.iter().flat_map(|&i| all[i * size..(i + 1) * size].iter().copied()).collect()
+            }),
+            ids: self.ids.as_ref().map(texts),
+            labels: self.labels.as_ref().map(|labels| labels.select(rows)),
+            columns: self.columns.iter().map(|(name, cells)| (name.clone(), texts(cells))).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_ordered_by_value_or_alphabetically() {
+        let labels = Labels::new(["10", "9", "10", "-1"]);
+        assert_eq!(labels.names, ["-1", "9", "10"]);
+        assert_eq!(labels.codes, [2, 1, 2, 0]);
+        assert_eq!(Labels::new(["b", "10", "9"]).names, ["10", "9", "b"]);
+        assert_eq!(Labels::from_numbers([3.0, 1.5]).names, ["1.5", "3"]);
+    }
+
+    #[test]
+    fn selected_points_keep_their_annotations() {
+        let mut all = AnnotatedEmbedding::from(Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 2).unwrap());
+        all.std = Some(vec![0.1, 0.2]);
+        all.covariances = Some((0..8).map(f64::from).collect());
+        all.labels = Some(Labels::new(["a", "b"]));
+        all.columns = vec![("size".into(), vec!["1".into(), "2".into()])];
+        all.check().unwrap();
+        let second = all.select(&[1]);
+        assert_eq!((second.embedding.values(), second.std.as_deref()), (&[2.0, 3.0][..], Some(&[0.2][..])));
+        assert_eq!(second.covariances.as_deref(), Some(&[4.0, 5.0, 6.0, 7.0][..]));
+        assert_eq!((second.labels.unwrap().name(0), second.columns[0].1[0].as_str()), ("b", "2"));
+        all.ids = Some(vec!["only one".into()]);
+        assert!(all.check().is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! Landmarks: a method is fitted to some of the rows, and the others are placed by locally linear extension.
+
+use lowland_algorithms::llx::Llx;
+use lowland_core::archive::Archive;
+use lowland_core::message::Note;
+use lowland_core::params::refuse;
+use lowland_core::run::{Context, Progress, Stage};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+
+use crate::method::{DynMethod, FitInput, FitOutput, LandmarksUnsupported, TransformOutput, Transformer};
+use crate::methods::neighbor_stage;
+use crate::registry::LANDMARKS;
+
+const EXTENSION: &str = "extension";
+
+/// A method that is fitted to evenly spaced rows and extended to the others.
+pub(crate) struct Landmarks {
+    method: Box<dyn DynMethod>,
+    count: usize,
+    llx: Llx,
+}
+
+impl Landmarks {
+    /// Fails where the method cannot be extended.
+    pub(crate) fn new(method: Box<dyn DynMethod>, count: usize) -> Result<Self> {
+        if let Err(LandmarksUnsupported { name, value, allowed }) = method.supports_landmarks() {
+            return Err(Error::Parameter { name, value, allowed: allowed.into() });
+        }
+        let (dim, metric) = (method.n_components(), method.metric().unwrap_or(Metric::Euclidean));
+        let llx = if method.preserves_origin() { Llx::linear(dim) } else { Llx::affine(dim, metric) };
+        Ok(Self { method, count, llx })
+    }
+
+    fn landmark_shape(&self, shape: Shape) -> Shape {
+        let rows = self.count.min(shape.rows);
+        let bytes = (shape.bytes as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
+        Shape { rows, bytes, ..shape }
+    }
+}
+
+impl DynMethod for Landmarks {
+    fn name(&self) -> &'static str {
+        self.method.name()
+    }
+
+    fn preserves_origin(&self) -> bool {
+        self.method.preserves_origin()
+    }
+
+    fn has_std(&self) -> bool {
+        self.method.has_std()
+    }
+
+    fn transforms_exactly(&self) -> bool {
+        false
+    }
+
+    fn values(&self) -> Vec<(&'static str, String)> {
+        self.method.values()
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.method.validate()
+    }
+
+    fn n_components(&self) -> usize {
+        self.method.n_components()
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        self.method.metric()
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        let mut stages = self.method.stages(self.landmark_shape(shape));
+        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
+        stages.push(Stage { name: EXTENSION, weight: neighbor_stage::seconds(shape) + n * dim * 4e-8 });
+        stages
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        let k = self.llx.n_neighbors.min(shape.rows);
+        let part = self.landmark_shape(shape);
+        let search = lowland_neighbors::memory(shape, self.llx.metric, k, self.llx.search);
+        // Weights as lists, as rows and as columns; the embedding and the solver's blocks.
+        let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
+        let extension = search.saturating_add(weights as u64);
+        part.bytes.saturating_add(self.method.memory(part).max(extension))
+    }
+
+    fn required_neighbors(&self, _rows: usize) -> usize {
+        0
+    }
+
+    fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported> {
+        self.method.supports_landmarks()
+    }
+
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<Box<dyn Transformer>>> {
+        let (data, llx) = (input.data, &self.llx);
+        llx.check(data)?;
+        if input.neighbors.is_some() {
+            return refuse(LANDMARKS, &self.count, "not with a neighbor graph, which is of all rows");
+        }
+        let (n, m) = (data.rows(), self.count.min(data.rows()));
+        let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
+        let landmarks = FitInput { data: &data.select(&rows), neighbors: None };
+        let fitted = self.method.fit_with_context(landmarks, context)?;
+        let std = fitted.transformer.std();
+        let (embedding, std) = context.stage(EXTENSION, |context| {
+            let seed = context.seed.stream(EXTENSION);
+            // The standard deviations are extended as one more coordinate.
+            let wide = append_std(fitted.embedding.points(), std.as_deref())?;
+            let known = wide.points();
+            let (map, report) = context.with_progress(|progress| llx.extend(data, &rows, known, seed, progress))?;
+            if !report.converged {
+                let residual = report.residuals.iter().copied().reduce(f64::max);
+                context.note(Note::Approximate { what: "extended coordinates", iterations: None, residual });
+            }
+            split_std(map, std.as_deref())
+        })?;
+        let transformer = LlxTransformer { llx: llx.clone(), data: data.clone(), embedding: embedding.clone(), std };
+        let transformer: Box<dyn Transformer> = Box::new(transformer);
+        Ok(FitOutput { embedding, transformer, outcome: fitted.outcome, neighbors: None })
+    }
+
+    fn load(&self, archive: &Archive, n_features: usize) -> Result<Box<dyn Transformer>> {
+        Ok(Box::new(LlxTransformer::load(self.llx.clone(), archive, n_features)?))
+    }
+
+    fn clone_box(&self) -> Box<dyn DynMethod> {
+        Box::new(Self { method: self.method.clone_box(), count: self.count, llx: self.llx.clone() })
+    }
+}
+
+/// An embedding with the standard deviations, if there are any, as its last coordinate.
+fn append_std(map: Points, std: Option<&[f64]>) -> Result<Embedding> {
+    let Some(std) = std else { return Embedding::new(map.values().to_vec(), map.dim()) };
+    let rows = (0..map.rows()).flat_map(|i| map.row(i).iter().chain(&std[i..=i]).copied());
+    Embedding::new(rows.collect(), map.dim() + 1)
+}
+
+/// Separates the standard deviations again. Weights can be negative: none may fall below the smallest of those `known`.
+fn split_std(wide: Embedding, known: Option<&[f64]>) -> Result<(Embedding, Option<Vec<f64>>)> {
+    let Some(known) = known else { return Ok((wide, None)) };
+    let dim = wide.dim() - 1;
+    let least = known.iter().copied().fold(f64::INFINITY, f64::min);
+    let std = (0..wide.rows()).map(|i| wide.row(i)[dim].max(least)).collect();
+    let map = (0..wide.rows()).flat_map(|i| wide.row(i)[..dim].iter().copied()).collect();
+    Ok((Embedding::new(map, dim)?, Some(std)))
+}
+
+/// Places new rows as combinations of their nearest training rows.
+pub struct LlxTransformer {
+    pub(crate) llx: Llx,
+    pub(crate) data: Data,
+    pub(crate) embedding: Embedding,
+    /// The standard deviation of each row's position, where the method has those of the landmarks.
+    pub(crate) std: Option<Vec<f64>>,
+}
+
+impl LlxTransformer {
+    /// Reads it back; `dim` is the number of columns of the rows.
+    pub(crate) fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
+        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
+        llx.check(&data)?;
+        let std = match archive.number("landmarks/std_known")? {
+            0 => None,
+            _ => Some(archive.finite("landmarks/std")?.to_vec()),
+        };
+        let fits = data.dim() == dim
+            && data.rows() == embedding.rows()
+            && std.as_ref().is_none_or(|std| std.len() == data.rows() && std.iter().all(|s| *s >= 0.0));
+        if fits { Ok(Self { llx, data, embedding, std }) } else { Err(archive.bad("its parts differ in size".into())) }
+    }
+}
+
+impl Transformer for LlxTransformer {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        let std = self.std.as_deref();
+        let wide = append_std(self.embedding.points(), std)?;
+        let placed = self.llx.place(new, &self.data, wide.points(), progress)?;
+        let (embedding, std) = split_std(placed, std)?;
+        Ok(TransformOutput { std, ..embedding.into() })
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        archive.put("landmarks/std_known", u64::from(self.std.is_some()));
+        if let Some(std) = &self.std {
+            archive.put("landmarks/std", std.as_slice());
+        }
+    }
+
+    fn std(&self) -> Option<Vec<f64>> {
+        self.std.clone()
+    }
+}

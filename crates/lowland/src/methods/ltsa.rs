@@ -1,0 +1,127 @@
+//! Local tangent space alignment (Zhang & Zha 2004): the tangent coordinates of each neighborhood, aligned.
+
+use lowland_algorithms::llx::{Llx, copy_row};
+use lowland_core::archive::Archive;
+use lowland_core::params::{at_least_one, params, refuse};
+use lowland_core::run::{Context, Stage, in_batches};
+use lowland_core::{Data, Metric, Result, Shape};
+use lowland_linalg::Csr;
+use lowland_linalg::dense::{eigh, power_of_two_near, product_nt};
+use lowland_neighbors::{NeighborGraph, Search};
+
+use super::bottom_eigenvectors::{fit, memory, stages};
+use crate::landmarks::LlxTransformer;
+use crate::method::{FitInput, FitOutput, Method};
+
+params! {
+    /// Local tangent space alignment.
+    pub struct Ltsa {
+        /// Dimensions of the map.
+        n_components: usize = 2,
+        /// Neighbours of each point, the point itself not counted; more than there are dimensions.
+        n_neighbors: usize = 12,
+        /// Distance between rows.
+        metric: Metric = Metric::Euclidean,
+        /// How neighbours are searched.
+        search: Search = Search::Auto,
+    }
+}
+
+/// What new rows cost to be combined of training rows.
+const PLACING: f64 = 1e-3;
+
+impl Method for Ltsa {
+    const NAME: &'static str = "ltsa";
+    const CLASS_NAME: &'static str = "LTSA";
+    const SUMMARY: &'static str =
+        "local tangent space alignment: the flat coordinates of each neighbourhood, put together";
+    const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; steadier than lle where the sheet bends. For comparison with newer methods.";
+    type Transformer = LlxTransformer;
+
+    fn validate(&self) -> Result<()> {
+        at_least_one("n_components", self.n_components)?;
+        if self.n_neighbors <= self.n_components {
+            return refuse("n_neighbors", &self.n_neighbors, "more than n_components");
+        }
+        Ok(())
+    }
+
+    fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        Some(self.metric)
+    }
+
+    fn stages(&self, shape: Shape) -> Vec<Stage> {
+        stages(shape, self.n_neighbors)
+    }
+
+    fn memory(&self, shape: Shape) -> u64 {
+        memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
+    }
+
+    fn required_neighbors(&self, rows: usize) -> usize {
+        self.n_neighbors.min(rows.saturating_sub(1))
+    }
+
+    fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LlxTransformer>> {
+        fit(self.llx(), self.n_components, input, context, |graph, context| self.matrix(input.data, graph, context))
+    }
+
+    fn load(&self, archive: &Archive, dim: usize) -> Result<LlxTransformer> {
+        LlxTransformer::load(self.llx(), archive, dim)
+    }
+}
+
+impl Ltsa {
+    fn llx(&self) -> Llx {
+        Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: PLACING, search: self.search }
+    }
+
+    /// The sum of what all neighbourhoods cost.
+    pub(super) fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
+        let n = graph.rows();
+        let mut met = vec![false; n];
+        graph.indices().iter().for_each(|&j| met[j as usize] = true);
+        let parts = context.with_progress(|progress| {
+            in_batches(n, progress, |i| {
+                let mut near = graph.row(i).0.to_vec();
+                // A point that is nobody's neighbour would have no place: it is its own.
+                if !met[i] {
+                    near.push(i as u32);
+                }
+                misalignment(data, &near, self.n_components)
+            })
+        })?;
+        Csr::from_triplets(n, n, parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten())
+    }
+}
+
+/// What places of a neighbourhood cost that are no affine image of its tangent coordinates: `I - G G'`, `G` the constant
+/// and the top left singular vectors of the centred neighbours.
+fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
+    let (k, columns) = (near.len(), data.dim());
+    let mut rows = vec![0.0; k * columns];
+    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_row(data, j as usize, row));
+    let means = lowland_linalg::block::column_means(&rows, columns);
+    rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
+    // Its square must neither overflow nor vanish.
+    let unit = power_of_two_near(rows.iter().fold(0.0f64, |m, v| m.max(v.abs())));
+    rows.iter_mut().for_each(|v| *v /= unit);
+    let mut gram = vec![0.0; k * k];
+    product_nt(&rows, &rows, columns, &mut gram);
+    let (values, vectors) = eigh(&gram, k)?;
+    let tangent = |i: usize, c: usize| vectors[i * k + k - 1 - c];
+    // Where neighbours span fewer dimensions, the next vectors mean nothing, and the constant one may be among them.
+    let spanned = values.iter().rev().take(dim).take_while(|&&value| value > 1e-12 * values[k - 1]).count();
+    let mut out = Vec::with_capacity(k * k);
+    for i in 0..k {
+        for j in 0..k {
+            let shared: f64 = (0..spanned).map(|c| tangent(i, c) * tangent(j, c)).sum();
+            out.push((near[i], near[j], f64::from(u8::from(i == j)) - 1.0 / k as f64 - shared));
+        }
+    }
+    Ok(out)
+}
