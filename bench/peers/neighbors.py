@@ -1,10 +1,8 @@
-"""Nearest neighbours with faiss, hnswlib, pynndescent (compiling as it goes, and compiled before) and scikit-learn."""
+"""Nearest-neighbor search with faiss, hnswlib, pynndescent (with and without compilation) and scikit-learn."""
 
 import numpy as np
-from common import THREADS, main, recall, value
 
-PROGRAMS = ["faiss", "hnswlib", "pynndescent", "pynndescent-again", "scikit-learn"]
-CASES = [f"k={k} {program}" for k in (15, 90) for program in PROGRAMS]
+from bench.peers.common import THREADS, main, search_recall, value
 
 
 def prepare(x, setting, program):
@@ -45,13 +43,13 @@ def prepare(x, setting, program):
 
         if program == "pynndescent-again":
             search()
-    return search, lambda found: {"recall": recall(x, found, k)}
+    return search, lambda found: {"recall": search_recall(x, found, k)}
 
 
 def without_self(found, k):
-    """The first k of each row that are not the row itself."""
+    """Returns the first k neighbors of each row other than the row itself."""
     order = np.argsort(found == np.arange(len(found))[:, None], axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1)[:, :k]
 
 
-main(CASES, prepare)
+main(prepare)

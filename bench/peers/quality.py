@@ -1,7 +1,8 @@
-"""Trustworthiness and continuity with scikit-learn, the map being the first two columns; ours are the whole report."""
+"""Trustworthiness and continuity with scikit-learn, where the embedding is the first two columns; lowland's kernel computes all scores."""
 
-from common import main, value
 from sklearn.manifold import trustworthiness
+
+from bench.peers.common import main, value
 
 K = 15
 
@@ -16,4 +17,4 @@ def prepare(rows, setting, _):
     return scores, lambda found: {f"trustworthiness at {K}": found[0], f"continuity at {K}": found[1]}
 
 
-main(["rows=6000 scikit-learn"], prepare)
+main(prepare)

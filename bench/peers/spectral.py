@@ -1,14 +1,13 @@
-"""The eigenvectors of spectral.rs with scipy and umap-learn, from the graph that spectral.rs left in the file `GRAPH`."""
+"""The eigenvectors of kernels/spectral.rs with scipy and umap-learn, for the neighbor graph in the file that `GRAPH` names."""
 
 import os
 import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from common import main, value
 from scipy.sparse.linalg import eigsh, lobpcg
 
-CASES = [f"d={d} {program}" for d in (2, 6) for program in ("scipy-lobpcg", "scipy-eigsh", "umap-learn")]
+from bench.peers.common import main, value
 
 
 def prepare(_, setting, program):
@@ -26,7 +25,7 @@ def prepare(_, setting, program):
         return lobpcg(laplacian, start, Y=root[:, None], tol=1e-5, maxiter=500, largest=False)[1]
 
     def scipy_eigsh():
-        """What scikit-learn does: the largest of 2 - L instead of the smallest of L."""
+        """Computes the largest eigenvalues of 2 - L instead of the smallest of L, as scikit-learn does."""
         return eigsh(2 * sp.identity(n) - laplacian, d + 1, which="LM", tol=1e-5, v0=np.ones(n))[1]
 
     def umap_learn():
@@ -34,10 +33,10 @@ def prepare(_, setting, program):
 
         return _spectral_layout(None, graph.tocoo(), d, np.random.RandomState(0), tol=1e-4)
 
-    def judge(vectors):
+    def evaluate(vectors):
         vectors = vectors / np.linalg.norm(vectors, axis=0)
         values = np.sum(vectors * (laplacian @ vectors), axis=0)
-        # Without the vector to zero, where it was found too, and what was only there to help.
+        # Without the trivial vector, where it was found too, and without the extra vectors of the block.
         kept = np.argsort(values)
         kept = kept[values[kept] > 1e-9][:d]
         values, vectors = values[kept], vectors[:, kept]
@@ -46,7 +45,7 @@ def prepare(_, setting, program):
 
     if program == "umap-learn":
         import umap.spectral  # compiled before the clock starts
-    return {"scipy-lobpcg": scipy_lobpcg, "scipy-eigsh": scipy_eigsh, "umap-learn": umap_learn}[program], judge
+    return {"scipy-lobpcg": scipy_lobpcg, "scipy-eigsh": scipy_eigsh, "umap-learn": umap_learn}[program], evaluate
 
 
-main(CASES, prepare)
+main(prepare)

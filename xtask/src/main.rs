@@ -33,9 +33,9 @@ enum Task {
         #[arg(long)]
         test: bool,
     },
-    /// Ours and the peers, measured: bench/results and docs/scoreboard.md (see bench/README.md)
+    /// Run the benchmarks: bench/results and docs/scoreboard.md (see bench/README.md)
     Bench {
-        /// --quick, --only TEXT, --missing, --list ...: `cargo xtask bench -- --help` says all
+        /// --list, --only TEXT, --quick, --missing, ... (see `cargo xtask bench -- --help`), or `build-time`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
         }
         Task::Wheel => python::wheel(),
         Task::Python => python::test(),
-        Task::Bench { arguments } => bench::run_scoreboard(&arguments),
+        Task::Bench { arguments } => bench::run_benchmarks(&arguments),
     }
 }
 

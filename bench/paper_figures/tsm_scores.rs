@@ -1,0 +1,132 @@
+//! The numbers of docs/methods/tsm.md: `tsm_scores FILE TAU STEP DIMS UPDATES [QUESTIONS]`
+//!
+//! Embeds every STEP-th row of FILE (an array or word vectors) with `tsm`, `svd` and `isomap` in each number of dimensions
+//! (`4,8,16`) and prints a JSON line with mean angular deviation, Jaccard index, norm error and seconds (Figs 3, 4 and 9; with STEP
+//! above 1 also `tsm` on landmarks, Figs 6 and 7), analogies if QUESTIONS are given (Fig 5), and the histogram of angles (Fig 2).
+//! `svd` and `isomap` are computed once in the largest number of dimensions; fewer dimensions are its first columns.
+#![allow(clippy::print_stdout)]
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use lowland::llx::Llx;
+use lowland::methods::Job;
+use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
+use lowland::run::{Limits, Silent};
+use lowland::tsm::{AngleHistogram, Cosines, Pair};
+use lowland::{Data, Embedding, Points, Seed};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let word =
+        |at: usize| arguments.get(at).map(String::as_str).context("usage: FILE TAU STEP DIMS UPDATES [QUESTIONS]");
+    let table = lowland_io::read(Path::new(word(0)?), &Default::default())?;
+    let (tau, step): (f64, usize) = (word(1)?.parse()?, word(2)?.parse()?);
+    let rows: Vec<usize> = (0..table.data.rows()).step_by(step).collect();
+    let (all, part) = (&table.data, table.data.select(&rows));
+    let words: Vec<String> = table.ids.iter().flat_map(|ids| rows.iter().map(|&i| ids[i].clone())).collect();
+    let questions = match arguments.get(5) {
+        Some(path) => Some(Analogies::parse(&std::fs::read_to_string(path)?)?),
+        None => None,
+    };
+    let asked = |vectors: Points| -> Result<Value> {
+        let Some(questions) = &questions else { return Ok(Value::Null) };
+        let scores = analogies(vectors, &words, questions, &mut |_| Ok(()))?;
+        let share = |grammar: bool| {
+            let kind = |score: &&AnalogyScore| score.category.starts_with("gram") == grammar;
+            let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().filter(kind).map(part).sum::<usize>() as f64;
+            sum(|score| score.right) / sum(|score| score.asked)
+        };
+        Ok(json!({ "semantic": share(false), "syntactic": share(true) }))
+    };
+
+    let cosines = Cosines::new(&part)?;
+    let histogram = AngleHistogram::new(&cosines, Seed(0), &mut |_| Ok(()))?;
+    println!("{}", json!({ "nearest": histogram.nearest, "others": histogram.others, "tau": tau }));
+    if let (Some(_), Data::Dense(x)) = (&questions, &part) {
+        let values: Vec<f64> = x.values().iter().map(|&v| f64::from(v)).collect();
+        println!("{}", json!({ "method": "data", "d": x.dim(), "analogies": asked(Points::new(&values, x.dim())?)? }));
+    }
+    let tau_text = tau.to_string();
+    let tsm = [("tau", tau_text.as_str()), ("max_iter", word(4)?)];
+    let fit = |method: &str, parameters: &[(&str, &str)], data: &Data| -> Result<(Embedding, f64)> {
+        let clock = Instant::now();
+        let mut job = Job::new(method, parameters, Seed(0))?;
+        // Isomap preserves distances; between rows of unit length they correspond to angles.
+        job.prepare.normalize = method == "isomap";
+        let fitted = job.fit(data, None, &Limits::default(), &mut Silent)?;
+        Ok((fitted.embedding, clock.elapsed().as_secs_f64()))
+    };
+    let report = |name: &str, data: &Data, map: Points, seconds: f64| -> Result<()> {
+        let scores = angles(data, map, tau, &mut |_| Ok(()))?;
+        let analogies = if data.rows() == words.len() { asked(map)? } else { Value::Null };
+        let line = json!({
+            "method": name, "d": map.dim(), "degrees": scores.deviation, "jaccard": scores.jaccard,
+            "norm_error": scores.norm_error, "seconds": seconds, "analogies": analogies,
+        });
+        println!("{line}");
+        Ok(())
+    };
+    let dims: Vec<usize> = word(3)?.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let most = dims.iter().max().context("no dimensions")?.to_string();
+    let whole = if step > 1 { vec![("svd", &part), ("svd all", all)] } else { vec![("svd", &part)] };
+    for (name, data) in whole {
+        let (map, seconds) = fit("svd", &[("n_components", &most)], data)?;
+        dims.iter().try_for_each(|&d| report(name, data, first_columns(&map, d)?.points(), seconds))?;
+    }
+    let pairs = cosines.similar(tau, 0, &mut |_| Ok(()))?;
+    let (landmarks, dims_of_isomap) = isomap_size(&part, &dims);
+    if let Some(most) = dims_of_isomap.iter().max().map(usize::to_string) {
+        let parameters = [("n_components", most.as_str()), ("n_neighbors", "32"), ("landmarks", &landmarks)];
+        let (map, seconds) = fit("isomap", &parameters, &part)?;
+        for d in dims_of_isomap {
+            let jaccard = jaccard_by_distance(&pairs, first_columns(&map, d)?.points(), tau);
+            println!("{}", json!({ "method": "isomap", "d": d, "jaccard": jaccard, "seconds": seconds }));
+        }
+    }
+    for d in &dims {
+        let d = d.to_string();
+        let parameters = [&tsm[..], &[("n_components", d.as_str())]].concat();
+        let (map, seconds) = fit("tsm", &parameters, &part)?;
+        report("tsm", &part, map.points(), seconds)?;
+        if step > 1 && map.dim() <= MOST_EXTENDED {
+            let clock = Instant::now();
+            let (map, _) = Llx::linear(map.dim()).extend(all, &rows, map.points(), Seed(0), &mut |_| Ok(()))?;
+            report("tsm llx", all, map.points(), clock.elapsed().as_secs_f64())?;
+        }
+    }
+    Ok(())
+}
+
+/// Most dimensions of an extension: it uses four neighbors per dimension, and its time grows with their square.
+const MOST_EXTENDED: usize = 32;
+
+/// Returns the number of landmarks (0: none) and the dimensions for Isomap, which considers all pairs of rows.
+fn isomap_size(data: &Data, dims: &[usize]) -> (String, Vec<usize>) {
+    if data.rows() <= 15_000 {
+        return ("0".into(), dims.to_vec());
+    }
+    ("8000".into(), dims.iter().copied().filter(|&d| d <= MOST_EXTENDED).collect())
+}
+
+fn first_columns(map: &Embedding, d: usize) -> Result<Embedding> {
+    let rows = map.values().chunks_exact(map.dim());
+    Ok(Embedding::new(rows.flat_map(|row| row[..d].iter().copied()).collect(), d)?)
+}
+
+/// Returns the Jaccard index of appendix B: in the embedding, pairs with `|y_i - y_j|^2 / 2 < 1 - tau` count as similar.
+fn jaccard_by_distance(similar: &[Pair], map: Points, tau: f64) -> f64 {
+    let near = |i: usize, j: usize| {
+        let square: f64 = map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
+        0.5 * square < 1.0 - tau
+    };
+    let of_row = |i: usize| (i + 1..map.rows()).filter(|&j| near(i, j)).count();
+    let on_map: usize = (0..map.rows()).into_par_iter().map(of_row).sum();
+    let both = similar.par_iter().filter(|pair| near(pair.i as usize, pair.j as usize)).count();
+    // In both orders, and each row with itself, as for the other methods.
+    let count = |pairs: usize| (2 * pairs + map.rows()) as f64;
+    count(both) / (count(on_map) + count(similar.len()) - count(both))
+}
