@@ -3,10 +3,10 @@
 
 use std::cell::Cell;
 
-use crate::error::{Outcome, Problem};
+use crate::error::{FileErrorKind, Result};
 
 /// What a string takes besides its letters: pointer, length and capacity, and the least block of the allocator.
-pub(crate) const TEXT: usize = 24 + 32;
+pub(crate) const STRING_OVERHEAD: usize = 24 + 32;
 
 /// Bytes that may be held while a file is read: what is unpacked and the table made of it, together.
 pub(crate) struct Budget {
@@ -28,32 +28,39 @@ impl Budget {
     }
 
     /// Bytes that may still be taken.
-    pub fn left(&self) -> u64 {
+    pub fn remaining(&self) -> u64 {
         self.limit - self.taken.get()
     }
 
     /// Sets room aside for `count` things of `width` bytes, or says that there is none.
-    pub fn take(&self, what: &str, count: usize, width: usize) -> Outcome<()> {
-        let size = (count as u64).checked_mul(width as u64).filter(|&size| size <= self.left());
-        let size = size.ok_or_else(|| self.exceeded(what))?;
+    pub fn reserve(&self, what: &str, count: usize, width: usize) -> Result<()> {
+        let size = (count as u64).checked_mul(width as u64).filter(|&size| size <= self.remaining());
+        let size = size.ok_or_else(|| self.too_large(what))?;
         self.taken.set(self.taken.get() + size);
         Ok(())
     }
 
+    /// Checks that `count` values of `width` bytes would fit, without reserving them: for what is held only briefly.
+    #[cfg(feature = "tables")]
+    pub fn check_room(&self, what: &str, count: usize, width: usize) -> Result<()> {
+        let size = (count as u64).checked_mul(width as u64).filter(|&size| size <= self.remaining());
+        size.map(|_| ()).ok_or_else(|| self.too_large(what))
+    }
+
     /// Room that is free again.
-    pub fn give_back(&self, bytes: usize) {
+    pub fn release(&self, bytes: usize) {
         self.taken.set(self.taken.get().saturating_sub(bytes as u64));
     }
 
     /// The problem that `what` does not fit.
-    pub fn exceeded(&self, what: &str) -> Problem {
-        Problem::TooLarge { what: what.into(), limit: self.limit }
+    pub fn too_large(&self, what: &str) -> FileErrorKind {
+        FileErrorKind::TooLarge { what: what.into(), limit: self.limit }
     }
 
     /// Keeps a string, if there is room for it.
-    pub fn text(&self, text: impl Into<String>) -> Outcome<String> {
+    pub fn reserve_text(&self, text: impl Into<String>) -> Result<String> {
         let text = text.into();
-        self.take("the text", 1, TEXT + text.len())?;
+        self.reserve("the text", 1, STRING_OVERHEAD + text.len())?;
         Ok(text)
     }
 }
@@ -65,12 +72,12 @@ mod tests {
     #[test]
     fn everything_taken_counts_together_and_nothing_beyond_the_limit_is_given() {
         let budget = Budget::new(1, Some(100));
-        budget.take("a", 10, 8).unwrap();
-        assert!(matches!(budget.take("b", 3, 8), Err(Problem::TooLarge { limit: 100, .. })));
-        assert!(budget.take("c", usize::MAX, usize::MAX).is_err());
-        budget.give_back(60);
-        budget.take("b", 3, 8).unwrap();
-        assert_eq!(budget.left(), 56);
-        assert!(budget.text("x").is_err() && budget.text("").is_ok());
+        budget.reserve("a", 10, 8).unwrap();
+        assert!(matches!(budget.reserve("b", 3, 8), Err(FileErrorKind::TooLarge { limit: 100, .. })));
+        assert!(budget.reserve("c", usize::MAX, usize::MAX).is_err());
+        budget.release(60);
+        budget.reserve("b", 3, 8).unwrap();
+        assert_eq!(budget.remaining(), 56);
+        assert!(budget.reserve_text("x").is_err() && budget.reserve_text("").is_ok());
     }
 }

@@ -197,7 +197,8 @@ fn digits(n: usize, noise: Option<f64>) -> Result<Table> {
         ..Default::default()
     };
     let packed = include_bytes!("../assets/digits.csv.gz");
-    let broken = |problem: crate::Problem| Error::Format { what: "built-in dataset", reason: problem.to_string() };
+    let broken =
+        |problem: crate::FileErrorKind| Error::Format { what: "built-in dataset", reason: problem.to_string() };
     let budget = crate::budget::Budget::unlimited();
     let text = crate::source::unpacked(&packed[..], &budget).map_err(broken)?;
     crate::delimited::read(&text, b',', &options, &budget).map_err(broken)

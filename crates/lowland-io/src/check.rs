@@ -2,7 +2,7 @@
 
 use lowland::Data;
 
-use crate::error::{FileError, Outcome, Place, Problem};
+use crate::error::{FileError, FileErrorKind, Location, Result};
 use crate::options::{Missing, ReadOptions};
 use crate::table::Table;
 
@@ -13,16 +13,16 @@ pub(crate) const ROW: usize = 8 + 8 + 17 * 16 / 7;
 /// Refuses (or, with [`Missing::Drop`], leaves out) rows with NaN or infinite cells, and notes constant columns and
 /// duplicate rows. [`read`](crate::read) has done this already; it is for tables made by hand.
 pub fn check(table: Table, options: &ReadOptions) -> Result<Table, FileError> {
-    checked(table, options).map_err(|problem| problem.at(std::path::Path::new("table")))
+    checked(table, options).map_err(|kind| kind.at(std::path::Path::new("table")))
 }
 
-pub(crate) fn checked(table: Table, options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn checked(table: Table, options: &ReadOptions) -> Result<Table> {
     table.check_counts()?;
     if table.rows() == 0 {
-        return Err(Problem::Empty("there is nothing to map"));
+        return Err(FileErrorKind::Empty("there is nothing to map"));
     }
     if table.data.dim() == 0 && !matches!(table.data, Data::Text(_)) {
-        return Err(Problem::Empty("the rows have no columns of numbers"));
+        return Err(FileErrorKind::Empty("the rows have no columns of numbers"));
     }
     let mut table = finite_rows(table, options.missing)?;
     let mut notes = Vec::new();
@@ -52,7 +52,7 @@ fn columns(count: usize) -> String {
 /// Dropped rows that are named in the note.
 const NAMED: usize = 10;
 
-fn finite_rows(table: Table, missing: Missing) -> Outcome<Table> {
+fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
     let row_values = |i: usize| match &table.data {
         Data::Dense(x) => x.row(i),
         Data::Sparse(x) => x.row(i).1,
@@ -71,15 +71,15 @@ fn finite_rows(table: Table, missing: Missing) -> Outcome<Table> {
             Data::Sparse(x) => x.row(row).0[at] as usize,
             _ => at,
         };
-        return Err(Problem::Missing {
-            place: Place::Row(row),
+        return Err(FileErrorKind::Missing {
+            location: Location::Row(row),
             column: table.column_name(column),
             found: row_values(row)[at].to_string(),
             count: (0..table.rows()).map(|i| row_values(i).iter().filter(|v| bad(v)).count()).sum(),
         });
     }
     if kept.is_empty() {
-        return Err(Problem::Empty("every row has a missing or non-finite cell"));
+        return Err(FileErrorKind::Empty("every row has a missing or non-finite cell"));
     }
     let mut gone: Vec<String> =
         (0..table.rows()).filter(|i| kept.binary_search(i).is_err()).take(NAMED).map(|i| i.to_string()).collect();

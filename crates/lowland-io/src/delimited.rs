@@ -4,21 +4,21 @@ use csv::ByteRecord;
 use lowland::Data;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Place, Problem};
+use crate::error::{FileErrorKind, Location, Result};
 use crate::options::{Header, Missing, ReadOptions};
-use crate::table::{Classes, Table};
+use crate::table::{LabelsBuilder, Table};
 
 const FORMAT: &str = "delimited text";
 
-const REMEDY: &str = "If the column holds classes or names, say so with label_column or id_column \
+pub(crate) const COLUMN_REMEDY: &str = "If the column holds classes or names, say so with label_column or id_column \
                       (--label-column, --id-column)";
 const REMEDY_FIRST_LINE: &str = "If this line holds the column names, say header = yes (--header yes); if the column \
                                  holds classes or names, say so with label_column or id_column (--label-column, --id-column)";
 
 /// Reads delimited text that has been unpacked.
-pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
-    let mut records = Records::new(bytes, delimiter);
-    let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
+pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &Budget) -> Result<Table> {
+    let mut records = CsvRecords::new(bytes, delimiter);
+    let Some(first) = records.next()? else { return Err(FileErrorKind::Empty("the file is empty")) };
     let second = records.next()?;
     let mut notes = Vec::new();
     let has_header = match options.header {
@@ -26,7 +26,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
         Header::No => false,
         Header::Auto => is_count(&first, bytes, delimiter)? || looks_like_header(&first, second.as_ref()),
     };
-    let names = if has_header { Some(first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?) } else { None };
+    let names = if has_header { Some(first.iter().map(text_of(&first)).collect::<Result<Vec<_>>>()?) } else { None };
     let width = first.len();
     let roles = Roles::new(width, names.as_deref(), options, &mut notes)?;
     if has_header && options.header == Header::Auto {
@@ -38,30 +38,30 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
         Some(names) => format!("{:?}", names[j]),
         None => format!("{j} (from 0)"),
     };
-    let (mut values, mut labels, mut ids) = (Vec::new(), Classes::default(), Vec::new());
+    let (mut values, mut labels, mut ids) = (Vec::new(), LabelsBuilder::default(), Vec::new());
     let mut rows = 0;
     let mut pending = [if has_header { None } else { Some(first) }, second].into_iter().flatten();
     while rows < options.max_rows.unwrap_or(usize::MAX) {
         let Some(record) = pending.next().map_or_else(|| records.next(), |record| Ok(Some(record)))? else { break };
         let line = line_of(&record);
         if record.len() != width {
-            return Err(Problem::Ragged { line, expected: width, found: record.len() });
+            return Err(FileErrorKind::Ragged { line, expected: width, found: record.len() });
         }
-        budget.take("the table", features.len(), size_of::<f32>())?;
+        budget.reserve("the table", features.len(), size_of::<f32>())?;
         for &j in &features {
             match number(&record[j]) {
                 Cell::Number(value) => values.push(value),
                 Cell::Missing if options.missing == Missing::Drop => values.push(f32::NAN),
                 other => {
-                    let (place, column) = (Place::Line(line), column(j));
+                    let (location, column) = (Location::Line(line), column(j));
                     let found = String::from_utf8_lossy(&record[j]).trim().to_string();
                     return Err(match other {
-                        Cell::TooLarge => Problem::Overflow { place, column, found },
+                        Cell::TooLarge => FileErrorKind::Overflow { location, column, found },
                         Cell::Text => {
-                            let remedy = if rows == 0 && !has_header { REMEDY_FIRST_LINE } else { REMEDY };
-                            Problem::NotNumber { place, column, found, remedy }
+                            let remedy = if rows == 0 && !has_header { REMEDY_FIRST_LINE } else { COLUMN_REMEDY };
+                            FileErrorKind::NotNumber { location, column, found, remedy }
                         }
-                        _ => Problem::Missing { place, column, found, count: 1 },
+                        _ => FileErrorKind::Missing { location, column, found, count: 1 },
                     });
                 }
             }
@@ -71,15 +71,15 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
             labels.add(&text(&record[j])?, budget)?;
         }
         if let Some(j) = roles.id {
-            ids.push(budget.text(text(&record[j])?)?);
+            ids.push(budget.reserve_text(text(&record[j])?)?);
         }
         rows += 1;
     }
     if rows == 0 {
-        return Err(Problem::Empty("the file holds nothing but a line of column names"));
+        return Err(FileErrorKind::Empty("the file holds nothing but a line of column names"));
     }
     if features.is_empty() {
-        return Err(Problem::Empty("every column is taken for labels or ids, none is left for the data"));
+        return Err(FileErrorKind::Empty("every column is taken for labels or ids, none is left for the data"));
     }
     let mut table = Table::new(Data::dense(values, features.len())?);
     table.labels = roles.label.map(|_| labels.finish());
@@ -106,18 +106,19 @@ pub(crate) fn guess_delimiter(bytes: &[u8]) -> u8 {
 }
 
 /// The records of a file, blank lines skipped, whatever their lengths.
-pub(crate) struct Records<'a>(csv::Reader<&'a [u8]>);
+pub(crate) struct CsvRecords<'a>(csv::Reader<&'a [u8]>);
 
-impl<'a> Records<'a> {
+impl<'a> CsvRecords<'a> {
     pub fn new(bytes: &'a [u8], delimiter: u8) -> Self {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut builder = csv::ReaderBuilder::new();
         Self(builder.delimiter(delimiter).has_headers(false).flexible(true).from_reader(bytes))
     }
 
-    pub fn next(&mut self) -> Outcome<Option<ByteRecord>> {
+    pub fn next(&mut self) -> Result<Option<ByteRecord>> {
         let mut record = ByteRecord::new();
-        let more = self.0.read_byte_record(&mut record).map_err(|error| Problem::format(FORMAT, error.to_string()))?;
+        let more =
+            self.0.read_byte_record(&mut record).map_err(|error| FileErrorKind::format(FORMAT, error.to_string()))?;
         Ok(more.then_some(record))
     }
 }
@@ -128,11 +129,11 @@ pub(crate) fn line_of(record: &ByteRecord) -> u64 {
 }
 
 /// Fields of a record as text.
-pub(crate) fn text_of(record: &ByteRecord) -> impl Fn(&[u8]) -> Outcome<String> {
+pub(crate) fn text_of(record: &ByteRecord) -> impl Fn(&[u8]) -> Result<String> {
     let line = line_of(record);
     move |field| match std::str::from_utf8(field) {
         Ok(text) => Ok(text.trim().to_string()),
-        Err(_) => Err(Problem::format(FORMAT, format!("line {line} is not UTF-8; convert the file to UTF-8"))),
+        Err(_) => Err(FileErrorKind::format(FORMAT, format!("line {line} is not UTF-8; convert the file to UTF-8"))),
     }
 }
 
@@ -164,7 +165,7 @@ pub(crate) fn is_missing(field: &[u8]) -> bool {
 
 /// Whether the first line is 0, 1, 2, ... as pandas writes above an array. Empty cells above the index tell it from data;
 /// without them there must be three numbers, and no later line with the same ones.
-fn is_count(first: &ByteRecord, bytes: &[u8], delimiter: u8) -> Outcome<bool> {
+fn is_count(first: &ByteRecord, bytes: &[u8], delimiter: u8) -> Result<bool> {
     let index = first.iter().take_while(|field| field.is_empty()).count();
     let mut counted = first.iter().skip(index).enumerate();
     let least = if index > 0 { 1 } else { 3 };
@@ -175,8 +176,8 @@ fn is_count(first: &ByteRecord, bytes: &[u8], delimiter: u8) -> Outcome<bool> {
 
 /// Whether a line after the first has the same numbers 0, 1, 2, ... in any order: then all lines are permutations or
 /// ranks, and the first one is data as well.
-fn counts_again(bytes: &[u8], delimiter: u8) -> Outcome<bool> {
-    let mut records = Records::new(bytes, delimiter);
+fn counts_again(bytes: &[u8], delimiter: u8) -> Result<bool> {
+    let mut records = CsvRecords::new(bytes, delimiter);
     records.next()?;
     let mut seen = Vec::new();
     while let Some(record) = records.next()? {
@@ -210,7 +211,7 @@ struct Roles {
 }
 
 impl Roles {
-    fn new(width: usize, names: Option<&[String]>, options: &ReadOptions, notes: &mut Vec<String>) -> Outcome<Self> {
+    fn new(width: usize, names: Option<&[String]>, options: &ReadOptions, notes: &mut Vec<String>) -> Result<Self> {
         let find = |name: &Option<String>| name.as_ref().map(|name| find_column(name, width, names)).transpose();
         let label = find(&options.label_column)?;
         let mut id = find(&options.id_column)?;
@@ -231,14 +232,14 @@ impl Roles {
 }
 
 /// A column by its name, else by its index from 0 (negative from the end).
-pub(crate) fn find_column(name: &str, width: usize, names: Option<&[String]>) -> Outcome<usize> {
+pub(crate) fn find_column(name: &str, width: usize, names: Option<&[String]>) -> Result<usize> {
     if let Some(at) = names.and_then(|names| names.iter().position(|known| known == name)) {
         return Ok(at);
     }
     let index = name.parse::<i64>().ok().map(|index| if index < 0 { index + width as i64 } else { index });
     match index.and_then(|index| usize::try_from(index).ok()).filter(|&index| index < width) {
         Some(index) => Ok(index),
-        None => Err(Problem::NoSuch {
+        None => Err(FileErrorKind::NoSuch {
             what: "column",
             name: name.into(),
             available: match names {
@@ -254,7 +255,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parse(text: &str, options: ReadOptions) -> Outcome<Table> {
+    fn parse(text: &str, options: ReadOptions) -> Result<Table> {
         let delimiter = options.delimiter.unwrap_or(guess_delimiter(text.as_bytes()));
         read(text.as_bytes(), delimiter, &options, &Budget::unlimited())
     }

@@ -6,19 +6,19 @@ use thiserror::Error as ThisError;
 
 /// A file that cannot be read or written.
 #[derive(Debug, ThisError)]
-#[error("{}: {problem}", path.display())]
+#[error("{}: {kind}", path.display())]
 #[non_exhaustive]
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
     /// What is wrong. Part of the message already, so it is not its source as well.
-    pub problem: Problem,
+    pub kind: FileErrorKind,
 }
 
 /// What is wrong with a file.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum FileErrorKind {
     /// The operating system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -102,10 +102,10 @@ pub enum Problem {
     },
 
     /// A cell that should be a number is not.
-    #[error("{place}, column {column}: {found:?} is not a number. {remedy}")]
+    #[error("{location}, column {column}: {found:?} is not a number. {remedy}")]
     NotNumber {
         /// `line 3` in a text file, `row 2` elsewhere.
-        place: Place,
+        location: Location,
         /// Name or index of the column.
         column: String,
         /// What stands there.
@@ -115,10 +115,10 @@ pub enum Problem {
     },
 
     /// A cell is too large for a 32-bit float.
-    #[error("{place}, column {column}: {found} is beyond the range of 32-bit floats (3.4e38); scale the column")]
+    #[error("{location}, column {column}: {found} is beyond the range of 32-bit floats (3.4e38); scale the column")]
     Overflow {
         /// Where.
-        place: Place,
+        location: Location,
         /// Name or index of the column.
         column: String,
         /// What stands there.
@@ -127,13 +127,13 @@ pub enum Problem {
 
     /// A cell is empty, NaN or infinite.
     #[error(
-        "{place}, column {column} is {}{}: fill such cells in, or leave such rows out with missing = drop",
+        "{location}, column {column} is {}{}: fill such cells in, or leave such rows out with missing = drop",
         if found.is_empty() { "empty" } else { found },
         if *count > 1 { format!(" ({count} such cells in all)") } else { String::new() }
     )]
     Missing {
         /// Where the first one is.
-        place: Place,
+        location: Location,
         /// Name or index of the column.
         column: String,
         /// What stands there.
@@ -188,33 +188,33 @@ pub enum Problem {
 
 /// Where in a file: lines count from 1 as editors do, rows of arrays from 0 as numpy does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// Line of a text file, from 1.
     Line(u64),
     /// Row of an array, from 0.
     Row(usize),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Line(line) => write!(f, "line {line}"),
-            Place::Row(row) => write!(f, "row {row} (from 0)"),
+            Location::Line(line) => write!(f, "line {line}"),
+            Location::Row(row) => write!(f, "row {row} (from 0)"),
         }
     }
 }
 
 /// What readers return: the path is added once, by the caller.
-pub(crate) type Outcome<T> = Result<T, Problem>;
+pub(crate) type Result<T, E = FileErrorKind> = std::result::Result<T, E>;
 
-impl Problem {
+impl FileErrorKind {
     /// Says which file has the problem.
     pub(crate) fn at(self, path: &Path) -> FileError {
-        FileError { path: path.to_owned(), problem: self }
+        FileError { path: path.to_owned(), kind: self }
     }
 
     /// The content is not what the format says.
     pub(crate) fn format(format: &'static str, reason: impl Into<String>) -> Self {
-        Problem::Format { format, reason: reason.into() }
+        FileErrorKind::Format { format, reason: reason.into() }
     }
 }

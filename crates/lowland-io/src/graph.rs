@@ -6,21 +6,21 @@ use lowland::Metric;
 use lowland::neighbors::NeighborGraph;
 
 use crate::budget::Budget;
-use crate::error::{FileError, Outcome, Problem};
+use crate::error::{FileError, FileErrorKind, Result};
 use crate::npy::{self, Array};
 use crate::npz::{self, Archive};
 use crate::source::Bytes;
-use crate::write::write_whole;
+use crate::write_file::write_atomically;
 
 const FORMAT: &str = "neighbour graph";
 
 /// Writes a graph as `.npz`: `indices` and `distances` as n x k when every row has k neighbours, else one after another
 /// with `indptr`; `targets`, the number of points they are taken from; and `metric`.
 pub fn write_graph(path: &Path, graph: &NeighborGraph) -> Result<(), FileError> {
-    write(path, graph).map_err(|problem| problem.at(path))
+    write(path, graph).map_err(|kind| kind.at(path))
 }
 
-fn write(path: &Path, graph: &NeighborGraph) -> Outcome<()> {
+fn write(path: &Path, graph: &NeighborGraph) -> Result<()> {
     let edges = graph.indices().len();
     let degree = graph.min_degree();
     let shape = if degree > 0 && degree * graph.rows() == edges { vec![graph.rows(), degree] } else { vec![edges] };
@@ -36,7 +36,7 @@ fn write(path: &Path, graph: &NeighborGraph) -> Outcome<()> {
         arrays.push(("indptr", npy::encode("<i8", &[indptr.len()], bytemuck::cast_slice(&indptr))));
     }
     let bytes = npz::encode(&arrays)?;
-    write_whole(path, |file| Ok(file.write_all(&bytes)?))
+    write_atomically(path, |file| Ok(file.write_all(&bytes)?))
 }
 
 /// Reads a graph that [`write_graph`] wrote; a sparse matrix of distances as scikit-learn's `KNeighborsTransformer`
@@ -45,10 +45,10 @@ fn write(path: &Path, graph: &NeighborGraph) -> Outcome<()> {
 /// [`Metric::Precomputed`].
 pub fn read_graph(path: &Path) -> Result<NeighborGraph, FileError> {
     let read = || parse(&Bytes::open(path)?);
-    read().map_err(|problem| problem.at(path))
+    read().map_err(|kind| kind.at(path))
 }
 
-fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
+fn parse(bytes: &[u8]) -> Result<NeighborGraph> {
     let budget = Budget::new(bytes.len(), None);
     let mut archive = Archive::open(bytes, &budget)?;
     let metric =
@@ -56,7 +56,7 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     if archive.is_sparse() {
         let x = archive.sparse()?;
         if x.rows() != x.dim() {
-            return Err(Problem::format(
+            return Err(FileErrorKind::format(
                 FORMAT,
                 format!("a matrix of distances between points is square, not {} x {}", x.rows(), x.dim()),
             ));
@@ -68,7 +68,7 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
         return without_self(edges, x.rows(), x.rows(), metric);
     }
     let find = |archive: &Archive, names: &[&'static str]| {
-        archive.first_of(names).ok_or_else(|| Problem::NoSuch {
+        archive.first_of(names).ok_or_else(|| FileErrorKind::NoSuch {
             what: "array",
             name: names[0].into(),
             available: archive.names().to_vec(),
@@ -79,7 +79,7 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     let (indices_bytes, distances_bytes) = (archive.load(indices_name)?, archive.load(distances_name)?);
     let (indices, distances) = (Array::parse(&indices_bytes, &budget)?, Array::parse(&distances_bytes, &budget)?);
     if indices.header.shape != distances.header.shape {
-        return Err(Problem::format(
+        return Err(FileErrorKind::format(
             FORMAT,
             format!("indices are {:?}, distances {:?}", indices.header.shape, distances.header.shape),
         ));
@@ -87,23 +87,28 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     let indptr = match indices.header.shape[..] {
         [rows, k] if k > 0 => (0..=rows).map(|i| i * k).collect(),
         [_] if archive.has("indptr") => archive.indices("indptr")?,
-        _ => return Err(Problem::format(FORMAT, "indices are rows of neighbours, or one after another with indptr")),
+        _ => {
+            return Err(FileErrorKind::format(
+                FORMAT,
+                "indices are rows of neighbours, or one after another with indptr",
+            ));
+        }
     };
     let lengths = distances.to_f32()?;
     if archive.has("targets") {
         let targets = archive.indices("targets")?;
         let whole = indices.to_indices()?.map(|indices| indices.into_iter().map(u32::try_from).collect());
         let (Some(Ok(indices)), [targets]) = (whole, &targets[..]) else {
-            return Err(Problem::format(FORMAT, "indices and targets are whole numbers, 0 or more"));
+            return Err(FileErrorKind::format(FORMAT, "indices and targets are whole numbers, 0 or more"));
         };
         return Ok(NeighborGraph::new(indptr, indices, lengths, *targets, metric)?);
     }
     let rows = indptr.len().saturating_sub(1);
     let Some(points) = indices.to_whole()?.filter(|points| indptr.last() == Some(&points.len())) else {
-        return Err(Problem::format(FORMAT, "indices are whole numbers, as many as indptr says"));
+        return Err(FileErrorKind::format(FORMAT, "indices are whole numbers, as many as indptr says"));
     };
     if !indptr.is_sorted() {
-        return Err(Problem::format(FORMAT, "indptr must rise"));
+        return Err(FileErrorKind::format(FORMAT, "indptr must rise"));
     }
     let edges = (0..rows).flat_map(|i| (indptr[i]..indptr[i + 1]).map(move |at| (i, at)));
     without_self(edges.map(|(i, at)| (i, points[at], lengths[at])), rows, rows, metric)
@@ -115,11 +120,11 @@ fn without_self(
     rows: usize,
     targets: usize,
     metric: Metric,
-) -> Outcome<NeighborGraph> {
+) -> Result<NeighborGraph> {
     let (mut counts, mut indices, mut distances) = (vec![0usize; rows + 1], Vec::new(), Vec::new());
     for (i, j, distance) in edges.filter(|&(i, j, _)| j != i as i64 && j != -1) {
         let Ok(j) = u32::try_from(j) else {
-            return Err(Problem::format(FORMAT, format!("row {i} names point {j}, there are {targets}")));
+            return Err(FileErrorKind::format(FORMAT, format!("row {i} names point {j}, there are {targets}")));
         };
         counts[i + 1] += 1;
         indices.push(j);

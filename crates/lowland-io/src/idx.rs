@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use lowland::Data;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Place, Problem};
+use crate::error::{FileErrorKind, Location, Result};
 
 const FORMAT: &str = "IDX";
 
 /// An IDX array, its values where they lie.
 #[derive(Debug)]
-pub(crate) struct Idx<'a> {
+pub(crate) struct IdxArray<'a> {
     pub shape: Vec<usize>,
     kind: u8,
     width: usize,
     raw: &'a [u8],
 }
 
-impl Idx<'_> {
+impl IdxArray<'_> {
     /// The values, in order.
     pub fn values(&self) -> impl Iterator<Item = f64> {
         self.raw.chunks_exact(self.width).map(|raw| match self.kind {
@@ -38,13 +38,13 @@ pub(crate) fn is_idx(bytes: &[u8]) -> bool {
 }
 
 /// Parses a whole file.
-pub(crate) fn parse(bytes: &[u8]) -> Outcome<Idx<'_>> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<IdxArray<'_>> {
     if !is_idx(bytes) {
-        return Err(Problem::format(FORMAT, "it does not begin as an IDX file does"));
+        return Err(FileErrorKind::format(FORMAT, "it does not begin as an IDX file does"));
     }
     let (kind, dims) = (bytes[2], bytes[3] as usize);
     let start = 4 + 4 * dims;
-    let sizes = bytes.get(4..start).ok_or(Problem::Truncated {
+    let sizes = bytes.get(4..start).ok_or(FileErrorKind::Truncated {
         what: "header",
         declared: start as u64,
         available: bytes.len() as u64,
@@ -57,12 +57,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Outcome<Idx<'_>> {
         _ => 4,
     };
     let declared = shape.iter().try_fold(width, |product: usize, &size| product.checked_mul(size));
-    let raw = declared.and_then(|declared| bytes[start..].get(..declared)).ok_or(Problem::Truncated {
+    let raw = declared.and_then(|declared| bytes[start..].get(..declared)).ok_or(FileErrorKind::Truncated {
         what: "values",
         declared: declared.map_or(u64::MAX, |declared| declared as u64),
         available: (bytes.len() - start) as u64,
     })?;
-    Ok(Idx { shape, kind, width, raw })
+    Ok(IdxArray { shape, kind, width, raw })
 }
 
 fn u32_of(four: &[u8]) -> u32 {
@@ -70,20 +70,23 @@ fn u32_of(four: &[u8]) -> u32 {
 }
 
 /// The rows of an IDX file: the first dimension counts them, the others are laid side by side.
-pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Outcome<Data> {
+pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
     let idx = parse(bytes)?;
-    let [rows, rest @ ..] = &idx.shape[..] else { return Err(Problem::Empty("the IDX file has no dimensions")) };
+    let [rows, rest @ ..] = &idx.shape[..] else { return Err(FileErrorKind::Empty("the IDX file has no dimensions")) };
     if rest.is_empty() {
-        return Err(Problem::format(FORMAT, format!("it holds {rows} numbers in one dimension: labels, not rows")));
+        return Err(FileErrorKind::format(
+            FORMAT,
+            format!("it holds {rows} numbers in one dimension: labels, not rows"),
+        ));
     }
     // With no rows the other sizes mean nothing and may be anything.
     let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
-    budget.take("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
+    budget.reserve("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
     let values: Vec<f32> = idx.values().map(|value| value as f32).collect();
     let too_large = |(narrow, wide): (&f32, f64)| narrow.is_infinite() && wide.is_finite();
     if let Some(at) = values.iter().zip(idx.values()).position(too_large) {
-        return Err(Problem::Overflow {
-            place: Place::Row(at / columns),
+        return Err(FileErrorKind::Overflow {
+            location: Location::Row(at / columns),
             column: (at % columns).to_string(),
             found: idx.values().nth(at).map_or_else(String::new, |value| format!("{value:e}")),
         });
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn a_header_that_claims_more_than_there_is_gives_an_error() {
         let bytes = [0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 2];
-        assert!(matches!(parse(&bytes).unwrap_err(), Problem::Truncated { available: 2, .. }));
+        assert!(matches!(parse(&bytes).unwrap_err(), FileErrorKind::Truncated { available: 2, .. }));
         assert!(parse(&bytes[..7]).is_err());
         assert!(
             read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2], &Budget::unlimited())

@@ -5,15 +5,23 @@ use std::path::Path;
 
 use lowland::{Embedding, Points};
 
+#[cfg(feature = "tables")]
+use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
-use crate::columns::{Column, Values, write, write_delimited};
-use crate::delimited::{Records, guess_delimiter, line_of, text_of};
-use crate::error::{FileError, Outcome, Place, Problem};
+#[cfg(feature = "tables")]
+use crate::columnar::read_text_columns;
+use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
+use crate::error::{FileError, FileErrorKind, Location, Result};
 use crate::npy::{self, Array};
 use crate::options::Format;
+#[cfg(feature = "tables")]
+use crate::parquet::ParquetFile;
 use crate::source::Bytes;
+#[cfg(feature = "tables")]
+use crate::source::catch_panics;
 use crate::table::Labels;
-use crate::write::write_whole;
+use crate::write_columns::{ColumnValues, OutputColumn, write, write_delimited};
+use crate::write_file::write_atomically;
 
 /// A map read from a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,36 +94,37 @@ pub(crate) struct TextColumns {
 /// Writes a map as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
 /// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., of which each pair is there once) or `.npy` (coordinates only, `f64`).
 pub fn write_map(path: &Path, map: Points, about: About) -> Result<(), FileError> {
-    write_any(path, map, about).map_err(|problem| problem.at(path))
+    write_any(path, map, about).map_err(|kind| kind.at(path))
 }
 
 /// Writes a map as CSV into a stream, such as standard output.
 pub fn write_map_csv(out: &mut dyn Write, map: Points, about: About) -> Result<(), FileError> {
     let columns = columns(map, about);
-    write_delimited(out, b',', map.rows(), &columns).map_err(|problem| problem.at(Path::new("standard output")))
+    write_delimited(out, b',', map.rows(), &columns).map_err(|kind| kind.at(Path::new("standard output")))
 }
 
-fn write_any(path: &Path, map: Points, about: About) -> Outcome<()> {
+fn write_any(path: &Path, map: Points, about: About) -> Result<()> {
     if Format::to_write(path) == Some(Format::Npy) {
         let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
-        return write_whole(path, |file| Ok(file.write_all(&bytes)?));
+        return write_atomically(path, |file| Ok(file.write_all(&bytes)?));
     }
     write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map, about))
 }
 
-fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'a>) -> Vec<Column<'a>> {
-    let coordinates = (0..map.dim()).map(|start| Column {
+fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'a>) -> Vec<OutputColumn<'a>> {
+    let coordinates = (0..map.dim()).map(|start| OutputColumn {
         name: coordinate_name(start),
-        values: Values::Wide { values: map.values(), start, step: map.dim() },
+        values: ColumnValues::F64 { values: map.values(), start, step: map.dim() },
     });
-    let ids = ids.map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
-    let labels = labels.map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
-    let std = std.map(|values| Column { name: "std".into(), values: Values::Wide { values, start: 0, step: 1 } });
+    let ids = ids.map(|ids| OutputColumn { name: "id".into(), values: ColumnValues::Ids(ids) });
+    let labels = labels.map(|labels| OutputColumn { name: "label".into(), values: ColumnValues::Labels(labels) });
+    let std =
+        std.map(|values| OutputColumn { name: "std".into(), values: ColumnValues::F64 { values, start: 0, step: 1 } });
     let step = map.dim().pow(2);
     let covariances = covariances.into_iter().flat_map(|values| {
-        pairs(map.dim()).map(move |(r, s)| Column {
+        pairs(map.dim()).map(move |(r, s)| OutputColumn {
             name: covariance_name(r, s),
-            values: Values::Wide { values, start: r * map.dim() + s, step },
+            values: ColumnValues::F64 { values, start: r * map.dim() + s, step },
         })
     });
     ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).collect()
@@ -142,60 +151,65 @@ pub fn coordinate_name(coordinate: usize) -> String {
 
 /// Reads a map that [`write_map`] wrote, or any table with columns of these names.
 pub fn read_map(path: &Path) -> Result<MapTable, FileError> {
-    read_any(path).map_err(|problem| problem.at(path))
+    read_any(path).map_err(|kind| kind.at(path))
 }
 
-fn read_any(path: &Path) -> Outcome<MapTable> {
+fn read_any(path: &Path) -> Result<MapTable> {
     let (bytes, budget) = Bytes::open_unpacked(path, None)?;
     match Format::guess(path) {
         Some(Format::Npy) => {
             let array = Array::parse(&bytes, &budget)?;
             let (rows, dim) = array.rows_and_columns()?;
             if rows == 0 || !array.header.is_numeric() {
-                return Err(Problem::Empty("a map needs points of numbers"));
+                return Err(FileErrorKind::Empty("a map needs points of numbers"));
             }
             Ok(MapTable::new(Embedding::new(array.to_f64()?, dim)?))
         }
         Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
         Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
         #[cfg(feature = "tables")]
-        Some(format @ (Format::Parquet | Format::Arrow)) => {
-            from_columns(crate::tables::text_columns(bytes, format, &budget)?)
+        Some(format @ Format::Parquet) => from_columns(catch_panics(format.name(), || {
+            read_text_columns(ParquetFile::open(bytes::Bytes::from_owner(bytes), &budget)?, &budget)
+        })?),
+        #[cfg(feature = "tables")]
+        Some(Format::Arrow) => {
+            let file = ArrowFile::open(bytes::Bytes::from_owner(bytes), &budget)?;
+            from_columns(read_text_columns(file, &budget)?)
         }
         #[cfg(not(feature = "tables"))]
-        Some(Format::Parquet | Format::Arrow) => Err(Problem::NotBuilt { format: "parquet", feature: "tables" }),
-        _ => Err(Problem::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
+        Some(Format::Parquet | Format::Arrow) => Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" }),
+        _ => Err(FileErrorKind::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
     }
 }
 
-fn delimited_columns(bytes: &[u8], delimiter: u8, budget: &Budget) -> Outcome<TextColumns> {
-    let mut records = Records::new(bytes, delimiter);
-    let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
-    let names = first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?;
+fn delimited_columns(bytes: &[u8], delimiter: u8, budget: &Budget) -> Result<TextColumns> {
+    let mut records = CsvRecords::new(bytes, delimiter);
+    let Some(first) = records.next()? else { return Err(FileErrorKind::Empty("the file is empty")) };
+    let names = first.iter().map(text_of(&first)).collect::<Result<Vec<_>>>()?;
     let mut cells = vec![Vec::new(); names.len()];
     while let Some(record) = records.next()? {
         if record.len() != names.len() {
-            return Err(Problem::Ragged { line: line_of(&record), expected: names.len(), found: record.len() });
+            return Err(FileErrorKind::Ragged { line: line_of(&record), expected: names.len(), found: record.len() });
         }
         let text = text_of(&record);
         for (column, field) in cells.iter_mut().zip(&record) {
-            column.push(budget.text(text(field)?)?);
+            column.push(budget.reserve_text(text(field)?)?);
         }
     }
     Ok(TextColumns { names, cells })
 }
 
-fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
+fn from_columns(mut columns: TextColumns) -> Result<MapTable> {
     let position = |name: &str| columns.names.iter().position(|known| known == name);
     let coordinates: Vec<usize> = (0..columns.names.len()).map_while(|c| position(&coordinate_name(c))).collect();
     let (id, label, std) = (position("id"), position("label"), position("std"));
     if coordinates.is_empty() {
-        return Err(Problem::NoSuch { what: "column", name: "projection_x".into(), available: columns.names });
+        return Err(FileErrorKind::NoSuch { what: "column", name: "projection_x".into(), available: columns.names });
     }
-    let numbers = |column: usize| -> Outcome<Vec<f64>> {
+    let numbers = |column: usize| -> Result<Vec<f64>> {
         let parse = |(row, cell): (usize, &String)| {
-            cell.parse().map_err(|_| Problem::NotNumber {
-                place: Place::Row(row),
+            cell.parse().map_err(|_| FileErrorKind::NotNumber {
+                location: Location::Row(row),
                 column: format!("{:?}", columns.names[column]),
                 found: cell.clone(),
                 remedy: "The coordinates of a map are numbers",
@@ -203,17 +217,17 @@ fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
         };
         columns.cells[column].iter().enumerate().map(parse).collect()
     };
-    let by_column = coordinates.iter().map(|&column| numbers(column)).collect::<Outcome<Vec<_>>>()?;
+    let by_column = coordinates.iter().map(|&column| numbers(column)).collect::<Result<Vec<_>>>()?;
     let rows = by_column[0].len();
     if rows == 0 {
-        return Err(Problem::Empty("the map has no points"));
+        return Err(FileErrorKind::Empty("the map has no points"));
     }
     let values = (0..rows).flat_map(|i| by_column.iter().map(move |column| column[i])).collect();
     let std_values = std.map(numbers).transpose()?;
     // All of them or none.
     let dim = coordinates.len();
     let square: Option<Vec<usize>> = pairs(dim).map(|(r, s)| position(&covariance_name(r, s))).collect();
-    let covariances = square.as_ref().map(|columns| -> Outcome<Vec<f64>> {
+    let covariances = square.as_ref().map(|columns| -> Result<Vec<f64>> {
         let mut all = vec![0.0; rows * dim * dim];
         for (&column, (r, s)) in columns.iter().zip(pairs(dim)) {
             for (own, value) in all.chunks_exact_mut(dim * dim).zip(numbers(column)?) {

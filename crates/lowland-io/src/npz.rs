@@ -7,7 +7,7 @@ use zip::ZipArchive;
 use zip::write::SimpleFileOptions;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Problem};
+use crate::error::{FileErrorKind, Result};
 use crate::npy::{self, Array, Header};
 use crate::options::ReadOptions;
 use crate::source::read_within;
@@ -29,7 +29,7 @@ pub(crate) struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    pub fn open(bytes: &'a [u8], budget: &'a Budget) -> Outcome<Self> {
+    pub fn open(bytes: &'a [u8], budget: &'a Budget) -> Result<Self> {
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(unreadable)?;
         let names = zip.file_names().filter_map(Result::ok);
         let names = names.filter_map(|name| name.strip_suffix(".npy").map(str::to_string)).collect();
@@ -50,24 +50,24 @@ impl<'a> Archive<'a> {
     }
 
     /// What `convert` makes of an array; its bytes are held only meanwhile.
-    fn array<T>(&mut self, name: &str, convert: impl FnOnce(&Array) -> Outcome<T>) -> Outcome<T> {
+    fn array<T>(&mut self, name: &str, convert: impl FnOnce(&Array) -> Result<T>) -> Result<T> {
         let bytes = self.load(name)?;
         let made = convert(&Array::parse(&bytes, self.budget)?)?;
-        self.budget.give_back(bytes.len());
+        self.budget.release(bytes.len());
         Ok(made)
     }
 
     /// The bytes of an array, unpacked.
-    pub fn load(&mut self, name: &str) -> Outcome<Vec<u8>> {
+    pub fn load(&mut self, name: &str) -> Result<Vec<u8>> {
         if !self.has(name) {
-            return Err(Problem::NoSuch { what: "array", name: name.into(), available: self.names.clone() });
+            return Err(FileErrorKind::NoSuch { what: "array", name: name.into(), available: self.names.clone() });
         }
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
         read_within(entry, self.budget, &format!("array {name:?}"))
     }
 
     /// The header of an array; the values stay packed.
-    fn header(&mut self, name: &str) -> Outcome<Header> {
+    fn header(&mut self, name: &str) -> Result<Header> {
         let mut start = Vec::new();
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
         // Headers of plain arrays are 128 bytes; those of wide records can reach a few thousand.
@@ -82,17 +82,18 @@ impl<'a> Archive<'a> {
         names.into_iter().filter(|name| self.header(name).is_ok_and(is_matrix)).collect()
     }
 
-    fn floats(&mut self, name: &str) -> Outcome<Vec<f32>> {
+    fn floats(&mut self, name: &str) -> Result<Vec<f32>> {
         self.array(name, |array| array.to_f32())
     }
 
     /// Counts or positions.
-    pub fn indices(&mut self, name: &str) -> Outcome<Vec<usize>> {
+    pub fn indices(&mut self, name: &str) -> Result<Vec<usize>> {
         let indices = self.array(name, |array| array.to_indices())?;
-        indices.ok_or_else(|| Problem::format(FORMAT, format!("array {name:?} must hold whole numbers, 0 or more")))
+        indices
+            .ok_or_else(|| FileErrorKind::format(FORMAT, format!("array {name:?} must hold whole numbers, 0 or more")))
     }
 
-    pub fn texts(&mut self, name: &str) -> Outcome<Vec<String>> {
+    pub fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         self.array(name, |array| array.to_texts())
     }
 
@@ -102,11 +103,14 @@ impl<'a> Archive<'a> {
     }
 
     /// The sparse matrix.
-    pub fn sparse(&mut self) -> Outcome<Sparse> {
+    pub fn sparse(&mut self) -> Result<Sparse> {
         let layout = self.texts("format")?.join("");
         let shape = self.indices("shape")?;
         let [rows, dim] = shape[..] else {
-            return Err(Problem::format(FORMAT, format!("a sparse matrix has two dimensions, not {}", shape.len())));
+            return Err(FileErrorKind::format(
+                FORMAT,
+                format!("a sparse matrix has two dimensions, not {}", shape.len()),
+            ));
         };
         let shape = Shape::within(rows, dim, self.budget)?;
         let values = self.floats("data")?;
@@ -127,7 +131,7 @@ impl<'a> Archive<'a> {
                 };
                 sparse::from_coo(&row, col, values, shape)
             }
-            other => Err(Problem::format(
+            other => Err(FileErrorKind::format(
                 FORMAT,
                 format!(
                     "it holds a sparse matrix in {other:?} layout; save it as csr: scipy.sparse.save_npz(f, x.tocsr())"
@@ -137,12 +141,12 @@ impl<'a> Archive<'a> {
     }
 }
 
-fn unreadable(error: zip::result::ZipError) -> Problem {
-    Problem::format(FORMAT, error.to_string())
+fn unreadable(error: zip::result::ZipError) -> FileErrorKind {
+    FileErrorKind::format(FORMAT, error.to_string())
 }
 
 /// Reads the rows and, where there are any, classes and ids.
-pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let mut archive = Archive::open(bytes, budget)?;
     let mut table = if archive.is_sparse() && options.key.is_none() {
         Table::new(Data::Sparse(archive.sparse()?))
@@ -178,20 +182,20 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outc
     Ok(table)
 }
 
-fn data_array(archive: &mut Archive, options: &ReadOptions) -> Outcome<String> {
+fn data_array(archive: &mut Archive, options: &ReadOptions) -> Result<String> {
     if let Some(key) = &options.key {
         return Ok(key.clone());
     }
     let matrices = archive.matrices();
     match &matrices[..] {
         [only] => Ok(only.clone()),
-        [] => Err(Problem::format(
+        [] => Err(FileErrorKind::format(
             FORMAT,
             format!("none of its arrays ({}) has rows and columns of numbers", archive.names().join(", ")),
         )),
         several => match DATA_NAMES.iter().find(|name| several.iter().any(|known| known == *name)) {
             Some(name) => Ok((*name).to_string()),
-            None => Err(Problem::format(
+            None => Err(FileErrorKind::format(
                 FORMAT,
                 format!("it holds several arrays ({}); say which with key (--key)", several.join(", ")),
             )),
@@ -200,7 +204,7 @@ fn data_array(archive: &mut Archive, options: &ReadOptions) -> Outcome<String> {
 }
 
 /// The bytes of an archive of arrays, each already in `.npy` form.
-pub(crate) fn encode(arrays: &[(&str, Vec<u8>)]) -> Outcome<Vec<u8>> {
+pub(crate) fn encode(arrays: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
         // Without a time stamp the same arrays give the same bytes.
@@ -276,7 +280,7 @@ mod tests {
         // The array itself fits into two million bytes, the four million of its values do not.
         for limit in [100_000, 2_000_000, 4_999_999] {
             let error = read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(limit))).unwrap_err();
-            assert!(matches!(error, Problem::TooLarge { .. }), "{error}");
+            assert!(matches!(error, FileErrorKind::TooLarge { .. }), "{error}");
         }
         assert!(read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(5_001_000))).is_ok());
     }

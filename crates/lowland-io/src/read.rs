@@ -4,17 +4,24 @@ use std::path::{Path, PathBuf};
 
 use lowland::Shape;
 
+#[cfg(feature = "tables")]
+use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
 use crate::check::{self, checked};
-use crate::error::{FileError, Outcome, Problem};
+#[cfg(feature = "tables")]
+use crate::columnar::read_table;
+use crate::error::{FileError, FileErrorKind, Result};
 #[cfg(feature = "hdf5")]
 use crate::h5ad;
+use crate::labels::read_labels;
 use crate::options::{Format, ReadOptions};
-use crate::source::Bytes;
-use crate::table::Table;
 #[cfg(feature = "tables")]
-use crate::tables;
-use crate::{delimited, idx, lines, npy, npz, words};
+use crate::parquet::ParquetFile;
+use crate::source::Bytes;
+#[cfg(feature = "tables")]
+use crate::source::catch_panics;
+use crate::table::Table;
+use crate::{delimited, idx, npy, npz, text, word2vec};
 
 /// Reads a file of any [`Format`], checks it, and notes what was guessed, mapped or dropped.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
@@ -24,7 +31,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
         let beside = || idx::labels_beside(path).filter(|_| format_of(path, options).is_ok_and(|f| f == Format::Idx));
         read_checked(path, unpacked, options.labels.clone().or_else(beside), options)
     };
-    read().map_err(|problem| problem.at(path))
+    read().map_err(|kind| kind.at(path))
 }
 
 /// The shape that an uncompressed `.npy` file says its rows have, without a look at them: what is far too large can be refused
@@ -50,12 +57,12 @@ pub fn read_memory(name: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
         let unpacked = Bytes::Owned(bytes).unpacked(options.max_bytes)?;
         read_checked(name, unpacked, options.labels.clone(), options)
     };
-    read().map_err(|problem: Problem| problem.at(name))
+    read().map_err(|kind: FileErrorKind| kind.at(name))
 }
 
-fn format_of(path: &Path, options: &ReadOptions) -> Outcome<Format> {
+fn format_of(path: &Path, options: &ReadOptions) -> Result<Format> {
     let format = options.format.or_else(|| Format::guess(path));
-    format.ok_or_else(|| Problem::UnknownFormat { known: Format::names() })
+    format.ok_or_else(|| FileErrorKind::UnknownFormat { known: Format::names() })
 }
 
 fn read_checked(
@@ -63,9 +70,9 @@ fn read_checked(
     (bytes, budget): (Bytes, Budget),
     labels: Option<PathBuf>,
     options: &ReadOptions,
-) -> Outcome<Table> {
+) -> Result<Table> {
     if bytes.is_empty() {
-        return Err(Problem::Empty("the file is empty"));
+        return Err(FileErrorKind::Empty("the file is empty"));
     }
     if options.max_rows == Some(0) {
         let (value, allowed) = ("0".into(), "at least one row".into());
@@ -75,19 +82,19 @@ fn read_checked(
     let all_rows = ReadOptions { max_rows: if labels.is_some() { None } else { options.max_rows }, ..options.clone() };
     let mut table = read_as(format_of(name, options)?, bytes, &all_rows, &budget)?;
     if let Some(labels) = labels {
-        let read = lines::read_labels(&labels, table.rows(), &budget);
-        table.labels = Some(read.map_err(|error| Problem::Labels(error.into()))?);
+        let read = read_labels(&labels, table.rows(), &budget);
+        table.labels = Some(read.map_err(|error| FileErrorKind::Labels(error.into()))?);
         table.notes.push(format!("labels come from {}", labels.display()));
     }
     if let Some(most) = options.max_rows.filter(|&most| most < table.rows()) {
         table = table.select(&(0..most).collect::<Vec<_>>());
     }
-    budget.take("the check for repeated rows", table.rows(), check::ROW)?;
+    budget.reserve("the check for repeated rows", table.rows(), check::ROW)?;
     checked(table, options)
 }
 
 /// Refuses options that this format has no use for: passed over in silence they would be missed only in the map.
-fn check_options(format: Format, options: &ReadOptions) -> Outcome<()> {
+fn check_options(format: Format, options: &ReadOptions) -> Result<()> {
     let has_columns = !matches!(format, Format::Npy | Format::Idx | Format::Word2vec | Format::Vectors | Format::Text);
     let has_keys = matches!(format, Format::Npz | Format::H5ad | Format::Parquet | Format::Arrow);
     let refuse = |name, value: &String, allowed: &str| {
@@ -106,7 +113,7 @@ fn check_options(format: Format, options: &ReadOptions) -> Outcome<()> {
     }
 }
 
-fn read_as(format: Format, bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+fn read_as(format: Format, bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Result<Table> {
     check_options(format, options)?;
     match format {
         Format::Csv => {
@@ -117,17 +124,21 @@ fn read_as(format: Format, bytes: Bytes, options: &ReadOptions, budget: &Budget)
         Format::Npy => npy::read(bytes, budget).map(Table::new),
         Format::Npz => npz::read(&bytes, options, budget),
         Format::Idx => idx::read(&bytes, budget).map(Table::new),
-        Format::Word2vec => words::read_binary(&bytes, options, budget),
-        Format::Vectors => words::read_text(&bytes, options, budget),
-        Format::Text => lines::read(&bytes, options, budget),
+        Format::Word2vec => word2vec::read_binary(&bytes, options, budget),
+        Format::Vectors => word2vec::read_text(&bytes, options, budget),
+        Format::Text => text::read(&bytes, options, budget),
         #[cfg(feature = "tables")]
-        Format::Parquet | Format::Arrow => tables::read(bytes, format, options, budget),
+        Format::Parquet => catch_panics(format.name(), || {
+            read_table(ParquetFile::open(bytes::Bytes::from_owner(bytes), budget)?, options, budget)
+        }),
+        #[cfg(feature = "tables")]
+        Format::Arrow => read_table(ArrowFile::open(bytes::Bytes::from_owner(bytes), budget)?, options, budget),
         #[cfg(not(feature = "tables"))]
-        Format::Parquet | Format::Arrow => Err(Problem::NotBuilt { format: format.name(), feature: "tables" }),
+        Format::Parquet | Format::Arrow => Err(FileErrorKind::NotBuilt { format: format.name(), feature: "tables" }),
         #[cfg(feature = "hdf5")]
         Format::H5ad => h5ad::read(bytes, options, budget),
         #[cfg(not(feature = "hdf5"))]
-        Format::H5ad => Err(Problem::NotBuilt { format: format.name(), feature: "hdf5" }),
+        Format::H5ad => Err(FileErrorKind::NotBuilt { format: format.name(), feature: "hdf5" }),
     }
 }
 

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use memmap2::Mmap;
 
 use crate::budget::Budget;
-use crate::error::Outcome;
+use crate::error::Result;
 
 /// All bytes of a file.
 pub(crate) enum Bytes {
@@ -38,7 +38,7 @@ impl AsRef<[u8]> for Bytes {
 
 impl Bytes {
     /// The bytes as they are on disk.
-    pub fn open(path: &Path) -> Outcome<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path)?;
         let about = file.metadata()?;
         if about.is_dir() {
@@ -54,12 +54,12 @@ impl Bytes {
     }
 
     /// The bytes, unpacked if they are gzip (known by their first two bytes, whatever the name).
-    pub fn open_unpacked(path: &Path, max_bytes: Option<u64>) -> Outcome<(Self, Budget)> {
+    pub fn open_unpacked(path: &Path, max_bytes: Option<u64>) -> Result<(Self, Budget)> {
         Self::open(path)?.unpacked(max_bytes)
     }
 
     /// The bytes, unpacked if they are gzip, and what is left for the table made of them.
-    pub fn unpacked(self, max_bytes: Option<u64>) -> Outcome<(Self, Budget)> {
+    pub fn unpacked(self, max_bytes: Option<u64>) -> Result<(Self, Budget)> {
         let budget = Budget::new(self.len(), max_bytes);
         let bytes = if is_gzip(&self) { Bytes::Owned(unpacked(&self, &budget)?) } else { self };
         Ok((bytes, budget))
@@ -71,31 +71,31 @@ fn is_gzip(bytes: &[u8]) -> bool {
 }
 
 /// The content of a gzip file.
-pub(crate) fn unpacked(packed: &[u8], budget: &Budget) -> Outcome<Vec<u8>> {
+pub(crate) fn unpacked(packed: &[u8], budget: &Budget) -> Result<Vec<u8>> {
     read_within(MultiGzDecoder::new(packed), budget, "the gzip file")
 }
 
 /// Reads to the end, growing as the bytes come, and stops where the budget ends; the bytes are taken from it.
-pub(crate) fn read_within(reader: impl Read, budget: &Budget, what: &str) -> Outcome<Vec<u8>> {
+pub(crate) fn read_within(reader: impl Read, budget: &Budget, what: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(budget.left().saturating_add(1)).read_to_end(&mut bytes)?;
-    budget.take(what, bytes.len(), 1)?;
+    reader.take(budget.remaining().saturating_add(1)).read_to_end(&mut bytes)?;
+    budget.reserve(what, bytes.len(), 1)?;
     Ok(bytes)
 }
 
 /// Runs a reader of a large format that is not ours. Such readers have been seen to panic on damaged files; to the user
 /// that is a damaged file like any other.
 #[cfg(any(feature = "tables", feature = "hdf5"))]
-pub(crate) fn guarded<T>(format: &'static str, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+pub(crate) fn catch_panics<T>(format: &'static str, read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(crate::error::Problem::format(format, "the content contradicts itself; the file is damaged"))
+        Err(crate::error::FileErrorKind::format(format, "the content contradicts itself; the file is damaged"))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Problem;
+    use crate::error::FileErrorKind;
     use std::io::Write;
 
     fn packed(bytes: &[u8]) -> Vec<u8> {
@@ -113,8 +113,8 @@ mod tests {
         assert!(bomb.len() < 1 << 12);
         assert_eq!(unpacked(&bomb, Some(1 << 20)).unwrap().len(), 1 << 20);
         let error = unpacked(&bomb, Some((1 << 20) - 1)).unwrap_err();
-        assert!(matches!(error, Problem::TooLarge { limit: 1_048_575, .. }), "{error}");
-        assert!(matches!(unpacked(&bomb[..bomb.len() - 9], None), Err(Problem::Io(_))));
+        assert!(matches!(error, FileErrorKind::TooLarge { limit: 1_048_575, .. }), "{error}");
+        assert!(matches!(unpacked(&bomb[..bomb.len() - 9], None), Err(FileErrorKind::Io(_))));
     }
 
     #[test]

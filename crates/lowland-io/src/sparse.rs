@@ -3,7 +3,7 @@
 use lowland::Sparse;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Problem};
+use crate::error::{FileErrorKind, Result};
 
 const FORMAT: &str = "sparse matrix";
 
@@ -26,23 +26,23 @@ pub(crate) struct Shape {
 impl Shape {
     /// Empty rows and columns take no room in a file, so that a tiny one may declare any number of them: what they take
     /// here must stay within the limit of unpacking.
-    pub fn within(rows: usize, dim: usize, budget: &Budget) -> Outcome<Self> {
+    pub fn within(rows: usize, dim: usize, budget: &Budget) -> Result<Self> {
         let what = format!("a sparse matrix of {rows} x {dim}");
         if rows > u32::MAX as usize || dim > u32::MAX as usize {
-            return Err(budget.exceeded(&what));
+            return Err(budget.too_large(&what));
         }
-        budget.take(&what, rows.saturating_add(dim), size_of::<usize>())?;
+        budget.reserve(&what, rows.saturating_add(dim), size_of::<usize>())?;
         Ok(Self { rows, dim })
     }
 }
 
 /// Sets room aside for bringing entries into our order: at most, each is held a second time with both of its indices.
-pub(crate) fn take_scratch(entries: usize, budget: &Budget) -> Outcome<()> {
-    budget.take("a sparse matrix", entries, 2 * size_of::<usize>() + size_of::<f32>())
+pub(crate) fn take_scratch(entries: usize, budget: &Budget) -> Result<()> {
+    budget.reserve("a sparse matrix", entries, 2 * size_of::<usize>() + size_of::<f32>())
 }
 
 /// CSR to ours: rows sorted, duplicates added up as scipy means them.
-pub(crate) fn from_csr(stored: Compressed, Shape { rows, dim }: Shape) -> Outcome<Sparse> {
+pub(crate) fn from_csr(stored: Compressed, Shape { rows, dim }: Shape) -> Result<Sparse> {
     stored.check(rows, dim)?;
     let Compressed { indptr, indices, values } = stored;
     // Below the number of columns, which fits.
@@ -70,7 +70,7 @@ pub(crate) fn from_csr(stored: Compressed, Shape { rows, dim }: Shape) -> Outcom
 }
 
 /// CSC to ours.
-pub(crate) fn from_csc(stored: Compressed, shape: Shape) -> Outcome<Sparse> {
+pub(crate) fn from_csc(stored: Compressed, shape: Shape) -> Result<Sparse> {
     stored.check(shape.dim, shape.rows)?;
     let mut columns = Vec::with_capacity(stored.indices.len());
     for (column, w) in stored.indptr.windows(2).enumerate() {
@@ -80,16 +80,16 @@ pub(crate) fn from_csc(stored: Compressed, shape: Shape) -> Outcome<Sparse> {
 }
 
 /// Entries in any order to ours.
-pub(crate) fn from_coo(row_of: &[usize], columns: Vec<usize>, values: Vec<f32>, shape: Shape) -> Outcome<Sparse> {
+pub(crate) fn from_coo(row_of: &[usize], columns: Vec<usize>, values: Vec<f32>, shape: Shape) -> Result<Sparse> {
     let rows = shape.rows;
     if row_of.len() != columns.len() || row_of.len() != values.len() {
-        return Err(Problem::format(
+        return Err(FileErrorKind::format(
             FORMAT,
             format!("it has {} rows, {} columns and {} values of entries", row_of.len(), columns.len(), values.len()),
         ));
     }
     if let Some(row) = row_of.iter().find(|&&row| row >= rows) {
-        return Err(Problem::format(FORMAT, format!("an entry lies in row {row}, there are {rows} rows")));
+        return Err(FileErrorKind::format(FORMAT, format!("an entry lies in row {row}, there are {rows} rows")));
     }
     // Counting sort by row; within a row the entries keep their order.
     let mut next = vec![0; rows + 1];
@@ -110,13 +110,13 @@ pub(crate) fn from_coo(row_of: &[usize], columns: Vec<usize>, values: Vec<f32>, 
 
 impl Compressed {
     /// Starts rise from 0 to the number of entries, one for each of `outer`; indices are below `inner`.
-    fn check(&self, outer: usize, inner: usize) -> Outcome<()> {
+    fn check(&self, outer: usize, inner: usize) -> Result<()> {
         let entries = self.indices.len();
         let rises = self.indptr.first() == Some(&0)
             && self.indptr.last() == Some(&entries)
             && self.indptr.windows(2).all(|w| w[0] <= w[1]);
         if !rises || self.indptr.len() != outer.saturating_add(1) || self.values.len() != entries {
-            return Err(Problem::format(
+            return Err(FileErrorKind::format(
                 FORMAT,
                 format!(
                     "its arrays do not fit together: {} starts for {outer} rows or columns, {entries} indices, {} values",
@@ -126,7 +126,10 @@ impl Compressed {
             ));
         }
         if let Some(index) = self.indices.iter().find(|&&index| index >= inner) {
-            return Err(Problem::format(FORMAT, format!("an entry has index {index}, only {inner} are possible")));
+            return Err(FileErrorKind::format(
+                FORMAT,
+                format!("an entry has index {index}, only {inner} are possible"),
+            ));
         }
         Ok(())
     }
@@ -202,7 +205,7 @@ mod tests {
         assert!(Shape::within(1000, 1000, &Budget::new(0, Some(16_000))).is_ok());
         for (rows, dim) in [(1001, 1000), (usize::MAX, usize::MAX), (0, 1 << 40)] {
             let budget = Budget::new(0, Some(16_000));
-            assert!(matches!(Shape::within(rows, dim, &budget), Err(Problem::TooLarge { limit: 16_000, .. })));
+            assert!(matches!(Shape::within(rows, dim, &budget), Err(FileErrorKind::TooLarge { limit: 16_000, .. })));
         }
     }
 }

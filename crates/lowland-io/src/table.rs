@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use lowland::{Data, Embedding};
 
-use crate::budget::{Budget, TEXT};
-use crate::error::{Outcome, Problem};
+use crate::budget::{Budget, STRING_OVERHEAD};
+use crate::error::{FileErrorKind, Result};
 
 /// Rows of data and what is known about each.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// Labels and ids are one a row, columns one a column.
-    pub(crate) fn check_counts(&self) -> Outcome<()> {
+    pub(crate) fn check_counts(&self) -> Result<()> {
         let rows = self.rows();
         let counts = [
             ("labels", rows, self.labels.as_ref().map(|labels| labels.codes.len())),
@@ -78,7 +78,7 @@ impl Table {
         ];
         for (what, expected, found) in counts {
             if let Some(found) = found.filter(|&found| found != expected) {
-                return Err(Problem::Count { what, expected, found });
+                return Err(FileErrorKind::Count { what, expected, found });
             }
         }
         Ok(())
@@ -93,8 +93,8 @@ impl Labels {
     }
 
     /// The classes of these texts, which are not kept: a code a row and each name once.
-    pub(crate) fn within<T: AsRef<str>>(texts: impl IntoIterator<Item = Outcome<T>>, budget: &Budget) -> Outcome<Self> {
-        let mut classes = Classes::default();
+    pub(crate) fn within<T: AsRef<str>>(texts: impl IntoIterator<Item = Result<T>>, budget: &Budget) -> Result<Self> {
+        let mut classes = LabelsBuilder::default();
         texts.into_iter().try_for_each(|text| classes.add(text?.as_ref(), budget))?;
         Ok(classes.finish())
     }
@@ -117,21 +117,21 @@ impl Labels {
 
 /// Labels in the making, row by row.
 #[derive(Default)]
-pub(crate) struct Classes {
+pub(crate) struct LabelsBuilder {
     /// Class of each name, by the order of first sight.
     seen: HashMap<String, u32>,
     codes: Vec<u32>,
 }
 
-impl Classes {
+impl LabelsBuilder {
     /// The class of the next row.
-    pub fn add(&mut self, text: &str, budget: &Budget) -> Outcome<()> {
-        budget.take("the labels", 1, size_of::<u32>())?;
+    pub fn add(&mut self, text: &str, budget: &Budget) -> Result<()> {
+        budget.reserve("the labels", 1, size_of::<u32>())?;
         let code = match self.seen.get(text) {
             Some(&code) => code,
             None => {
                 // The name, its place in the hash table while that grows, and in the lists it is sorted by.
-                budget.take("the labels", 1, TEXT + text.len() + 4 * size_of::<(String, u32)>())?;
+                budget.reserve("the labels", 1, STRING_OVERHEAD + text.len() + 4 * size_of::<(String, u32)>())?;
                 let code = self.seen.len() as u32;
                 self.seen.insert(text.to_owned(), code);
                 code

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lowland::Data;
-use lowland_io::{Format, Problem, ReadOptions, Table, read};
+use lowland_io::{FileErrorKind, Format, ReadOptions, Table, read};
 
 const NAMES: [&str; 6] = ["ant", "bee", "cat", "dög", "elk", "fox, red"];
 const KINDS: [u32; 6] = [1, 0, 1, 2, 0, 0];
@@ -121,7 +121,7 @@ fn pandas_and_pyarrow_tables() {
 #[test]
 fn a_build_without_tables_says_so() {
     let error = read(&file("pandas.parquet"), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error.problem, Problem::NotBuilt { feature: "tables", .. }), "{error}");
+    assert!(matches!(error.kind, FileErrorKind::NotBuilt { feature: "tables", .. }), "{error}");
 }
 
 #[cfg(feature = "hdf5")]
@@ -146,7 +146,7 @@ fn anndata_cells() {
         assert_eq!(table.labels.unwrap().names, names, "{column}");
     }
     let error = read(&file("dense.h5ad"), &ReadOptions { key: Some("X_umap".into()), ..kind() }).unwrap_err();
-    assert!(matches!(&error.problem, Problem::NoSuch { available, .. } if available == &["X_pca"]), "{error}");
+    assert!(matches!(&error.kind, FileErrorKind::NoSuch { available, .. } if available == &["X_pca"]), "{error}");
     let error = read(&file("dense.h5ad"), &ReadOptions { label_column: Some("nope".into()), ..Default::default() });
     assert!(error.unwrap_err().to_string().contains("depth"));
 }
@@ -155,7 +155,7 @@ fn anndata_cells() {
 #[test]
 fn a_build_without_hdf5_says_so() {
     let error = read(&file("dense.h5ad"), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error.problem, Problem::NotBuilt { feature: "hdf5", .. }), "{error}");
+    assert!(matches!(error.kind, FileErrorKind::NotBuilt { feature: "hdf5", .. }), "{error}");
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn the_format_can_be_named_where_the_ending_does_not_tell() {
     assert_eq!(read(&path, &glove).unwrap().ids.unwrap(), ["in", "of"]);
     let odd = folder.path().join("odd.xyz");
     std::fs::write(&odd, "1").unwrap();
-    assert!(matches!(read(&odd, &ReadOptions::default()).unwrap_err().problem, Problem::UnknownFormat { .. }));
+    assert!(matches!(read(&odd, &ReadOptions::default()).unwrap_err().kind, FileErrorKind::UnknownFormat { .. }));
     assert!(
         read(&folder.path().join("none.csv"), &ReadOptions::default()).unwrap_err().to_string().contains("none.csv")
     );
     let empty = folder.path().join("empty.npy");
     std::fs::write(&empty, "").unwrap();
-    assert!(matches!(read(&empty, &ReadOptions::default()).unwrap_err().problem, Problem::Empty(_)));
+    assert!(matches!(read(&empty, &ReadOptions::default()).unwrap_err().kind, FileErrorKind::Empty(_)));
 }

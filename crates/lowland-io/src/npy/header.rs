@@ -2,7 +2,7 @@
 //! so that a parser of Python literals (a dozen crates) is not needed.
 
 use super::FORMAT;
-use crate::error::{Outcome, Problem};
+use crate::error::{FileErrorKind, Result};
 
 /// The header: what the values are and how they lie.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +31,8 @@ pub(crate) enum Kind {
 
 impl Header {
     /// Parses the start of a `.npy` file.
-    pub fn parse(bytes: &[u8]) -> Outcome<Self> {
-        let bad = |reason: &str| Problem::format(FORMAT, reason);
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let bad = |reason: &str| FileErrorKind::format(FORMAT, reason);
         let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(|| bad("it does not begin as a .npy file does"))?;
         let (length, start) = match rest {
             [1, _, a, b, ..] => (u16::from_le_bytes([*a, *b]) as usize, 10),
@@ -40,7 +40,7 @@ impl Header {
             _ => return Err(bad("its version is unknown")),
         };
         let offset = length.saturating_add(start);
-        let text = bytes.get(start..offset).ok_or(Problem::Truncated {
+        let text = bytes.get(start..offset).ok_or(FileErrorKind::Truncated {
             what: "header",
             declared: length as u64,
             available: bytes.len().saturating_sub(start) as u64,
@@ -82,10 +82,10 @@ fn value_after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// `'<f4'`: byte order, kind, width.
-fn parse_type(descr: &str) -> Outcome<(bool, Kind, usize)> {
+fn parse_type(descr: &str) -> Result<(bool, Kind, usize)> {
     let quoted = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
     let name = quoted.ok_or_else(|| {
-        Problem::format(
+        FileErrorKind::format(
             FORMAT,
             "it holds records of several fields; save one plain array, or write it as Parquet or csv",
         )
@@ -96,7 +96,7 @@ fn parse_type(descr: &str) -> Outcome<(bool, Kind, usize)> {
             Some('c') => "its values are complex numbers; save real and imaginary parts as columns".to_string(),
             _ => format!("values of type {name:?} cannot be read; save it as a plain array: x.astype('float32')"),
         };
-        Problem::format(FORMAT, reason)
+        FileErrorKind::format(FORMAT, reason)
     };
     let mut letters = name.chars();
     let order = letters.next().ok_or_else(unusable)?;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use lowland::{Data, Dense};
 
-use crate::budget::{Budget, TEXT};
-use crate::error::{Outcome, Place, Problem};
+use crate::budget::{Budget, STRING_OVERHEAD};
+use crate::error::{FileErrorKind, Location, Result};
 use crate::source::Bytes;
-use crate::table::{Classes, Labels};
+use crate::table::{Labels, LabelsBuilder};
 
 pub(crate) use header::{Header, Kind};
 
@@ -24,13 +24,13 @@ pub(crate) struct Array<'a> {
 
 impl<'a> Array<'a> {
     /// Parses a whole `.npy` file; what it declares must be there. What its values become is taken from the budget.
-    pub fn parse(bytes: &'a [u8], budget: &'a Budget) -> Outcome<Self> {
+    pub fn parse(bytes: &'a [u8], budget: &'a Budget) -> Result<Self> {
         let header = Header::parse(bytes)?;
         let available = &bytes[header.offset..];
         let declared = header.count().and_then(|count| count.checked_mul(header.width));
         match declared.and_then(|declared| available.get(..declared)) {
             Some(values) => Ok(Self { header, values, budget }),
-            None => Err(Problem::Truncated {
+            None => Err(FileErrorKind::Truncated {
                 what: "values",
                 declared: declared.map_or(u64::MAX, |declared| declared as u64),
                 available: available.len() as u64,
@@ -39,10 +39,10 @@ impl<'a> Array<'a> {
     }
 
     /// Rows and columns: all dimensions after the first are laid side by side.
-    pub fn rows_and_columns(&self) -> Outcome<(usize, usize)> {
+    pub fn rows_and_columns(&self) -> Result<(usize, usize)> {
         match self.header.shape[..] {
-            [] => Err(Problem::format(FORMAT, "it holds a single number, not rows")),
-            [n] => Err(Problem::format(
+            [] => Err(FileErrorKind::format(FORMAT, "it holds a single number, not rows")),
+            [n] => Err(FileErrorKind::format(
                 FORMAT,
                 format!(
                     "it holds {n} numbers in one dimension, not rows; reshape it to ({n}, 1) if each is a row, to (1, {n}) if all are one row"
@@ -56,7 +56,7 @@ impl<'a> Array<'a> {
     }
 
     /// The values as `f32`, row after row; what does not fit is refused, naming the cell.
-    pub fn to_f32(&self) -> Outcome<Vec<f32>> {
+    pub fn to_f32(&self) -> Result<Vec<f32>> {
         let mut out = self.room::<f32>(0)?;
         self.in_row_order(|raw| out.push(self.number(raw) as f32));
         if self.header.kind == Kind::Float && self.header.width == 8 {
@@ -66,23 +66,23 @@ impl<'a> Array<'a> {
     }
 
     /// The values as `f64`, row after row.
-    pub fn to_f64(&self) -> Outcome<Vec<f64>> {
+    pub fn to_f64(&self) -> Result<Vec<f64>> {
         let mut out = self.room::<f64>(0)?;
         self.in_row_order(|raw| out.push(self.number(raw)));
         Ok(out)
     }
 
     /// The values as whole numbers; `None` if they are not of a whole type or beyond its range.
-    pub fn to_whole(&self) -> Outcome<Option<Vec<i64>>> {
+    pub fn to_whole(&self) -> Result<Option<Vec<i64>>> {
         self.to_integers()
     }
 
     /// The values as counts or positions; `None` if one is negative or not whole.
-    pub fn to_indices(&self) -> Outcome<Option<Vec<usize>>> {
+    pub fn to_indices(&self) -> Result<Option<Vec<usize>>> {
         self.to_integers()
     }
 
-    fn to_integers<T: TryFrom<i128>>(&self) -> Outcome<Option<Vec<T>>> {
+    fn to_integers<T: TryFrom<i128>>(&self) -> Result<Option<Vec<T>>> {
         if !matches!(self.header.kind, Kind::Int | Kind::Unsigned) {
             return Ok(None);
         }
@@ -96,15 +96,15 @@ impl<'a> Array<'a> {
     }
 
     /// The values as text: strings as they are, numbers as people write them.
-    pub fn to_texts(&self) -> Outcome<Vec<String>> {
-        let mut out = self.room::<String>(TEXT - size_of::<String>() + self.header.width)?;
+    pub fn to_texts(&self) -> Result<Vec<String>> {
+        let mut out = self.room::<String>(STRING_OVERHEAD - size_of::<String>() + self.header.width)?;
         self.in_row_order(|raw| out.push(self.text(raw)));
         Ok(out)
     }
 
     /// One class a value.
-    pub fn to_labels(&self) -> Outcome<Labels> {
-        let mut classes = Classes::default();
+    pub fn to_labels(&self) -> Result<Labels> {
+        let mut classes = LabelsBuilder::default();
         let mut outcome = Ok(());
         self.in_row_order(|raw| {
             if outcome.is_ok() {
@@ -115,17 +115,17 @@ impl<'a> Array<'a> {
     }
 
     /// The values laid out as a dense matrix.
-    pub fn to_data(&self) -> Outcome<Data> {
+    pub fn to_data(&self) -> Result<Data> {
         if !self.header.is_numeric() {
-            return Err(Problem::format(FORMAT, "its values are strings; a map needs numbers"));
+            return Err(FileErrorKind::format(FORMAT, "its values are strings; a map needs numbers"));
         }
         let (rows, columns) = self.rows_and_columns()?;
         Ok(Data::Dense(Dense::shared(Arc::new(self.to_f32()?), rows, columns)?))
     }
 
     /// An empty vector with room for all values, each with `more` bytes of its own elsewhere.
-    fn room<T>(&self, more: usize) -> Outcome<Vec<T>> {
-        self.budget.take("the array", self.len(), size_of::<T>() + more)?;
+    fn room<T>(&self, more: usize) -> Result<Vec<T>> {
+        self.budget.reserve("the array", self.len(), size_of::<T>() + more)?;
         Ok(Vec::with_capacity(self.len()))
     }
 
@@ -179,7 +179,7 @@ impl<'a> Array<'a> {
         match (self.header.kind, self.header.width) {
             (Kind::Float, 8) => f64::from_le_bytes(self.little_endian(raw)),
             (Kind::Float, 4) => f32::from_bits(self.whole(raw) as u32).into(),
-            (Kind::Float, _) => half(self.whole(raw) as u16),
+            (Kind::Float, _) => half_to_f64(self.whole(raw) as u16),
             (Kind::Bool, _) => f64::from(raw[0] != 0),
             (Kind::Int | Kind::Unsigned, _) => self.whole(raw) as f64,
             (Kind::Bytes | Kind::Unicode, _) => f64::NAN,
@@ -203,7 +203,7 @@ impl<'a> Array<'a> {
     }
 
     /// Refuses doubles that became infinite as `f32`.
-    fn check_range(&self, narrowed: &[f32]) -> Outcome<()> {
+    fn check_range(&self, narrowed: &[f32]) -> Result<()> {
         if !narrowed.iter().any(|value| value.is_infinite()) {
             return Ok(());
         }
@@ -219,8 +219,8 @@ impl<'a> Array<'a> {
             None => Ok(()),
             Some((at, wide)) => {
                 let columns = self.header.shape.get(1..).map_or(1, |rest| rest.iter().product::<usize>()).max(1);
-                Err(Problem::Overflow {
-                    place: Place::Row(at / columns),
+                Err(FileErrorKind::Overflow {
+                    location: Location::Row(at / columns),
                     column: (at % columns).to_string(),
                     found: format!("{wide:e}"),
                 })
@@ -230,7 +230,7 @@ impl<'a> Array<'a> {
 }
 
 /// IEEE 754 half precision.
-fn half(bits: u16) -> f64 {
+pub(crate) fn half_to_f64(bits: u16) -> f64 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let fraction = f64::from(bits & 0x3ff);
     sign * match (bits >> 10) & 0x1f {
@@ -255,7 +255,7 @@ impl AsRef<[f32]> for MappedValues {
 }
 
 /// Reads a `.npy` file. Little-endian `f4` in C order is not copied.
-pub(crate) fn read(bytes: Bytes, budget: &Budget) -> Outcome<Data> {
+pub(crate) fn read(bytes: Bytes, budget: &Budget) -> Result<Data> {
     let array = Array::parse(&bytes, budget)?;
     let header = &array.header;
     let in_place = cfg!(target_endian = "little")
@@ -342,7 +342,7 @@ mod tests {
         for shape in ["1000000000000000, 3", "18446744073709551615, 18446744073709551615", "5, 1"] {
             let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}\n");
             let error = Array::parse(&npy(&text, &[0; 8]), &Budget::unlimited()).err().unwrap();
-            assert!(matches!(error, Problem::Truncated { available: 8, .. }), "{error}");
+            assert!(matches!(error, FileErrorKind::Truncated { available: 8, .. }), "{error}");
         }
     }
 

@@ -1,56 +1,28 @@
-//! Plain text: strings, one a line; and labels that lie in a file of their own.
+//! Labels in a file of their own.
 
 use std::path::Path;
 
-use lowland::Data;
-
 use crate::budget::Budget;
-use crate::check::plural;
-use crate::delimited::{Records, guess_delimiter, line_of, text_of};
-use crate::error::{FileError, Outcome, Problem};
+use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
+use crate::error::{FileError, FileErrorKind, Result};
 use crate::idx;
 use crate::npy::Array;
-use crate::options::{Format, ReadOptions};
+use crate::options::Format;
 use crate::source::Bytes;
-use crate::table::{Labels, Table};
-
-const FORMAT: &str = "text";
-
-/// One string a line. Empty lines are rows, too; they are counted in the notes.
-pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
-    let lines = split(bytes)?.take(options.max_rows.unwrap_or(usize::MAX));
-    let lines = lines.map(|line| budget.text(line)).collect::<Outcome<Vec<String>>>()?;
-    let empty = lines.iter().filter(|line| line.is_empty()).count();
-    let mut table = Table::new(Data::text(lines));
-    if empty > 0 {
-        table.notes.push(format!("{} empty and kept as an empty string", plural(empty, "line is", "lines are")));
-    }
-    Ok(table)
-}
-
-/// The lines; a newline at the end of the file does not begin another one.
-fn split(bytes: &[u8]) -> Outcome<std::str::Lines<'_>> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.lines()),
-        Err(error) => {
-            let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            Err(Problem::format(FORMAT, format!("line {line} is not UTF-8; convert the file to UTF-8")))
-        }
-    }
-}
+use crate::table::Labels;
+use crate::text::split_lines;
 
 /// Labels from a file of their own: IDX, `.npy`, delimited text of one column, or lines. There must be `rows` of them.
 pub fn labels_of_rows(path: &Path, rows: usize) -> Result<Labels, FileError> {
-    labels(path, rows, None).map_err(|problem| problem.at(path))
+    labels(path, rows, None).map_err(|kind| kind.at(path))
 }
 
 /// Labels from a file of their own. There must be `rows` of them.
 pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<Labels, FileError> {
-    labels(path, rows, Some(budget.left())).map_err(|problem| problem.at(path))
+    labels(path, rows, Some(budget.remaining())).map_err(|kind| kind.at(path))
 }
 
-fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Outcome<Labels> {
+fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels> {
     let (bytes, budget) = Bytes::open_unpacked(path, max_bytes)?;
     let labels = if idx::is_idx(&bytes) {
         Labels::within(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
@@ -65,25 +37,25 @@ fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Outcome<Labels> {
                 Labels::within(column(&bytes).skip(named(count)), &budget)?
             }
             _ => {
-                let lines = split(&bytes)?;
+                let lines = split_lines(&bytes)?;
                 Labels::within(lines.clone().skip(named(lines.count())).map(|line| Ok(line.trim())), &budget)?
             }
         }
     };
     if labels.codes.len() != rows {
-        return Err(Problem::Count { what: "the labels", expected: rows, found: labels.codes.len() });
+        return Err(FileErrorKind::Count { what: "the labels", expected: rows, found: labels.codes.len() });
     }
     Ok(labels)
 }
 
 /// The cells of a file of one column.
-fn column(bytes: &[u8]) -> impl Iterator<Item = Outcome<String>> {
-    let mut records = Records::new(bytes, guess_delimiter(bytes));
+fn column(bytes: &[u8]) -> impl Iterator<Item = Result<String>> {
+    let mut records = CsvRecords::new(bytes, guess_delimiter(bytes));
     std::iter::from_fn(move || records.next().transpose()).map(|record| {
         let record = record?;
         match record.len() {
             1 => text_of(&record)(&record[0]),
-            found => Err(Problem::NotLabels { line: line_of(&record), found }),
+            found => Err(FileErrorKind::NotLabels { line: line_of(&record), found }),
         }
     })
 }
@@ -91,18 +63,6 @@ fn column(bytes: &[u8]) -> impl Iterator<Item = Outcome<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_line_is_a_row_and_the_last_newline_is_not_another() {
-        let lines = |text: &[u8]| match read(text, &ReadOptions::default(), &Budget::unlimited()).unwrap() {
-            Table { data: Data::Text(lines), notes, .. } => (lines.to_vec(), notes.len()),
-            _ => panic!("text"),
-        };
-        assert_eq!(lines(b"one\r\ntwo"), (vec!["one".into(), "two".into()], 0));
-        assert_eq!(lines(b"one\n\ntwo\n"), (vec!["one".into(), String::new(), "two".into()], 1));
-        let error = read(b"one\nt\xffwo", &ReadOptions::default(), &Budget::unlimited()).unwrap_err();
-        assert!(error.to_string().contains("line 2 is not UTF-8"), "{error}");
-    }
 
     #[test]
     fn a_labels_file_of_two_columns_is_told_what_it_may_hold() {

@@ -4,30 +4,30 @@ use std::path::Path;
 
 use lowland::{Data, Dense};
 
-use crate::columns::{Column, Values, cannot_write, write};
-use crate::error::{FileError, Outcome, Problem};
+use crate::error::{FileError, FileErrorKind, Result};
 use crate::npy;
 use crate::npz;
 use crate::options::Format;
 use crate::table::Table;
-use crate::write::write_whole;
+use crate::write_columns::{ColumnValues, OutputColumn, cannot_write, write};
+use crate::write_file::write_atomically;
 
 /// Writes a table. Dense rows go to `.csv`, `.tsv`, `.parquet` (columns `id`, the data, `label`), `.npy` (the data only) or
 /// `.npz` (arrays `X`, `labels`, `ids`, `truth`); sparse rows to `.npz`; strings to `.txt`.
 pub fn write_table(path: &Path, table: &Table) -> Result<(), FileError> {
-    write_any(path, table).map_err(|problem| problem.at(path))
+    write_any(path, table).map_err(|kind| kind.at(path))
 }
 
-fn write_any(path: &Path, table: &Table) -> Outcome<()> {
+fn write_any(path: &Path, table: &Table) -> Result<()> {
     table.check_counts()?;
-    let put = |bytes: &[u8]| write_whole(path, |file| Ok(file.write_all(bytes)?));
+    let put = |bytes: &[u8]| write_atomically(path, |file| Ok(file.write_all(bytes)?));
     match (Format::to_write(path), &table.data) {
         (Some(Format::Npy), Data::Dense(x)) => put(&encode(x)),
         (Some(Format::Npz), Data::Dense(x)) => put(&npz::encode(&companions(table, vec![("X", encode(x))]))?),
         (Some(Format::Npz), Data::Sparse(x)) => put(&npz::encode(&companions(table, npz::sparse_arrays(x)))?),
         (Some(Format::Text), Data::Text(lines)) => {
             if let Some(line) = lines.iter().position(|line| line.contains(['\n', '\r'])) {
-                return Err(Problem::format("text", format!("row {line} (from 0) has a line break in it")));
+                return Err(FileErrorKind::format("text", format!("row {line} (from 0) has a line break in it")));
             }
             put(lines.iter().flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())
         }
@@ -56,17 +56,18 @@ fn companions<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> Vec<(&'
     arrays
 }
 
-fn write_columns(path: &Path, table: &Table, x: &Dense) -> Outcome<()> {
-    let features = (0..x.dim()).map(|start| Column {
+fn write_columns(path: &Path, table: &Table, x: &Dense) -> Result<()> {
+    let features = (0..x.dim()).map(|start| OutputColumn {
         name: match &table.columns {
             Some(names) => names[start].clone(),
             None => format!("x{start}"),
         },
-        values: Values::Narrow { values: x.values(), start, step: x.dim() },
+        values: ColumnValues::F32 { values: x.values(), start, step: x.dim() },
     });
-    let ids = table.ids.as_ref().map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
-    let labels = table.labels.as_ref().map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
-    let columns: Vec<Column> = ids.into_iter().chain(features).chain(labels).collect();
+    let ids = table.ids.as_ref().map(|ids| OutputColumn { name: "id".into(), values: ColumnValues::Ids(ids) });
+    let labels =
+        table.labels.as_ref().map(|labels| OutputColumn { name: "label".into(), values: ColumnValues::Labels(labels) });
+    let columns: Vec<OutputColumn> = ids.into_iter().chain(features).chain(labels).collect();
     write(path, "a table", ".csv, .tsv, .parquet, .npy or .npz", &columns)
 }
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::budget::Budget;
-use crate::error::{FileError, Outcome, Problem};
+use crate::error::{FileError, FileErrorKind, Result};
 
 /// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the new one.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    write_whole(path, |file| Ok(file.write_all(bytes)?)).map_err(|problem| problem.at(path))
+    write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind| kind.at(path))
 }
 
 /// Reads a whole file of at most `limit` bytes.
@@ -17,15 +17,15 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let read = || {
         let size = fs::metadata(path)?.len();
         if size > limit {
-            return Err(Problem::TooLarge { what: "the file".into(), limit });
+            return Err(FileErrorKind::TooLarge { what: "the file".into(), limit });
         }
         crate::source::read_within(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
     };
-    read().map_err(|problem: Problem| problem.at(path))
+    read().map_err(|kind: FileErrorKind| kind.at(path))
 }
 
 /// Lets `fill` write the content, then puts it in place.
-pub(crate) fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Outcome<()>) -> Outcome<()> {
+pub(crate) fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     // A pipe or a device has no content to protect, and renaming over it would replace it.
     if fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
         let mut device = OpenOptions::new().write(true).open(path)?;
@@ -62,9 +62,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model");
         write_bytes(&path, b"old").unwrap();
-        let failed = write_whole(&path, |file| {
+        let failed = write_atomically(&path, |file| {
             file.write_all(b"half of the new")?;
-            Err(Problem::Empty("made to fail"))
+            Err(FileErrorKind::Empty("made to fail"))
         });
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -78,7 +78,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model");
         write_bytes(&path, &[0; 10]).unwrap();
-        assert!(matches!(read_bytes(&path, 9).unwrap_err().problem, Problem::TooLarge { limit: 9, .. }));
+        assert!(matches!(read_bytes(&path, 9).unwrap_err().kind, FileErrorKind::TooLarge { limit: 9, .. }));
     }
 
     #[test]

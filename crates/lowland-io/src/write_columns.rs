@@ -3,27 +3,27 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::error::{Outcome, Problem};
+use crate::error::{FileErrorKind, Result};
 use crate::options::Format;
 use crate::table::Labels;
-use crate::write::write_whole;
+use crate::write_file::write_atomically;
 
 /// A named column.
-pub(crate) struct Column<'a> {
+pub(crate) struct OutputColumn<'a> {
     pub name: String,
-    pub values: Values<'a>,
+    pub values: ColumnValues<'a>,
 }
 
 /// The values of a column, where they lie.
-pub(crate) enum Values<'a> {
+pub(crate) enum ColumnValues<'a> {
     /// Every `step`th number from `start`.
-    Wide {
+    F64 {
         values: &'a [f64],
         start: usize,
         step: usize,
     },
     /// Every `step`th number from `start`.
-    Narrow {
+    F32 {
         values: &'a [f32],
         start: usize,
         step: usize,
@@ -32,13 +32,13 @@ pub(crate) enum Values<'a> {
     Labels(&'a Labels),
 }
 
-impl Values<'_> {
+impl ColumnValues<'_> {
     pub fn len(&self) -> usize {
         match self {
-            Values::Wide { values, step, .. } => values.len() / step,
-            Values::Narrow { values, step, .. } => values.len() / step,
-            Values::Ids(ids) => ids.len(),
-            Values::Labels(labels) => labels.codes.len(),
+            ColumnValues::F64 { values, step, .. } => values.len() / step,
+            ColumnValues::F32 { values, step, .. } => values.len() / step,
+            ColumnValues::Ids(ids) => ids.len(),
+            ColumnValues::Labels(labels) => labels.codes.len(),
         }
     }
 
@@ -46,41 +46,46 @@ impl Values<'_> {
     fn write(&self, i: usize, out: &mut String) {
         use std::fmt::Write;
         let _ = match self {
-            Values::Wide { values, start, step } => write!(out, "{:?}", values[start + i * step]),
-            Values::Narrow { values, start, step } => write!(out, "{:?}", values[start + i * step]),
-            Values::Ids(ids) => out.write_str(&ids[i]),
-            Values::Labels(labels) => out.write_str(labels.name(i)),
+            ColumnValues::F64 { values, start, step } => write!(out, "{:?}", values[start + i * step]),
+            ColumnValues::F32 { values, start, step } => write!(out, "{:?}", values[start + i * step]),
+            ColumnValues::Ids(ids) => out.write_str(&ids[i]),
+            ColumnValues::Labels(labels) => out.write_str(labels.name(i)),
         };
     }
 }
 
 /// Writes columns of one length in any of the tabular formats; `what` and what is `allowed` are for the message.
-pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, columns: &[Column]) -> Outcome<()> {
+pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, columns: &[OutputColumn]) -> Result<()> {
     let rows = columns.first().map_or(0, |column| column.values.len());
     if let Some(other) = columns.iter().find(|column| column.values.len() != rows) {
-        return Err(Problem::Count { what: "values of a column", expected: rows, found: other.values.len() });
+        return Err(FileErrorKind::Count { what: "values of a column", expected: rows, found: other.values.len() });
     }
     match Format::to_write(path) {
-        Some(Format::Csv) => write_whole(path, |file| write_delimited(file, b',', rows, columns)),
-        Some(Format::Tsv) => write_whole(path, |file| write_delimited(file, b'\t', rows, columns)),
+        Some(Format::Csv) => write_atomically(path, |file| write_delimited(file, b',', rows, columns)),
+        Some(Format::Tsv) => write_atomically(path, |file| write_delimited(file, b'\t', rows, columns)),
         #[cfg(feature = "tables")]
-        Some(Format::Parquet) => write_whole(path, |file| crate::tables::write_parquet(file, rows, columns)),
+        Some(Format::Parquet) => write_atomically(path, |file| crate::parquet::write_parquet(file, rows, columns)),
         #[cfg(not(feature = "tables"))]
-        Some(Format::Parquet) => Err(Problem::NotBuilt { format: "parquet", feature: "tables" }),
+        Some(Format::Parquet) => Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" }),
         _ => Err(cannot_write(path, what, allowed)),
     }
 }
 
 /// The ending of the name is none that this can be written as.
-pub(crate) fn cannot_write(path: &Path, what: &'static str, allowed: &'static str) -> Problem {
+pub(crate) fn cannot_write(path: &Path, what: &'static str, allowed: &'static str) -> FileErrorKind {
     let format = path.extension().map_or("a file without an ending".into(), |e| format!(".{}", e.to_string_lossy()));
-    Problem::CannotWrite { what, format, allowed }
+    FileErrorKind::CannotWrite { what, format, allowed }
 }
 
-pub(crate) fn write_delimited(file: &mut dyn Write, delimiter: u8, rows: usize, columns: &[Column]) -> Outcome<()> {
+pub(crate) fn write_delimited(
+    file: &mut dyn Write,
+    delimiter: u8,
+    rows: usize,
+    columns: &[OutputColumn],
+) -> Result<()> {
     let failed = |error: csv::Error| match error.into_kind() {
-        csv::ErrorKind::Io(error) => Problem::Io(error),
-        other => Problem::format("delimited text", format!("{other:?}")),
+        csv::ErrorKind::Io(error) => FileErrorKind::Io(error),
+        other => FileErrorKind::format("delimited text", format!("{other:?}")),
     };
     let mut out = csv::WriterBuilder::new().delimiter(delimiter).from_writer(file);
     out.write_record(columns.iter().map(|column| &column.name)).map_err(failed)?;
