@@ -1,4 +1,4 @@
-//! What can be wrong with a file: where, what stands there, and what to do about it.
+//! Errors of reading and writing files. Each names the location, what was found there, and what to do about it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use thiserror::Error as ThisError;
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong. Part of the message already, so it is not its source as well.
+    /// What is wrong. It is part of the message and therefore not reported as the source as well.
     pub kind: FileErrorKind,
 }
 
@@ -19,27 +19,27 @@ pub struct FileError {
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum FileErrorKind {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 
-    /// Nothing in the file, or no rows in it.
+    /// The file is empty or has no rows.
     #[error("no rows: {0}")]
     Empty(&'static str),
 
-    /// The ending of the name says nothing about the format.
+    /// The format cannot be determined from the file extension.
     #[error("cannot tell the format from the ending of the name; name the format ({known})")]
     UnknownFormat {
-        /// The formats there are.
+        /// Names of the known formats.
         known: String,
     },
 
-    /// This program was built without the reader for this format.
+    /// The program was built without support for the format.
     #[error("this program was built without support for {format} (feature `{feature}` of lowland-io)")]
     NotBuilt {
         /// The format.
         format: &'static str,
-        /// The cargo feature that brings it.
+        /// The Cargo feature that enables it.
         feature: &'static str,
     },
 
@@ -50,11 +50,11 @@ pub enum FileErrorKind {
         what: &'static str,
         /// The format asked for.
         format: String,
-        /// What can be written.
+        /// The extensions that can be written.
         allowed: &'static str,
     },
 
-    /// The content is not what the format says.
+    /// The content does not follow the format.
     #[error("not a usable {format} file: {reason}")]
     Format {
         /// The format.
@@ -66,11 +66,11 @@ pub enum FileErrorKind {
     /// The file ends before what its header declares.
     #[error("declares {declared} bytes of {what} but holds {available}: the file is cut off or damaged")]
     Truncated {
-        /// Of what.
+        /// What the bytes hold.
         what: &'static str,
         /// Bytes declared; saturated.
         declared: u64,
-        /// Bytes there.
+        /// Bytes available.
         available: u64,
     },
 
@@ -101,7 +101,7 @@ pub enum FileErrorKind {
         found: usize,
     },
 
-    /// A cell that should be a number is not.
+    /// A cell is not a number.
     #[error("{location}, column {column}: {found:?} is not a number. {remedy}")]
     NotNumber {
         /// `line 3` in a text file, `row 2` elsewhere.
@@ -142,7 +142,7 @@ pub enum FileErrorKind {
         count: usize,
     },
 
-    /// A column, array or entry asked for by name is not there.
+    /// A requested column, array or entry does not exist.
     #[error("no {what} {name:?}; there is {}", if available.is_empty() { "none".to_string() } else { available.join(", ") })]
     NoSuch {
         /// Column, array, entry.
@@ -153,18 +153,18 @@ pub enum FileErrorKind {
         available: Vec<String>,
     },
 
-    /// A companion (labels, ids) has another number of rows.
+    /// The labels, ids or columns do not match the number of rows.
     #[error("{what} number {found}, the rows number {expected}")]
     Count {
         /// Labels, ids.
         what: &'static str,
         /// Rows of the data.
         expected: usize,
-        /// How many there are.
+        /// Number found.
         found: usize,
     },
 
-    /// A file of labels holds more than labels.
+    /// A label file has more than one column.
     #[error(
         "line {line} has {found} fields, but a file of labels holds one label a line (a name above them is allowed), an \
          .npy or an IDX array: keep only the column with the labels, or, if it is a column of the data file, name it \
@@ -177,16 +177,16 @@ pub enum FileErrorKind {
         found: usize,
     },
 
-    /// The companion file of labels cannot be read.
+    /// The label file cannot be read.
     #[error("labels: {0}")]
     Labels(Box<FileError>),
 
-    /// The values do not make a valid object of the library.
+    /// The values were rejected by the library.
     #[error(transparent)]
     Data(#[from] lowland::Error),
 }
 
-/// Where in a file: lines count from 1 as editors do, rows of arrays from 0 as numpy does.
+/// Position in a file: lines are numbered from 1 as in editors, rows from 0 as in numpy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
     /// Line of a text file, from 1.
@@ -204,16 +204,16 @@ impl std::fmt::Display for Location {
     }
 }
 
-/// What readers return: the path is added once, by the caller.
+/// Result of a reader; the public functions add the path.
 pub(crate) type Result<T, E = FileErrorKind> = std::result::Result<T, E>;
 
 impl FileErrorKind {
-    /// Says which file has the problem.
+    /// Adds the path of the file.
     pub(crate) fn at(self, path: &Path) -> FileError {
         FileError { path: path.to_owned(), kind: self }
     }
 
-    /// The content is not what the format says.
+    /// Creates a [`FileErrorKind::Format`].
     pub(crate) fn format(format: &'static str, reason: impl Into<String>) -> Self {
         FileErrorKind::Format { format, reason: reason.into() }
     }

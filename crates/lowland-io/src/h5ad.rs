@@ -1,4 +1,4 @@
-//! AnnData (`.h5ad`): `X` or an entry of `obsm`, classes and ids from `obs`.
+//! AnnData (`.h5ad`): the data from `X` or an entry of `obsm`, labels and ids from `obs`.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use lowland::{Data, Dense};
 use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
-use crate::source::{Bytes, catch_panics};
-use crate::sparse::{self, Compressed, Shape};
+use crate::source::{FileBytes, catch_panics};
+use crate::sparse::{self, CompressedMatrix, MatrixShape};
 use crate::table::{Labels, Table};
 
 const FORMAT: &str = "h5ad";
 
-/// Reads the rows and what `obs` and `var` know about them.
-pub(crate) fn read(bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Result<Table> {
+/// Reads the data with the labels, ids and names in `obs` and `var`.
+pub(crate) fn read(bytes: FileBytes, options: &ReadOptions, budget: &Budget) -> Result<Table> {
     catch_panics(FORMAT, || {
         let source = ReadSeekSource::new(Cursor::new(bytes)).map_err(failed)?;
         let root = File::from_source(source).map_err(failed)?.root();
-        Reader { budget }.table(&root, options)
+        AnnDataReader { budget }.table(&root, options)
     })
 }
 
@@ -28,7 +28,7 @@ fn failed(error: impl std::fmt::Display) -> FileErrorKind {
     FileErrorKind::format(FORMAT, error.to_string())
 }
 
-/// Children of a group, whatever they are.
+/// Names of the datasets and groups in a group.
 fn children(group: &Group) -> Result<Vec<String>> {
     let mut names = group.datasets().map_err(failed)?;
     names.extend(group.groups().map_err(failed)?);
@@ -47,7 +47,7 @@ fn text_attribute(group: &Group, name: &str) -> Result<Option<String>> {
     Ok(group.attrs().map_err(failed)?.get(name).and_then(text_of))
 }
 
-/// The text of an attribute, however its writer stored it.
+/// The text of an attribute in any of the string types.
 fn text_of(value: &AttrValue) -> Option<String> {
     match value {
         AttrValue::VarLenString(text)
@@ -60,7 +60,7 @@ fn text_of(value: &AttrValue) -> Option<String> {
     }
 }
 
-/// Two sizes from an attribute.
+/// A shape of two dimensions from an attribute.
 fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
     let pair = match value {
         AttrValue::I64Array(sizes) => sizes.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<Vec<_>>>(),
@@ -75,12 +75,12 @@ fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
     }
 }
 
-struct Reader<'a> {
+struct AnnDataReader<'a> {
     budget: &'a Budget,
 }
 
 /// A column of `obs` or `var` as text.
-enum Column {
+enum AnnDataColumn {
     Texts(Vec<String>),
     /// Code -1 stands for a missing value.
     Coded {
@@ -89,11 +89,11 @@ enum Column {
     },
 }
 
-impl Column {
+impl AnnDataColumn {
     fn texts(&self) -> Box<dyn Iterator<Item = Result<&str>> + '_> {
         match self {
-            Column::Texts(texts) => Box::new(texts.iter().map(|text| Ok(text.as_str()))),
-            Column::Coded { codes, categories } => {
+            AnnDataColumn::Texts(texts) => Box::new(texts.iter().map(|text| Ok(text.as_str()))),
+            AnnDataColumn::Coded { codes, categories } => {
                 Box::new(codes.iter().map(|&code| match usize::try_from(code) {
                     Err(_) => Ok("NA"),
                     Ok(code) => categories.get(code).map(String::as_str).ok_or_else(|| {
@@ -105,7 +105,7 @@ impl Column {
     }
 }
 
-impl Reader<'_> {
+impl AnnDataReader<'_> {
     fn table(&self, root: &Group, options: &ReadOptions) -> Result<Table> {
         let mut table = match &options.key {
             None => Table::new(self.matrix(root, "X")?),
@@ -127,7 +127,7 @@ impl Reader<'_> {
                 table.ids = Some(self.texts(&obs, id)?);
             }
             if let Some(name) = &options.label_column {
-                table.labels = Some(Labels::within(self.column(&obs, name)?.texts(), self.budget)?);
+                table.labels = Some(Labels::from_texts(self.column(&obs, name)?.texts(), self.budget)?);
             }
         } else if options.label_column.is_some() || options.id_column.is_some() {
             return Err(failed("its obs is not a group; write it again with a current anndata"));
@@ -135,13 +135,13 @@ impl Reader<'_> {
         if options.key.is_none() && has_group(root, "var")? {
             let var = root.group("var").map_err(failed)?;
             let index = text_attribute(&var, "_index")?.unwrap_or_else(|| "_index".into());
-            // Names of columns are a comfort: a file without readable ones is still good.
+            // Column names are optional: a file without readable ones is still valid.
             table.columns = self.texts(&var, &index).ok().filter(|names| names.len() == table.data.dim());
         }
         Ok(table)
     }
 
-    /// A dense dataset, or a group with a sparse matrix.
+    /// Reads a dense dataset, or a group with a sparse matrix.
     fn matrix(&self, parent: &Group, name: &str) -> Result<Data> {
         if has_dataset(parent, name)? {
             return self.dense(&parent.dataset(name).map_err(failed)?, name);
@@ -160,12 +160,12 @@ impl Reader<'_> {
             let reason = format!("{name} is stored as {layout:?}; only dense, CSR and CSC matrices can be read");
             return Err(failed(reason));
         };
-        let shape = Shape::within(rows, dim, self.budget)?;
+        let shape = MatrixShape::within(rows, dim, self.budget)?;
         let dataset = |part: &str| group.dataset(part).map_err(failed);
         let values = self.floats(&dataset("data")?, |at| (Location::Row(at), format!("{name}/data")))?;
-        sparse::take_scratch(values.len(), self.budget)?;
+        sparse::reserve_scratch(values.len(), self.budget)?;
         let (indptr, indices) = (self.indices(&dataset("indptr")?)?, self.indices(&dataset("indices")?)?);
-        let stored = Compressed { indptr, indices, values };
+        let stored = CompressedMatrix { indptr, indices, values };
         let x = if is_csr { sparse::from_csr(stored, shape) } else { sparse::from_csc(stored, shape) };
         Ok(Data::Sparse(x?))
     }
@@ -180,8 +180,8 @@ impl Reader<'_> {
         Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?))
     }
 
-    /// The number of values; there is room for them, each taking what it takes in the file or 8 bytes if that is less,
-    /// and `more` beside it.
+    /// Returns the number of values, after reserving memory for them: their size in the file, at least 8 bytes each, and
+    /// `more`.
     fn count(&self, dataset: &Dataset, more: usize) -> Result<usize> {
         let shape = dataset.shape().map_err(failed)?;
         let count = shape.iter().fold(1u64, |product, &size| product.saturating_mul(size)) as usize;
@@ -190,7 +190,7 @@ impl Reader<'_> {
         Ok(count)
     }
 
-    /// Numbers as `f32`; `location` names the cell of one that does not fit.
+    /// Reads numbers as `f32`; `location` names the cell of one that is out of range.
     fn floats(&self, dataset: &Dataset, location: impl Fn(usize) -> (Location, String)) -> Result<Vec<f32>> {
         self.count(dataset, 0)?;
         if dataset.dtype().map_err(failed)? != DType::F64 {
@@ -216,13 +216,13 @@ impl Reader<'_> {
 
     fn texts(&self, frame: &Group, name: &str) -> Result<Vec<String>> {
         match self.column(frame, name)? {
-            Column::Texts(texts) => Ok(texts),
+            AnnDataColumn::Texts(texts) => Ok(texts),
             coded => coded.texts().map(|text| self.budget.reserve_text(text?)).collect(),
         }
     }
 
-    /// A column of `obs` or `var`: strings, numbers, categories in either layout, or values with a mask.
-    fn column(&self, frame: &Group, name: &str) -> Result<Column> {
+    /// Reads a column of `obs` or `var`: strings, numbers, categories in either layout, or values with a mask.
+    fn column(&self, frame: &Group, name: &str) -> Result<AnnDataColumn> {
         if has_group(frame, name)? {
             let column = frame.group(name).map_err(failed)?;
             if has_dataset(&column, "categories")? {
@@ -230,7 +230,7 @@ impl Reader<'_> {
                 return self.categorical(&column.dataset("codes").map_err(failed)?, categories);
             }
             if has_dataset(&column, "values")? {
-                return self.dataset_texts(&column.dataset("values").map_err(failed)?).map(Column::Texts);
+                return self.dataset_texts(&column.dataset("values").map_err(failed)?).map(AnnDataColumn::Texts);
             }
             return Err(failed(format!("column {name:?} is stored in a way that cannot be read")));
         }
@@ -247,12 +247,12 @@ impl Reader<'_> {
                 return self.categorical(&column, categories);
             }
         }
-        self.dataset_texts(&column).map(Column::Texts)
+        self.dataset_texts(&column).map(AnnDataColumn::Texts)
     }
 
-    fn categorical(&self, codes: &Dataset, categories: Vec<String>) -> Result<Column> {
+    fn categorical(&self, codes: &Dataset, categories: Vec<String>) -> Result<AnnDataColumn> {
         self.count(codes, 0)?;
-        Ok(Column::Coded { codes: codes.read_i64().map_err(failed)?, categories })
+        Ok(AnnDataColumn::Coded { codes: codes.read_i64().map_err(failed)?, categories })
     }
 
     fn dataset_texts(&self, dataset: &Dataset) -> Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! MNIST's IDX: two zero bytes, a type, the number of dimensions, their sizes and the values, all big-endian.
+//! IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, their sizes and the values, big-endian.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::error::{FileErrorKind, Location, Result};
 
 const FORMAT: &str = "IDX";
 
-/// An IDX array, its values where they lie.
+/// A parsed IDX file.
 #[derive(Debug)]
 pub(crate) struct IdxArray<'a> {
     pub shape: Vec<usize>,
@@ -19,7 +19,7 @@ pub(crate) struct IdxArray<'a> {
 }
 
 impl IdxArray<'_> {
-    /// The values, in order.
+    /// Iterates over the values.
     pub fn values(&self) -> impl Iterator<Item = f64> {
         self.raw.chunks_exact(self.width).map(|raw| match self.kind {
             0x08 => f64::from(raw[0]),
@@ -32,12 +32,12 @@ impl IdxArray<'_> {
     }
 }
 
-/// Whether the bytes begin as IDX does.
+/// Returns whether the bytes start like an IDX file.
 pub(crate) fn is_idx(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, 0x08 | 0x09 | 0x0b..=0x0e, dims, ..] if *dims > 0)
 }
 
-/// Parses a whole file.
+/// Parses an IDX file.
 pub(crate) fn parse(bytes: &[u8]) -> Result<IdxArray<'_>> {
     if !is_idx(bytes) {
         return Err(FileErrorKind::format(FORMAT, "it does not begin as an IDX file does"));
@@ -69,7 +69,7 @@ fn u32_of(four: &[u8]) -> u32 {
     u32::from_be_bytes([four[0], four[1], four[2], four[3]])
 }
 
-/// The rows of an IDX file: the first dimension counts them, the others are laid side by side.
+/// Reads the rows of an IDX file; all dimensions after the first are flattened.
 pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
     let idx = parse(bytes)?;
     let [rows, rest @ ..] = &idx.shape[..] else { return Err(FileErrorKind::Empty("the IDX file has no dimensions")) };
@@ -79,7 +79,7 @@ pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
             format!("it holds {rows} numbers in one dimension: labels, not rows"),
         ));
     }
-    // With no rows the other sizes mean nothing and may be anything.
+    // Without rows the other sizes are arbitrary.
     let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
     budget.reserve("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
     let values: Vec<f32> = idx.values().map(|value| value as f32).collect();
@@ -94,7 +94,7 @@ pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
     Ok(Data::dense(values, columns)?)
 }
 
-/// The labels that lie beside the images under MNIST's names, packed or not.
+/// Returns the label file in the folder of an image file with MNIST's names, compressed or not.
 pub(crate) fn labels_beside(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let labels = name.replace("images", "labels").replace("idx3", "idx1");

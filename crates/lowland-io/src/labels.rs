@@ -1,4 +1,4 @@
-//! Labels in a file of their own.
+//! Label files: one label per row of a data set.
 
 use std::path::Path;
 
@@ -6,39 +6,39 @@ use crate::budget::Budget;
 use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
 use crate::error::{FileError, FileErrorKind, Result};
 use crate::idx;
-use crate::npy::Array;
-use crate::options::Format;
-use crate::source::Bytes;
+use crate::npy::NpyArray;
+use crate::options::FileFormat;
+use crate::source::FileBytes;
 use crate::table::Labels;
 use crate::text::split_lines;
 
-/// Labels from a file of their own: IDX, `.npy`, delimited text of one column, or lines. There must be `rows` of them.
+/// Reads a label file: IDX, `.npy`, delimited text of one column, or one label per line. There must be `rows` labels.
 pub fn labels_of_rows(path: &Path, rows: usize) -> Result<Labels, FileError> {
     labels(path, rows, None).map_err(|kind| kind.at(path))
 }
 
-/// Labels from a file of their own. There must be `rows` of them.
+/// Reads a label file within a budget. There must be `rows` labels.
 pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<Labels, FileError> {
     labels(path, rows, Some(budget.remaining())).map_err(|kind| kind.at(path))
 }
 
 fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels> {
-    let (bytes, budget) = Bytes::open_unpacked(path, max_bytes)?;
+    let (bytes, budget) = FileBytes::open_decompressed(path, max_bytes)?;
     let labels = if idx::is_idx(&bytes) {
-        Labels::within(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
+        Labels::from_texts(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
     } else if bytes.starts_with(b"\x93NUMPY") {
-        Array::parse(&bytes, &budget)?.to_labels()?
+        NpyArray::parse(&bytes, &budget)?.to_labels()?
     } else {
-        // One more than needed: the first is the name of the column.
+        // One more than the rows: the first is the name of the column.
         let named = |count: usize| usize::from(count == rows + 1);
-        match Format::guess(path) {
-            Some(Format::Csv | Format::Tsv) => {
+        match FileFormat::guess(path) {
+            Some(FileFormat::Csv | FileFormat::Tsv) => {
                 let count = column(&bytes).try_fold(0, |count, cell| cell.map(|_| count + 1))?;
-                Labels::within(column(&bytes).skip(named(count)), &budget)?
+                Labels::from_texts(column(&bytes).skip(named(count)), &budget)?
             }
             _ => {
                 let lines = split_lines(&bytes)?;
-                Labels::within(lines.clone().skip(named(lines.count())).map(|line| Ok(line.trim())), &budget)?
+                Labels::from_texts(lines.clone().skip(named(lines.count())).map(|line| Ok(line.trim())), &budget)?
             }
         }
     };
@@ -48,7 +48,7 @@ fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels> {
     Ok(labels)
 }
 
-/// The cells of a file of one column.
+/// Iterates over the cells of a file of one column.
 fn column(bytes: &[u8]) -> impl Iterator<Item = Result<String>> {
     let mut records = CsvRecords::new(bytes, guess_delimiter(bytes));
     std::iter::from_fn(move || records.next().transpose()).map(|record| {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_labels_file_of_two_columns_is_told_what_it_may_hold() {
+    fn a_label_file_of_two_columns_is_an_error_that_says_what_is_allowed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("l.csv");
         std::fs::write(&path, "id,label\n1,a\n2,b\n").unwrap();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_read_from_any_of_their_forms_and_counted() {
+    fn label_files_of_every_format_are_read_and_counted() {
         let folder = tempfile::tempdir().unwrap();
         let npy = crate::npy::encode("<i4", &[3], bytemuck::cast_slice(&[10i32, 9, 10]));
         for (name, bytes) in [

@@ -1,8 +1,9 @@
-//! Files for lowland: data in, maps, graphs and models out.
+//! File formats of lowland: reads data sets, and writes embeddings, neighbor graphs and models.
 //!
-//! [`read`] takes any of the [`Format`]s and gives a [`Table`]; [`builtin`] gives data that need no file. Sizes declared
-//! in a file are checked against the file before anything is allocated: a damaged or hostile file gives an error.
-//! Everything is written under a temporary name and renamed, so that no reader sees half a file.
+//! [`read`] reads a file of any [`FileFormat`] into a [`Table`]; [`builtin`] generates or unpacks the built-in data sets.
+//! Sizes declared in a file are checked against its length and a memory limit before anything is allocated, so that a
+//! damaged or hostile file gives an error. Files are written under a temporary name and then renamed: a reader sees the old
+//! file or the complete new one.
 
 #[cfg(feature = "tables")]
 mod arrow_ipc;
@@ -42,7 +43,7 @@ pub use graph::{read_graph, write_graph};
 pub use labels::labels_of_rows;
 pub use map::{About, MapTable, coordinate_name, read_map, write_map, write_map_csv};
 pub use memory::available_memory;
-pub use options::{Format, Header, Missing, ReadOptions};
+pub use options::{FileFormat, Header, Missing, ReadOptions};
 pub use read::{declared_shape, read, read_memory};
 pub use table::{Labels, Table};
 pub use write_file::{read_bytes, write_bytes};

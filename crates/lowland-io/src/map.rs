@@ -1,4 +1,4 @@
-//! Maps: coordinates, and what is known about each point.
+//! Maps: coordinates of points with their ids, labels and uncertainties.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,11 +12,11 @@ use crate::budget::Budget;
 use crate::columnar::read_text_columns;
 use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
 use crate::error::{FileError, FileErrorKind, Location, Result};
-use crate::npy::{self, Array};
-use crate::options::Format;
+use crate::npy::{self, NpyArray};
+use crate::options::FileFormat;
 #[cfg(feature = "tables")]
 use crate::parquet::ParquetFile;
-use crate::source::Bytes;
+use crate::source::FileBytes;
 #[cfg(feature = "tables")]
 use crate::source::catch_panics;
 use crate::table::Labels;
@@ -41,12 +41,12 @@ pub struct MapTable {
 }
 
 impl MapTable {
-    /// Points about which nothing else is known.
+    /// Creates a map of points without ids, labels or uncertainties.
     pub fn new(map: Embedding) -> Self {
         Self { map, ids: None, labels: None, std: None, covariances: None, others: Vec::new() }
     }
 
-    /// The points named, in that order, with all that is known about them. Labels keep their codes.
+    /// Returns the given points, in that order, with all of their columns. Labels keep their codes.
     pub fn select(&self, rows: &[usize]) -> Self {
         let values = rows.iter().flat_map(|&i| self.map.row(i).iter().copied()).collect();
         let texts = |cells: &Vec<String>| rows.iter().map(|&i| cells[i].clone()).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ impl MapTable {
     }
 }
 
-/// What is known about the points of a map that is written.
+/// Columns that are written along with the coordinates of a map.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct About<'a> {
     /// A name for each point.
@@ -78,14 +78,14 @@ pub struct About<'a> {
 }
 
 impl MapTable {
-    /// What is known about its points.
+    /// The columns other than the coordinates.
     pub fn about(&self) -> About<'_> {
         let (ids, labels) = (self.ids.as_deref(), self.labels.as_ref());
         About { ids, labels, std: self.std.as_deref(), covariances: self.covariances.as_deref() }
     }
 }
 
-/// Columns of text as read: names, and the cells of each.
+/// Columns of a file as text.
 pub(crate) struct TextColumns {
     pub names: Vec<String>,
     pub cells: Vec<Vec<String>>,
@@ -104,7 +104,7 @@ pub fn write_map_csv(out: &mut dyn Write, map: Points, about: About) -> Result<(
 }
 
 fn write_any(path: &Path, map: Points, about: About) -> Result<()> {
-    if Format::to_write(path) == Some(Format::Npy) {
+    if FileFormat::to_write(path) == Some(FileFormat::Npy) {
         let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
         return write_atomically(path, |file| Ok(file.write_all(&bytes)?));
     }
@@ -130,18 +130,18 @@ fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'
     ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).collect()
 }
 
-/// Each pair of coordinates once.
+/// Iterates over the pairs of coordinates, each once.
 fn pairs(dim: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..dim).flat_map(move |r| (r..dim).map(move |s| (r, s)))
 }
 
-/// The column of a covariance: `cov_x_x`, `cov_x_y`, `cov_y_y`, ...
+/// Name of the column of a covariance: `cov_x_x`, `cov_x_y`, `cov_y_y`, ...
 fn covariance_name(r: usize, s: usize) -> String {
     let short = |c: usize| coordinate_name(c).replace("projection_", "");
     format!("cov_{}_{}", short(r), short(s))
 }
 
-/// A coordinate's column: `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
+/// Name of the column of a coordinate: `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
 pub fn coordinate_name(coordinate: usize) -> String {
     match coordinate {
         0..3 => format!("projection_{}", ["x", "y", "z"][coordinate]),
@@ -155,29 +155,31 @@ pub fn read_map(path: &Path) -> Result<MapTable, FileError> {
 }
 
 fn read_any(path: &Path) -> Result<MapTable> {
-    let (bytes, budget) = Bytes::open_unpacked(path, None)?;
-    match Format::guess(path) {
-        Some(Format::Npy) => {
-            let array = Array::parse(&bytes, &budget)?;
+    let (bytes, budget) = FileBytes::open_decompressed(path, None)?;
+    match FileFormat::guess(path) {
+        Some(FileFormat::Npy) => {
+            let array = NpyArray::parse(&bytes, &budget)?;
             let (rows, dim) = array.rows_and_columns()?;
             if rows == 0 || !array.header.is_numeric() {
                 return Err(FileErrorKind::Empty("a map needs points of numbers"));
             }
             Ok(MapTable::new(Embedding::new(array.to_f64()?, dim)?))
         }
-        Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
-        Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
+        Some(FileFormat::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
+        Some(FileFormat::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
         #[cfg(feature = "tables")]
-        Some(format @ Format::Parquet) => from_columns(catch_panics(format.name(), || {
+        Some(format @ FileFormat::Parquet) => from_columns(catch_panics(format.name(), || {
             read_text_columns(ParquetFile::open(bytes::Bytes::from_owner(bytes), &budget)?, &budget)
         })?),
         #[cfg(feature = "tables")]
-        Some(Format::Arrow) => {
+        Some(FileFormat::Arrow) => {
             let file = ArrowFile::open(bytes::Bytes::from_owner(bytes), &budget)?;
             from_columns(read_text_columns(file, &budget)?)
         }
         #[cfg(not(feature = "tables"))]
-        Some(Format::Parquet | Format::Arrow) => Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" }),
+        Some(FileFormat::Parquet | FileFormat::Arrow) => {
+            Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" })
+        }
         _ => Err(FileErrorKind::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
     }
 }
@@ -256,105 +258,4 @@ fn from_columns(mut columns: TextColumns) -> Result<MapTable> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn round_trip(ending: &str, table: &MapTable) -> MapTable {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("map.{ending}"));
-        write_map(&path, table.map.points(), table.about()).unwrap();
-        read_map(&path).unwrap()
-    }
-
-    fn tabular() -> Vec<&'static str> {
-        if cfg!(feature = "tables") { vec!["csv", "tsv", "parquet"] } else { vec!["csv", "tsv"] }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-        #[test]
-        fn maps_come_back_to_the_last_bit(
-            dim in 1usize..6,
-            values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 30),
-            words in prop::collection::vec("[a-z ,\"\n;]{0,8}x", 30),
-            bare: bool,
-        ) {
-            let map = Embedding::new(values[..30 / dim * dim].to_vec(), dim).unwrap();
-            let ids = words[..30 / dim].to_vec();
-            let known = |ids: Vec<String>| ids.iter().map(|id| id.trim().to_string()).collect::<Vec<_>>();
-            let table = MapTable {
-                ids: (!bare).then(|| known(ids.clone())),
-                labels: (!bare).then(|| Labels::new(known(ids))),
-                std: (!bare).then(|| values[..30 / dim].to_vec()),
-                covariances: (!bare).then(|| {
-                    let square = dim * dim;
-                    // Symmetric: the entry of a pair depends on the pair alone.
-                    let entry = |at: usize| values[(at / square + at % square % dim + at % square / dim) % 30];
-                    (0..30 / dim * square).map(entry).collect()
-                }),
-                others: Vec::new(),
-                map,
-            };
-            for ending in tabular() {
-                prop_assert_eq!(&round_trip(ending, &table), &table, "{}", ending);
-            }
-            prop_assert_eq!(round_trip("npy", &table).map, table.map);
-        }
-    }
-
-    #[test]
-    fn the_columns_have_the_names_other_viewers_know() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("map.csv");
-        let map = Embedding::new(vec![1.0, 0.1, 1e300, -2.0], 4).unwrap();
-        let labels = Labels::new(["cat"]);
-        let about = About { ids: Some(&["a,b".into()]), labels: Some(&labels), std: Some(&[0.5]), covariances: None };
-        write_map(&path, map.points(), about).unwrap();
-        assert_eq!(
-            std::fs::read_to_string(&path).unwrap(),
-            "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
-        );
-        let flat = Embedding::new(vec![1.0, 2.0], 2).unwrap();
-        write_map(&path, flat.points(), About { covariances: Some(&[4.0, 0.5, 0.5, 1.0]), ..About::default() })
-            .unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "projection_x,projection_y,cov_x_x,cov_x_y,cov_y_y\n1.0,2.0,4.0,0.5,1.0\n");
-        // Some of them are no covariance, but columns like others.
-        std::fs::write(&path, text.replace("cov_x_y", "cov")).unwrap();
-        let map = read_map(&path).unwrap();
-        assert!(map.covariances.is_none() && map.others.len() == 3);
-    }
-
-    #[test]
-    fn other_columns_are_kept_and_follow_their_rows() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("map.csv");
-        std::fs::write(&path, "depth,projection_x,projection_y,id\n1.5,1,2,a\n,3,4,b\n").unwrap();
-        let map = read_map(&path).unwrap();
-        assert_eq!(map.others, [("depth".to_string(), vec!["1.5".to_string(), String::new()])]);
-        let turned = map.select(&[1, 0, 1]);
-        assert_eq!((turned.map.rows(), turned.others[0].1[1].as_str()), (3, "1.5"));
-        assert_eq!(turned.ids.unwrap(), ["b", "a", "b"]);
-    }
-
-    #[test]
-    fn what_cannot_be_written_or_read_is_explained() {
-        let folder = tempfile::tempdir().unwrap();
-        let map = Embedding::new(vec![1.0, 2.0], 2).unwrap();
-        let write = |name: &str, ids: Option<&[String]>| {
-            write_map(&folder.path().join(name), map.points(), About { ids, ..About::default() })
-                .unwrap_err()
-                .to_string()
-        };
-        assert!(write("map.xls", None).contains(".xls; use .csv"));
-        assert!(write("map.csv", Some(&[])).contains("expected 0") || write("map.csv", Some(&[])).contains("number"));
-        let path = folder.path().join("other.csv");
-        std::fs::write(&path, "x,y\n1,2\n").unwrap();
-        assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; there is x, y"));
-        std::fs::write(&path, "projection_x,projection_y\n1,two\n").unwrap();
-        assert!(read_map(&path).unwrap_err().to_string().contains("column \"projection_y\": \"two\""));
-        std::fs::write(&path, "projection_x,projection_y\n").unwrap();
-        assert!(read_map(&path).unwrap_err().to_string().contains("no points"));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Plain text: one string a line.
+//! Plain text: one string per line.
 
 use lowland::Data;
 
@@ -10,7 +10,7 @@ use crate::table::Table;
 
 const FORMAT: &str = "text";
 
-/// One string a line. Empty lines are rows, too; they are counted in the notes.
+/// Reads one string per line. Empty lines are rows, too; the notes say how many there are.
 pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let lines = split_lines(bytes)?.take(options.max_rows.unwrap_or(usize::MAX));
     let lines = lines.map(|line| budget.reserve_text(line)).collect::<Result<Vec<String>>>()?;
@@ -22,7 +22,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Resu
     Ok(table)
 }
 
-/// The lines; a newline at the end of the file does not begin another one.
+/// Splits text into lines; a newline at the end of the file does not start another one.
 pub(crate) fn split_lines(bytes: &[u8]) -> Result<std::str::Lines<'_>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match std::str::from_utf8(bytes) {

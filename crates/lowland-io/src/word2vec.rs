@@ -1,4 +1,4 @@
-//! Word vectors: word2vec's binary form, and the text of word2vec, fastText and GloVe.
+//! Word vectors: the binary format of word2vec, and the text format of word2vec, fastText and GloVe.
 
 use lowland::Data;
 
@@ -7,15 +7,18 @@ use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
 use crate::table::Table;
 
-const BINARY: &str = "word2vec binary";
-const STRING_OVERHEAD: &str = "word vector text";
+const BINARY_FORMAT: &str = "word2vec binary";
+const TEXT_FORMAT: &str = "word vector text";
 
-/// `n dim\n`, then for each word: the word, a space, `dim` little-endian floats, perhaps a newline.
+/// Reads the binary format: `n dim\n`, then each word, a space, `dim` little-endian floats and an optional newline.
 pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let end = bytes.iter().take(64).position(|&byte| byte == b'\n');
     let header = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok()).and_then(counts);
     let Some((words, dim)) = header.filter(|&(_, dim)| dim > 0) else {
-        return Err(FileErrorKind::format(BINARY, "it does not begin with a line of two counts, words and dimensions"));
+        return Err(FileErrorKind::format(
+            BINARY_FORMAT,
+            "it does not begin with a line of two counts, words and dimensions",
+        ));
     };
     let mut rest = &bytes[end.map_or(0, |end| end + 1)..];
     // A word takes at least its space and its numbers.
@@ -36,7 +39,7 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) 
         let space = rest.iter().position(|&byte| byte == b' ');
         let entry = space.and_then(|space| Some((&rest[..space], rest.get(space + 1..)?.split_at_checked(dim * 4)?)));
         let Some((name, (numbers, after))) = entry else {
-            return Err(FileErrorKind::format(BINARY, format!("it ends in word {word} (from 0) of {words}")));
+            return Err(FileErrorKind::format(BINARY_FORMAT, format!("it ends in word {word} (from 0) of {words}")));
         };
         let name = String::from_utf8_lossy(name);
         repaired += usize::from(matches!(name, std::borrow::Cow::Owned(_)));
@@ -52,7 +55,7 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) 
     Ok(table)
 }
 
-/// One word a line and its numbers, separated by spaces; a first line of two counts or none.
+/// Reads the text format: one word per line and its numbers, separated by spaces, after an optional line of two counts.
 pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().map(|(at, line)| (at as u64 + 1, line));
     let mut lines = std::iter::from_fn(move || lines.find(|(_, line)| !line.trim_ascii().is_empty())).peekable();
@@ -66,7 +69,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
     };
     let dim = declared.map_or_else(|| fields(first).count().saturating_sub(1), |(_, dim)| dim);
     if dim == 0 {
-        return Err(FileErrorKind::format(STRING_OVERHEAD, "its first line has no numbers"));
+        return Err(FileErrorKind::format(TEXT_FORMAT, "its first line has no numbers"));
     }
     let (mut values, mut ids) = (Vec::new(), Vec::new());
     let keep = options.max_rows.unwrap_or(usize::MAX);
@@ -103,7 +106,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
     }
     if let Some((words, _)) = declared.filter(|&(words, _)| words.min(keep) != ids.len()) {
         return Err(FileErrorKind::format(
-            STRING_OVERHEAD,
+            TEXT_FORMAT,
             format!("its first line counts {words} words, {} follow", ids.len()),
         ));
     }
@@ -112,7 +115,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
     Ok(table)
 }
 
-/// Two counts and nothing else.
+/// Parses a line of exactly two counts.
 fn counts(line: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let both = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

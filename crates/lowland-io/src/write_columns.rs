@@ -1,10 +1,10 @@
-//! Columns on their way to a file: delimited text here, Parquet next door.
+//! Writes named columns as delimited text or Parquet.
 
 use std::io::Write;
 use std::path::Path;
 
 use crate::error::{FileErrorKind, Result};
-use crate::options::Format;
+use crate::options::FileFormat;
 use crate::table::Labels;
 use crate::write_file::write_atomically;
 
@@ -14,15 +14,15 @@ pub(crate) struct OutputColumn<'a> {
     pub values: ColumnValues<'a>,
 }
 
-/// The values of a column, where they lie.
+/// The values of a column, borrowed from where they are stored.
 pub(crate) enum ColumnValues<'a> {
-    /// Every `step`th number from `start`.
+    /// Every `step`-th number from `start`.
     F64 {
         values: &'a [f64],
         start: usize,
         step: usize,
     },
-    /// Every `step`th number from `start`.
+    /// Every `step`-th number from `start`.
     F32 {
         values: &'a [f32],
         start: usize,
@@ -42,7 +42,7 @@ impl ColumnValues<'_> {
         }
     }
 
-    /// Appends the text of row `i`: numbers in the fewest digits that read back to the same number.
+    /// Appends the text of row `i`; numbers in the fewest digits that read back to the same number.
     fn write(&self, i: usize, out: &mut String) {
         use std::fmt::Write;
         let _ = match self {
@@ -54,24 +54,24 @@ impl ColumnValues<'_> {
     }
 }
 
-/// Writes columns of one length in any of the tabular formats; `what` and what is `allowed` are for the message.
+/// Writes columns of equal length in any of the tabular formats; `what` and `allowed` are for the error message.
 pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, columns: &[OutputColumn]) -> Result<()> {
     let rows = columns.first().map_or(0, |column| column.values.len());
     if let Some(other) = columns.iter().find(|column| column.values.len() != rows) {
         return Err(FileErrorKind::Count { what: "values of a column", expected: rows, found: other.values.len() });
     }
-    match Format::to_write(path) {
-        Some(Format::Csv) => write_atomically(path, |file| write_delimited(file, b',', rows, columns)),
-        Some(Format::Tsv) => write_atomically(path, |file| write_delimited(file, b'\t', rows, columns)),
+    match FileFormat::to_write(path) {
+        Some(FileFormat::Csv) => write_atomically(path, |file| write_delimited(file, b',', rows, columns)),
+        Some(FileFormat::Tsv) => write_atomically(path, |file| write_delimited(file, b'\t', rows, columns)),
         #[cfg(feature = "tables")]
-        Some(Format::Parquet) => write_atomically(path, |file| crate::parquet::write_parquet(file, rows, columns)),
+        Some(FileFormat::Parquet) => write_atomically(path, |file| crate::parquet::write_parquet(file, rows, columns)),
         #[cfg(not(feature = "tables"))]
-        Some(Format::Parquet) => Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" }),
+        Some(FileFormat::Parquet) => Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" }),
         _ => Err(cannot_write(path, what, allowed)),
     }
 }
 
-/// The ending of the name is none that this can be written as.
+/// The error for an extension that cannot be written.
 pub(crate) fn cannot_write(path: &Path, what: &'static str, allowed: &'static str) -> FileErrorKind {
     let format = path.extension().map_or("a file without an ending".into(), |e| format!(".{}", e.to_string_lossy()));
     FileErrorKind::CannotWrite { what, format, allowed }

@@ -28,10 +28,10 @@ fn most_held<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (MOST.load(Ordering::Relaxed) - before, made)
 }
 
-struct Watched;
+struct CountingAllocator;
 
 // SAFETY: everything is handed to the system allocator unchanged.
-unsafe impl GlobalAlloc for Watched {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller keeps the contract of `alloc`.
@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for Watched {
 }
 
 #[global_allocator]
-static WATCHED: Watched = Watched;
+static WATCHED: CountingAllocator = CountingAllocator;
 
 /// The limit in the tests; vectors may double when they grow and are held twice meanwhile.
 const LIMIT: u64 = 1 << 22;

@@ -11,7 +11,7 @@ use super::batch::ArrayData;
 use super::damaged;
 use super::schema::{ArrowField, ArrowType, DictionaryEncoding};
 use crate::budget::Budget;
-use crate::columnar::{CellValues, Cells, TemporalType, TextEncoding};
+use crate::columnar::{CellValues, ColumnCells, TemporalType, TextEncoding};
 use crate::error::{FileErrorKind, Result};
 use crate::npy::half_to_f64;
 
@@ -23,9 +23,9 @@ pub(super) fn decode(
     field: &ArrowField,
     array: &ArrayData,
     range: Range<usize>,
-    dictionaries: &HashMap<i64, Rc<Cells>>,
+    dictionaries: &HashMap<i64, Rc<ColumnCells>>,
     budget: &Budget,
-) -> Result<Cells> {
+) -> Result<ColumnCells> {
     if range.end > array.len {
         return Err(damaged("a column is shorter than declared"));
     }
@@ -35,26 +35,26 @@ pub(super) fn decode(
         Some(encoding) => decoder.dictionary(encoding, validity.as_deref())?,
         None => decoder.values(field)?,
     };
-    Ok(Cells { values, validity })
+    Ok(ColumnCells { values, validity })
 }
 
 /// Appends texts to a dictionary.
-pub(super) fn concatenate(known: &Cells, more: Cells) -> Result<Cells> {
+pub(super) fn concatenate(known: &ColumnCells, more: ColumnCells) -> Result<ColumnCells> {
     let (CellValues::Text { values: first, encoding }, CellValues::Text { values: second, .. }) =
         (&known.values, &more.values)
     else {
         return Err(FileErrorKind::format(super::FORMAT, "it adds to a dictionary of other values than text"));
     };
-    let validity = |cells: &Cells, count: usize| cells.validity.clone().unwrap_or_else(|| vec![true; count]);
+    let validity = |cells: &ColumnCells, count: usize| cells.validity.clone().unwrap_or_else(|| vec![true; count]);
     let both = [validity(known, first.len()), validity(&more, second.len())].concat();
     let values = CellValues::Text { values: first.iter().chain(second).cloned().collect(), encoding: *encoding };
-    Ok(Cells { values, validity: both.contains(&false).then_some(both) })
+    Ok(ColumnCells { values, validity: both.contains(&false).then_some(both) })
 }
 
 struct ArrayDecoder<'a> {
     array: &'a ArrayData,
     range: Range<usize>,
-    dictionaries: &'a HashMap<i64, Rc<Cells>>,
+    dictionaries: &'a HashMap<i64, Rc<ColumnCells>>,
     budget: &'a Budget,
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use crate::budget::Budget;
-use crate::columnar::{Cells, ColumnarFile, DecodedRows, Field, batch_rows};
+use crate::columnar::{ColumnCells, ColumnField, ColumnarFile, DecodedRows, batch_rows};
 use crate::error::{FileErrorKind, Result};
 use batch::{ArrayData, BatchLayout};
 use flatbuffer::{FlatTable, Malformed};
@@ -41,16 +41,16 @@ fn damaged(reason: &str) -> FileErrorKind {
 /// An open Arrow file or stream.
 pub(crate) struct ArrowFile<'a> {
     stream: Bytes,
-    messages: std::vec::IntoIter<Message>,
+    messages: std::vec::IntoIter<StreamMessage>,
     columns: Vec<ArrowField>,
-    fields: Vec<Field>,
-    dictionaries: HashMap<i64, Rc<Cells>>,
+    fields: Vec<ColumnField>,
+    dictionaries: HashMap<i64, Rc<ColumnCells>>,
     batch: Option<RecordBatch>,
     budget: &'a Budget,
 }
 
 /// Where a message lies in the stream.
-struct Message {
+struct StreamMessage {
     header: Range<usize>,
     body: Range<usize>,
 }
@@ -139,7 +139,7 @@ impl<'a> ArrowFile<'a> {
 impl ColumnarFile for ArrowFile<'_> {
     const FORMAT: &'static str = FORMAT;
 
-    fn fields(&self) -> &[Field] {
+    fn fields(&self) -> &[ColumnField] {
         &self.fields
     }
 
@@ -197,7 +197,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Finds the messages, and checks that each lies within the stream, that its packed buffers declare no more than the
 /// limit, and that its rows are no more than its bytes can hold (at the least a bit each).
-fn find_messages(stream: &Bytes, budget: &Budget) -> Result<Vec<Message>> {
+fn find_messages(stream: &Bytes, budget: &Budget) -> Result<Vec<StreamMessage>> {
     let cut = || damaged("a message runs beyond the end");
     let (mut at, mut unpacked, mut rows, mut messages) = (0usize, 0u64, 0u64, Vec::new());
     while at < stream.len() {
@@ -229,7 +229,7 @@ fn find_messages(stream: &Bytes, budget: &Budget) -> Result<Vec<Message>> {
         if unpacked > budget.remaining() {
             return Err(budget.too_large("the table"));
         }
-        messages.push(Message { header, body });
+        messages.push(StreamMessage { header, body });
     }
     if rows > unpacked.saturating_add(stream.len() as u64).saturating_mul(8) {
         return Err(FileErrorKind::format(FORMAT, format!("it declares {rows} rows, more than its bytes can hold")));

@@ -1,7 +1,7 @@
 //! The schema of an Arrow stream.
 
 use super::flatbuffer::{FlatTable, Malformed};
-use crate::columnar::{ColumnKind, Field, TemporalType, TextEncoding, TimeUnit, zone_offset};
+use crate::columnar::{ColumnField, ColumnKind, TemporalType, TextEncoding, TimeUnit, zone_offset};
 
 type Result<T> = std::result::Result<T, Malformed>;
 
@@ -182,7 +182,7 @@ fn parse_type(number: u8, about: FlatTable) -> Result<ArrowType> {
 
 impl ArrowField {
     /// The column as the readers share it.
-    pub fn describe(&self) -> Field {
+    pub fn describe(&self) -> ColumnField {
         let (kind, type_name) = match self.item() {
             None => (self.scalar_kind(), self.scalar_name().to_string()),
             Some(item) => match item.scalar_kind() {
@@ -191,7 +191,7 @@ impl ArrowField {
                 _ => (ColumnKind::Nested, "nested values".into()),
             },
         };
-        Field { name: self.name.clone(), kind, type_name }
+        ColumnField { name: self.name.clone(), kind, type_name }
     }
 
     /// What the lists of this column hold; `None` if it does not hold lists.

@@ -9,7 +9,7 @@ use super::temporal::TemporalType;
 
 /// Decoded cells of one column.
 #[derive(Debug)]
-pub(crate) struct Cells {
+pub(crate) struct ColumnCells {
     pub values: CellValues,
     /// Whether each cell has a value; `None` if all have.
     pub validity: Option<Vec<bool>>,
@@ -39,12 +39,12 @@ pub(crate) enum CellValues {
     /// Indices into the cells of a dictionary.
     Dictionary {
         indices: Vec<usize>,
-        dictionary: Rc<Cells>,
+        dictionary: Rc<ColumnCells>,
     },
     /// Cell `i` holds the items from `offsets[i]` to `offsets[i + 1]`.
     List {
         offsets: Vec<usize>,
-        items: Box<Cells>,
+        items: Box<ColumnCells>,
     },
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum TextEncoding {
 #[derive(Debug)]
 pub(crate) struct NotUtf8;
 
-impl Cells {
+impl ColumnCells {
     /// Returns whether cell `i` has no value.
     pub fn is_null(&self, i: usize) -> bool {
         matches!(self.values, CellValues::Null(_)) || self.validity.as_ref().is_some_and(|valid| !valid[i])
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn text(values: CellValues, i: usize) -> String {
-        Cells { values, validity: None }.with_text(i, str::to_owned).unwrap()
+        ColumnCells { values, validity: None }.with_text(i, str::to_owned).unwrap()
     }
 
     #[test]
@@ -192,10 +192,10 @@ mod tests {
 
     #[test]
     fn lists_and_dictionaries_have_a_text_form() {
-        let items = Cells { values: CellValues::Float(vec![1.0, f64::from(0.1f32), 0.1]), validity: None };
+        let items = ColumnCells { values: CellValues::Float(vec![1.0, f64::from(0.1f32), 0.1]), validity: None };
         let list = || CellValues::List {
             offsets: vec![0, 2, 2, 3],
-            items: Box::new(Cells { values: CellValues::Float(items.to_f64().unwrap()), validity: None }),
+            items: Box::new(ColumnCells { values: CellValues::Float(items.to_f64().unwrap()), validity: None }),
         };
         assert_eq!(
             (text(list(), 0), text(list(), 1), text(list(), 2)),
@@ -203,14 +203,14 @@ mod tests {
         );
         let words =
             CellValues::Text { values: vec![ByteArray::from("a"), ByteArray::from("b")], encoding: TextEncoding::Utf8 };
-        let dictionary = Rc::new(Cells { values: words, validity: Some(vec![true, false]) });
+        let dictionary = Rc::new(ColumnCells { values: words, validity: Some(vec![true, false]) });
         let coded = || CellValues::Dictionary { indices: vec![0, 1], dictionary: dictionary.clone() };
         assert_eq!((text(coded(), 0), text(coded(), 1)), ("a".into(), String::new()));
     }
 
     #[test]
     fn only_declared_text_must_be_utf8() {
-        let cells = |encoding| Cells {
+        let cells = |encoding| ColumnCells {
             values: CellValues::Text { values: vec![ByteArray::from(vec![0xff])], encoding },
             validity: None,
         };

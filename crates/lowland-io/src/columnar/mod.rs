@@ -6,7 +6,7 @@ mod temporal;
 
 use crate::error::Result;
 
-pub(crate) use cells::{CellValues, Cells, TextEncoding};
+pub(crate) use cells::{CellValues, ColumnCells, TextEncoding};
 pub(crate) use table::{read_table, read_text_columns};
 pub(crate) use temporal::{TemporalType, TimeUnit, zone_offset};
 
@@ -17,7 +17,7 @@ const BATCH_ITEMS: usize = 1 << 20;
 
 /// A top-level column of a file.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct ColumnField {
     pub name: String,
     pub kind: ColumnKind,
     /// The type as it appears in messages: `column "x" holds text, not numbers`.
@@ -40,7 +40,7 @@ pub(crate) enum ColumnKind {
 /// Decoded rows of the columns that were asked for, in that order.
 pub(crate) struct DecodedRows {
     pub rows: usize,
-    pub columns: Vec<Cells>,
+    pub columns: Vec<ColumnCells>,
 }
 
 /// A file of named columns.
@@ -49,7 +49,7 @@ pub(crate) trait ColumnarFile {
     const FORMAT: &'static str;
 
     /// The columns of the file.
-    fn fields(&self) -> &[Field];
+    fn fields(&self) -> &[ColumnField];
 
     /// Decodes the next rows of the columns with these indices. Returns `None` at the end of the file.
     fn next_rows(&mut self, columns: &[usize]) -> Result<Option<DecodedRows>>;

@@ -2,7 +2,7 @@
 
 use lowland::Data;
 
-use super::{Cells, ColumnKind, ColumnarFile, Field};
+use super::{ColumnCells, ColumnField, ColumnKind, ColumnarFile};
 use crate::budget::Budget;
 use crate::delimited::{COLUMN_REMEDY, find_column};
 use crate::error::{FileErrorKind, Location, Result};
@@ -77,7 +77,7 @@ pub(crate) fn read_text_columns<F: ColumnarFile>(mut file: F, budget: &Budget) -
 
 /// Calls `visit` with the text of every cell.
 fn visit_text(
-    column: &Cells,
+    column: &ColumnCells,
     rows: usize,
     format: &'static str,
     mut visit: impl FnMut(&str) -> Result<()>,
@@ -98,7 +98,12 @@ struct ColumnRoles {
 }
 
 impl ColumnRoles {
-    fn new(fields: &[Field], format: &'static str, options: &ReadOptions, notes: &mut Vec<String>) -> Result<Self> {
+    fn new(
+        fields: &[ColumnField],
+        format: &'static str,
+        options: &ReadOptions,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
         let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         let find =
             |name: &Option<String>| name.as_ref().map(|name| find_column(name, names.len(), Some(&names))).transpose();
@@ -134,7 +139,12 @@ impl ColumnRoles {
 }
 
 /// The column of vectors to read: the one asked for, or the only one.
-fn vector_column(fields: &[Field], other: &[usize], key: Option<usize>, format: &'static str) -> Result<Option<usize>> {
+fn vector_column(
+    fields: &[ColumnField],
+    other: &[usize],
+    key: Option<usize>,
+    format: &'static str,
+) -> Result<Option<usize>> {
     if let Some(key) = key {
         let field = &fields[key];
         if field.kind != ColumnKind::Vector {
@@ -167,7 +177,12 @@ struct TableBuilder<'a> {
 }
 
 impl TableBuilder<'_> {
-    fn add_numbers<'n>(&mut self, columns: &[Cells], rows: usize, names: impl Fn(usize) -> &'n str) -> Result<()> {
+    fn add_numbers<'n>(
+        &mut self,
+        columns: &[ColumnCells],
+        rows: usize,
+        names: impl Fn(usize) -> &'n str,
+    ) -> Result<()> {
         let (start, width) = (self.values.len(), columns.len());
         self.budget.reserve("the table", rows, width * size_of::<f32>())?;
         self.values.resize(start + rows * width, 0.0);
@@ -181,7 +196,7 @@ impl TableBuilder<'_> {
         Ok(())
     }
 
-    fn add_vectors(&mut self, column: &Cells, rows: usize, name: &str) -> Result<()> {
+    fn add_vectors(&mut self, column: &ColumnCells, rows: usize, name: &str) -> Result<()> {
         let super::CellValues::List { offsets, items } = &column.values else {
             return Err(FileErrorKind::format(self.format, format!("column {name:?} does not hold vectors")));
         };
@@ -223,13 +238,20 @@ impl TableBuilder<'_> {
         Ok(())
     }
 
-    fn numbers(&self, cells: &Cells, name: &str) -> Result<Vec<f64>> {
+    fn numbers(&self, cells: &ColumnCells, name: &str) -> Result<Vec<f64>> {
         let reason = || FileErrorKind::format(self.format, format!("column {name:?} does not hold numbers"));
         cells.to_f64().ok_or_else(reason)
     }
 
     /// Cell `i` as `f32`; a missing one is NaN if it may be dropped.
-    fn narrow(&self, cells: &Cells, numbers: &[f64], i: usize, row: usize, column: impl Fn() -> String) -> Result<f32> {
+    fn narrow(
+        &self,
+        cells: &ColumnCells,
+        numbers: &[f64],
+        i: usize,
+        row: usize,
+        column: impl Fn() -> String,
+    ) -> Result<f32> {
         if cells.is_null(i) {
             return if self.drop_missing { Ok(f32::NAN) } else { Err(missing(row, column())) };
         }

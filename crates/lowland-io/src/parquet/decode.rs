@@ -5,7 +5,7 @@ use parquet::data_type::{ByteArray, DataType, Int96};
 
 use super::schema::{ParquetColumn, ValueType};
 use super::{damaged, failed};
-use crate::columnar::{CellValues, Cells};
+use crate::columnar::{CellValues, ColumnCells};
 use crate::error::Result;
 use crate::npy::half_to_f64;
 
@@ -27,7 +27,7 @@ impl ColumnDecoder {
     }
 
     /// Decodes exactly `rows` rows.
-    pub fn decode(&mut self, rows: usize) -> Result<Cells> {
+    pub fn decode(&mut self, rows: usize) -> Result<ColumnCells> {
         self.definition.clear();
         self.repetition.clear();
         let levels = Levels { definition: &mut self.definition, repetition: &mut self.repetition, rows };
@@ -64,7 +64,7 @@ impl ColumnDecoder {
         // A column declared to hold nulls only has no values.
         let cells = match meaning {
             ValueType::Null => {
-                Cells { values: CellValues::Null(validity.map_or(rows, |valid| valid.len())), validity: None }
+                ColumnCells { values: CellValues::Null(validity.map_or(rows, |valid| valid.len())), validity: None }
             }
             _ => values.into_cells(meaning, validity)?,
         };
@@ -76,7 +76,7 @@ impl ColumnDecoder {
 
     /// Divides items among rows: a repetition level of 0 starts a row, and its definition level says whether the row is
     /// null, an empty list, or has an item.
-    fn lists(&self, items: Cells, list_level: i16, rows: usize) -> Result<Cells> {
+    fn lists(&self, items: ColumnCells, list_level: i16, rows: usize) -> Result<ColumnCells> {
         let (mut offsets, mut valid, mut count) = (Vec::with_capacity(rows + 1), Vec::with_capacity(rows), 0);
         for (&repetition, &definition) in self.repetition.iter().zip(&self.definition) {
             if repetition == 0 {
@@ -90,7 +90,7 @@ impl ColumnDecoder {
             return Err(damaged("the lists of a column do not match its rows"));
         }
         let validity = valid.contains(&false).then_some(valid);
-        Ok(Cells { values: CellValues::List { offsets, items: Box::new(items) }, validity })
+        Ok(ColumnCells { values: CellValues::List { offsets, items: Box::new(items) }, validity })
     }
 }
 
@@ -123,7 +123,7 @@ enum StoredValues {
 }
 
 impl StoredValues {
-    fn into_cells(self, meaning: &ValueType, validity: Option<Vec<bool>>) -> Result<Cells> {
+    fn into_cells(self, meaning: &ValueType, validity: Option<Vec<bool>>) -> Result<ColumnCells> {
         let valid = validity.as_deref();
         let values = match (self, meaning) {
             (Self::Boolean(values), _) => CellValues::Boolean(spread(values, valid)),
@@ -154,7 +154,7 @@ impl StoredValues {
             }
             (Self::Bytes(values), _) => CellValues::Null(spread(values, valid).len()),
         };
-        Ok(Cells { values, validity })
+        Ok(ColumnCells { values, validity })
     }
 }
 

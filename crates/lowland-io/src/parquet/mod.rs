@@ -13,7 +13,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::budget::Budget;
-use crate::columnar::{ColumnarFile, DecodedRows, Field, batch_rows};
+use crate::columnar::{ColumnField, ColumnarFile, DecodedRows, batch_rows};
 use crate::error::{FileErrorKind, Result};
 use decode::ColumnDecoder;
 use schema::ParquetColumn;
@@ -37,7 +37,7 @@ fn damaged(reason: &str) -> FileErrorKind {
 pub(crate) struct ParquetFile<'a> {
     reader: SerializedFileReader<Bytes>,
     columns: Vec<ParquetColumn>,
-    fields: Vec<Field>,
+    fields: Vec<ColumnField>,
     budget: &'a Budget,
     next_group: usize,
     group: Option<RowGroup>,
@@ -83,7 +83,7 @@ impl<'a> ParquetFile<'a> {
 impl ColumnarFile for ParquetFile<'_> {
     const FORMAT: &'static str = FORMAT;
 
-    fn fields(&self) -> &[Field] {
+    fn fields(&self) -> &[ColumnField] {
         &self.fields
     }
 

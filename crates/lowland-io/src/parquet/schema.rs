@@ -5,7 +5,7 @@ use parquet::file::metadata::FileMetaData;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use crate::arrow_ipc::{ArrowField, ArrowType, embedded_schema};
-use crate::columnar::{ColumnKind, Field, TemporalType, TextEncoding, TimeUnit};
+use crate::columnar::{ColumnField, ColumnKind, TemporalType, TextEncoding, TimeUnit};
 
 /// The key under which Arrow writers store their own schema.
 const ARROW_SCHEMA: &str = "ARROW:schema";
@@ -37,7 +37,7 @@ pub(super) enum ValueType {
 }
 
 /// The top-level columns of a file.
-pub(super) fn columns(about: &FileMetaData) -> (Vec<Field>, Vec<ParquetColumn>) {
+pub(super) fn columns(about: &FileMetaData) -> (Vec<ColumnField>, Vec<ParquetColumn>) {
     let schema = about.schema_descr();
     let pairs = about.key_value_metadata().into_iter().flatten();
     let arrow = pairs.filter(|pair| pair.key == ARROW_SCHEMA).find_map(|pair| embedded_schema(pair.value.as_deref()?));
@@ -58,7 +58,7 @@ fn describe_column(
     descriptor: &ColumnDescriptor,
     is_single: bool,
     arrow: Option<&ArrowField>,
-) -> (Field, ParquetColumn) {
+) -> (ColumnField, ParquetColumn) {
     let mut value_type = value_type(descriptor);
     let max_level = descriptor.max_def_level();
     let is_categorical = arrow.is_some_and(|field| field.dictionary.is_some());
@@ -75,7 +75,7 @@ fn describe_column(
         true if is_number => (ColumnKind::Number, value_type.name().into()),
         true => (ColumnKind::Text, value_type.name().into()),
     };
-    let field = Field { name: root.name().to_string(), kind, type_name };
+    let field = ColumnField { name: root.name().to_string(), kind, type_name };
     (field, ParquetColumn { leaf, value_type, list_level, max_level })
 }
 
