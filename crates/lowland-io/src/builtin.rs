@@ -1,4 +1,4 @@
-//! Data that need no file: the digits, and surfaces with known coordinates.
+//! Built-in data sets: the digits, clusters, and surfaces with known coordinates.
 
 use std::f64::consts::PI;
 
@@ -7,16 +7,16 @@ use lowland::{Data, Embedding, Error, Result, Seed};
 use crate::options::{Header, ReadOptions};
 use crate::table::{Labels, Table};
 
-/// Data that need no file.
+/// A built-in data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
     /// The name.
     pub name: &'static str,
-    /// One line about it.
+    /// A one-line description.
     pub description: &'static str,
-    /// Rows, unless another number is asked for.
+    /// Default number of rows.
     pub rows: usize,
-    /// Columns.
+    /// Number of columns.
     pub dim: usize,
 }
 
@@ -68,12 +68,12 @@ const BUILTINS: [Builtin; 7] = [
 const DIGITS: usize = 1797;
 const BLOBS: usize = 5;
 
-/// What [`builtin`] can make.
+/// Returns the data sets that [`builtin`] can create.
 pub fn builtins() -> &'static [Builtin] {
     &BUILTINS
 }
 
-/// Data by name. `noise` is the standard deviation of Gaussian noise added to every coordinate (0 unless given; for blobs
+/// Creates a data set by name. `noise` is the standard deviation of Gaussian noise added to every coordinate (0 unless given; for blobs
 /// the spread of a cluster, 1 unless given). Row `i` is the same whatever the number of points.
 pub fn builtin(name: &str, n_points: Option<usize>, noise: Option<f64>, seed: Seed) -> Result<Table> {
     let Some(known) = BUILTINS.iter().find(|builtin| builtin.name == name) else {
@@ -109,9 +109,9 @@ pub fn builtin(name: &str, n_points: Option<usize>, noise: Option<f64>, seed: Se
     Ok(table)
 }
 
-/// The two parameters of a surface, each uniform in [0, 1), drawn for one row.
+/// Draws a number from the uniform distribution on [0, 1).
 fn uniform(seed: Seed, item: usize) -> f64 {
-    // `Seed::item` scatters its 64 bits; the top 53 make a double.
+    // The 64 bits of `Seed::item` are well mixed; the top 53 make a double.
     (seed.item(item).0 >> 11) as f64 / (1u64 << 53) as f64
 }
 
@@ -130,7 +130,7 @@ fn surface(name: &str, n: usize, noise: f64, seed: Seed) -> Result<Table> {
     Ok(table)
 }
 
-/// A point of a surface and its true coordinates, from two numbers in [0, 1).
+/// Returns a point of a surface and its true coordinates, from two numbers in [0, 1).
 fn point_of(name: &str, u: f64, v: f64) -> ([f64; 3], [f64; 2]) {
     match name {
         // scikit-learn's make_swiss_roll. The true coordinate along the spiral is its arc length, so that the truth is
@@ -165,16 +165,16 @@ fn point_of(name: &str, u: f64, v: f64) -> ([f64; 3], [f64; 2]) {
     }
 }
 
-/// Clusters in turn, so that they are of one size; centres uniform in the box from -10 to 10, as make_blobs has them.
+/// Creates clusters of equal size; their centers are uniform in the box from -10 to 10, as in make_blobs.
 fn blobs(n: usize, spread: f64, seed: Seed) -> Result<Table> {
     const DIM: usize = 10;
-    let (draw_centre, draw_point) = (seed.stream("centres"), seed.stream("points"));
-    let centres: Vec<f64> = (0..BLOBS * DIM).map(|item| 20.0 * uniform(draw_centre, item) - 10.0).collect();
+    let (draw_center, draw_point) = (seed.stream("centres"), seed.stream("points"));
+    let centers: Vec<f64> = (0..BLOBS * DIM).map(|item| 20.0 * uniform(draw_center, item) - 10.0).collect();
     let mut values = Vec::with_capacity(n * DIM);
     for i in 0..n {
-        let centre = &centres[(i % BLOBS) * DIM..][..DIM];
+        let center = &centers[(i % BLOBS) * DIM..][..DIM];
         let offsets = draw_point.item(i).normals(DIM);
-        values.extend(centre.iter().zip(offsets).map(|(c, offset)| (c + spread * offset) as f32));
+        values.extend(center.iter().zip(offsets).map(|(c, offset)| (c + spread * offset) as f32));
     }
     let mut table = Table::new(Data::dense(values, DIM)?);
     table.labels = Some(Labels::new((0..n).map(|i| (i % BLOBS).to_string())));
@@ -197,9 +197,10 @@ fn digits(n: usize, noise: Option<f64>) -> Result<Table> {
         ..Default::default()
     };
     let packed = include_bytes!("../assets/digits.csv.gz");
-    let broken = |problem: crate::Problem| Error::Format { what: "built-in dataset", reason: problem.to_string() };
+    let broken =
+        |problem: crate::FileErrorKind| Error::Format { what: "built-in dataset", reason: problem.to_string() };
     let budget = crate::budget::Budget::unlimited();
-    let text = crate::source::unpacked(&packed[..], &budget).map_err(broken)?;
+    let text = crate::source::decompress_gzip(&packed[..], &budget).map_err(broken)?;
     crate::delimited::read(&text, b',', &options, &budget).map_err(broken)
 }
 

@@ -1,28 +1,28 @@
-//! The last look at a table before it is used.
+//! Validation of a table before it is used.
 
 use lowland::Data;
 
-use crate::error::{FileError, Outcome, Place, Problem};
+use crate::error::{FileError, FileErrorKind, Location, Result};
 use crate::options::{Missing, ReadOptions};
 use crate::table::Table;
 
-/// Bytes a row takes while its copies are looked for: its number, its hash, and its place in a hash table (17 bytes, and
-/// room for up to 16/7 times as many).
-pub(crate) const ROW: usize = 8 + 8 + 17 * 16 / 7;
+/// Bytes per row that the search for duplicate rows takes: its hash, its hash and index in sorted order, and the index of
+/// the first row equal to it.
+pub(crate) const DUPLICATE_CHECK_BYTES: usize = size_of::<u64>() + size_of::<(u64, u32)>() + size_of::<u32>();
 
-/// Refuses (or, with [`Missing::Drop`], leaves out) rows with NaN or infinite cells, and notes constant columns and
-/// duplicate rows. [`read`](crate::read) has done this already; it is for tables made by hand.
+/// Rejects rows with NaN or infinite cells (or drops them, with [`Missing::Drop`]), and notes constant columns and
+/// duplicate rows. [`read`](crate::read) does this already; call it for tables that were built in memory.
 pub fn check(table: Table, options: &ReadOptions) -> Result<Table, FileError> {
-    checked(table, options).map_err(|problem| problem.at(std::path::Path::new("table")))
+    check_table(table, options).map_err(|kind| kind.at(std::path::Path::new("table")))
 }
 
-pub(crate) fn checked(table: Table, options: &ReadOptions) -> Outcome<Table> {
+pub(crate) fn check_table(table: Table, options: &ReadOptions) -> Result<Table> {
     table.check_counts()?;
     if table.rows() == 0 {
-        return Err(Problem::Empty("there is nothing to map"));
+        return Err(FileErrorKind::Empty("there is nothing to map"));
     }
     if table.data.dim() == 0 && !matches!(table.data, Data::Text(_)) {
-        return Err(Problem::Empty("the rows have no columns of numbers"));
+        return Err(FileErrorKind::Empty("the rows have no columns of numbers"));
     }
     let mut table = finite_rows(table, options.missing)?;
     let mut notes = Vec::new();
@@ -49,60 +49,59 @@ fn columns(count: usize) -> String {
     plural(count, "column is", "columns are")
 }
 
-/// Dropped rows that are named in the note.
-const NAMED: usize = 10;
+/// Number of dropped rows that are listed in the note.
+const LISTED_ROWS: usize = 10;
 
-fn finite_rows(table: Table, missing: Missing) -> Outcome<Table> {
+fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
     let row_values = |i: usize| match &table.data {
         Data::Dense(x) => x.row(i),
         Data::Sparse(x) => x.row(i).1,
         Data::Text(_) => &[],
     };
     let bad = |v: &f32| !v.is_finite();
-    let kept: Vec<usize> = (0..table.rows()).filter(|&i| !row_values(i).iter().any(bad)).collect();
-    let dropped = table.rows() - kept.len();
-    if dropped == 0 {
-        return Ok(table);
-    }
+    let is_finite = |&i: &usize| !row_values(i).iter().any(bad);
+    // The only pass over the values when all are finite.
+    let Some(row) = (0..table.rows()).find(|i| !is_finite(i)) else { return Ok(table) };
     if missing == Missing::Refuse {
-        let row = kept.iter().enumerate().position(|(at, &i)| at != i).unwrap_or(kept.len());
-        let at = row_values(row).iter().position(bad).expect("the first row that was not kept");
+        let at = row_values(row).iter().position(bad).expect("the row has such a cell");
         let column = match &table.data {
             Data::Sparse(x) => x.row(row).0[at] as usize,
             _ => at,
         };
-        return Err(Problem::Missing {
-            place: Place::Row(row),
+        return Err(FileErrorKind::Missing {
+            location: Location::Row(row),
             column: table.column_name(column),
             found: row_values(row)[at].to_string(),
             count: (0..table.rows()).map(|i| row_values(i).iter().filter(|v| bad(v)).count()).sum(),
         });
     }
+    let kept: Vec<usize> = (0..row).chain((row + 1..table.rows()).filter(is_finite)).collect();
+    let dropped = table.rows() - kept.len();
     if kept.is_empty() {
-        return Err(Problem::Empty("every row has a missing or non-finite cell"));
+        return Err(FileErrorKind::Empty("every row has a missing or non-finite cell"));
     }
-    let mut gone: Vec<String> =
-        (0..table.rows()).filter(|i| kept.binary_search(i).is_err()).take(NAMED).map(|i| i.to_string()).collect();
-    if dropped > NAMED {
-        gone.push("...".into());
+    let mut listed: Vec<String> =
+        (0..table.rows()).filter(|i| kept.binary_search(i).is_err()).take(LISTED_ROWS).map(|i| i.to_string()).collect();
+    if dropped > LISTED_ROWS {
+        listed.push("...".into());
     }
     let mut table = table.select(&kept);
     let count = plural(dropped, "row", "rows");
-    table.notes.push(format!("dropped {count} with missing or non-finite cells: {} (from 0)", gone.join(", ")));
+    table.notes.push(format!("dropped {count} with missing or non-finite cells: {} (from 0)", listed.join(", ")));
     if table.ids.is_none() {
-        // The map no longer lines up with the file by counting.
+        // Row numbers of the map no longer match those of the file.
         table.ids = Some(kept.iter().map(|i| i.to_string()).collect());
         table.notes.push("the rows left have their numbers in the file, from 0, as ids".into());
     }
     Ok(table)
 }
 
-/// How many columns have one value in every row. An empty column of a sparse matrix is constant, too.
+/// Number of columns with the same value in every row. An empty column of a sparse matrix is constant, too.
 fn constant_columns(data: &Data) -> usize {
     match data {
         Data::Dense(x) => {
             let first = x.row(0);
-            // Columns still in question: few after some rows, so the pass is short.
+            // Columns that may still be constant: few after some rows, so the pass is short.
             let mut open: Vec<usize> = (0..x.dim()).collect();
             for i in 1..x.rows() {
                 if open.is_empty() {
@@ -133,7 +132,7 @@ mod tests {
     use crate::table::Labels;
     use lowland::{Embedding, Sparse};
 
-    fn holey() -> Table {
+    fn table_with_nan() -> Table {
         let mut table = Table::new(Data::dense(vec![1.0, 2.0, f32::NAN, 2.0, 3.0, 2.0, 1.0, 2.0], 2).unwrap());
         table.labels = Some(Labels::new(["a", "b", "c", "a"]));
         table.ids = Some(["p", "q", "r", "s"].map(String::from).to_vec());
@@ -142,17 +141,17 @@ mod tests {
     }
 
     #[test]
-    fn rows_left_without_ids_are_named_by_their_numbers() {
+    fn remaining_rows_without_ids_get_their_row_numbers() {
         let options = ReadOptions { missing: Missing::Drop, ..Default::default() };
-        let table = check(Table { ids: None, ..holey() }, &options).unwrap();
+        let table = check(Table { ids: None, ..table_with_nan() }, &options).unwrap();
         assert_eq!(table.ids.unwrap(), ["0", "2", "3"]);
     }
 
     #[test]
-    fn a_bad_cell_is_named_or_its_row_dropped_with_all_that_belongs_to_it() {
-        let error = check(holey(), &ReadOptions::default()).unwrap_err();
+    fn a_nan_cell_is_an_error_or_its_row_is_dropped_with_its_label_id_and_truth() {
+        let error = check(table_with_nan(), &ReadOptions::default()).unwrap_err();
         assert!(error.to_string().contains("row 1 (from 0), column 0 is NaN"), "{error}");
-        let table = check(holey(), &ReadOptions { missing: Missing::Drop, ..Default::default() }).unwrap();
+        let table = check(table_with_nan(), &ReadOptions { missing: Missing::Drop, ..Default::default() }).unwrap();
         assert_eq!(table.ids.unwrap(), ["p", "r", "s"]);
         assert_eq!(table.labels.unwrap().codes, [0, 2, 0]);
         assert_eq!(table.truth.unwrap().values(), [0.0, 2.0, 3.0]);
@@ -167,20 +166,20 @@ mod tests {
     }
 
     #[test]
-    fn sparse_cells_are_named_by_their_column() {
+    fn errors_in_sparse_cells_name_the_column() {
         let x = Sparse::new(vec![0, 1, 2], vec![0, 2], vec![1.0, f32::INFINITY], 4).unwrap();
         let error = check(Table::new(Data::Sparse(x)), &ReadOptions::default()).unwrap_err();
         assert!(error.to_string().contains("row 1 (from 0), column 2 is inf"), "{error}");
     }
 
     #[test]
-    fn constant_sparse_columns_are_the_empty_and_the_full_ones() {
+    fn empty_and_full_sparse_columns_can_be_constant() {
         let x = Sparse::new(vec![0, 2, 4], vec![0, 1, 0, 1], vec![5.0, 1.0, 5.0, 2.0], 3).unwrap();
         assert_eq!(constant_columns(&Data::Sparse(x)), 2);
     }
 
     #[test]
-    fn companions_of_another_length_are_refused() {
+    fn labels_of_another_length_are_rejected() {
         let mut table = Table::new(Data::dense(vec![1.0, 2.0], 1).unwrap());
         table.labels = Some(Labels::new(["a"]));
         assert!(check(table, &ReadOptions::default()).is_err());

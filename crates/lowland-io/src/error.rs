@@ -1,4 +1,4 @@
-//! What can be wrong with a file: where, what stands there, and what to do about it.
+//! Errors of reading and writing files. Each names the location, what was found there, and what to do about it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,40 +6,40 @@ use thiserror::Error as ThisError;
 
 /// A file that cannot be read or written.
 #[derive(Debug, ThisError)]
-#[error("{}: {problem}", path.display())]
+#[error("{}: {kind}", path.display())]
 #[non_exhaustive]
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong. Part of the message already, so it is not its source as well.
-    pub problem: Problem,
+    /// What is wrong. It is part of the message and therefore not reported as the source as well.
+    pub kind: FileErrorKind,
 }
 
 /// What is wrong with a file.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
-pub enum Problem {
-    /// The operating system refused.
+pub enum FileErrorKind {
+    /// The operating system reported an error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 
-    /// Nothing in the file, or no rows in it.
+    /// The file is empty or has no rows.
     #[error("no rows: {0}")]
     Empty(&'static str),
 
-    /// The ending of the name says nothing about the format.
+    /// The format cannot be determined from the file extension.
     #[error("cannot tell the format from the ending of the name; name the format ({known})")]
     UnknownFormat {
-        /// The formats there are.
+        /// Names of the known formats.
         known: String,
     },
 
-    /// This program was built without the reader for this format.
+    /// The program was built without support for the format.
     #[error("this program was built without support for {format} (feature `{feature}` of lowland-io)")]
     NotBuilt {
         /// The format.
         format: &'static str,
-        /// The cargo feature that brings it.
+        /// The Cargo feature that enables it.
         feature: &'static str,
     },
 
@@ -50,11 +50,11 @@ pub enum Problem {
         what: &'static str,
         /// The format asked for.
         format: String,
-        /// What can be written.
+        /// The extensions that can be written.
         allowed: &'static str,
     },
 
-    /// The content is not what the format says.
+    /// The content does not follow the format.
     #[error("not a usable {format} file: {reason}")]
     Format {
         /// The format.
@@ -66,11 +66,11 @@ pub enum Problem {
     /// The file ends before what its header declares.
     #[error("declares {declared} bytes of {what} but holds {available}: the file is cut off or damaged")]
     Truncated {
-        /// Of what.
+        /// What the bytes hold.
         what: &'static str,
         /// Bytes declared; saturated.
         declared: u64,
-        /// Bytes there.
+        /// Bytes available.
         available: u64,
     },
 
@@ -101,11 +101,11 @@ pub enum Problem {
         found: usize,
     },
 
-    /// A cell that should be a number is not.
-    #[error("{place}, column {column}: {found:?} is not a number. {remedy}")]
+    /// A cell is not a number.
+    #[error("{location}, column {column}: {found:?} is not a number. {remedy}")]
     NotNumber {
         /// `line 3` in a text file, `row 2` elsewhere.
-        place: Place,
+        location: Location,
         /// Name or index of the column.
         column: String,
         /// What stands there.
@@ -115,10 +115,10 @@ pub enum Problem {
     },
 
     /// A cell is too large for a 32-bit float.
-    #[error("{place}, column {column}: {found} is beyond the range of 32-bit floats (3.4e38); scale the column")]
+    #[error("{location}, column {column}: {found} is beyond the range of 32-bit floats (3.4e38); scale the column")]
     Overflow {
         /// Where.
-        place: Place,
+        location: Location,
         /// Name or index of the column.
         column: String,
         /// What stands there.
@@ -127,13 +127,13 @@ pub enum Problem {
 
     /// A cell is empty, NaN or infinite.
     #[error(
-        "{place}, column {column} is {}{}: fill such cells in, or leave such rows out with missing = drop",
+        "{location}, column {column} is {}{}: fill such cells in, or leave such rows out with missing = drop",
         if found.is_empty() { "empty" } else { found },
         if *count > 1 { format!(" ({count} such cells in all)") } else { String::new() }
     )]
     Missing {
         /// Where the first one is.
-        place: Place,
+        location: Location,
         /// Name or index of the column.
         column: String,
         /// What stands there.
@@ -142,7 +142,7 @@ pub enum Problem {
         count: usize,
     },
 
-    /// A column, array or entry asked for by name is not there.
+    /// A requested column, array or entry does not exist.
     #[error("no {what} {name:?}; there is {}", if available.is_empty() { "none".to_string() } else { available.join(", ") })]
     NoSuch {
         /// Column, array, entry.
@@ -153,18 +153,18 @@ pub enum Problem {
         available: Vec<String>,
     },
 
-    /// A companion (labels, ids) has another number of rows.
+    /// The labels, ids or columns do not match the number of rows.
     #[error("{what} number {found}, the rows number {expected}")]
     Count {
         /// Labels, ids.
         what: &'static str,
         /// Rows of the data.
         expected: usize,
-        /// How many there are.
+        /// Number found.
         found: usize,
     },
 
-    /// A file of labels holds more than labels.
+    /// A label file has more than one column.
     #[error(
         "line {line} has {found} fields, but a file of labels holds one label a line (a name above them is allowed), an \
          .npy or an IDX array: keep only the column with the labels, or, if it is a column of the data file, name it \
@@ -177,44 +177,44 @@ pub enum Problem {
         found: usize,
     },
 
-    /// The companion file of labels cannot be read.
+    /// The label file cannot be read.
     #[error("labels: {0}")]
     Labels(Box<FileError>),
 
-    /// The values do not make a valid object of the library.
+    /// The values were rejected by the library.
     #[error(transparent)]
     Data(#[from] lowland::Error),
 }
 
-/// Where in a file: lines count from 1 as editors do, rows of arrays from 0 as numpy does.
+/// Position in a file: lines are numbered from 1 as in editors, rows from 0 as in numpy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// Line of a text file, from 1.
     Line(u64),
     /// Row of an array, from 0.
     Row(usize),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Line(line) => write!(f, "line {line}"),
-            Place::Row(row) => write!(f, "row {row} (from 0)"),
+            Location::Line(line) => write!(f, "line {line}"),
+            Location::Row(row) => write!(f, "row {row} (from 0)"),
         }
     }
 }
 
-/// What readers return: the path is added once, by the caller.
-pub(crate) type Outcome<T> = Result<T, Problem>;
+/// Result of a reader; the public functions add the path.
+pub(crate) type Result<T, E = FileErrorKind> = std::result::Result<T, E>;
 
-impl Problem {
-    /// Says which file has the problem.
+impl FileErrorKind {
+    /// Adds the path of the file.
     pub(crate) fn at(self, path: &Path) -> FileError {
-        FileError { path: path.to_owned(), problem: self }
+        FileError { path: path.to_owned(), kind: self }
     }
 
-    /// The content is not what the format says.
+    /// Creates a [`FileErrorKind::Format`].
     pub(crate) fn format(format: &'static str, reason: impl Into<String>) -> Self {
-        Problem::Format { format, reason: reason.into() }
+        FileErrorKind::Format { format, reason: reason.into() }
     }
 }

@@ -1,4 +1,4 @@
-//! Neighbour graphs as `.npz`: ours, and those of scikit-learn, umap and pynndescent.
+//! Neighbor graphs (`.npz`): our own, and those of scikit-learn, umap and pynndescent.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use lowland::Metric;
 use lowland::neighbors::NeighborGraph;
 
 use crate::budget::Budget;
-use crate::error::{FileError, Outcome, Problem};
-use crate::npy::{self, Array};
-use crate::npz::{self, Archive};
-use crate::source::Bytes;
-use crate::write::write_whole;
+use crate::error::{FileError, FileErrorKind, Result};
+use crate::npy::{self, NpyArray};
+use crate::npz::{self, NpzArchive};
+use crate::source::FileBytes;
+use crate::write_file::write_atomically;
 
-const FORMAT: &str = "neighbour graph";
+const FORMAT: &str = "neighbor graph";
 
-/// Writes a graph as `.npz`: `indices` and `distances` as n x k when every row has k neighbours, else one after another
+/// Writes a graph as `.npz`: `indices` and `distances` as n x k when every row has k neighbors, else one after another
 /// with `indptr`; `targets`, the number of points they are taken from; and `metric`.
 pub fn write_graph(path: &Path, graph: &NeighborGraph) -> Result<(), FileError> {
-    write(path, graph).map_err(|problem| problem.at(path))
+    write(path, graph).map_err(|kind| kind.at(path))
 }
 
-fn write(path: &Path, graph: &NeighborGraph) -> Outcome<()> {
+fn write(path: &Path, graph: &NeighborGraph) -> Result<()> {
     let edges = graph.indices().len();
     let degree = graph.min_degree();
     let shape = if degree > 0 && degree * graph.rows() == edges { vec![graph.rows(), degree] } else { vec![edges] };
@@ -36,27 +36,27 @@ fn write(path: &Path, graph: &NeighborGraph) -> Outcome<()> {
         arrays.push(("indptr", npy::encode("<i8", &[indptr.len()], bytemuck::cast_slice(&indptr))));
     }
     let bytes = npz::encode(&arrays)?;
-    write_whole(path, |file| Ok(file.write_all(&bytes)?))
+    write_atomically(path, |file| Ok(file.write_all(&bytes)?))
 }
 
 /// Reads a graph that [`write_graph`] wrote; a sparse matrix of distances as scikit-learn's `KNeighborsTransformer`
 /// gives it (`scipy.sparse.save_npz`); or the pair `indices`, `distances` of umap and pynndescent. In the latter two a
-/// point is no neighbour of its own, and -1 is no neighbour at all. Where the file does not name the metric it is
+/// point is no neighbor of its own, and -1 is no neighbor at all. Where the file does not name the metric it is
 /// [`Metric::Precomputed`].
 pub fn read_graph(path: &Path) -> Result<NeighborGraph, FileError> {
-    let read = || parse(&Bytes::open(path)?);
-    read().map_err(|problem| problem.at(path))
+    let read = || parse(&FileBytes::open(path)?);
+    read().map_err(|kind| kind.at(path))
 }
 
-fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
+fn parse(bytes: &[u8]) -> Result<NeighborGraph> {
     let budget = Budget::new(bytes.len(), None);
-    let mut archive = Archive::open(bytes, &budget)?;
+    let mut archive = NpzArchive::open(bytes, &budget)?;
     let metric =
         if archive.has("metric") { archive.texts("metric")?.concat().parse::<Metric>()? } else { Metric::Precomputed };
     if archive.is_sparse() {
         let x = archive.sparse()?;
         if x.rows() != x.dim() {
-            return Err(Problem::format(
+            return Err(FileErrorKind::format(
                 FORMAT,
                 format!("a matrix of distances between points is square, not {} x {}", x.rows(), x.dim()),
             ));
@@ -67,8 +67,8 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
         });
         return without_self(edges, x.rows(), x.rows(), metric);
     }
-    let find = |archive: &Archive, names: &[&'static str]| {
-        archive.first_of(names).ok_or_else(|| Problem::NoSuch {
+    let find = |archive: &NpzArchive, names: &[&'static str]| {
+        archive.first_of(names).ok_or_else(|| FileErrorKind::NoSuch {
             what: "array",
             name: names[0].into(),
             available: archive.names().to_vec(),
@@ -77,9 +77,9 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     let indices_name = find(&archive, &["indices", "knn_indices", "arr_0"])?;
     let distances_name = find(&archive, &["distances", "dists", "knn_dists", "arr_1"])?;
     let (indices_bytes, distances_bytes) = (archive.load(indices_name)?, archive.load(distances_name)?);
-    let (indices, distances) = (Array::parse(&indices_bytes, &budget)?, Array::parse(&distances_bytes, &budget)?);
+    let (indices, distances) = (NpyArray::parse(&indices_bytes, &budget)?, NpyArray::parse(&distances_bytes, &budget)?);
     if indices.header.shape != distances.header.shape {
-        return Err(Problem::format(
+        return Err(FileErrorKind::format(
             FORMAT,
             format!("indices are {:?}, distances {:?}", indices.header.shape, distances.header.shape),
         ));
@@ -87,39 +87,44 @@ fn parse(bytes: &[u8]) -> Outcome<NeighborGraph> {
     let indptr = match indices.header.shape[..] {
         [rows, k] if k > 0 => (0..=rows).map(|i| i * k).collect(),
         [_] if archive.has("indptr") => archive.indices("indptr")?,
-        _ => return Err(Problem::format(FORMAT, "indices are rows of neighbours, or one after another with indptr")),
+        _ => {
+            return Err(FileErrorKind::format(
+                FORMAT,
+                "indices are rows of neighbors, or one after another with indptr",
+            ));
+        }
     };
     let lengths = distances.to_f32()?;
     if archive.has("targets") {
         let targets = archive.indices("targets")?;
         let whole = indices.to_indices()?.map(|indices| indices.into_iter().map(u32::try_from).collect());
         let (Some(Ok(indices)), [targets]) = (whole, &targets[..]) else {
-            return Err(Problem::format(FORMAT, "indices and targets are whole numbers, 0 or more"));
+            return Err(FileErrorKind::format(FORMAT, "indices and targets are whole numbers, 0 or more"));
         };
         return Ok(NeighborGraph::new(indptr, indices, lengths, *targets, metric)?);
     }
     let rows = indptr.len().saturating_sub(1);
-    let Some(points) = indices.to_whole()?.filter(|points| indptr.last() == Some(&points.len())) else {
-        return Err(Problem::format(FORMAT, "indices are whole numbers, as many as indptr says"));
+    let Some(points) = indices.to_i64()?.filter(|points| indptr.last() == Some(&points.len())) else {
+        return Err(FileErrorKind::format(FORMAT, "indices are whole numbers, as many as indptr says"));
     };
     if !indptr.is_sorted() {
-        return Err(Problem::format(FORMAT, "indptr must rise"));
+        return Err(FileErrorKind::format(FORMAT, "indptr must rise"));
     }
     let edges = (0..rows).flat_map(|i| (indptr[i]..indptr[i + 1]).map(move |at| (i, at)));
     without_self(edges.map(|(i, at)| (i, points[at], lengths[at])), rows, rows, metric)
 }
 
-/// A graph from edges in the order of their rows, leaving out a point's edge to itself and to nobody (-1).
+/// Creates a graph from edges sorted by row, without edges of a point to itself or to -1.
 fn without_self(
     edges: impl Iterator<Item = (usize, i64, f32)>,
     rows: usize,
     targets: usize,
     metric: Metric,
-) -> Outcome<NeighborGraph> {
+) -> Result<NeighborGraph> {
     let (mut counts, mut indices, mut distances) = (vec![0usize; rows + 1], Vec::new(), Vec::new());
     for (i, j, distance) in edges.filter(|&(i, j, _)| j != i as i64 && j != -1) {
         let Ok(j) = u32::try_from(j) else {
-            return Err(Problem::format(FORMAT, format!("row {i} names point {j}, there are {targets}")));
+            return Err(FileErrorKind::format(FORMAT, format!("row {i} names point {j}, there are {targets}")));
         };
         counts[i + 1] += 1;
         indices.push(j);
@@ -145,20 +150,20 @@ mod tests {
     }
 
     #[test]
-    fn graphs_come_back_uniform_or_not_and_with_other_targets() {
+    fn graphs_round_trip() {
         let metric = Metric::Minkowski(1.5);
         let uniform = NeighborGraph::uniform(2, vec![1, 2, 0, 2], vec![0.5, 1.0, 0.5, 2.0], 3, metric).unwrap();
         assert_eq!(round_trip(&uniform), uniform);
         let ragged = NeighborGraph::new(vec![0, 0, 2, 3], vec![0, 7, 2], vec![0.0, 1.0, 3.0], 9, Metric::Cosine);
         let ragged = ragged.unwrap();
         assert_eq!(round_trip(&ragged), ragged);
-        // Row 0 of a transform may well have point 0 as its neighbour.
+        // Row 0 of a transform may well have point 0 as its neighbor.
         let transform = NeighborGraph::uniform(1, vec![0, 1], vec![0.1, 0.2], 5, Metric::Euclidean).unwrap();
         assert_eq!(round_trip(&transform), transform);
     }
 
     #[test]
-    fn a_point_is_no_neighbour_of_its_own_in_the_graphs_of_others() {
+    fn self_edges_of_other_programs_are_dropped() {
         let indices = npy::encode("<i4", &[3, 3], bytemuck::cast_slice(&[0, 1, 2, 1, 0, -1, 2, 1, 0]));
         let distances = [0.0f32, 1.0, 2.0, 0.0, 1.0, f32::INFINITY, 0.0, 0.5, 2.0];
         let distances = npy::encode("<f4", &[3, 3], bytemuck::cast_slice(&distances));
@@ -174,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn graphs_that_cannot_be_meant_are_refused() {
+    fn invalid_graphs_are_rejected() {
         let graph = |indices: &[i32], distances: &[f32]| {
             let indices = npy::encode("<i4", &[1, indices.len()], bytemuck::cast_slice(indices));
             let distances = npy::encode("<f4", &[1, distances.len()], bytemuck::cast_slice(distances));

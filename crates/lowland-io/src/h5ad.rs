@@ -1,4 +1,4 @@
-//! AnnData (`.h5ad`): `X` or an entry of `obsm`, classes and ids from `obs`.
+//! AnnData (`.h5ad`): the data from `X` or an entry of `obsm`, labels and ids from `obs`.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -6,48 +6,48 @@ use std::sync::Arc;
 use hdf5_pure::{AttrValue, DType, Dataset, File, Group, ReadSeekSource, VlenStringReadOptions};
 use lowland::{Data, Dense};
 
-use crate::budget::{Budget, TEXT};
-use crate::error::{Outcome, Place, Problem};
+use crate::budget::{Budget, STRING_OVERHEAD};
+use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
-use crate::source::{Bytes, guarded};
-use crate::sparse::{self, Compressed, Shape};
+use crate::source::{FileBytes, catch_panics};
+use crate::sparse::{self, CompressedMatrix, MatrixShape};
 use crate::table::{Labels, Table};
 
 const FORMAT: &str = "h5ad";
 
-/// Reads the rows and what `obs` and `var` know about them.
-pub(crate) fn read(bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
-    guarded(FORMAT, || {
+/// Reads the data with the labels, ids and names in `obs` and `var`.
+pub(crate) fn read(bytes: FileBytes, options: &ReadOptions, budget: &Budget) -> Result<Table> {
+    catch_panics(FORMAT, || {
         let source = ReadSeekSource::new(Cursor::new(bytes)).map_err(failed)?;
         let root = File::from_source(source).map_err(failed)?.root();
-        Reader { budget }.table(&root, options)
+        AnnDataReader { budget }.table(&root, options)
     })
 }
 
-fn failed(error: impl std::fmt::Display) -> Problem {
-    Problem::format(FORMAT, error.to_string())
+fn failed(error: impl std::fmt::Display) -> FileErrorKind {
+    FileErrorKind::format(FORMAT, error.to_string())
 }
 
-/// Children of a group, whatever they are.
-fn children(group: &Group) -> Outcome<Vec<String>> {
+/// Names of the datasets and groups in a group.
+fn children(group: &Group) -> Result<Vec<String>> {
     let mut names = group.datasets().map_err(failed)?;
     names.extend(group.groups().map_err(failed)?);
     Ok(names)
 }
 
-fn has_dataset(group: &Group, name: &str) -> Outcome<bool> {
+fn has_dataset(group: &Group, name: &str) -> Result<bool> {
     Ok(group.datasets().map_err(failed)?.iter().any(|known| known == name))
 }
 
-fn has_group(group: &Group, name: &str) -> Outcome<bool> {
+fn has_group(group: &Group, name: &str) -> Result<bool> {
     Ok(group.groups().map_err(failed)?.iter().any(|known| known == name))
 }
 
-fn text_attribute(group: &Group, name: &str) -> Outcome<Option<String>> {
+fn text_attribute(group: &Group, name: &str) -> Result<Option<String>> {
     Ok(group.attrs().map_err(failed)?.get(name).and_then(text_of))
 }
 
-/// The text of an attribute, however its writer stored it.
+/// The text of an attribute in any of the string types.
 fn text_of(value: &AttrValue) -> Option<String> {
     match value {
         AttrValue::VarLenString(text)
@@ -60,7 +60,7 @@ fn text_of(value: &AttrValue) -> Option<String> {
     }
 }
 
-/// Two sizes from an attribute.
+/// A shape of two dimensions from an attribute.
 fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
     let pair = match value {
         AttrValue::I64Array(sizes) => sizes.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<Vec<_>>>(),
@@ -75,12 +75,12 @@ fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
     }
 }
 
-struct Reader<'a> {
+struct AnnDataReader<'a> {
     budget: &'a Budget,
 }
 
 /// A column of `obs` or `var` as text.
-enum Column {
+enum AnnDataColumn {
     Texts(Vec<String>),
     /// Code -1 stands for a missing value.
     Coded {
@@ -89,11 +89,11 @@ enum Column {
     },
 }
 
-impl Column {
-    fn texts(&self) -> Box<dyn Iterator<Item = Outcome<&str>> + '_> {
+impl AnnDataColumn {
+    fn texts(&self) -> Box<dyn Iterator<Item = Result<&str>> + '_> {
         match self {
-            Column::Texts(texts) => Box::new(texts.iter().map(|text| Ok(text.as_str()))),
-            Column::Coded { codes, categories } => {
+            AnnDataColumn::Texts(texts) => Box::new(texts.iter().map(|text| Ok(text.as_str()))),
+            AnnDataColumn::Coded { codes, categories } => {
                 Box::new(codes.iter().map(|&code| match usize::try_from(code) {
                     Err(_) => Ok("NA"),
                     Ok(code) => categories.get(code).map(String::as_str).ok_or_else(|| {
@@ -105,8 +105,8 @@ impl Column {
     }
 }
 
-impl Reader<'_> {
-    fn table(&self, root: &Group, options: &ReadOptions) -> Outcome<Table> {
+impl AnnDataReader<'_> {
+    fn table(&self, root: &Group, options: &ReadOptions) -> Result<Table> {
         let mut table = match &options.key {
             None => Table::new(self.matrix(root, "X")?),
             Some(key) => {
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 let available = obsm.as_ref().map(children).transpose()?.unwrap_or_default();
                 match obsm {
                     Some(obsm) if available.iter().any(|known| known == name) => Table::new(self.matrix(&obsm, name)?),
-                    _ => return Err(Problem::NoSuch { what: "obsm entry", name: key.clone(), available }),
+                    _ => return Err(FileErrorKind::NoSuch { what: "obsm entry", name: key.clone(), available }),
                 }
             }
         };
@@ -127,7 +127,7 @@ impl Reader<'_> {
                 table.ids = Some(self.texts(&obs, id)?);
             }
             if let Some(name) = &options.label_column {
-                table.labels = Some(Labels::within(self.column(&obs, name)?.texts(), self.budget)?);
+                table.labels = Some(Labels::from_texts(self.column(&obs, name)?.texts(), self.budget)?);
             }
         } else if options.label_column.is_some() || options.id_column.is_some() {
             return Err(failed("its obs is not a group; write it again with a current anndata"));
@@ -135,19 +135,19 @@ impl Reader<'_> {
         if options.key.is_none() && has_group(root, "var")? {
             let var = root.group("var").map_err(failed)?;
             let index = text_attribute(&var, "_index")?.unwrap_or_else(|| "_index".into());
-            // Names of columns are a comfort: a file without readable ones is still good.
+            // Column names are optional: a file without readable ones is still valid.
             table.columns = self.texts(&var, &index).ok().filter(|names| names.len() == table.data.dim());
         }
         Ok(table)
     }
 
-    /// A dense dataset, or a group with a sparse matrix.
-    fn matrix(&self, parent: &Group, name: &str) -> Outcome<Data> {
+    /// Reads a dense dataset, or a group with a sparse matrix.
+    fn matrix(&self, parent: &Group, name: &str) -> Result<Data> {
         if has_dataset(parent, name)? {
             return self.dense(&parent.dataset(name).map_err(failed)?, name);
         }
         if !has_group(parent, name)? {
-            return Err(Problem::NoSuch { what: "entry", name: name.into(), available: children(parent)? });
+            return Err(FileErrorKind::NoSuch { what: "entry", name: name.into(), available: children(parent)? });
         }
         let group = parent.group(name).map_err(failed)?;
         let attributes = group.attrs().map_err(failed)?;
@@ -160,38 +160,38 @@ impl Reader<'_> {
             let reason = format!("{name} is stored as {layout:?}; only dense, CSR and CSC matrices can be read");
             return Err(failed(reason));
         };
-        let shape = Shape::within(rows, dim, self.budget)?;
+        let shape = MatrixShape::within(rows, dim, self.budget)?;
         let dataset = |part: &str| group.dataset(part).map_err(failed);
-        let values = self.floats(&dataset("data")?, |at| (Place::Row(at), format!("{name}/data")))?;
-        sparse::take_scratch(values.len(), self.budget)?;
+        let values = self.floats(&dataset("data")?, |at| (Location::Row(at), format!("{name}/data")))?;
+        sparse::reserve_scratch(values.len(), self.budget)?;
         let (indptr, indices) = (self.indices(&dataset("indptr")?)?, self.indices(&dataset("indices")?)?);
-        let stored = Compressed { indptr, indices, values };
+        let stored = CompressedMatrix { indptr, indices, values };
         let x = if is_csr { sparse::from_csr(stored, shape) } else { sparse::from_csc(stored, shape) };
         Ok(Data::Sparse(x?))
     }
 
-    fn dense(&self, dataset: &Dataset, name: &str) -> Outcome<Data> {
+    fn dense(&self, dataset: &Dataset, name: &str) -> Result<Data> {
         let shape = dataset.shape().map_err(failed)?;
         let [rows, dim] = shape[..] else {
             return Err(failed(format!("{name} has {} dimensions, not rows and columns", shape.len())));
         };
         let columns = dim.max(1) as usize;
-        let values = self.floats(dataset, |at| (Place::Row(at / columns), (at % columns).to_string()))?;
+        let values = self.floats(dataset, |at| (Location::Row(at / columns), (at % columns).to_string()))?;
         Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?))
     }
 
-    /// The number of values; there is room for them, each taking what it takes in the file or 8 bytes if that is less,
-    /// and `more` beside it.
-    fn count(&self, dataset: &Dataset, more: usize) -> Outcome<usize> {
+    /// Returns the number of values, after reserving memory for them: their size in the file, at least 8 bytes each, and
+    /// `more`.
+    fn count(&self, dataset: &Dataset, more: usize) -> Result<usize> {
         let shape = dataset.shape().map_err(failed)?;
         let count = shape.iter().fold(1u64, |product, &size| product.saturating_mul(size)) as usize;
         let width = dataset.element_size().map_err(failed)?.max(8) as usize;
-        self.budget.take("a dataset", count, width.saturating_add(more))?;
+        self.budget.reserve("a dataset", count, width.saturating_add(more))?;
         Ok(count)
     }
 
-    /// Numbers as `f32`; `place` names the cell of one that does not fit.
-    fn floats(&self, dataset: &Dataset, place: impl Fn(usize) -> (Place, String)) -> Outcome<Vec<f32>> {
+    /// Reads numbers as `f32`; `location` names the cell of one that is out of range.
+    fn floats(&self, dataset: &Dataset, location: impl Fn(usize) -> (Location, String)) -> Result<Vec<f32>> {
         self.count(dataset, 0)?;
         if dataset.dtype().map_err(failed)? != DType::F64 {
             return dataset.read_f32().map_err(failed);
@@ -199,30 +199,30 @@ impl Reader<'_> {
         let wide = dataset.read_f64().map_err(failed)?;
         let narrow = |(at, &value): (usize, &f64)| match value as f32 {
             narrow if narrow.is_infinite() && value.is_finite() => {
-                let (place, column) = place(at);
-                Err(Problem::Overflow { place, column, found: format!("{value:e}") })
+                let (location, column) = location(at);
+                Err(FileErrorKind::Overflow { location, column, found: format!("{value:e}") })
             }
             narrow => Ok(narrow),
         };
         wide.iter().enumerate().map(narrow).collect()
     }
 
-    fn indices(&self, dataset: &Dataset) -> Outcome<Vec<usize>> {
+    fn indices(&self, dataset: &Dataset) -> Result<Vec<usize>> {
         self.count(dataset, 0)?;
         let whole = dataset.read_i64().map_err(failed)?;
         let indices = whole.into_iter().map(|index| usize::try_from(index).ok()).collect::<Option<Vec<_>>>();
         indices.ok_or_else(|| failed("an index of a sparse matrix is negative"))
     }
 
-    fn texts(&self, frame: &Group, name: &str) -> Outcome<Vec<String>> {
+    fn texts(&self, frame: &Group, name: &str) -> Result<Vec<String>> {
         match self.column(frame, name)? {
-            Column::Texts(texts) => Ok(texts),
-            coded => coded.texts().map(|text| self.budget.text(text?)).collect(),
+            AnnDataColumn::Texts(texts) => Ok(texts),
+            coded => coded.texts().map(|text| self.budget.reserve_text(text?)).collect(),
         }
     }
 
-    /// A column of `obs` or `var`: strings, numbers, categories in either layout, or values with a mask.
-    fn column(&self, frame: &Group, name: &str) -> Outcome<Column> {
+    /// Reads a column of `obs` or `var`: strings, numbers, categories in either layout, or values with a mask.
+    fn column(&self, frame: &Group, name: &str) -> Result<AnnDataColumn> {
         if has_group(frame, name)? {
             let column = frame.group(name).map_err(failed)?;
             if has_dataset(&column, "categories")? {
@@ -230,14 +230,14 @@ impl Reader<'_> {
                 return self.categorical(&column.dataset("codes").map_err(failed)?, categories);
             }
             if has_dataset(&column, "values")? {
-                return self.dataset_texts(&column.dataset("values").map_err(failed)?).map(Column::Texts);
+                return self.dataset_texts(&column.dataset("values").map_err(failed)?).map(AnnDataColumn::Texts);
             }
             return Err(failed(format!("column {name:?} is stored in a way that cannot be read")));
         }
         if !has_dataset(frame, name)? {
             let mut available = children(frame)?;
             available.retain(|known| known != "__categories");
-            return Err(Problem::NoSuch { what: "column", name: name.into(), available });
+            return Err(FileErrorKind::NoSuch { what: "column", name: name.into(), available });
         }
         let column = frame.dataset(name).map_err(failed)?;
         if has_group(frame, "__categories")? {
@@ -247,22 +247,22 @@ impl Reader<'_> {
                 return self.categorical(&column, categories);
             }
         }
-        self.dataset_texts(&column).map(Column::Texts)
+        self.dataset_texts(&column).map(AnnDataColumn::Texts)
     }
 
-    fn categorical(&self, codes: &Dataset, categories: Vec<String>) -> Outcome<Column> {
+    fn categorical(&self, codes: &Dataset, categories: Vec<String>) -> Result<AnnDataColumn> {
         self.count(codes, 0)?;
-        Ok(Column::Coded { codes: codes.read_i64().map_err(failed)?, categories })
+        Ok(AnnDataColumn::Coded { codes: codes.read_i64().map_err(failed)?, categories })
     }
 
-    fn dataset_texts(&self, dataset: &Dataset) -> Outcome<Vec<String>> {
-        let count = self.count(dataset, TEXT)?;
+    fn dataset_texts(&self, dataset: &Dataset) -> Result<Vec<String>> {
+        let count = self.count(dataset, STRING_OVERHEAD)?;
         let number = |value: f64| value.to_string();
         Ok(match dataset.dtype().map_err(failed)? {
             DType::F32 | DType::F64 => dataset.read_f64().map_err(failed)?.into_iter().map(number).collect(),
             DType::String => dataset.read_string().map_err(failed)?,
             DType::VariableLengthString => {
-                let most = usize::try_from(self.budget.left()).unwrap_or(usize::MAX);
+                let most = usize::try_from(self.budget.remaining()).unwrap_or(usize::MAX);
                 let options = VlenStringReadOptions::new().with_max_elements(count).with_max_payload_bytes(most);
                 dataset.read_vlen_strings(options).map_err(failed)?
             }

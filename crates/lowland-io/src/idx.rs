@@ -1,25 +1,25 @@
-//! MNIST's IDX: two zero bytes, a type, the number of dimensions, their sizes and the values, all big-endian.
+//! IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, their sizes and the values, big-endian.
 
 use std::path::{Path, PathBuf};
 
 use lowland::Data;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Place, Problem};
+use crate::error::{FileErrorKind, Location, Result};
 
 const FORMAT: &str = "IDX";
 
-/// An IDX array, its values where they lie.
+/// A parsed IDX file.
 #[derive(Debug)]
-pub(crate) struct Idx<'a> {
+pub(crate) struct IdxArray<'a> {
     pub shape: Vec<usize>,
     kind: u8,
     width: usize,
     raw: &'a [u8],
 }
 
-impl Idx<'_> {
-    /// The values, in order.
+impl IdxArray<'_> {
+    /// Iterates over the values.
     pub fn values(&self) -> impl Iterator<Item = f64> {
         self.raw.chunks_exact(self.width).map(|raw| match self.kind {
             0x08 => f64::from(raw[0]),
@@ -32,19 +32,19 @@ impl Idx<'_> {
     }
 }
 
-/// Whether the bytes begin as IDX does.
+/// Returns whether the bytes start like an IDX file.
 pub(crate) fn is_idx(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, 0x08 | 0x09 | 0x0b..=0x0e, dims, ..] if *dims > 0)
 }
 
-/// Parses a whole file.
-pub(crate) fn parse(bytes: &[u8]) -> Outcome<Idx<'_>> {
+/// Parses an IDX file.
+pub(crate) fn parse(bytes: &[u8]) -> Result<IdxArray<'_>> {
     if !is_idx(bytes) {
-        return Err(Problem::format(FORMAT, "it does not begin as an IDX file does"));
+        return Err(FileErrorKind::format(FORMAT, "it does not begin as an IDX file does"));
     }
     let (kind, dims) = (bytes[2], bytes[3] as usize);
     let start = 4 + 4 * dims;
-    let sizes = bytes.get(4..start).ok_or(Problem::Truncated {
+    let sizes = bytes.get(4..start).ok_or(FileErrorKind::Truncated {
         what: "header",
         declared: start as u64,
         available: bytes.len() as u64,
@@ -57,33 +57,36 @@ pub(crate) fn parse(bytes: &[u8]) -> Outcome<Idx<'_>> {
         _ => 4,
     };
     let declared = shape.iter().try_fold(width, |product: usize, &size| product.checked_mul(size));
-    let raw = declared.and_then(|declared| bytes[start..].get(..declared)).ok_or(Problem::Truncated {
+    let raw = declared.and_then(|declared| bytes[start..].get(..declared)).ok_or(FileErrorKind::Truncated {
         what: "values",
         declared: declared.map_or(u64::MAX, |declared| declared as u64),
         available: (bytes.len() - start) as u64,
     })?;
-    Ok(Idx { shape, kind, width, raw })
+    Ok(IdxArray { shape, kind, width, raw })
 }
 
 fn u32_of(four: &[u8]) -> u32 {
     u32::from_be_bytes([four[0], four[1], four[2], four[3]])
 }
 
-/// The rows of an IDX file: the first dimension counts them, the others are laid side by side.
-pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Outcome<Data> {
+/// Reads the rows of an IDX file; all dimensions after the first are flattened.
+pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
     let idx = parse(bytes)?;
-    let [rows, rest @ ..] = &idx.shape[..] else { return Err(Problem::Empty("the IDX file has no dimensions")) };
+    let [rows, rest @ ..] = &idx.shape[..] else { return Err(FileErrorKind::Empty("the IDX file has no dimensions")) };
     if rest.is_empty() {
-        return Err(Problem::format(FORMAT, format!("it holds {rows} numbers in one dimension: labels, not rows")));
+        return Err(FileErrorKind::format(
+            FORMAT,
+            format!("it holds {rows} numbers in one dimension: labels, not rows"),
+        ));
     }
-    // With no rows the other sizes mean nothing and may be anything.
+    // Without rows the other sizes are arbitrary.
     let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
-    budget.take("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
+    budget.reserve("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
     let values: Vec<f32> = idx.values().map(|value| value as f32).collect();
     let too_large = |(narrow, wide): (&f32, f64)| narrow.is_infinite() && wide.is_finite();
     if let Some(at) = values.iter().zip(idx.values()).position(too_large) {
-        return Err(Problem::Overflow {
-            place: Place::Row(at / columns),
+        return Err(FileErrorKind::Overflow {
+            location: Location::Row(at / columns),
             column: (at % columns).to_string(),
             found: idx.values().nth(at).map_or_else(String::new, |value| format!("{value:e}")),
         });
@@ -91,7 +94,7 @@ pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Outcome<Data> {
     Ok(Data::dense(values, columns)?)
 }
 
-/// The labels that lie beside the images under MNIST's names, packed or not.
+/// Returns the label file in the folder of an image file with MNIST's names, compressed or not.
 pub(crate) fn labels_beside(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let labels = name.replace("images", "labels").replace("idx3", "idx1");
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn a_header_that_claims_more_than_there_is_gives_an_error() {
         let bytes = [0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 2];
-        assert!(matches!(parse(&bytes).unwrap_err(), Problem::Truncated { available: 2, .. }));
+        assert!(matches!(parse(&bytes).unwrap_err(), FileErrorKind::Truncated { available: 2, .. }));
         assert!(parse(&bytes[..7]).is_err());
         assert!(
             read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2], &Budget::unlimited())

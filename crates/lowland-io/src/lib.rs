@@ -1,46 +1,50 @@
-//! Files for lowland: data in, maps, graphs and models out.
+//! File formats of lowland: reads data sets, and writes embeddings, neighbor graphs and models.
 //!
-//! [`read`] takes any of the [`Format`]s and gives a [`Table`]; [`builtin`] gives data that need no file. Sizes declared
-//! in a file are checked against the file before anything is allocated: a damaged or hostile file gives an error.
-//! Everything is written under a temporary name and renamed, so that no reader sees half a file.
+//! [`read`] reads a file of any [`FileFormat`] into a [`Table`]; [`builtin`] generates or unpacks the built-in data sets.
+//! Sizes declared in a file are checked against its length and a memory limit before anything is allocated, so that a
+//! damaged or hostile file gives an error. Files are written under a temporary name and then renamed: a reader sees the old
+//! file or the complete new one.
 
+#[cfg(feature = "tables")]
+mod arrow_ipc;
 mod budget;
 mod builtin;
 mod check;
-mod columns;
+#[cfg(feature = "tables")]
+mod columnar;
 mod delimited;
 mod error;
-mod export;
 mod graph;
 #[cfg(feature = "hdf5")]
 mod h5ad;
 mod idx;
-#[cfg(feature = "tables")]
-mod ipc;
-mod lines;
+mod labels;
 mod map;
 mod memory;
 mod npy;
 mod npz;
 mod options;
+#[cfg(feature = "tables")]
+mod parquet;
 mod read;
 mod source;
 mod sparse;
 mod table;
-#[cfg(feature = "tables")]
-mod tables;
-mod words;
-mod write;
+mod text;
+mod word2vec;
+mod write_columns;
+mod write_file;
+mod write_table;
 
 pub use builtin::{Builtin, builtin, builtins};
 pub use check::check;
-pub use error::{FileError, Place, Problem};
-pub use export::write_table;
+pub use error::{FileError, FileErrorKind, Location};
 pub use graph::{read_graph, write_graph};
-pub use lines::labels_of_rows;
+pub use labels::labels_of_rows;
 pub use map::{About, MapTable, coordinate_name, read_map, write_map, write_map_csv};
 pub use memory::available_memory;
-pub use options::{Format, Header, Missing, ReadOptions};
+pub use options::{FileFormat, Header, Missing, ReadOptions};
 pub use read::{declared_shape, read, read_memory};
 pub use table::{Labels, Table};
-pub use write::{read_bytes, write_bytes};
+pub use write_file::{read_bytes, write_bytes};
+pub use write_table::write_table;

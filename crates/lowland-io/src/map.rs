@@ -1,19 +1,27 @@
-//! Maps: coordinates, and what is known about each point.
+//! Maps: coordinates of points with their ids, labels and uncertainties.
 
 use std::io::Write;
 use std::path::Path;
 
 use lowland::{Embedding, Points};
 
+#[cfg(feature = "tables")]
+use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
-use crate::columns::{Column, Values, write, write_delimited};
-use crate::delimited::{Records, guess_delimiter, line_of, text_of};
-use crate::error::{FileError, Outcome, Place, Problem};
-use crate::npy::{self, Array};
-use crate::options::Format;
-use crate::source::Bytes;
+#[cfg(feature = "tables")]
+use crate::columnar::read_text_columns;
+use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
+use crate::error::{FileError, FileErrorKind, Location, Result};
+use crate::npy::{self, NpyArray};
+use crate::options::FileFormat;
+#[cfg(feature = "tables")]
+use crate::parquet::ParquetFile;
+use crate::source::FileBytes;
+#[cfg(feature = "tables")]
+use crate::source::catch_panics;
 use crate::table::Labels;
-use crate::write::write_whole;
+use crate::write_columns::{ColumnValues, OutputColumn, write, write_delimited};
+use crate::write_file::write_atomically;
 
 /// A map read from a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,12 +41,12 @@ pub struct MapTable {
 }
 
 impl MapTable {
-    /// Points about which nothing else is known.
+    /// Creates a map of points without ids, labels or uncertainties.
     pub fn new(map: Embedding) -> Self {
         Self { map, ids: None, labels: None, std: None, covariances: None, others: Vec::new() }
     }
 
-    /// The points named, in that order, with all that is known about them. Labels keep their codes.
+    /// Returns the given points, in that order, with all of their columns. Labels keep their codes.
     pub fn select(&self, rows: &[usize]) -> Self {
         let values = rows.iter().flat_map(|&i| self.map.row(i).iter().copied()).collect();
         let texts = |cells: &Vec<String>| rows.iter().map(|&i| cells[i].clone()).collect::<Vec<_>>();
@@ -56,7 +64,7 @@ impl MapTable {
     }
 }
 
-/// What is known about the points of a map that is written.
+/// Columns that are written along with the coordinates of a map.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct About<'a> {
     /// A name for each point.
@@ -70,14 +78,14 @@ pub struct About<'a> {
 }
 
 impl MapTable {
-    /// What is known about its points.
+    /// The columns other than the coordinates.
     pub fn about(&self) -> About<'_> {
         let (ids, labels) = (self.ids.as_deref(), self.labels.as_ref());
         About { ids, labels, std: self.std.as_deref(), covariances: self.covariances.as_deref() }
     }
 }
 
-/// Columns of text as read: names, and the cells of each.
+/// Columns of a file as text.
 pub(crate) struct TextColumns {
     pub names: Vec<String>,
     pub cells: Vec<Vec<String>>,
@@ -86,53 +94,54 @@ pub(crate) struct TextColumns {
 /// Writes a map as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
 /// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., of which each pair is there once) or `.npy` (coordinates only, `f64`).
 pub fn write_map(path: &Path, map: Points, about: About) -> Result<(), FileError> {
-    write_any(path, map, about).map_err(|problem| problem.at(path))
+    write_any(path, map, about).map_err(|kind| kind.at(path))
 }
 
 /// Writes a map as CSV into a stream, such as standard output.
 pub fn write_map_csv(out: &mut dyn Write, map: Points, about: About) -> Result<(), FileError> {
     let columns = columns(map, about);
-    write_delimited(out, b',', map.rows(), &columns).map_err(|problem| problem.at(Path::new("standard output")))
+    write_delimited(out, b',', map.rows(), &columns).map_err(|kind| kind.at(Path::new("standard output")))
 }
 
-fn write_any(path: &Path, map: Points, about: About) -> Outcome<()> {
-    if Format::to_write(path) == Some(Format::Npy) {
+fn write_any(path: &Path, map: Points, about: About) -> Result<()> {
+    if FileFormat::to_write(path) == Some(FileFormat::Npy) {
         let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
-        return write_whole(path, |file| Ok(file.write_all(&bytes)?));
+        return write_atomically(path, |file| Ok(file.write_all(&bytes)?));
     }
     write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map, about))
 }
 
-fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'a>) -> Vec<Column<'a>> {
-    let coordinates = (0..map.dim()).map(|start| Column {
+fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'a>) -> Vec<OutputColumn<'a>> {
+    let coordinates = (0..map.dim()).map(|start| OutputColumn {
         name: coordinate_name(start),
-        values: Values::Wide { values: map.values(), start, step: map.dim() },
+        values: ColumnValues::F64 { values: map.values(), start, step: map.dim() },
     });
-    let ids = ids.map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
-    let labels = labels.map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
-    let std = std.map(|values| Column { name: "std".into(), values: Values::Wide { values, start: 0, step: 1 } });
+    let ids = ids.map(|ids| OutputColumn { name: "id".into(), values: ColumnValues::Ids(ids) });
+    let labels = labels.map(|labels| OutputColumn { name: "label".into(), values: ColumnValues::Labels(labels) });
+    let std =
+        std.map(|values| OutputColumn { name: "std".into(), values: ColumnValues::F64 { values, start: 0, step: 1 } });
     let step = map.dim().pow(2);
     let covariances = covariances.into_iter().flat_map(|values| {
-        pairs(map.dim()).map(move |(r, s)| Column {
+        pairs(map.dim()).map(move |(r, s)| OutputColumn {
             name: covariance_name(r, s),
-            values: Values::Wide { values, start: r * map.dim() + s, step },
+            values: ColumnValues::F64 { values, start: r * map.dim() + s, step },
         })
     });
     ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).collect()
 }
 
-/// Each pair of coordinates once.
+/// Iterates over the pairs of coordinates, each once.
 fn pairs(dim: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..dim).flat_map(move |r| (r..dim).map(move |s| (r, s)))
 }
 
-/// The column of a covariance: `cov_x_x`, `cov_x_y`, `cov_y_y`, ...
+/// Name of the column of a covariance: `cov_x_x`, `cov_x_y`, `cov_y_y`, ...
 fn covariance_name(r: usize, s: usize) -> String {
     let short = |c: usize| coordinate_name(c).replace("projection_", "");
     format!("cov_{}_{}", short(r), short(s))
 }
 
-/// A coordinate's column: `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
+/// Name of the column of a coordinate: `projection_x`, `projection_y`, `projection_z`, `projection_4`, ...
 pub fn coordinate_name(coordinate: usize) -> String {
     match coordinate {
         0..3 => format!("projection_{}", ["x", "y", "z"][coordinate]),
@@ -142,60 +151,67 @@ pub fn coordinate_name(coordinate: usize) -> String {
 
 /// Reads a map that [`write_map`] wrote, or any table with columns of these names.
 pub fn read_map(path: &Path) -> Result<MapTable, FileError> {
-    read_any(path).map_err(|problem| problem.at(path))
+    read_any(path).map_err(|kind| kind.at(path))
 }
 
-fn read_any(path: &Path) -> Outcome<MapTable> {
-    let (bytes, budget) = Bytes::open_unpacked(path, None)?;
-    match Format::guess(path) {
-        Some(Format::Npy) => {
-            let array = Array::parse(&bytes, &budget)?;
+fn read_any(path: &Path) -> Result<MapTable> {
+    let (bytes, budget) = FileBytes::open_decompressed(path, None)?;
+    match FileFormat::guess(path) {
+        Some(FileFormat::Npy) => {
+            let array = NpyArray::parse(&bytes, &budget)?;
             let (rows, dim) = array.rows_and_columns()?;
             if rows == 0 || !array.header.is_numeric() {
-                return Err(Problem::Empty("a map needs points of numbers"));
+                return Err(FileErrorKind::Empty("a map needs points of numbers"));
             }
             Ok(MapTable::new(Embedding::new(array.to_f64()?, dim)?))
         }
-        Some(Format::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
-        Some(Format::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
+        Some(FileFormat::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
+        Some(FileFormat::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
         #[cfg(feature = "tables")]
-        Some(format @ (Format::Parquet | Format::Arrow)) => {
-            from_columns(crate::tables::text_columns(bytes, format, &budget)?)
+        Some(format @ FileFormat::Parquet) => from_columns(catch_panics(format.name(), || {
+            read_text_columns(ParquetFile::open(bytes::Bytes::from_owner(bytes), &budget)?, &budget)
+        })?),
+        #[cfg(feature = "tables")]
+        Some(FileFormat::Arrow) => {
+            let file = ArrowFile::open(bytes::Bytes::from_owner(bytes), &budget)?;
+            from_columns(read_text_columns(file, &budget)?)
         }
         #[cfg(not(feature = "tables"))]
-        Some(Format::Parquet | Format::Arrow) => Err(Problem::NotBuilt { format: "parquet", feature: "tables" }),
-        _ => Err(Problem::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
+        Some(FileFormat::Parquet | FileFormat::Arrow) => {
+            Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" })
+        }
+        _ => Err(FileErrorKind::UnknownFormat { known: "csv, tsv, parquet, npy".into() }),
     }
 }
 
-fn delimited_columns(bytes: &[u8], delimiter: u8, budget: &Budget) -> Outcome<TextColumns> {
-    let mut records = Records::new(bytes, delimiter);
-    let Some(first) = records.next()? else { return Err(Problem::Empty("the file is empty")) };
-    let names = first.iter().map(text_of(&first)).collect::<Outcome<Vec<_>>>()?;
+fn delimited_columns(bytes: &[u8], delimiter: u8, budget: &Budget) -> Result<TextColumns> {
+    let mut records = CsvRecords::new(bytes, delimiter);
+    let Some(first) = records.next()? else { return Err(FileErrorKind::Empty("the file is empty")) };
+    let names = first.iter().map(text_of(&first)).collect::<Result<Vec<_>>>()?;
     let mut cells = vec![Vec::new(); names.len()];
     while let Some(record) = records.next()? {
         if record.len() != names.len() {
-            return Err(Problem::Ragged { line: line_of(&record), expected: names.len(), found: record.len() });
+            return Err(FileErrorKind::Ragged { line: line_of(&record), expected: names.len(), found: record.len() });
         }
         let text = text_of(&record);
         for (column, field) in cells.iter_mut().zip(&record) {
-            column.push(budget.text(text(field)?)?);
+            column.push(budget.reserve_text(text(field)?)?);
         }
     }
     Ok(TextColumns { names, cells })
 }
 
-fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
+fn from_columns(mut columns: TextColumns) -> Result<MapTable> {
     let position = |name: &str| columns.names.iter().position(|known| known == name);
     let coordinates: Vec<usize> = (0..columns.names.len()).map_while(|c| position(&coordinate_name(c))).collect();
     let (id, label, std) = (position("id"), position("label"), position("std"));
     if coordinates.is_empty() {
-        return Err(Problem::NoSuch { what: "column", name: "projection_x".into(), available: columns.names });
+        return Err(FileErrorKind::NoSuch { what: "column", name: "projection_x".into(), available: columns.names });
     }
-    let numbers = |column: usize| -> Outcome<Vec<f64>> {
+    let numbers = |column: usize| -> Result<Vec<f64>> {
         let parse = |(row, cell): (usize, &String)| {
-            cell.parse().map_err(|_| Problem::NotNumber {
-                place: Place::Row(row),
+            cell.parse().map_err(|_| FileErrorKind::NotNumber {
+                location: Location::Row(row),
                 column: format!("{:?}", columns.names[column]),
                 found: cell.clone(),
                 remedy: "The coordinates of a map are numbers",
@@ -203,17 +219,17 @@ fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
         };
         columns.cells[column].iter().enumerate().map(parse).collect()
     };
-    let by_column = coordinates.iter().map(|&column| numbers(column)).collect::<Outcome<Vec<_>>>()?;
+    let by_column = coordinates.iter().map(|&column| numbers(column)).collect::<Result<Vec<_>>>()?;
     let rows = by_column[0].len();
     if rows == 0 {
-        return Err(Problem::Empty("the map has no points"));
+        return Err(FileErrorKind::Empty("the map has no points"));
     }
     let values = (0..rows).flat_map(|i| by_column.iter().map(move |column| column[i])).collect();
     let std_values = std.map(numbers).transpose()?;
     // All of them or none.
     let dim = coordinates.len();
     let square: Option<Vec<usize>> = pairs(dim).map(|(r, s)| position(&covariance_name(r, s))).collect();
-    let covariances = square.as_ref().map(|columns| -> Outcome<Vec<f64>> {
+    let covariances = square.as_ref().map(|columns| -> Result<Vec<f64>> {
         let mut all = vec![0.0; rows * dim * dim];
         for (&column, (r, s)) in columns.iter().zip(pairs(dim)) {
             for (own, value) in all.chunks_exact_mut(dim * dim).zip(numbers(column)?) {
@@ -242,105 +258,4 @@ fn from_columns(mut columns: TextColumns) -> Outcome<MapTable> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn round_trip(ending: &str, table: &MapTable) -> MapTable {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("map.{ending}"));
-        write_map(&path, table.map.points(), table.about()).unwrap();
-        read_map(&path).unwrap()
-    }
-
-    fn tabular() -> Vec<&'static str> {
-        if cfg!(feature = "tables") { vec!["csv", "tsv", "parquet"] } else { vec!["csv", "tsv"] }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-        #[test]
-        fn maps_come_back_to_the_last_bit(
-            dim in 1usize..6,
-            values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 30),
-            words in prop::collection::vec("[a-z ,\"\n;]{0,8}x", 30),
-            bare: bool,
-        ) {
-            let map = Embedding::new(values[..30 / dim * dim].to_vec(), dim).unwrap();
-            let ids = words[..30 / dim].to_vec();
-            let known = |ids: Vec<String>| ids.iter().map(|id| id.trim().to_string()).collect::<Vec<_>>();
-            let table = MapTable {
-                ids: (!bare).then(|| known(ids.clone())),
-                labels: (!bare).then(|| Labels::new(known(ids))),
-                std: (!bare).then(|| values[..30 / dim].to_vec()),
-                covariances: (!bare).then(|| {
-                    let square = dim * dim;
-                    // Symmetric: the entry of a pair depends on the pair alone.
-                    let entry = |at: usize| values[(at / square + at % square % dim + at % square / dim) % 30];
-                    (0..30 / dim * square).map(entry).collect()
-                }),
-                others: Vec::new(),
-                map,
-            };
-            for ending in tabular() {
-                prop_assert_eq!(&round_trip(ending, &table), &table, "{}", ending);
-            }
-            prop_assert_eq!(round_trip("npy", &table).map, table.map);
-        }
-    }
-
-    #[test]
-    fn the_columns_have_the_names_other_viewers_know() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("map.csv");
-        let map = Embedding::new(vec![1.0, 0.1, 1e300, -2.0], 4).unwrap();
-        let labels = Labels::new(["cat"]);
-        let about = About { ids: Some(&["a,b".into()]), labels: Some(&labels), std: Some(&[0.5]), covariances: None };
-        write_map(&path, map.points(), about).unwrap();
-        assert_eq!(
-            std::fs::read_to_string(&path).unwrap(),
-            "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
-        );
-        let flat = Embedding::new(vec![1.0, 2.0], 2).unwrap();
-        write_map(&path, flat.points(), About { covariances: Some(&[4.0, 0.5, 0.5, 1.0]), ..About::default() })
-            .unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "projection_x,projection_y,cov_x_x,cov_x_y,cov_y_y\n1.0,2.0,4.0,0.5,1.0\n");
-        // Some of them are no covariance, but columns like others.
-        std::fs::write(&path, text.replace("cov_x_y", "cov")).unwrap();
-        let map = read_map(&path).unwrap();
-        assert!(map.covariances.is_none() && map.others.len() == 3);
-    }
-
-    #[test]
-    fn other_columns_are_kept_and_follow_their_rows() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("map.csv");
-        std::fs::write(&path, "depth,projection_x,projection_y,id\n1.5,1,2,a\n,3,4,b\n").unwrap();
-        let map = read_map(&path).unwrap();
-        assert_eq!(map.others, [("depth".to_string(), vec!["1.5".to_string(), String::new()])]);
-        let turned = map.select(&[1, 0, 1]);
-        assert_eq!((turned.map.rows(), turned.others[0].1[1].as_str()), (3, "1.5"));
-        assert_eq!(turned.ids.unwrap(), ["b", "a", "b"]);
-    }
-
-    #[test]
-    fn what_cannot_be_written_or_read_is_explained() {
-        let folder = tempfile::tempdir().unwrap();
-        let map = Embedding::new(vec![1.0, 2.0], 2).unwrap();
-        let write = |name: &str, ids: Option<&[String]>| {
-            write_map(&folder.path().join(name), map.points(), About { ids, ..About::default() })
-                .unwrap_err()
-                .to_string()
-        };
-        assert!(write("map.xls", None).contains(".xls; use .csv"));
-        assert!(write("map.csv", Some(&[])).contains("expected 0") || write("map.csv", Some(&[])).contains("number"));
-        let path = folder.path().join("other.csv");
-        std::fs::write(&path, "x,y\n1,2\n").unwrap();
-        assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; there is x, y"));
-        std::fs::write(&path, "projection_x,projection_y\n1,two\n").unwrap();
-        assert!(read_map(&path).unwrap_err().to_string().contains("column \"projection_y\": \"two\""));
-        std::fs::write(&path, "projection_x,projection_y\n").unwrap();
-        assert!(read_map(&path).unwrap_err().to_string().contains("no points"));
-    }
-}
+mod tests;

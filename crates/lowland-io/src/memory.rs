@@ -1,6 +1,6 @@
-//! What the machine has to spare.
+//! Available memory.
 
-/// Memory that could be taken now without swapping, where the system says.
+/// Returns the bytes that can be allocated without swapping, or `None` if the system does not tell.
 pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;

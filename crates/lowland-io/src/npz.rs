@@ -7,29 +7,29 @@ use zip::ZipArchive;
 use zip::write::SimpleFileOptions;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Problem};
-use crate::npy::{self, Array, Header};
+use crate::error::{FileErrorKind, Result};
+use crate::npy::{self, NpyArray, NpyHeader};
 use crate::options::ReadOptions;
-use crate::source::read_within;
-use crate::sparse::{self, Compressed, Shape};
+use crate::source::read_limited;
+use crate::sparse::{self, CompressedMatrix, MatrixShape};
 use crate::table::Table;
 
 const FORMAT: &str = "npz";
 
-/// Names that people give the array with the data, and the one with the classes.
+/// Usual names of the arrays with the data, the labels and the ids.
 const DATA_NAMES: [&str; 5] = ["X", "x", "data", "features", "arr_0"];
 const LABEL_NAMES: [&str; 5] = ["y", "labels", "label", "target", "classes"];
 const ID_NAMES: [&str; 2] = ["ids", "names"];
 
-/// An open archive.
-pub(crate) struct Archive<'a> {
+/// An open `.npz` archive.
+pub(crate) struct NpzArchive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     names: Vec<String>,
     budget: &'a Budget,
 }
 
-impl<'a> Archive<'a> {
-    pub fn open(bytes: &'a [u8], budget: &'a Budget) -> Outcome<Self> {
+impl<'a> NpzArchive<'a> {
+    pub fn open(bytes: &'a [u8], budget: &'a Budget) -> Result<Self> {
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(unreadable)?;
         let names = zip.file_names().filter_map(Result::ok);
         let names = names.filter_map(|name| name.strip_suffix(".npy").map(str::to_string)).collect();
@@ -40,7 +40,7 @@ impl<'a> Archive<'a> {
         self.names.iter().any(|known| known == name)
     }
 
-    /// The first of these names that the archive has.
+    /// Returns the first of these names that is in the archive.
     pub fn first_of(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.has(name))
     }
@@ -49,71 +49,76 @@ impl<'a> Archive<'a> {
         &self.names
     }
 
-    /// What `convert` makes of an array; its bytes are held only meanwhile.
-    fn array<T>(&mut self, name: &str, convert: impl FnOnce(&Array) -> Outcome<T>) -> Outcome<T> {
+    /// Converts an array; its bytes are freed afterwards.
+    fn array<T>(&mut self, name: &str, convert: impl FnOnce(&NpyArray) -> Result<T>) -> Result<T> {
         let bytes = self.load(name)?;
-        let made = convert(&Array::parse(&bytes, self.budget)?)?;
-        self.budget.give_back(bytes.len());
-        Ok(made)
+        let converted = convert(&NpyArray::parse(&bytes, self.budget)?)?;
+        self.budget.release(bytes.len());
+        Ok(converted)
     }
 
-    /// The bytes of an array, unpacked.
-    pub fn load(&mut self, name: &str) -> Outcome<Vec<u8>> {
+    /// Reads and decompresses the bytes of an array.
+    pub fn load(&mut self, name: &str) -> Result<Vec<u8>> {
         if !self.has(name) {
-            return Err(Problem::NoSuch { what: "array", name: name.into(), available: self.names.clone() });
+            return Err(FileErrorKind::NoSuch { what: "array", name: name.into(), available: self.names.clone() });
         }
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
-        read_within(entry, self.budget, &format!("array {name:?}"))
+        read_limited(entry, self.budget, &format!("array {name:?}"))
     }
 
-    /// The header of an array; the values stay packed.
-    fn header(&mut self, name: &str) -> Outcome<Header> {
+    /// Reads the header of an array only.
+    fn header(&mut self, name: &str) -> Result<NpyHeader> {
         let mut start = Vec::new();
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(unreadable)?;
         // Headers of plain arrays are 128 bytes; those of wide records can reach a few thousand.
         entry.take(1 << 16).read_to_end(&mut start)?;
-        Header::parse(&start)
+        NpyHeader::parse(&start)
     }
 
-    /// The arrays that can be rows of numbers.
+    /// Returns the names of the numeric arrays with two or more dimensions.
     fn matrices(&mut self) -> Vec<String> {
         let names = self.names.clone();
-        let is_matrix = |header: Header| header.is_numeric() && header.shape.len() >= 2;
+        let is_matrix = |header: NpyHeader| header.is_numeric() && header.shape.len() >= 2;
         names.into_iter().filter(|name| self.header(name).is_ok_and(is_matrix)).collect()
     }
 
-    fn floats(&mut self, name: &str) -> Outcome<Vec<f32>> {
+    fn floats(&mut self, name: &str) -> Result<Vec<f32>> {
         self.array(name, |array| array.to_f32())
     }
 
-    /// Counts or positions.
-    pub fn indices(&mut self, name: &str) -> Outcome<Vec<usize>> {
+    /// Reads an array of indices.
+    pub fn indices(&mut self, name: &str) -> Result<Vec<usize>> {
         let indices = self.array(name, |array| array.to_indices())?;
-        indices.ok_or_else(|| Problem::format(FORMAT, format!("array {name:?} must hold whole numbers, 0 or more")))
+        indices
+            .ok_or_else(|| FileErrorKind::format(FORMAT, format!("array {name:?} must hold whole numbers, 0 or more")))
     }
 
-    pub fn texts(&mut self, name: &str) -> Outcome<Vec<String>> {
+    pub fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         self.array(name, |array| array.to_texts())
     }
 
-    /// Whether this is what `scipy.sparse.save_npz` writes.
+    /// Returns whether the archive was written by `scipy.sparse.save_npz`.
     pub fn is_sparse(&self) -> bool {
         ["format", "shape", "data"].iter().all(|name| self.has(name))
     }
 
-    /// The sparse matrix.
-    pub fn sparse(&mut self) -> Outcome<Sparse> {
+    /// Reads the sparse matrix.
+    pub fn sparse(&mut self) -> Result<Sparse> {
         let layout = self.texts("format")?.join("");
         let shape = self.indices("shape")?;
         let [rows, dim] = shape[..] else {
-            return Err(Problem::format(FORMAT, format!("a sparse matrix has two dimensions, not {}", shape.len())));
+            return Err(FileErrorKind::format(
+                FORMAT,
+                format!("a sparse matrix has two dimensions, not {}", shape.len()),
+            ));
         };
-        let shape = Shape::within(rows, dim, self.budget)?;
+        let shape = MatrixShape::within(rows, dim, self.budget)?;
         let values = self.floats("data")?;
-        sparse::take_scratch(values.len(), self.budget)?;
+        sparse::reserve_scratch(values.len(), self.budget)?;
         match layout.as_str() {
             "csr" | "csc" => {
-                let stored = Compressed { indptr: self.indices("indptr")?, indices: self.indices("indices")?, values };
+                let stored =
+                    CompressedMatrix { indptr: self.indices("indptr")?, indices: self.indices("indices")?, values };
                 if layout == "csr" { sparse::from_csr(stored, shape) } else { sparse::from_csc(stored, shape) }
             }
             "coo" => {
@@ -127,7 +132,7 @@ impl<'a> Archive<'a> {
                 };
                 sparse::from_coo(&row, col, values, shape)
             }
-            other => Err(Problem::format(
+            other => Err(FileErrorKind::format(
                 FORMAT,
                 format!(
                     "it holds a sparse matrix in {other:?} layout; save it as csr: scipy.sparse.save_npz(f, x.tocsr())"
@@ -137,13 +142,13 @@ impl<'a> Archive<'a> {
     }
 }
 
-fn unreadable(error: zip::result::ZipError) -> Problem {
-    Problem::format(FORMAT, error.to_string())
+fn unreadable(error: zip::result::ZipError) -> FileErrorKind {
+    FileErrorKind::format(FORMAT, error.to_string())
 }
 
-/// Reads the rows and, where there are any, classes and ids.
-pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
-    let mut archive = Archive::open(bytes, budget)?;
+/// Reads the data, and the labels and ids if there are any.
+pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
+    let mut archive = NpzArchive::open(bytes, budget)?;
     let mut table = if archive.is_sparse() && options.key.is_none() {
         Table::new(Data::Sparse(archive.sparse()?))
     } else {
@@ -155,9 +160,9 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outc
         table
     };
     let rows = table.rows();
-    let fits = |archive: &mut Archive, name: &str| archive.header(name).is_ok_and(|header| header.shape == [rows]);
-    // An array that was asked for must fit (the count is checked later); one that was guessed is left alone unless it does.
-    let guess = |archive: &mut Archive, names: &[&'static str]| {
+    let fits = |archive: &mut NpzArchive, name: &str| archive.header(name).is_ok_and(|header| header.shape == [rows]);
+    // An array that was requested must match (the count is checked later); others are used only if they match.
+    let guess = |archive: &mut NpzArchive, names: &[&'static str]| {
         archive.first_of(names).filter(|name| fits(archive, name)).map(str::to_string)
     };
     let label = options.label_column.clone().or_else(|| guess(&mut archive, &LABEL_NAMES));
@@ -178,20 +183,20 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outc
     Ok(table)
 }
 
-fn data_array(archive: &mut Archive, options: &ReadOptions) -> Outcome<String> {
+fn data_array(archive: &mut NpzArchive, options: &ReadOptions) -> Result<String> {
     if let Some(key) = &options.key {
         return Ok(key.clone());
     }
     let matrices = archive.matrices();
     match &matrices[..] {
         [only] => Ok(only.clone()),
-        [] => Err(Problem::format(
+        [] => Err(FileErrorKind::format(
             FORMAT,
             format!("none of its arrays ({}) has rows and columns of numbers", archive.names().join(", ")),
         )),
         several => match DATA_NAMES.iter().find(|name| several.iter().any(|known| known == *name)) {
             Some(name) => Ok((*name).to_string()),
-            None => Err(Problem::format(
+            None => Err(FileErrorKind::format(
                 FORMAT,
                 format!("it holds several arrays ({}); say which with key (--key)", several.join(", ")),
             )),
@@ -199,11 +204,11 @@ fn data_array(archive: &mut Archive, options: &ReadOptions) -> Outcome<String> {
     }
 }
 
-/// The bytes of an archive of arrays, each already in `.npy` form.
-pub(crate) fn encode(arrays: &[(&str, Vec<u8>)]) -> Outcome<Vec<u8>> {
+/// Encodes an archive of arrays, each already in `.npy` form.
+pub(crate) fn encode(arrays: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
-        // Without a time stamp the same arrays give the same bytes.
+        // A fixed time stamp, so that the same arrays give the same bytes.
         let options = SimpleFileOptions::default()
             .compression_method(zip::CompressionMethod::Stored)
             .large_file(bytes.len() as u64 >= u64::from(u32::MAX))
@@ -214,7 +219,7 @@ pub(crate) fn encode(arrays: &[(&str, Vec<u8>)]) -> Outcome<Vec<u8>> {
     Ok(zip.finish().map_err(unreadable)?.into_inner())
 }
 
-/// The arrays of a sparse matrix as scipy names them.
+/// Encodes the arrays of a sparse matrix under the names that scipy uses.
 pub(crate) fn sparse_arrays(x: &Sparse) -> Vec<(&'static str, Vec<u8>)> {
     let indptr: Vec<i64> = x.indptr().iter().map(|&start| start as i64).collect();
     let indices: Vec<i64> = x.indices().iter().map(|&j| i64::from(j)).collect();
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_array_is_the_only_matrix_or_the_one_with_the_usual_name_or_the_one_asked_for() {
+    fn the_data_array_is_the_only_matrix_or_has_a_usual_name_or_was_requested() {
         let labels = || ("labels", npy::encode_texts(&["b", "a"]));
         let read_with = |arrays: &[(&str, Vec<u8>)], key: Option<&str>| {
             let options = ReadOptions { key: key.map(str::to_string), ..Default::default() };
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_matrices_come_back() {
+    fn sparse_matrices_round_trip() {
         let x = Sparse::new(vec![0, 2, 2, 3], vec![0, 4, 2], vec![1.0, -2.5, 3.0], 5).unwrap();
         let bytes = encode(&sparse_arrays(&x)).unwrap();
         match read(&bytes, &ReadOptions::default(), &Budget::unlimited()).unwrap().data {
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_that_unpacks_beyond_the_limit_is_refused() {
+    fn an_array_that_decompresses_beyond_the_limit_is_rejected() {
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         zip.start_file("X.npy", SimpleFileOptions::default()).unwrap();
         zip.write_all(&npy::encode("|u1", &[1000, 1000], &vec![0; 1_000_000])).unwrap();
@@ -276,7 +281,7 @@ mod tests {
         // The array itself fits into two million bytes, the four million of its values do not.
         for limit in [100_000, 2_000_000, 4_999_999] {
             let error = read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(limit))).unwrap_err();
-            assert!(matches!(error, Problem::TooLarge { .. }), "{error}");
+            assert!(matches!(error, FileErrorKind::TooLarge { .. }), "{error}");
         }
         assert!(read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(5_001_000))).is_ok());
     }

@@ -1,10 +1,10 @@
-//! How to read a file.
+//! Options of reading, and the file formats.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// How to read a file. The default guesses everything that can be guessed and refuses what cannot be meant.
+/// Options of [`read`](crate::read). The default detects what can be detected and rejects missing values.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// Column with the labels: its name, or its index from 0 (negative from the end). In `.h5ad` a column of `obs`.
@@ -19,43 +19,43 @@ pub struct ReadOptions {
     pub missing: Missing,
     /// Which array of an `.npz`, or which `obsm` entry of an `.h5ad` (`X_pca`).
     pub key: Option<String>,
-    /// Labels from another file: IDX, `.npy`, or text with one label a line.
+    /// File with the labels: IDX, `.npy`, or text with one label per line.
     pub labels: Option<PathBuf>,
-    /// The format, where the ending of the name does not say it.
-    pub format: Option<Format>,
-    /// Read at most so many rows, from the start.
+    /// The format, if it is not to be taken from the file extension.
+    pub format: Option<FileFormat>,
+    /// Maximum number of rows to read.
     pub max_rows: Option<usize>,
-    /// The most memory that reading may take: what is unpacked and the table made of it, together. Default: 300 times
-    /// the file, and at least 1 GiB.
+    /// Maximum number of bytes that reading may take, for the decompressed bytes and the table together. Default: 300
+    /// times the size of the file, and at least 1 GiB.
     pub max_bytes: Option<u64>,
 }
 
 /// Whether the first line of delimited text holds column names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// Guess from the first two lines.
+    /// Detect it from the first lines.
     #[default]
     Auto,
-    /// It does.
+    /// It is a header.
     Yes,
-    /// It does not.
+    /// It is data.
     No,
 }
 
 /// What to do with rows that have missing or non-finite cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missing {
-    /// Refuse the file, naming the first such cell.
+    /// Return an error that names the first such cell.
     #[default]
     Refuse,
-    /// Leave such rows out, and note how many.
+    /// Drop such rows, and note how many.
     Drop,
 }
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Format {
+pub enum FileFormat {
     /// Comma-separated text.
     Csv,
     /// Tab-separated text.
@@ -76,44 +76,44 @@ pub enum Format {
     Vectors,
     /// AnnData.
     H5ad,
-    /// One string a line.
+    /// One string per line.
     Text,
 }
 
-impl Format {
+impl FileFormat {
     /// All formats.
-    pub const ALL: [Format; 11] = [
-        Format::Csv,
-        Format::Tsv,
-        Format::Npy,
-        Format::Npz,
-        Format::Parquet,
-        Format::Arrow,
-        Format::Idx,
-        Format::Word2vec,
-        Format::Vectors,
-        Format::H5ad,
-        Format::Text,
+    pub const ALL: [FileFormat; 11] = [
+        FileFormat::Csv,
+        FileFormat::Tsv,
+        FileFormat::Npy,
+        FileFormat::Npz,
+        FileFormat::Parquet,
+        FileFormat::Arrow,
+        FileFormat::Idx,
+        FileFormat::Word2vec,
+        FileFormat::Vectors,
+        FileFormat::H5ad,
+        FileFormat::Text,
     ];
 
-    /// The name, as `--format` takes it.
+    /// The name, as for `--format`.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Csv => "csv",
-            Format::Tsv => "tsv",
-            Format::Npy => "npy",
-            Format::Npz => "npz",
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
-            Format::Idx => "idx",
-            Format::Word2vec => "word2vec",
-            Format::Vectors => "vectors",
-            Format::H5ad => "h5ad",
-            Format::Text => "text",
+            FileFormat::Csv => "csv",
+            FileFormat::Tsv => "tsv",
+            FileFormat::Npy => "npy",
+            FileFormat::Npz => "npz",
+            FileFormat::Parquet => "parquet",
+            FileFormat::Arrow => "arrow",
+            FileFormat::Idx => "idx",
+            FileFormat::Word2vec => "word2vec",
+            FileFormat::Vectors => "vectors",
+            FileFormat::H5ad => "h5ad",
+            FileFormat::Text => "text",
         }
     }
 
-    /// The format that the ending of a name stands for; `.gz` after it is allowed.
+    /// Detects the format from the extension of a file; a further `.gz` is ignored.
     pub fn guess(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -121,43 +121,43 @@ impl Format {
         if let Some((_, tail)) = name.rsplit_once("idx")
             && tail.starts_with(|c: char| c.is_ascii_digit())
         {
-            return Some(Format::Idx);
+            return Some(FileFormat::Idx);
         }
         Some(match name.rsplit_once('.')?.1 {
-            "csv" => Format::Csv,
-            "tsv" | "tab" => Format::Tsv,
-            "npy" => Format::Npy,
-            "npz" => Format::Npz,
-            "parquet" | "pq" => Format::Parquet,
-            "arrow" | "feather" | "ipc" | "arrows" => Format::Arrow,
-            "idx" => Format::Idx,
-            "bin" => Format::Word2vec,
-            "vec" => Format::Vectors,
-            "h5ad" => Format::H5ad,
-            "txt" => Format::Text,
+            "csv" => FileFormat::Csv,
+            "tsv" | "tab" => FileFormat::Tsv,
+            "npy" => FileFormat::Npy,
+            "npz" => FileFormat::Npz,
+            "parquet" | "pq" => FileFormat::Parquet,
+            "arrow" | "feather" | "ipc" | "arrows" => FileFormat::Arrow,
+            "idx" => FileFormat::Idx,
+            "bin" => FileFormat::Word2vec,
+            "vec" => FileFormat::Vectors,
+            "h5ad" => FileFormat::H5ad,
+            "txt" => FileFormat::Text,
             _ => return None,
         })
     }
 
-    /// The format to write under this name. Nothing is packed here, so a name that ends in `.gz` has none.
+    /// Detects the format to write. Nothing is compressed here, so a name that ends in `.gz` has none.
     pub(crate) fn to_write(path: &Path) -> Option<Self> {
         let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
         if packed { None } else { Self::guess(path) }
     }
 
-    /// All names, for messages.
+    /// The names of all formats, for messages.
     pub(crate) fn names() -> String {
-        Self::ALL.map(Format::name).join(", ")
+        Self::ALL.map(FileFormat::name).join(", ")
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for FileFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Format {
+impl FromStr for FileFormat {
     type Err = lowland::Error;
 
     fn from_str(name: &str) -> lowland::Result<Self> {
@@ -174,22 +174,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_of_a_name_tells_the_format() {
-        let guess = |name: &str| Format::guess(Path::new(name));
-        assert_eq!(guess("a/b.csv"), Some(Format::Csv));
-        assert_eq!(guess("B.TSV.GZ"), Some(Format::Tsv));
-        assert_eq!(guess("train-images-idx3-ubyte.gz"), Some(Format::Idx));
-        assert_eq!(guess("t10k-labels.idx1-ubyte"), Some(Format::Idx));
-        assert_eq!(guess("cells.h5ad"), Some(Format::H5ad));
+    fn formats_are_detected_from_extensions() {
+        let guess = |name: &str| FileFormat::guess(Path::new(name));
+        assert_eq!(guess("a/b.csv"), Some(FileFormat::Csv));
+        assert_eq!(guess("B.TSV.GZ"), Some(FileFormat::Tsv));
+        assert_eq!(guess("train-images-idx3-ubyte.gz"), Some(FileFormat::Idx));
+        assert_eq!(guess("t10k-labels.idx1-ubyte"), Some(FileFormat::Idx));
+        assert_eq!(guess("cells.h5ad"), Some(FileFormat::H5ad));
         assert_eq!(guess("model.idxs.pkl"), None);
         assert_eq!(guess("noending"), None);
     }
 
     #[test]
-    fn every_format_reads_back_from_its_name() {
-        for format in Format::ALL {
-            assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+    fn every_format_parses_from_its_name() {
+        for format in FileFormat::ALL {
+            assert_eq!(format.to_string().parse::<FileFormat>().unwrap(), format);
         }
-        assert!("xls".parse::<Format>().unwrap_err().to_string().contains("parquet"));
+        assert!("xls".parse::<FileFormat>().unwrap_err().to_string().contains("parquet"));
     }
 }

@@ -1,40 +1,48 @@
-//! Reading any file: which reader, then what all formats have in common.
+//! Reads a file of any format: selects the reader, then applies what all formats have in common.
 
 use std::path::{Path, PathBuf};
 
 use lowland::Shape;
 
+#[cfg(feature = "tables")]
+use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
-use crate::check::{self, checked};
-use crate::error::{FileError, Outcome, Problem};
+use crate::check::{self, check_table};
+#[cfg(feature = "tables")]
+use crate::columnar::read_table;
+use crate::error::{FileError, FileErrorKind, Result};
 #[cfg(feature = "hdf5")]
 use crate::h5ad;
-use crate::options::{Format, ReadOptions};
-use crate::source::Bytes;
-use crate::table::Table;
+use crate::labels::read_labels;
+use crate::options::{FileFormat, ReadOptions};
 #[cfg(feature = "tables")]
-use crate::tables;
-use crate::{delimited, idx, lines, npy, npz, words};
+use crate::parquet::ParquetFile;
+use crate::source::FileBytes;
+#[cfg(feature = "tables")]
+use crate::source::catch_panics;
+use crate::table::Table;
+use crate::{delimited, idx, npy, npz, text, word2vec};
 
-/// Reads a file of any [`Format`], checks it, and notes what was guessed, mapped or dropped.
+/// Reads a file of any [`FileFormat`] and [checks](crate::check) it; the notes say what was guessed or dropped.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
     let read = || {
-        let unpacked = Bytes::open_unpacked(path, options.max_bytes)?;
+        let unpacked = FileBytes::open_decompressed(path, options.max_bytes)?;
         // MNIST's images and labels are two files; the names tell that they belong together.
-        let beside = || idx::labels_beside(path).filter(|_| format_of(path, options).is_ok_and(|f| f == Format::Idx));
+        let beside =
+            || idx::labels_beside(path).filter(|_| format_of(path, options).is_ok_and(|f| f == FileFormat::Idx));
         read_checked(path, unpacked, options.labels.clone().or_else(beside), options)
     };
-    read().map_err(|problem| problem.at(path))
+    read().map_err(|kind| kind.at(path))
 }
 
-/// The shape that an uncompressed `.npy` file says its rows have, without a look at them: what is far too large can be refused
-/// before gigabytes are read. `None` where that takes reading; errors are left to the reading too.
+/// Returns the shape that the header of an uncompressed `.npy` file declares, so that a file that is far too large can be
+/// rejected before it is read. Returns `None` for other formats and on errors, which [`read`] will report.
 pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<Shape> {
-    // A pipe can be read only once.
-    let named = path.is_file() && format_of(path, options).ok()? == Format::Npy;
-    let bytes = named.then(|| Bytes::open(path).ok())??;
-    let header = npy::Header::parse(&bytes).ok()?;
-    // A header may promise anything: what is not in the file is for the reading to complain about.
+    // A pipe can only be read once.
+    let named = path.is_file() && format_of(path, options).ok()? == FileFormat::Npy;
+    let bytes = named.then(|| FileBytes::open(path).ok())??;
+    let header = npy::NpyHeader::parse(&bytes).ok()?;
+    // A header may declare more than the file holds; reading will report that.
     let promised = header.count()?.checked_mul(header.width)?;
     bytes.get(header.offset..)?.get(..promised)?;
     let (&rows, rest) = header.shape.split_first()?;
@@ -44,52 +52,55 @@ pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<Shape> {
     Some(Shape { rows, dim, sparse: false, bytes })
 }
 
-/// Reads the content of a file that is in memory already; its name tells the format unless the options do.
+/// Reads the content of a file from memory; the format is taken from `name` unless the options give it.
 pub fn read_memory(name: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table, FileError> {
     let read = || {
-        let unpacked = Bytes::Owned(bytes).unpacked(options.max_bytes)?;
+        let unpacked = FileBytes::Owned(bytes).decompress(options.max_bytes)?;
         read_checked(name, unpacked, options.labels.clone(), options)
     };
-    read().map_err(|problem: Problem| problem.at(name))
+    read().map_err(|kind: FileErrorKind| kind.at(name))
 }
 
-fn format_of(path: &Path, options: &ReadOptions) -> Outcome<Format> {
-    let format = options.format.or_else(|| Format::guess(path));
-    format.ok_or_else(|| Problem::UnknownFormat { known: Format::names() })
+fn format_of(path: &Path, options: &ReadOptions) -> Result<FileFormat> {
+    let format = options.format.or_else(|| FileFormat::guess(path));
+    format.ok_or_else(|| FileErrorKind::UnknownFormat { known: FileFormat::names() })
 }
 
 fn read_checked(
     name: &Path,
-    (bytes, budget): (Bytes, Budget),
+    (bytes, budget): (FileBytes, Budget),
     labels: Option<PathBuf>,
     options: &ReadOptions,
-) -> Outcome<Table> {
+) -> Result<Table> {
     if bytes.is_empty() {
-        return Err(Problem::Empty("the file is empty"));
+        return Err(FileErrorKind::Empty("the file is empty"));
     }
     if options.max_rows == Some(0) {
         let (value, allowed) = ("0".into(), "at least one row".into());
         return Err(lowland::Error::Parameter { name: "max_rows", value, allowed }.into());
     }
-    // Labels in a file of their own number the rows of the whole file: rows are left out only after they are read.
+    // A label file has one label for every row of the file: rows are left out only after all have been read.
     let all_rows = ReadOptions { max_rows: if labels.is_some() { None } else { options.max_rows }, ..options.clone() };
     let mut table = read_as(format_of(name, options)?, bytes, &all_rows, &budget)?;
     if let Some(labels) = labels {
-        let read = lines::read_labels(&labels, table.rows(), &budget);
-        table.labels = Some(read.map_err(|error| Problem::Labels(error.into()))?);
+        let read = read_labels(&labels, table.rows(), &budget);
+        table.labels = Some(read.map_err(|error| FileErrorKind::Labels(error.into()))?);
         table.notes.push(format!("labels come from {}", labels.display()));
     }
     if let Some(most) = options.max_rows.filter(|&most| most < table.rows()) {
         table = table.select(&(0..most).collect::<Vec<_>>());
     }
-    budget.take("the check for repeated rows", table.rows(), check::ROW)?;
-    checked(table, options)
+    budget.reserve("the check for repeated rows", table.rows(), check::DUPLICATE_CHECK_BYTES)?;
+    check_table(table, options)
 }
 
-/// Refuses options that this format has no use for: passed over in silence they would be missed only in the map.
-fn check_options(format: Format, options: &ReadOptions) -> Outcome<()> {
-    let has_columns = !matches!(format, Format::Npy | Format::Idx | Format::Word2vec | Format::Vectors | Format::Text);
-    let has_keys = matches!(format, Format::Npz | Format::H5ad | Format::Parquet | Format::Arrow);
+/// Rejects options that do not apply to the format: ignored silently, they would be noticed only in the map.
+fn check_options(format: FileFormat, options: &ReadOptions) -> Result<()> {
+    let has_columns = !matches!(
+        format,
+        FileFormat::Npy | FileFormat::Idx | FileFormat::Word2vec | FileFormat::Vectors | FileFormat::Text
+    );
+    let has_keys = matches!(format, FileFormat::Npz | FileFormat::H5ad | FileFormat::Parquet | FileFormat::Arrow);
     let refuse = |name, value: &String, allowed: &str| {
         let (value, allowed) = (value.clone(), format!("{format} files have no {allowed}"));
         Err(lowland::Error::Parameter { name, value, allowed }.into())
@@ -106,28 +117,34 @@ fn check_options(format: Format, options: &ReadOptions) -> Outcome<()> {
     }
 }
 
-fn read_as(format: Format, bytes: Bytes, options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+fn read_as(format: FileFormat, bytes: FileBytes, options: &ReadOptions, budget: &Budget) -> Result<Table> {
     check_options(format, options)?;
     match format {
-        Format::Csv => {
+        FileFormat::Csv => {
             let delimiter = options.delimiter.unwrap_or_else(|| delimited::guess_delimiter(&bytes));
             delimited::read(&bytes, delimiter, options, budget)
         }
-        Format::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options, budget),
-        Format::Npy => npy::read(bytes, budget).map(Table::new),
-        Format::Npz => npz::read(&bytes, options, budget),
-        Format::Idx => idx::read(&bytes, budget).map(Table::new),
-        Format::Word2vec => words::read_binary(&bytes, options, budget),
-        Format::Vectors => words::read_text(&bytes, options, budget),
-        Format::Text => lines::read(&bytes, options, budget),
+        FileFormat::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options, budget),
+        FileFormat::Npy => npy::read(bytes, budget).map(Table::new),
+        FileFormat::Npz => npz::read(&bytes, options, budget),
+        FileFormat::Idx => idx::read(&bytes, budget).map(Table::new),
+        FileFormat::Word2vec => word2vec::read_binary(&bytes, options, budget),
+        FileFormat::Vectors => word2vec::read_text(&bytes, options, budget),
+        FileFormat::Text => text::read(&bytes, options, budget),
         #[cfg(feature = "tables")]
-        Format::Parquet | Format::Arrow => tables::read(bytes, format, options, budget),
+        FileFormat::Parquet => catch_panics(format.name(), || {
+            read_table(ParquetFile::open(bytes::Bytes::from_owner(bytes), budget)?, options, budget)
+        }),
+        #[cfg(feature = "tables")]
+        FileFormat::Arrow => read_table(ArrowFile::open(bytes::Bytes::from_owner(bytes), budget)?, options, budget),
         #[cfg(not(feature = "tables"))]
-        Format::Parquet | Format::Arrow => Err(Problem::NotBuilt { format: format.name(), feature: "tables" }),
+        FileFormat::Parquet | FileFormat::Arrow => {
+            Err(FileErrorKind::NotBuilt { format: format.name(), feature: "tables" })
+        }
         #[cfg(feature = "hdf5")]
-        Format::H5ad => h5ad::read(bytes, options, budget),
+        FileFormat::H5ad => h5ad::read(bytes, options, budget),
         #[cfg(not(feature = "hdf5"))]
-        Format::H5ad => Err(Problem::NotBuilt { format: format.name(), feature: "hdf5" }),
+        FileFormat::H5ad => Err(FileErrorKind::NotBuilt { format: format.name(), feature: "hdf5" }),
     }
 }
 
@@ -136,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_without_a_use_are_refused() {
+    fn options_that_do_not_apply_to_the_format_are_rejected() {
         let refused = |name: &str, options: ReadOptions| {
             read_memory(name.as_ref(), b"1,2\n3,4\n".to_vec(), &options).unwrap_err().to_string()
         };
@@ -151,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_beyond_the_limit_is_told_what_helps_on_the_command_line_and_in_rust() {
+    fn errors_of_the_memory_limit_name_remedies_that_work() {
         let read = |max_bytes, max_rows| {
             let options = ReadOptions { max_bytes: Some(max_bytes), max_rows, ..Default::default() };
             read_memory("a.csv".as_ref(), "1,2\n".repeat(100).into_bytes(), &options)
@@ -166,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_their_own_number_all_rows_and_are_left_out_with_them() {
+    fn a_label_file_has_one_label_for_every_row_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let (data, labels) = (folder.path().join("x.csv"), folder.path().join("y.txt"));
         std::fs::write(&data, "1,2\nNA,4\n5,6\n7,8\n").unwrap();

@@ -1,40 +1,40 @@
-//! A table: rows of data and what is known about each.
+//! A data set: rows with their labels, ids and column names.
 
 use std::collections::HashMap;
 
 use lowland::{Data, Embedding};
 
-use crate::budget::{Budget, TEXT};
-use crate::error::{Outcome, Problem};
+use crate::budget::{Budget, STRING_OVERHEAD};
+use crate::error::{FileErrorKind, Result};
 
-/// Rows of data and what is known about each.
+/// A data set: rows with their labels, ids and column names.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// The rows.
     pub data: Data,
-    /// A class for each row.
+    /// One label per row.
     pub labels: Option<Labels>,
-    /// A name for each row.
+    /// One name per row.
     pub ids: Option<Vec<String>>,
-    /// A name for each column of the data.
+    /// One name per column of the data.
     pub columns: Option<Vec<String>>,
-    /// The true low-dimensional coordinates, for made-up data.
+    /// The true low-dimensional coordinates, for generated data.
     pub truth: Option<Embedding>,
-    /// What was guessed, mapped, dropped or found on the way, in sentences.
+    /// What was guessed, dropped or noticed while reading, in sentences.
     pub notes: Vec<String>,
 }
 
-/// A class for each row.
+/// One label per row, stored as codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
-    /// Index into `names`, one a row.
+    /// Index into `names`, one per row.
     pub codes: Vec<u32>,
-    /// The distinct classes: by value if all are numbers, else by the alphabet.
+    /// The distinct labels, sorted by value if all are numbers, else alphabetically.
     pub names: Vec<String>,
 }
 
 impl Table {
-    /// Rows about which nothing else is known.
+    /// Creates a table of rows without labels, ids or names.
     pub fn new(data: Data) -> Self {
         Self { data, labels: None, ids: None, columns: None, truth: None, notes: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl Table {
         self.data.rows()
     }
 
-    /// The rows named, in that order, with all that is known about them. Labels keep their codes.
+    /// Returns the given rows, in that order, with their labels and ids. Labels keep their codes.
     pub fn select(&self, rows: &[usize]) -> Self {
         Self {
             data: self.data.select(rows),
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// The name of a column, or its index where it has none.
+    /// Returns the quoted name of a column, or its index if it has none.
     pub fn column_name(&self, column: usize) -> String {
         match self.columns.as_ref().and_then(|names| names.get(column)) {
             Some(name) => format!("{name:?}"),
@@ -67,8 +67,8 @@ impl Table {
         }
     }
 
-    /// Labels and ids are one a row, columns one a column.
-    pub(crate) fn check_counts(&self) -> Outcome<()> {
+    /// Checks that there is one label and id per row and one name per column.
+    pub(crate) fn check_counts(&self) -> Result<()> {
         let rows = self.rows();
         let counts = [
             ("labels", rows, self.labels.as_ref().map(|labels| labels.codes.len())),
@@ -78,7 +78,7 @@ impl Table {
         ];
         for (what, expected, found) in counts {
             if let Some(found) = found.filter(|&found| found != expected) {
-                return Err(Problem::Count { what, expected, found });
+                return Err(FileErrorKind::Count { what, expected, found });
             }
         }
         Ok(())
@@ -86,54 +86,57 @@ impl Table {
 }
 
 impl Labels {
-    /// The classes of these texts.
+    /// Creates labels from texts.
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
         let budget = Budget::unlimited();
-        Self::within(texts.into_iter().map(Ok), &budget).expect("nothing is beyond no limit")
+        Self::from_texts(texts.into_iter().map(Ok), &budget).expect("the budget has no limit")
     }
 
-    /// The classes of these texts, which are not kept: a code a row and each name once.
-    pub(crate) fn within<T: AsRef<str>>(texts: impl IntoIterator<Item = Outcome<T>>, budget: &Budget) -> Outcome<Self> {
-        let mut classes = Classes::default();
+    /// Creates labels from texts; only a code per row and each distinct text are stored.
+    pub(crate) fn from_texts<T: AsRef<str>>(
+        texts: impl IntoIterator<Item = Result<T>>,
+        budget: &Budget,
+    ) -> Result<Self> {
+        let mut classes = LabelsBuilder::default();
         texts.into_iter().try_for_each(|text| classes.add(text?.as_ref(), budget))?;
         Ok(classes.finish())
     }
 
-    /// The classes of these numbers; whole numbers are named without a decimal point.
+    /// Creates labels from numbers; integers are written without a decimal point.
     pub fn from_numbers(values: impl IntoIterator<Item = f64>) -> Self {
         Self::new(values.into_iter().map(|value| value.to_string()))
     }
 
-    /// The name of the class of row `i`.
+    /// Returns the label of row `i`.
     pub fn name(&self, i: usize) -> &str {
         &self.names[self.codes[i] as usize]
     }
 
-    /// The labels of the rows named; the classes stay.
+    /// Returns the labels of the given rows; `names` stays the same.
     pub fn select(&self, rows: &[usize]) -> Self {
         Self { codes: rows.iter().map(|&i| self.codes[i]).collect(), names: self.names.clone() }
     }
 }
 
-/// Labels in the making, row by row.
+/// Builds [`Labels`] row by row.
 #[derive(Default)]
-pub(crate) struct Classes {
-    /// Class of each name, by the order of first sight.
-    seen: HashMap<String, u32>,
+pub(crate) struct LabelsBuilder {
+    /// Code of each label, in order of first occurrence.
+    codes_by_name: HashMap<String, u32>,
     codes: Vec<u32>,
 }
 
-impl Classes {
-    /// The class of the next row.
-    pub fn add(&mut self, text: &str, budget: &Budget) -> Outcome<()> {
-        budget.take("the labels", 1, size_of::<u32>())?;
-        let code = match self.seen.get(text) {
+impl LabelsBuilder {
+    /// Adds the label of the next row.
+    pub fn add(&mut self, text: &str, budget: &Budget) -> Result<()> {
+        budget.reserve("the labels", 1, size_of::<u32>())?;
+        let code = match self.codes_by_name.get(text) {
             Some(&code) => code,
             None => {
-                // The name, its place in the hash table while that grows, and in the lists it is sorted by.
-                budget.take("the labels", 1, TEXT + text.len() + 4 * size_of::<(String, u32)>())?;
-                let code = self.seen.len() as u32;
-                self.seen.insert(text.to_owned(), code);
+                // The text, its entry in the hash table while that grows, and in the lists that sort it.
+                budget.reserve("the labels", 1, STRING_OVERHEAD + text.len() + 4 * size_of::<(String, u32)>())?;
+                let code = self.codes_by_name.len() as u32;
+                self.codes_by_name.insert(text.to_owned(), code);
                 code
             }
         };
@@ -141,10 +144,10 @@ impl Classes {
         Ok(())
     }
 
-    /// The classes in their order: by value if all are numbers, else by the alphabet.
+    /// Returns the labels, sorted by value if all are numbers, else alphabetically.
     pub fn finish(self) -> Labels {
-        let mut names = vec![String::new(); self.seen.len()];
-        self.seen.into_iter().for_each(|(name, code)| names[code as usize] = name);
+        let mut names = vec![String::new(); self.codes_by_name.len()];
+        self.codes_by_name.into_iter().for_each(|(name, code)| names[code as usize] = name);
         let numbers: Option<Vec<f64>> = names.iter().map(|name| name.trim().parse().ok()).collect();
         let mut order: Vec<usize> = (0..names.len()).collect();
         match numbers {
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_ordered_by_value_and_words_by_the_alphabet() {
+    fn numeric_labels_are_sorted_by_value_and_others_alphabetically() {
         let labels = Labels::new(["10", "9", "10", "-1"]);
         assert_eq!(labels.names, ["-1", "9", "10"]);
         assert_eq!(labels.codes, [2, 1, 2, 0]);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lowland::Data;
-use lowland_io::{Format, Problem, ReadOptions, Table, read};
+use lowland_io::{FileErrorKind, FileFormat, ReadOptions, Table, read};
 
 const NAMES: [&str; 6] = ["ant", "bee", "cat", "dög", "elk", "fox, red"];
 const KINDS: [u32; 6] = [1, 0, 1, 2, 0, 0];
@@ -89,7 +89,7 @@ fn mnist_images_find_their_labels() {
 }
 
 #[test]
-fn scikit_learn_neighbours() {
+fn scikit_learn_neighbors() {
     let graph = lowland_io::read_graph(&file("neighbors.npz")).unwrap();
     assert_eq!((graph.rows(), graph.min_degree(), graph.indices().len()), (6, 2, 12));
     // Rows 4 and 5 differ by one in every column.
@@ -117,11 +117,74 @@ fn pandas_and_pyarrow_tables() {
     assert!(error.contains("column \"name\"") && error.contains("--id-column"), "{error}");
 }
 
+#[cfg(feature = "tables")]
+#[test]
+fn columns_of_every_type_can_be_labels() {
+    let with_label =
+        |column: &str| ReadOptions { key: Some("vector".into()), label_column: Some(column.into()), ..named() };
+    for name in ["types.parquet", "types.feather"] {
+        for (column, first, rest) in [
+            ("i8", ["-1", "0", "1", ""], ["2", "3"]),
+            ("u64", ["18446744073709551615", "0", "1", ""], ["2", "3"]),
+            ("f16", ["0.5", "1", "2", "3"], ["4", "5"]),
+            ("bool", ["true", "false", "", "true"], ["true", "false"]),
+            ("decimal", ["-1.50", "2.25", "2.25", "2.25"], ["2.25"; 2]),
+            ("date", ["2024-02-29"; 4], ["2024-02-29", ""]),
+            ("time", ["12:00:00.500"; 4], ["12:00:00.500"; 2]),
+            ("stamp", ["2024-02-29T12:00:00.500"; 4], ["2024-02-29T12:00:00.500"; 2]),
+            ("zoned", ["2024-02-29T12:00:00.500Z"; 4], ["2024-02-29T12:00:00.500Z"; 2]),
+            ("duration", ["PT90S"; 4], ["PT90S"; 2]),
+            ("binary", ["ab", "", "", "ab"], ["ab"; 2]),
+            ("fixed", ["ab"; 4], ["ab"; 2]),
+            ("texts", ["[a, b]", "[]", "", "[a]"], ["[a]"; 2]),
+            ("coded", ["b", "", "b", "c"], ["a"; 2]),
+            ("numbers_coded", ["2", "1", "2", "3"], ["1"; 2]),
+            ("nothing", [""; 4], [""; 2]),
+        ] {
+            let table = read(&file(name), &with_label(column)).unwrap_or_else(|error| panic!("{column}: {error}"));
+            let labels = table.labels.as_ref().unwrap();
+            let texts: Vec<&str> = (0..6).map(|i| labels.name(i)).collect();
+            assert_eq!(texts, [&first[..], &rest[..]].concat(), "{name}, {column}");
+            assert_eq!((values(&table), table.ids.as_deref().unwrap()), (expected(), &NAMES.map(String::from)[..]));
+        }
+        let error = read(&file(name), &with_label("nested")).unwrap_err().to_string();
+        assert!(error.contains("column \"nested\" holds nested values"), "{error}");
+        let error = read(&file(name), &ReadOptions { key: Some("coded".into()), ..named_only() }).unwrap_err();
+        assert!(error.to_string().contains("column \"coded\" holds categories, not vectors"), "{error}");
+    }
+    for (column, suffix) in [("view", ""), ("long_view", " is an animal")] {
+        let table = read(&file("types.feather"), &ReadOptions { id_column: Some(column.into()), ..with_label("i8") });
+        assert_eq!(table.unwrap().ids.unwrap(), NAMES.map(|name| format!("{name}{suffix}")));
+    }
+}
+
+#[cfg(feature = "tables")]
+fn named_only() -> ReadOptions {
+    ReadOptions { id_column: Some("name".into()), ..Default::default() }
+}
+
+#[cfg(feature = "tables")]
+#[test]
+fn missing_vectors_are_an_error_or_dropped() {
+    let error = read(&file("missing_vectors.parquet"), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("row 0 (from 0), column \"vector\" is null"), "{error}");
+    let drop = ReadOptions { missing: lowland_io::Missing::Drop, ..Default::default() };
+    assert_eq!(values(&read(&file("missing_vectors.parquet"), &drop).unwrap()), expected()[3..]);
+}
+
+#[cfg(feature = "tables")]
+#[test]
+fn dictionaries_may_grow_within_a_stream() {
+    let options = ReadOptions { label_column: Some("kind".into()), ..Default::default() };
+    let table = read(&file("deltas.arrow"), &options).unwrap();
+    assert_eq!((values(&table), table.labels.unwrap().codes), (expected(), KINDS.to_vec()));
+}
+
 #[cfg(not(feature = "tables"))]
 #[test]
 fn a_build_without_tables_says_so() {
     let error = read(&file("pandas.parquet"), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error.problem, Problem::NotBuilt { feature: "tables", .. }), "{error}");
+    assert!(matches!(error.kind, FileErrorKind::NotBuilt { feature: "tables", .. }), "{error}");
 }
 
 #[cfg(feature = "hdf5")]
@@ -146,7 +209,7 @@ fn anndata_cells() {
         assert_eq!(table.labels.unwrap().names, names, "{column}");
     }
     let error = read(&file("dense.h5ad"), &ReadOptions { key: Some("X_umap".into()), ..kind() }).unwrap_err();
-    assert!(matches!(&error.problem, Problem::NoSuch { available, .. } if available == &["X_pca"]), "{error}");
+    assert!(matches!(&error.kind, FileErrorKind::NoSuch { available, .. } if available == &["X_pca"]), "{error}");
     let error = read(&file("dense.h5ad"), &ReadOptions { label_column: Some("nope".into()), ..Default::default() });
     assert!(error.unwrap_err().to_string().contains("depth"));
 }
@@ -155,7 +218,7 @@ fn anndata_cells() {
 #[test]
 fn a_build_without_hdf5_says_so() {
     let error = read(&file("dense.h5ad"), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error.problem, Problem::NotBuilt { feature: "hdf5", .. }), "{error}");
+    assert!(matches!(error.kind, FileErrorKind::NotBuilt { feature: "hdf5", .. }), "{error}");
 }
 
 #[test]
@@ -164,15 +227,15 @@ fn the_format_can_be_named_where_the_ending_does_not_tell() {
     let path = folder.path().join("vectors.txt");
     std::fs::write(&path, "in 1 2\nof 3 4\n").unwrap();
     assert_eq!(read(&path, &ReadOptions::default()).unwrap().data.kind(), "text");
-    let glove = ReadOptions { format: Some(Format::Vectors), ..Default::default() };
+    let glove = ReadOptions { format: Some(FileFormat::Vectors), ..Default::default() };
     assert_eq!(read(&path, &glove).unwrap().ids.unwrap(), ["in", "of"]);
     let odd = folder.path().join("odd.xyz");
     std::fs::write(&odd, "1").unwrap();
-    assert!(matches!(read(&odd, &ReadOptions::default()).unwrap_err().problem, Problem::UnknownFormat { .. }));
+    assert!(matches!(read(&odd, &ReadOptions::default()).unwrap_err().kind, FileErrorKind::UnknownFormat { .. }));
     assert!(
         read(&folder.path().join("none.csv"), &ReadOptions::default()).unwrap_err().to_string().contains("none.csv")
     );
     let empty = folder.path().join("empty.npy");
     std::fs::write(&empty, "").unwrap();
-    assert!(matches!(read(&empty, &ReadOptions::default()).unwrap_err().problem, Problem::Empty(_)));
+    assert!(matches!(read(&empty, &ReadOptions::default()).unwrap_err().kind, FileErrorKind::Empty(_)));
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use lowland::Seed;
-use lowland_io::{Problem, ReadOptions, read_graph, read_map, read_memory};
+use lowland_io::{FileErrorKind, ReadOptions, read_graph, read_map, read_memory};
 
 /// Bytes held now, and the most held since the mark.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -28,10 +28,10 @@ fn most_held<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (MOST.load(Ordering::Relaxed) - before, made)
 }
 
-struct Watched;
+struct CountingAllocator;
 
 // SAFETY: everything is handed to the system allocator unchanged.
-unsafe impl GlobalAlloc for Watched {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller keeps the contract of `alloc`.
@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for Watched {
 }
 
 #[global_allocator]
-static WATCHED: Watched = Watched;
+static WATCHED: CountingAllocator = CountingAllocator;
 
 /// The limit in the tests; vectors may double when they grow and are held twice meanwhile.
 const LIMIT: u64 = 1 << 22;
@@ -188,8 +188,8 @@ fn small_files_that_become_large_tables_are_refused_before_they_do() {
     ];
     for (name, bytes, options) in bombs {
         let (most, read) = most_held(|| read_memory(name.as_ref(), bytes, &options));
-        let refused = read.err().map(|error| error.problem);
-        assert!(matches!(refused, Some(Problem::TooLarge { limit: LIMIT, .. })), "{name}: {refused:?}");
+        let refused = read.err().map(|error| error.kind);
+        assert!(matches!(refused, Some(FileErrorKind::TooLarge { limit: LIMIT, .. })), "{name}: {refused:?}");
         assert!(most <= MOST_ALLOWED, "{name}: {most} bytes held");
     }
 }
@@ -197,16 +197,28 @@ fn small_files_that_become_large_tables_are_refused_before_they_do() {
 #[cfg(feature = "tables")]
 #[test]
 fn parquet_lists_and_shared_strings_are_counted_by_what_they_become() {
-    use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, LargeStringArray, RecordBatch, StringArray};
-    use arrow::datatypes::{DataType, Field};
+    use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+    use parquet::data_type::{ByteArray, ByteArrayType, FloatType};
+    use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+    use parquet::schema::types::Type;
     use std::sync::Arc;
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     const ROWS: usize = 1000;
-    let parquet = |column: ArrayRef| {
-        let numbers: ArrayRef = Arc::new(Float32Array::from_iter_values((0..ROWS).map(|i| i as f32)));
-        let batch = RecordBatch::try_from_iter([("x", numbers), ("other", column)]).unwrap();
-        let mut out = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
-        out.write(&batch).unwrap();
+    // A column of numbers and another one.
+    let parquet = |other: Type, write: &dyn Fn(&mut SerializedColumnWriter)| {
+        let numbers = Type::primitive_type_builder("x", PhysicalType::FLOAT).with_repetition(Repetition::REQUIRED);
+        let fields = vec![Arc::new(numbers.build().unwrap()), Arc::new(other)];
+        let schema = Type::group_type_builder("schema").with_fields(fields).build().unwrap();
+        let mut out = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Default::default()).unwrap();
+        let mut group = out.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let values: Vec<f32> = (0..ROWS).map(|i| i as f32).collect();
+        column.typed::<FloatType>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        write(&mut column);
+        column.close().unwrap();
+        group.close().unwrap();
         out.into_inner().unwrap()
     };
     let with = |label: Option<&str>, id: Option<&str>| ReadOptions {
@@ -218,24 +230,36 @@ fn parquet_lists_and_shared_strings_are_counted_by_what_they_become() {
     let read = |bytes: &[u8], options: &ReadOptions| {
         let (most, read) = most_held(|| read_memory("t.parquet".as_ref(), bytes.to_vec(), options));
         assert!(most <= MOST_ALLOWED, "{most} bytes held");
-        read.map_err(|error| error.problem)
+        read.map_err(|error| error.kind)
     };
     let long = "a".repeat(100_000);
-    let shared = std::iter::repeat_n(long.as_str(), ROWS);
-    let columns: [ArrayRef; 2] =
-        [Arc::new(StringArray::from_iter_values(shared.clone())), Arc::new(LargeStringArray::from_iter_values(shared))];
-    for column in columns {
-        let bytes = parquet(column);
+    let shared = vec![ByteArray::from(long.as_str()); ROWS];
+    for repetition in [Repetition::REQUIRED, Repetition::OPTIONAL] {
+        let column = Type::primitive_type_builder("other", PhysicalType::BYTE_ARRAY)
+            .with_logical_type(Some(LogicalType::String))
+            .with_repetition(repetition)
+            .build();
+        let levels = (repetition == Repetition::OPTIONAL).then(|| vec![1; ROWS]);
+        let bytes = parquet(column.unwrap(), &|column| {
+            column.typed::<ByteArrayType>().write_batch(&shared, levels.as_deref(), None).unwrap();
+        });
         assert!(bytes.len() < 500_000, "{}", bytes.len());
         let labels = read(&bytes, &with(Some("other"), None)).unwrap().labels.unwrap();
         assert_eq!((labels.names, labels.codes), (vec![long.clone()], vec![0; ROWS]));
         let refused = read(&bytes, &with(None, Some("other")));
-        assert!(matches!(refused, Err(Problem::TooLarge { limit: LIMIT, .. })), "{:?}", refused.err());
+        assert!(matches!(refused, Err(FileErrorKind::TooLarge { limit: LIMIT, .. })), "{:?}", refused.err());
     }
-    let zeros: ArrayRef = Arc::new(Float32Array::from(vec![0.0; ROWS * 2000]));
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let bytes = parquet(Arc::new(FixedSizeListArray::new(item, 2000, zeros, None)));
+    let item = Type::primitive_type_builder("element", PhysicalType::FLOAT).with_repetition(Repetition::OPTIONAL);
+    let items = Type::group_type_builder("list").with_repetition(Repetition::REPEATED);
+    let items = items.with_fields(vec![Arc::new(item.build().unwrap())]).build().unwrap();
+    let lists = Type::group_type_builder("other").with_repetition(Repetition::REQUIRED);
+    let lists = lists.with_logical_type(Some(LogicalType::List)).with_fields(vec![Arc::new(items)]).build();
+    let bytes = parquet(lists.unwrap(), &|column| {
+        let starts: Vec<i16> = (0..ROWS * 2000).map(|at| i16::from(at % 2000 > 0)).collect();
+        let (zeros, levels) = (vec![0.0; ROWS * 2000], vec![2; ROWS * 2000]);
+        column.typed::<FloatType>().write_batch(&zeros, Some(&levels), Some(&starts)).unwrap();
+    });
     assert!(bytes.len() < 500_000, "{}", bytes.len());
     let refused = read(&bytes, &with(None, None));
-    assert!(matches!(refused, Err(Problem::TooLarge { limit: LIMIT, .. })), "{:?}", refused.err());
+    assert!(matches!(refused, Err(FileErrorKind::TooLarge { limit: LIMIT, .. })), "{:?}", refused.err());
 }

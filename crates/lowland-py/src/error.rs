@@ -1,7 +1,7 @@
 //! Errors as Python's, in the words of the command line.
 
 use lowland::Error;
-use lowland_io::{FileError, Problem};
+use lowland_io::{FileError, FileErrorKind};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
@@ -37,13 +37,13 @@ impl From<Failure> for PyErr {
             }
             Failure::File(error) => {
                 let words = error.to_string();
-                match error.problem {
+                match error.kind {
                     // With its number Python makes a FileNotFoundError of it, or whatever it is.
-                    Problem::Io(cause) => match cause.raw_os_error() {
+                    FileErrorKind::Io(cause) => match cause.raw_os_error() {
                         Some(code) => PyOSError::new_err((code, cause.to_string(), error.path)),
                         None => PyOSError::new_err(words),
                     },
-                    Problem::TooLarge { .. } => PyMemoryError::new_err(words),
+                    FileErrorKind::TooLarge { .. } => PyMemoryError::new_err(words),
                     _ => PyValueError::new_err(words),
                 }
             }

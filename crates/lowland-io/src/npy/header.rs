@@ -1,24 +1,24 @@
-//! The header of a `.npy` file, parsed by hand: it decides what may be allocated, and numpy writes it in one fixed form,
-//! so that a parser of Python literals (a dozen crates) is not needed.
+//! The header of a `.npy` file. numpy writes it in one fixed form, so that a general parser of Python literals is not
+//! needed.
 
 use super::FORMAT;
-use crate::error::{Outcome, Problem};
+use crate::error::{FileErrorKind, Result};
 
-/// The header: what the values are and how they lie.
+/// Type, order and shape of the values.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Header {
-    pub kind: Kind,
-    /// Bytes a value.
+pub(crate) struct NpyHeader {
+    pub kind: NpyKind,
+    /// Bytes per value.
     pub width: usize,
     pub big_endian: bool,
     pub fortran: bool,
     pub shape: Vec<usize>,
-    /// Where the values begin.
+    /// Position of the first value.
     pub offset: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NpyKind {
     Float,
     Int,
     Unsigned,
@@ -29,10 +29,10 @@ pub(crate) enum Kind {
     Unicode,
 }
 
-impl Header {
+impl NpyHeader {
     /// Parses the start of a `.npy` file.
-    pub fn parse(bytes: &[u8]) -> Outcome<Self> {
-        let bad = |reason: &str| Problem::format(FORMAT, reason);
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let bad = |reason: &str| FileErrorKind::format(FORMAT, reason);
         let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(|| bad("it does not begin as a .npy file does"))?;
         let (length, start) = match rest {
             [1, _, a, b, ..] => (u16::from_le_bytes([*a, *b]) as usize, 10),
@@ -40,7 +40,7 @@ impl Header {
             _ => return Err(bad("its version is unknown")),
         };
         let offset = length.saturating_add(start);
-        let text = bytes.get(start..offset).ok_or(Problem::Truncated {
+        let text = bytes.get(start..offset).ok_or(FileErrorKind::Truncated {
             what: "header",
             declared: length as u64,
             available: bytes.len().saturating_sub(start) as u64,
@@ -63,29 +63,29 @@ impl Header {
         Ok(Self { kind, width, big_endian, fortran, shape, offset })
     }
 
-    /// Values in all; `None` when that is beyond counting.
+    /// Number of values; `None` if it overflows.
     pub fn count(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size))
     }
 
-    /// Whether the values are numbers.
+    /// Returns whether the values are numbers.
     pub fn is_numeric(&self) -> bool {
-        !matches!(self.kind, Kind::Bytes | Kind::Unicode)
+        !matches!(self.kind, NpyKind::Bytes | NpyKind::Unicode)
     }
 }
 
-/// The text after `'key':` in the header, which is the text of a Python dictionary written by numpy.
+/// Returns the text after `'key':` in the header, which is a Python dictionary written by numpy.
 fn value_after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let at =
         [format!("'{key}'"), format!("\"{key}\"")].iter().find_map(|quoted| Some(text.find(quoted)? + quoted.len()))?;
     Some(text[at..].trim_start().strip_prefix(':')?.trim_start())
 }
 
-/// `'<f4'`: byte order, kind, width.
-fn parse_type(descr: &str) -> Outcome<(bool, Kind, usize)> {
+/// Parses a type such as `'<f4'` into byte order, kind and width.
+fn parse_type(descr: &str) -> Result<(bool, NpyKind, usize)> {
     let quoted = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
     let name = quoted.ok_or_else(|| {
-        Problem::format(
+        FileErrorKind::format(
             FORMAT,
             "it holds records of several fields; save one plain array, or write it as Parquet or csv",
         )
@@ -96,21 +96,21 @@ fn parse_type(descr: &str) -> Outcome<(bool, Kind, usize)> {
             Some('c') => "its values are complex numbers; save real and imaginary parts as columns".to_string(),
             _ => format!("values of type {name:?} cannot be read; save it as a plain array: x.astype('float32')"),
         };
-        Problem::format(FORMAT, reason)
+        FileErrorKind::format(FORMAT, reason)
     };
     let mut letters = name.chars();
     let order = letters.next().ok_or_else(unusable)?;
     let letter = letters.next().ok_or_else(unusable)?;
     let size: usize = letters.as_str().parse().map_err(|_| unusable())?;
     let (kind, width) = match (letter, size) {
-        ('f', 2 | 4 | 8) => (Kind::Float, size),
-        ('i', 1 | 2 | 4 | 8) => (Kind::Int, size),
-        ('u', 1 | 2 | 4 | 8) => (Kind::Unsigned, size),
-        ('b', 1) => (Kind::Bool, 1),
-        // Values of no width would let a few bytes declare any number of them.
+        ('f', 2 | 4 | 8) => (NpyKind::Float, size),
+        ('i', 1 | 2 | 4 | 8) => (NpyKind::Int, size),
+        ('u', 1 | 2 | 4 | 8) => (NpyKind::Unsigned, size),
+        ('b', 1) => (NpyKind::Bool, 1),
+        // Values without a width would let a few bytes declare any number of values.
         ('S' | 'U', 0) => return Err(unusable()),
-        ('S', _) => (Kind::Bytes, size),
-        ('U', _) => (Kind::Unicode, size.checked_mul(4).ok_or_else(unusable)?),
+        ('S', _) => (NpyKind::Bytes, size),
+        ('U', _) => (NpyKind::Unicode, size.checked_mul(4).ok_or_else(unusable)?),
         _ => return Err(unusable()),
     };
     match order {

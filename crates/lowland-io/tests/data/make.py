@@ -3,6 +3,8 @@
 Run with a Python that has numpy, scipy, pandas, pyarrow, anndata, h5py and scikit-learn:  python make.py
 Every file holds the same 6 x 3 matrix, so that one expectation serves all: X[i, j] = i - 0.5 * j, and 0 where i == j.
 """
+import datetime
+import decimal
 import gzip
 import os
 import struct
@@ -54,6 +56,46 @@ with ipc.new_file("vectors.arrow", table.schema) as out:
 with ipc.new_stream("vectors_stream.arrow", table.schema) as out:
     out.write_table(table)
 feather.write_feather(table.replace_schema_metadata(), "vectors_zstd.feather", compression="zstd")
+
+# Every type of column that can be labels or ids, beside the vectors.
+day = datetime.date(2024, 2, 29)
+noon = datetime.datetime(2024, 2, 29, 12, 0, 0, 500_000)
+columns = {
+    "vector": pa.array([list(r) for r in X], pa.list_(pa.float64())),
+    "name": pa.array(names, pa.large_string()),
+    "i8": pa.array([-1, 0, 1, None, 2, 3], pa.int8()),
+    "u64": pa.array([2**64 - 1, 0, 1, None, 2, 3], pa.uint64()),
+    "f16": pa.array(np.array([0.5, 1, 2, 3, 4, 5], "f2")),
+    "bool": pa.array([True, False, None, True, True, False]),
+    "decimal": pa.array([decimal.Decimal("-1.50")] + [decimal.Decimal("2.25")] * 5, pa.decimal128(10, 2)),
+    "date": pa.array([day] * 5 + [None], pa.date32()),
+    "time": pa.array([noon.time()] * 6, pa.time64("us")),
+    "stamp": pa.array([noon] * 6, pa.timestamp("ms")),
+    "zoned": pa.array([noon] * 6, pa.timestamp("us", "UTC")),
+    "duration": pa.array([datetime.timedelta(seconds=90)] * 6, pa.duration("ms")),
+    "binary": pa.array([b"ab", b"\xff", None, b"ab", b"ab", b"ab"], pa.binary()),
+    "fixed": pa.array([b"ab"] * 6, pa.binary(2)),
+    "texts": pa.array([["a", "b"], [], None, ["a"], ["a"], ["a"]], pa.list_(pa.string())),
+    "coded": pa.array(["b", None, "b", "c", "a", "a"]).dictionary_encode(),
+    "numbers_coded": pa.array([2, 1, 2, 3, 1, 1]).dictionary_encode(),
+    "nothing": pa.nulls(6),
+    "nested": pa.array([{"a": 1, "b": "x"}] * 6),
+}
+types = pa.table(columns)
+pq.write_table(types, "types.parquet", data_page_version="2.0", compression="gzip", row_group_size=4)
+views = types.append_column("view", pa.array(names, pa.string_view())).append_column(
+    "long_view", pa.array([n + " is an animal" for n in names], pa.string_view())
+)
+feather.write_feather(views, "types.feather", chunksize=4)
+# Lists with missing ones, of a fixed length and not; a dictionary that grows.
+sparse = [None] + [list(r) for r in X[1:]]
+pq.write_table(pa.table({"vector": pa.array(sparse, pa.list_(pa.float32(), d))}), "missing_vectors.parquet")
+options = ipc.IpcWriteOptions(emit_dictionary_deltas=True, compression="lz4")
+with ipc.new_stream("deltas.arrow", pa.schema([("x", pa.int32()), ("vector", pa.large_list(pa.float32())), ("kind", pa.dictionary(pa.int8(), pa.string()))]), options=options) as out:
+    for rows, words in [(slice(0, 3), ["b", "a"]), (slice(3, 6), ["b", "a", "c"])]:
+        kind = pa.DictionaryArray.from_arrays(pa.array([words.index(k) for k in kinds[rows]], pa.int8()), words)
+        vector = pa.array([list(r) for r in X[rows]], pa.large_list(pa.float32()))
+        out.write_batch(pa.record_batch([pa.array(range(3), pa.int32()), vector, kind], names=["x", "vector", "kind"]))
 
 obs = pd.DataFrame({"kind": pd.Categorical(kinds), "depth": np.arange(n) * 0.5, "lane": np.arange(n) % 2, "ok": np.arange(n) > 2}, index=names)
 var = pd.DataFrame(index=["a", "b", "c"])

@@ -1,15 +1,16 @@
-//! Writing: every file appears whole or not at all.
+//! Atomic writing of files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
 use crate::budget::Budget;
-use crate::error::{FileError, Outcome, Problem};
+use crate::error::{FileError, FileErrorKind, Result};
 
-/// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the new one.
+/// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the complete
+/// new one.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    write_whole(path, |file| Ok(file.write_all(bytes)?)).map_err(|problem| problem.at(path))
+    write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind| kind.at(path))
 }
 
 /// Reads a whole file of at most `limit` bytes.
@@ -17,21 +18,21 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let read = || {
         let size = fs::metadata(path)?.len();
         if size > limit {
-            return Err(Problem::TooLarge { what: "the file".into(), limit });
+            return Err(FileErrorKind::TooLarge { what: "the file".into(), limit });
         }
-        crate::source::read_within(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
+        crate::source::read_limited(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
     };
-    read().map_err(|problem: Problem| problem.at(path))
+    read().map_err(|kind: FileErrorKind| kind.at(path))
 }
 
-/// Lets `fill` write the content, then puts it in place.
-pub(crate) fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Outcome<()>) -> Outcome<()> {
-    // A pipe or a device has no content to protect, and renaming over it would replace it.
+/// Writes what `fill` produces to a temporary file, then renames it.
+pub(crate) fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    // Renaming over a pipe or a device would replace it.
     if fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
         let mut device = OpenOptions::new().write(true).open(path)?;
         return fill(&mut device);
     }
-    // A link stays a link: what it points to is replaced.
+    // The target of a link is replaced, not the link.
     let target = fs::canonicalize(path);
     let path = target.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -58,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_and_a_failure_leaves_the_old_one_and_nothing_else() {
+    fn a_failed_write_leaves_the_old_file_and_no_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model");
         write_bytes(&path, b"old").unwrap();
-        let failed = write_whole(&path, |file| {
+        let failed = write_atomically(&path, |file| {
             file.write_all(b"half of the new")?;
-            Err(Problem::Empty("made to fail"))
+            Err(FileErrorKind::Empty("made to fail"))
         });
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -74,22 +75,22 @@ mod tests {
     }
 
     #[test]
-    fn a_file_over_the_limit_is_refused_before_it_is_read() {
+    fn a_file_over_the_limit_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model");
         write_bytes(&path, &[0; 10]).unwrap();
-        assert!(matches!(read_bytes(&path, 9).unwrap_err().problem, Problem::TooLarge { limit: 9, .. }));
+        assert!(matches!(read_bytes(&path, 9).unwrap_err().kind, FileErrorKind::TooLarge { limit: 9, .. }));
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error_with_the_path() {
+    fn a_missing_folder_is_an_error_with_the_path() {
         let error = write_bytes(Path::new("no/such/folder/x"), b"").unwrap_err();
         assert!(error.to_string().starts_with("no/such/folder/x: "), "{error}");
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_stays_a_link_and_its_target_is_replaced() {
+    fn the_target_of_a_link_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("elsewhere")).unwrap();
         let (target, link) = (folder.path().join("elsewhere/model"), folder.path().join("link"));
@@ -102,7 +103,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn new_files_can_be_read_by_others_as_the_umask_says() {
+    fn new_files_have_the_permissions_of_the_umask() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let (ours, plain) = (folder.path().join("ours"), folder.path().join("plain"));

@@ -1,34 +1,37 @@
-//! Word vectors: word2vec's binary form, and the text of word2vec, fastText and GloVe.
+//! Word vectors: the binary format of word2vec, and the text format of word2vec, fastText and GloVe.
 
 use lowland::Data;
 
 use crate::budget::Budget;
-use crate::error::{Outcome, Place, Problem};
+use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
 use crate::table::Table;
 
-const BINARY: &str = "word2vec binary";
-const TEXT: &str = "word vector text";
+const BINARY_FORMAT: &str = "word2vec binary";
+const TEXT_FORMAT: &str = "word vector text";
 
-/// `n dim\n`, then for each word: the word, a space, `dim` little-endian floats, perhaps a newline.
-pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+/// Reads the binary format: `n dim\n`, then each word, a space, `dim` little-endian floats and an optional newline.
+pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let end = bytes.iter().take(64).position(|&byte| byte == b'\n');
     let header = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok()).and_then(counts);
     let Some((words, dim)) = header.filter(|&(_, dim)| dim > 0) else {
-        return Err(Problem::format(BINARY, "it does not begin with a line of two counts, words and dimensions"));
+        return Err(FileErrorKind::format(
+            BINARY_FORMAT,
+            "it does not begin with a line of two counts, words and dimensions",
+        ));
     };
     let mut rest = &bytes[end.map_or(0, |end| end + 1)..];
     // A word takes at least its space and its numbers.
     let least = dim.checked_mul(4).and_then(|size| size.checked_add(1)?.checked_mul(words));
     if least.is_none_or(|least| least > rest.len()) {
-        return Err(Problem::Truncated {
+        return Err(FileErrorKind::Truncated {
             what: "words",
             declared: least.map_or(u64::MAX, |least| least as u64),
             available: rest.len() as u64,
         });
     }
     let keep = words.min(options.max_rows.unwrap_or(usize::MAX));
-    budget.take("the vectors", keep * dim, size_of::<f32>())?;
+    budget.reserve("the vectors", keep * dim, size_of::<f32>())?;
     let (mut values, mut ids) = (Vec::with_capacity(keep * dim), Vec::new());
     let mut repaired = 0;
     for word in 0..keep {
@@ -36,11 +39,11 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) 
         let space = rest.iter().position(|&byte| byte == b' ');
         let entry = space.and_then(|space| Some((&rest[..space], rest.get(space + 1..)?.split_at_checked(dim * 4)?)));
         let Some((name, (numbers, after))) = entry else {
-            return Err(Problem::format(BINARY, format!("it ends in word {word} (from 0) of {words}")));
+            return Err(FileErrorKind::format(BINARY_FORMAT, format!("it ends in word {word} (from 0) of {words}")));
         };
         let name = String::from_utf8_lossy(name);
         repaired += usize::from(matches!(name, std::borrow::Cow::Owned(_)));
-        ids.push(budget.text(name)?);
+        ids.push(budget.reserve_text(name)?);
         values.extend(numbers.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])));
         rest = after;
     }
@@ -52,57 +55,67 @@ pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) 
     Ok(table)
 }
 
-/// One word a line and its numbers, separated by spaces; a first line of two counts or none.
-pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Outcome<Table> {
+/// Reads the text format: one word per line and its numbers, separated by spaces, after an optional line of two counts.
+pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().map(|(at, line)| (at as u64 + 1, line));
     let mut lines = std::iter::from_fn(move || lines.find(|(_, line)| !line.trim_ascii().is_empty())).peekable();
-    let Some(&(_, first)) = lines.peek() else { return Err(Problem::Empty("the file is empty")) };
+    let Some(&(_, first)) = lines.peek() else { return Err(FileErrorKind::Empty("the file is empty")) };
     let declared = std::str::from_utf8(first).ok().and_then(counts).filter(|&(_, dim)| dim > 0);
     if declared.is_some() {
         lines.next();
     }
     let Some(&(_, first)) = lines.peek() else {
-        return Err(Problem::Empty("there is a line of counts and nothing else"));
+        return Err(FileErrorKind::Empty("there is a line of counts and nothing else"));
     };
     let dim = declared.map_or_else(|| fields(first).count().saturating_sub(1), |(_, dim)| dim);
     if dim == 0 {
-        return Err(Problem::format(TEXT, "its first line has no numbers"));
+        return Err(FileErrorKind::format(TEXT_FORMAT, "its first line has no numbers"));
     }
     let (mut values, mut ids) = (Vec::new(), Vec::new());
     let keep = options.max_rows.unwrap_or(usize::MAX);
     for (line, text) in lines.take(keep) {
-        let place = Place::Line(line);
+        let location = Location::Line(line);
         let all: Vec<&[u8]> = fields(text).collect();
         if all.len() <= dim {
-            return Err(Problem::Ragged { line, expected: dim + 1, found: all.len() });
+            return Err(FileErrorKind::Ragged { line, expected: dim + 1, found: all.len() });
         }
         // The numbers are the last `dim` fields: GloVe has words with spaces in them.
         let (word, numbers) = all.split_at(all.len() - dim);
-        budget.take("the vectors", dim, size_of::<f32>())?;
+        budget.reserve("the vectors", dim, size_of::<f32>())?;
         for (column, field) in numbers.iter().enumerate() {
             let found = || String::from_utf8_lossy(field).into_owned();
             match std::str::from_utf8(field).ok().and_then(|field| field.parse::<f32>().ok()) {
                 Some(value) if value.is_infinite() && field.iter().any(u8::is_ascii_digit) => {
-                    return Err(Problem::Overflow { place, column: column.to_string(), found: found() });
+                    return Err(FileErrorKind::Overflow { location, column: column.to_string(), found: found() });
                 }
                 Some(value) => values.push(value),
                 None => {
                     let remedy = "Each line holds a word and then its numbers, the same count in every line";
-                    return Err(Problem::NotNumber { place, column: column.to_string(), found: found(), remedy });
+                    return Err(FileErrorKind::NotNumber {
+                        location,
+                        column: column.to_string(),
+                        found: found(),
+                        remedy,
+                    });
                 }
             }
         }
-        ids.push(budget.text(word.iter().map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(" "))?);
+        ids.push(
+            budget.reserve_text(word.iter().map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(" "))?,
+        );
     }
     if let Some((words, _)) = declared.filter(|&(words, _)| words.min(keep) != ids.len()) {
-        return Err(Problem::format(TEXT, format!("its first line counts {words} words, {} follow", ids.len())));
+        return Err(FileErrorKind::format(
+            TEXT_FORMAT,
+            format!("its first line counts {words} words, {} follow", ids.len()),
+        ));
     }
     let mut table = Table::new(Data::dense(values, dim)?);
     table.ids = Some(ids);
     Ok(table)
 }
 
-/// Two counts and nothing else.
+/// Parses a line of exactly two counts.
 fn counts(line: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let both = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

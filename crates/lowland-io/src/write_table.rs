@@ -1,33 +1,33 @@
-//! Tables out: for data that were made here and are wanted elsewhere.
+//! Writes a data set.
 
 use std::path::Path;
 
 use lowland::{Data, Dense};
 
-use crate::columns::{Column, Values, cannot_write, write};
-use crate::error::{FileError, Outcome, Problem};
+use crate::error::{FileError, FileErrorKind, Result};
 use crate::npy;
 use crate::npz;
-use crate::options::Format;
+use crate::options::FileFormat;
 use crate::table::Table;
-use crate::write::write_whole;
+use crate::write_columns::{ColumnValues, OutputColumn, cannot_write, write};
+use crate::write_file::write_atomically;
 
 /// Writes a table. Dense rows go to `.csv`, `.tsv`, `.parquet` (columns `id`, the data, `label`), `.npy` (the data only) or
 /// `.npz` (arrays `X`, `labels`, `ids`, `truth`); sparse rows to `.npz`; strings to `.txt`.
 pub fn write_table(path: &Path, table: &Table) -> Result<(), FileError> {
-    write_any(path, table).map_err(|problem| problem.at(path))
+    write_any(path, table).map_err(|kind| kind.at(path))
 }
 
-fn write_any(path: &Path, table: &Table) -> Outcome<()> {
+fn write_any(path: &Path, table: &Table) -> Result<()> {
     table.check_counts()?;
-    let put = |bytes: &[u8]| write_whole(path, |file| Ok(file.write_all(bytes)?));
-    match (Format::to_write(path), &table.data) {
-        (Some(Format::Npy), Data::Dense(x)) => put(&encode(x)),
-        (Some(Format::Npz), Data::Dense(x)) => put(&npz::encode(&companions(table, vec![("X", encode(x))]))?),
-        (Some(Format::Npz), Data::Sparse(x)) => put(&npz::encode(&companions(table, npz::sparse_arrays(x)))?),
-        (Some(Format::Text), Data::Text(lines)) => {
+    let put = |bytes: &[u8]| write_atomically(path, |file| Ok(file.write_all(bytes)?));
+    match (FileFormat::to_write(path), &table.data) {
+        (Some(FileFormat::Npy), Data::Dense(x)) => put(&encode(x)),
+        (Some(FileFormat::Npz), Data::Dense(x)) => put(&npz::encode(&with_annotations(table, vec![("X", encode(x))]))?),
+        (Some(FileFormat::Npz), Data::Sparse(x)) => put(&npz::encode(&with_annotations(table, npz::sparse_arrays(x)))?),
+        (Some(FileFormat::Text), Data::Text(lines)) => {
             if let Some(line) = lines.iter().position(|line| line.contains(['\n', '\r'])) {
-                return Err(Problem::format("text", format!("row {line} (from 0) has a line break in it")));
+                return Err(FileErrorKind::format("text", format!("row {line} (from 0) has a line break in it")));
             }
             put(lines.iter().flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())
         }
@@ -41,8 +41,8 @@ fn encode(x: &Dense) -> Vec<u8> {
     npy::encode("<f4", &[x.rows(), x.dim()], bytemuck::cast_slice(x.values()))
 }
 
-/// The arrays of the data and those of what is known about its rows.
-fn companions<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> Vec<(&'a str, Vec<u8>)> {
+/// Adds the arrays of the labels, ids and true coordinates.
+fn with_annotations<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> Vec<(&'a str, Vec<u8>)> {
     if let Some(labels) = &table.labels {
         let names: Vec<&str> = (0..labels.codes.len()).map(|i| labels.name(i)).collect();
         arrays.push(("labels", npy::encode_texts(&names)));
@@ -56,17 +56,18 @@ fn companions<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> Vec<(&'
     arrays
 }
 
-fn write_columns(path: &Path, table: &Table, x: &Dense) -> Outcome<()> {
-    let features = (0..x.dim()).map(|start| Column {
+fn write_columns(path: &Path, table: &Table, x: &Dense) -> Result<()> {
+    let features = (0..x.dim()).map(|start| OutputColumn {
         name: match &table.columns {
             Some(names) => names[start].clone(),
             None => format!("x{start}"),
         },
-        values: Values::Narrow { values: x.values(), start, step: x.dim() },
+        values: ColumnValues::F32 { values: x.values(), start, step: x.dim() },
     });
-    let ids = table.ids.as_ref().map(|ids| Column { name: "id".into(), values: Values::Ids(ids) });
-    let labels = table.labels.as_ref().map(|labels| Column { name: "label".into(), values: Values::Labels(labels) });
-    let columns: Vec<Column> = ids.into_iter().chain(features).chain(labels).collect();
+    let ids = table.ids.as_ref().map(|ids| OutputColumn { name: "id".into(), values: ColumnValues::Ids(ids) });
+    let labels =
+        table.labels.as_ref().map(|labels| OutputColumn { name: "label".into(), values: ColumnValues::Labels(labels) });
+    let columns: Vec<OutputColumn> = ids.into_iter().chain(features).chain(labels).collect();
     write(path, "a table", ".csv, .tsv, .parquet, .npy or .npz", &columns)
 }
 
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn made_up_data_come_back_from_every_format() {
+    fn generated_data_round_trip_in_every_format() {
         let table = crate::builtin("blobs", Some(40), None, Seed(1)).unwrap();
         let mut table = Table { ids: Some((0..40).map(|i| format!("p{i}")).collect()), ..table };
         table.columns = Some((0..10).map(|j| format!("c{j}")).collect());
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_promise_packed_files_are_refused_and_nothing_is_written() {
+    fn compressed_extensions_are_rejected_and_nothing_is_written() {
         let table = crate::builtin("blobs", Some(10), None, Seed(1)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         for name in ["t.csv.gz", "t.tsv.GZ", "t.npy.gz", "t.npz.gz", "t.parquet.gz"] {
@@ -119,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn the_truth_travels_in_npz() {
+    fn true_coordinates_round_trip_in_npz() {
         let table = crate::builtin("helix", Some(30), None, Seed(1)).unwrap();
         let back = round_trip("t.npz", &table, &ReadOptions::default());
         assert_eq!((back.data.fingerprint(), back.truth), (table.data.fingerprint(), table.truth));
     }
 
     #[test]
-    fn sparse_rows_and_strings_have_their_formats() {
+    fn sparse_rows_are_written_as_npz_and_strings_as_txt() {
         let x = Sparse::new(vec![0, 1, 3], vec![1, 0, 2], vec![1.0, 2.0, 3.0], 3).unwrap();
         let sparse = Table::new(Data::Sparse(x));
         let back = round_trip("t.npz", &sparse, &ReadOptions::default());

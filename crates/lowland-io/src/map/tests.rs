@@ -1,0 +1,97 @@
+use super::*;
+use proptest::prelude::*;
+
+fn round_trip(ending: &str, table: &MapTable) -> MapTable {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("map.{ending}"));
+    write_map(&path, table.map.points(), table.about()).unwrap();
+    read_map(&path).unwrap()
+}
+
+fn tabular() -> Vec<&'static str> {
+    if cfg!(feature = "tables") { vec!["csv", "tsv", "parquet"] } else { vec!["csv", "tsv"] }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn maps_come_back_to_the_last_bit(
+        dim in 1usize..6,
+        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 30),
+        words in prop::collection::vec("[a-z ,\"\n;]{0,8}x", 30),
+        bare: bool,
+    ) {
+        let map = Embedding::new(values[..30 / dim * dim].to_vec(), dim).unwrap();
+        let ids = words[..30 / dim].to_vec();
+        let known = |ids: Vec<String>| ids.iter().map(|id| id.trim().to_string()).collect::<Vec<_>>();
+        let table = MapTable {
+            ids: (!bare).then(|| known(ids.clone())),
+            labels: (!bare).then(|| Labels::new(known(ids))),
+            std: (!bare).then(|| values[..30 / dim].to_vec()),
+            covariances: (!bare).then(|| {
+                let square = dim * dim;
+                // Symmetric: the entry of a pair depends on the pair alone.
+                let entry = |at: usize| values[(at / square + at % square % dim + at % square / dim) % 30];
+                (0..30 / dim * square).map(entry).collect()
+            }),
+            others: Vec::new(),
+            map,
+        };
+        for ending in tabular() {
+            prop_assert_eq!(&round_trip(ending, &table), &table, "{}", ending);
+        }
+        prop_assert_eq!(round_trip("npy", &table).map, table.map);
+    }
+}
+
+#[test]
+fn the_columns_have_the_names_other_viewers_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map.csv");
+    let map = Embedding::new(vec![1.0, 0.1, 1e300, -2.0], 4).unwrap();
+    let labels = Labels::new(["cat"]);
+    let about = About { ids: Some(&["a,b".into()]), labels: Some(&labels), std: Some(&[0.5]), covariances: None };
+    write_map(&path, map.points(), about).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
+    );
+    let flat = Embedding::new(vec![1.0, 2.0], 2).unwrap();
+    write_map(&path, flat.points(), About { covariances: Some(&[4.0, 0.5, 0.5, 1.0]), ..About::default() }).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "projection_x,projection_y,cov_x_x,cov_x_y,cov_y_y\n1.0,2.0,4.0,0.5,1.0\n");
+    // Some of them are no covariance, but columns like others.
+    std::fs::write(&path, text.replace("cov_x_y", "cov")).unwrap();
+    let map = read_map(&path).unwrap();
+    assert!(map.covariances.is_none() && map.others.len() == 3);
+}
+
+#[test]
+fn other_columns_are_kept_and_follow_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map.csv");
+    std::fs::write(&path, "depth,projection_x,projection_y,id\n1.5,1,2,a\n,3,4,b\n").unwrap();
+    let map = read_map(&path).unwrap();
+    assert_eq!(map.others, [("depth".to_string(), vec!["1.5".to_string(), String::new()])]);
+    let turned = map.select(&[1, 0, 1]);
+    assert_eq!((turned.map.rows(), turned.others[0].1[1].as_str()), (3, "1.5"));
+    assert_eq!(turned.ids.unwrap(), ["b", "a", "b"]);
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = Embedding::new(vec![1.0, 2.0], 2).unwrap();
+    let write = |name: &str, ids: Option<&[String]>| {
+        write_map(&folder.path().join(name), map.points(), About { ids, ..About::default() }).unwrap_err().to_string()
+    };
+    assert!(write("map.xls", None).contains(".xls; use .csv"));
+    assert!(write("map.csv", Some(&[])).contains("expected 0") || write("map.csv", Some(&[])).contains("number"));
+    let path = folder.path().join("other.csv");
+    std::fs::write(&path, "x,y\n1,2\n").unwrap();
+    assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; there is x, y"));
+    std::fs::write(&path, "projection_x,projection_y\n1,two\n").unwrap();
+    assert!(read_map(&path).unwrap_err().to_string().contains("column \"projection_y\": \"two\""));
+    std::fs::write(&path, "projection_x,projection_y\n").unwrap();
+    assert!(read_map(&path).unwrap_err().to_string().contains("no points"));
+}

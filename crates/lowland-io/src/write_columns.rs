@@ -1,0 +1,102 @@
+//! Writes named columns as delimited text or Parquet.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::{FileErrorKind, Result};
+use crate::options::FileFormat;
+use crate::table::Labels;
+use crate::write_file::write_atomically;
+
+/// A named column.
+pub(crate) struct OutputColumn<'a> {
+    pub name: String,
+    pub values: ColumnValues<'a>,
+}
+
+/// The values of a column, borrowed from where they are stored.
+pub(crate) enum ColumnValues<'a> {
+    /// Every `step`-th number from `start`.
+    F64 {
+        values: &'a [f64],
+        start: usize,
+        step: usize,
+    },
+    /// Every `step`-th number from `start`.
+    F32 {
+        values: &'a [f32],
+        start: usize,
+        step: usize,
+    },
+    Ids(&'a [String]),
+    Labels(&'a Labels),
+}
+
+impl ColumnValues<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            ColumnValues::F64 { values, step, .. } => values.len() / step,
+            ColumnValues::F32 { values, step, .. } => values.len() / step,
+            ColumnValues::Ids(ids) => ids.len(),
+            ColumnValues::Labels(labels) => labels.codes.len(),
+        }
+    }
+
+    /// Appends the text of row `i`; numbers in the fewest digits that read back to the same number.
+    fn write(&self, i: usize, out: &mut String) {
+        use std::fmt::Write;
+        let _ = match self {
+            ColumnValues::F64 { values, start, step } => write!(out, "{:?}", values[start + i * step]),
+            ColumnValues::F32 { values, start, step } => write!(out, "{:?}", values[start + i * step]),
+            ColumnValues::Ids(ids) => out.write_str(&ids[i]),
+            ColumnValues::Labels(labels) => out.write_str(labels.name(i)),
+        };
+    }
+}
+
+/// Writes columns of equal length in any of the tabular formats; `what` and `allowed` are for the error message.
+pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, columns: &[OutputColumn]) -> Result<()> {
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    if let Some(other) = columns.iter().find(|column| column.values.len() != rows) {
+        return Err(FileErrorKind::Count { what: "values of a column", expected: rows, found: other.values.len() });
+    }
+    match FileFormat::to_write(path) {
+        Some(FileFormat::Csv) => write_atomically(path, |file| write_delimited(file, b',', rows, columns)),
+        Some(FileFormat::Tsv) => write_atomically(path, |file| write_delimited(file, b'\t', rows, columns)),
+        #[cfg(feature = "tables")]
+        Some(FileFormat::Parquet) => write_atomically(path, |file| crate::parquet::write_parquet(file, rows, columns)),
+        #[cfg(not(feature = "tables"))]
+        Some(FileFormat::Parquet) => Err(FileErrorKind::NotBuilt { format: "parquet", feature: "tables" }),
+        _ => Err(cannot_write(path, what, allowed)),
+    }
+}
+
+/// The error for an extension that cannot be written.
+pub(crate) fn cannot_write(path: &Path, what: &'static str, allowed: &'static str) -> FileErrorKind {
+    let format = path.extension().map_or("a file without an ending".into(), |e| format!(".{}", e.to_string_lossy()));
+    FileErrorKind::CannotWrite { what, format, allowed }
+}
+
+pub(crate) fn write_delimited(
+    file: &mut dyn Write,
+    delimiter: u8,
+    rows: usize,
+    columns: &[OutputColumn],
+) -> Result<()> {
+    let failed = |error: csv::Error| match error.into_kind() {
+        csv::ErrorKind::Io(error) => FileErrorKind::Io(error),
+        other => FileErrorKind::format("delimited text", format!("{other:?}")),
+    };
+    let mut out = csv::WriterBuilder::new().delimiter(delimiter).from_writer(file);
+    out.write_record(columns.iter().map(|column| &column.name)).map_err(failed)?;
+    let mut cell = String::new();
+    for i in 0..rows {
+        for column in columns {
+            cell.clear();
+            column.values.write(i, &mut cell);
+            out.write_field(&cell).map_err(failed)?;
+        }
+        out.write_record(None::<&[u8]>).map_err(failed)?;
+    }
+    Ok(out.flush()?)
+}
