@@ -11,7 +11,9 @@ use twox_hash::XxHash3_64;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"LOWLAND\n";
-const VERSION: u32 = 1;
+/// The version that is written. Version 1 is read too; its models do not have the hashes of the training rows.
+const VERSION: u32 = 2;
+const OLDEST_VERSION: u32 = 1;
 
 /// What an archive is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,7 @@ pub enum Array {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Archive {
     kind: Kind,
+    version: u32,
     entries: BTreeMap<String, Array>,
 }
 
@@ -98,7 +101,7 @@ impl From<u64> for Array {
 impl Archive {
     /// An empty one.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, entries: BTreeMap::new() }
+        Self { kind, version: VERSION, entries: BTreeMap::new() }
     }
 
     /// Adds or replaces an entry.
@@ -178,6 +181,11 @@ impl Archive {
             .collect()
     }
 
+    /// The version of the format it was read from, or will be written in.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
     /// The error for content that does not fit together.
     pub fn bad(&self, reason: String) -> Error {
         Error::Format { what: self.kind.name(), reason }
@@ -187,7 +195,7 @@ impl Archive {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
         out.extend_from_slice(&(self.kind as u32).to_le_bytes());
         out.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
         for (name, array) in &self.entries {
@@ -224,9 +232,10 @@ impl Archive {
         };
         let mut reader = Reader { bytes: body };
         let version = reader.u32().ok_or_else(|| archive.bad("it is cut short".into()))?;
-        if version != VERSION {
+        if !(OLDEST_VERSION..=VERSION).contains(&version) {
             let reason = format!(
-                "it is of version {version}, this program reads version {VERSION}; use the program that wrote it or fit again"
+                "it is of version {version}, this program reads versions {OLDEST_VERSION} to {VERSION}; use the program that \
+                 wrote it or fit again"
             );
             return Err(archive.bad(reason));
         }
@@ -239,6 +248,7 @@ impl Archive {
             let other = [Kind::Model, Kind::Checkpoint].into_iter().find(|other| *other as u32 == found);
             return Err(other.map_or_else(garbled, |other| archive.bad(format!("it is a {}", other.name()))));
         }
+        archive.version = version;
         archive.entries = reader.entries().ok_or_else(garbled)?;
         Ok(archive)
     }

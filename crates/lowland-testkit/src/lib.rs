@@ -1,17 +1,17 @@
 //! The suite every lowland method passes.
 //!
-//! [`method_suite!`] makes one test for each demand; the functions behind it are here, each named for what it demands.
+//! [`method_suite!`] makes one test for each check; the functions behind it are here, each named for what it checks.
 
-mod demands;
+mod checks;
 pub mod fixtures;
 
-pub use demands::*;
+pub use checks::*;
 
 /// One module of tests for a method with the given parameters:
 /// `method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);`
 ///
 /// `iterates` says that the method takes steps on the suite's data, which is then tested too: stopping and resuming are
-/// empty demands for a method that needs no steps.
+/// vacuous checks for a method that needs no steps.
 #[macro_export]
 macro_rules! method_suite {
     ($module:ident, $method:literal, [$($value:expr),* $(,)?], iterates) => {
@@ -42,10 +42,10 @@ macro_rules! method_suite {
             );
         }
     };
-    (@tests $method:literal: $($demand:ident),* $(,)?) => {
+    (@tests $method:literal: $($check:ident),* $(,)?) => {
         $(#[test]
-        fn $demand() {
-            $crate::$demand($method, VALUES);
+        fn $check() {
+            $crate::$check($method, VALUES);
         })*
     };
 }

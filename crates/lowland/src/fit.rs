@@ -137,6 +137,11 @@ impl Pipeline {
         }
     }
 
+    /// Whether transforming a training row returns exactly its coordinates in the embedding.
+    pub(crate) fn transforms_exactly(&self) -> bool {
+        self.landmarks.is_none() && self.method.transforms_exactly()
+    }
+
     /// Bytes of the whole fit, the data included.
     fn memory(&self, shape: Shape) -> Result<u64> {
         let method = self.runner()?.memory(self.preprocessing.output(shape));

@@ -8,7 +8,7 @@ use lowland_core::{Data, Embedding, Error, Result, Shape};
 use lowland_linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
 
 use super::components::available_components;
-use crate::method::{FitOutput, Method, TransformOutput, Transformer};
+use crate::method::{FitOutput, TransformOutput, Transformer};
 
 choice! {
     /// How the components are found.

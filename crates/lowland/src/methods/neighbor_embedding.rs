@@ -19,7 +19,7 @@ use lowland_neighbors::{self, Search, distance};
 use super::init::{Init, initial_embedding};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
-use crate::method::{FitInput, FitOutput, Method};
+use crate::method::{FitInput, FitOutput};
 
 choice! {
     /// How strongly a pair repels.
@@ -47,7 +47,7 @@ pub(super) mod prelude {
     pub use super::super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
     pub(in super::super) use super::neighbor_embedding;
     pub use super::{RepulsionWeights, Settings, positive};
-    pub use crate::method::{FitInput, FitOutput, Method};
+    pub use crate::method::{FitInput, FitOutput};
 }
 
 /// The parameters that the three methods share.

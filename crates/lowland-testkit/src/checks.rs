@@ -4,31 +4,35 @@
 
 use std::ops::ControlFlow;
 
-use lowland::archive::{Archive, Array, Kind};
-use lowland::methods::{Fitted, Job};
-use lowland::prepare::Prepare;
+use lowland::fit::fit as fit_method;
+use lowland::message::Note;
+use lowland::preprocessing::Preprocessing;
 use lowland::quality::procrustes;
-use lowland::run::{Ended, Event, Limits, Observer, Silent};
-use lowland::{Data, Embedding, Error, Result, Seed, with_threads};
+use lowland::registry::{MethodInfo, ParsedMethod};
+use lowland::run::{Archive, Ended, Event, Kind, Observer};
+use lowland::{Data, Embedding, Error, FitOptions, Model, Result, Seed, with_threads};
+use lowland_core::archive::Array;
 
 use crate::fixtures::{clouds, dense, roll, scaled, sparse_pair, wide_clouds, with_repeats};
 
 type Values<'a> = &'a [(&'a str, &'a str)];
 
-fn job(method: &str, values: Values) -> Job {
-    Job::new(method, values, Seed(1)).expect("the suite's parameters are valid")
+fn fit_with(method: &str, values: Values, data: &Data, options: FitOptions) -> Result<Model> {
+    let ParsedMethod { method, landmarks } = MethodInfo::find(method)?.parse(values)?;
+    fit_method(method, data, FitOptions { seed: Seed(1), landmarks, ..options })
 }
 
-fn try_fit(method: &str, values: Values, data: &Data, observer: &mut dyn Observer) -> Result<Fitted> {
-    job(method, values).fit(data, None, &Limits::default(), observer)
+fn fit_observed(method: &str, values: Values, data: &Data, observer: &mut dyn Observer) -> Result<Model> {
+    fit_with(method, values, data, FitOptions { observer: Some(observer), ..FitOptions::default() })
 }
 
-fn fit(method: &str, values: Values, data: &Data) -> Fitted {
-    try_fit(method, values, data, &mut Silent).unwrap_or_else(|error| panic!("{method} on {data:?}: {error}"))
+fn fit(method: &str, values: Values, data: &Data) -> Model {
+    let model = fit_with(method, values, data, FitOptions::default());
+    model.unwrap_or_else(|error| panic!("{method} on {data:?}: {error}"))
 }
 
-fn transform(fitted: &Fitted, data: &Data) -> Embedding {
-    fitted.transform(data, &mut |_| Ok(())).expect("a transform of good rows")
+fn transform(model: &Model, data: &Data) -> Embedding {
+    model.transform(data).expect("a transform of good rows")
 }
 
 fn assert_finite(map: &Embedding, rows: usize) {
@@ -48,40 +52,40 @@ fn spread(map: &Embedding) -> f64 {
 pub fn one_two_or_three_points_make_a_finite_map(method: &str, values: Values) {
     for n in 1..=3 {
         let data = clouds(1, n, 4, 0.0, 3);
-        assert_finite(&fit(method, values, &data).embedding, n);
+        assert_finite(fit(method, values, &data).embedding(), n);
     }
 }
 
 pub fn duplicates_are_kept_and_do_no_harm(method: &str, values: Values) {
     let data = with_repeats(&clouds(2, 30, 5, 2.0, 4), &[0; 40]);
     let fitted = fit(method, values, &data);
-    assert_finite(&fitted.embedding, 100);
-    assert!(fitted.notes.iter().any(|note| note.starts_with("40 of 100 rows repeat")), "{:?}", fitted.notes);
+    assert_finite(fitted.embedding(), 100);
+    let duplicates = Note::DuplicateRows { count: 40, rows: 100 };
+    assert!(fitted.notes().contains(&duplicates), "{:?}", fitted.notes());
     let same = data.select(&[0; 25]);
-    assert_finite(&fit(method, values, &same).embedding, 25);
+    assert_finite(fit(method, values, &same).embedding(), 25);
 }
 
 pub fn a_nan_is_refused_by_row_and_column(method: &str, values: Values) {
     let mut cells = dense(&clouds(2, 20, 5, 2.0, 5)).to_vec();
     cells[5 * 7 + 3] = f32::NAN;
     let data = Data::dense(cells, 5).expect("whole rows");
-    let error = try_fit(method, values, &data, &mut Silent).err().expect("NaN must be refused");
+    let error = fit_with(method, values, &data, FitOptions::default()).err().expect("NaN must be refused");
     assert!(matches!(error, Error::NotFinite { row: 7, column: 3, count: 1, .. }), "{error}");
     let fitted = fit(method, values, &clouds(2, 20, 5, 2.0, 5));
-    assert!(fitted.transform(&data, &mut |_| Ok(())).is_err(), "transform must refuse NaN too");
+    assert!(fitted.transform(&data).is_err(), "transform must refuse NaN too");
 }
 
 pub fn a_disconnected_graph_still_makes_one_finite_map(method: &str, values: Values) {
     let data = clouds(3, 60, 6, 1000.0, 6);
     let fitted = fit(method, values, &data);
-    assert_finite(&fitted.embedding, 180);
-    assert!(spread(&fitted.embedding) > 0.0, "all points fell onto one");
+    assert_finite(fitted.embedding(), 180);
+    assert!(spread(fitted.embedding()) > 0.0, "all points fell onto one");
 }
 
 pub fn the_same_bytes_come_out_for_any_number_of_threads(method: &str, values: Values) {
     let data = clouds(5, 240, 12, 2.0, 7);
-    let bytes =
-        |threads| with_threads(Some(threads), || fit(method, values, &data).to_archive().to_bytes()).expect("a pool");
+    let bytes = |threads| with_threads(Some(threads), || fit(method, values, &data).to_bytes()).expect("a pool");
     let first = bytes(1);
     for threads in [1, 2, 3] {
         assert!(bytes(threads) == first, "{threads} threads gave another model");
@@ -89,7 +93,7 @@ pub fn the_same_bytes_come_out_for_any_number_of_threads(method: &str, values: V
 }
 
 pub fn it_takes_several_steps(method: &str, values: Values) {
-    let steps = fit(method, values, &wide_clouds(8)).outcome.trace.len();
+    let steps = fit(method, values, &wide_clouds(8)).outcome().trace.len();
     assert!(steps > 3, "only {steps} steps: stopping and resuming would go untested");
 }
 
@@ -105,10 +109,10 @@ pub fn a_stop_at_step_three_keeps_the_map(method: &str, values: Values) {
         _ if seen >= 3 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    let fitted = try_fit(method, values, &data, &mut stop_at_three).expect("stopping is not an error");
-    assert_finite(&fitted.embedding, 420);
+    let fitted = fit_observed(method, values, &data, &mut stop_at_three).expect("stopping is not an error");
+    assert_finite(fitted.embedding(), 420);
     if seen >= 3 {
-        assert_eq!((seen, fitted.outcome.ended), (3, Ended::Stopped));
+        assert_eq!((seen, fitted.outcome().ended), (3, Ended::Stopped));
     }
     assert_finite(&transform(&fitted, &data.select(&[0, 1])), 2);
 }
@@ -118,7 +122,7 @@ pub fn a_stop_before_there_is_a_map_is_said(method: &str, values: Values) {
         Event::StageStart(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    let error = try_fit(method, values, &roll(100, 8), &mut stop).err().expect("there is nothing to keep");
+    let error = fit_observed(method, values, &roll(100, 8), &mut stop).err().expect("there is nothing to keep");
     assert!(matches!(error, Error::Stopped { .. }), "{error}");
 }
 
@@ -134,13 +138,12 @@ fn checkpoint_at(method: &str, values: Values, data: &Data, iteration: usize) ->
         }
         ControlFlow::Continue(())
     };
-    try_fit(method, values, data, &mut take).expect("stopping is not an error");
+    fit_observed(method, values, data, &mut take).expect("stopping is not an error");
     taken
 }
 
-fn resume(method: &str, values: Values, data: &Data, checkpoint: Archive) -> Result<Fitted> {
-    let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
-    job(method, values).fit(data, None, &limits, &mut Silent)
+fn resume(method: &str, values: Values, data: &Data, checkpoint: &Archive) -> Result<Model> {
+    fit_with(method, values, data, FitOptions { resume: Some(checkpoint), ..FitOptions::default() })
 }
 
 pub fn a_resumed_run_gives_the_same_bytes(method: &str, values: Values) {
@@ -148,25 +151,25 @@ pub fn a_resumed_run_gives_the_same_bytes(method: &str, values: Values) {
     let whole = fit(method, values, &data);
     for iteration in [1, 2, 3] {
         let Some(checkpoint) = checkpoint_at(method, values, &data, iteration) else {
-            assert!(whole.outcome.trace.len() < iteration, "no checkpoint at iteration {iteration}");
+            assert!(whole.outcome().trace.len() < iteration, "no checkpoint at iteration {iteration}");
             continue;
         };
         let stored = Archive::from_bytes(&checkpoint.to_bytes(), Kind::Checkpoint).expect("its own bytes");
-        let resumed = resume(method, values, &data, stored).expect("a good checkpoint");
-        assert!(resumed.to_archive().to_bytes() == whole.to_archive().to_bytes(), "resumed at {iteration}");
-        assert_eq!(resumed.outcome, whole.outcome);
+        let resumed = resume(method, values, &data, &stored).expect("a good checkpoint");
+        assert!(resumed.to_bytes() == whole.to_bytes(), "resumed at {iteration}");
+        assert_eq!(resumed.outcome(), whole.outcome());
     }
 }
 
 pub fn a_checkpoint_of_other_data_or_with_parts_missing_is_refused(method: &str, values: Values) {
     let data = wide_clouds(9);
     let Some(checkpoint) = checkpoint_at(method, values, &data, 1) else { return };
-    let error = resume(method, values, &wide_clouds(10), checkpoint.clone()).err().expect("refused");
+    let error = resume(method, values, &wide_clouds(10), &checkpoint).err().expect("refused");
     assert!(error.to_string().contains("other data"), "{error}");
     for name in checkpoint.names() {
         for keep_half in [false, true] {
             let damaged = damaged(&checkpoint, name, keep_half);
-            let refused = resume(method, values, &data, damaged).is_err();
+            let refused = resume(method, values, &data, &damaged).is_err();
             assert!(refused, "a checkpoint with '{name}' missing or cut was taken");
         }
     }
@@ -176,12 +179,11 @@ pub fn a_saved_model_transforms_with_the_same_bytes(method: &str, values: Values
     let data = clouds(3, 50, 8, 2.0, 11);
     let new = clouds(3, 5, 8, 2.0, 12);
     let fitted = fit(method, values, &data);
-    let bytes = fitted.to_archive().to_bytes();
-    let archive = Archive::from_bytes(&bytes, Kind::Model).expect("its own bytes");
-    let loaded = Fitted::from_archive(&archive).expect("its own archive");
-    assert_eq!(loaded.to_archive().to_bytes(), bytes);
+    let bytes = fitted.to_bytes();
+    let loaded = Model::from_bytes(&bytes).expect("its own bytes");
+    assert_eq!(loaded.to_bytes(), bytes);
     assert_eq!(transform(&loaded, &new), transform(&fitted, &new));
-    assert_eq!(loaded.embedding, fitted.embedding);
+    assert_eq!(loaded.embedding(), fitted.embedding());
 }
 
 /// A copy of an archive without an entry, or with only half of it.
@@ -200,20 +202,22 @@ fn damaged(archive: &Archive, name: &str, keep_half: bool) -> Archive {
 
 pub fn a_model_with_parts_missing_or_not_finite_is_an_error(method: &str, values: Values) {
     let data = clouds(2, 20, 4, 2.0, 13);
-    let mut job = job(method, values);
-    job.prepare = Prepare { standardize: true, normalize: true, pca: 3, ..Prepare::default() };
-    let mut fitted = job.fit(&data, None, &Limits::default(), &mut Silent).expect("a fit");
-    fitted.feature_names = ["a", "b", "c", "d"].map(String::from).to_vec();
-    let whole = fitted.to_archive();
+    let options = FitOptions {
+        preprocessing: Preprocessing { standardize: true, normalize: true, pca: 3, ..Preprocessing::default() },
+        feature_names: ["a", "b", "c", "d"].map(String::from).to_vec(),
+        ..FitOptions::default()
+    };
+    let model = fit_with(method, values, &data, options).expect("a fit");
+    let whole = Archive::from_bytes(&model.to_bytes(), Kind::Model).expect("its own bytes");
     for name in whole.names() {
         for keep_half in [false, true] {
-            let refused = Fitted::from_archive(&damaged(&whole, name, keep_half)).is_err();
+            let refused = Model::from_bytes(&damaged(&whole, name, keep_half).to_bytes()).is_err();
             assert!(refused, "a model with '{name}' missing or cut was taken");
         }
         if let Some(Array::F64(numbers)) = whole.get(name) {
             let mut bad = whole.clone();
             bad.put(name, vec![f64::NAN; numbers.len()]);
-            assert!(Fitted::from_archive(&bad).is_err(), "a model with NaN in '{name}' was taken");
+            assert!(Model::from_bytes(&bad.to_bytes()).is_err(), "a model with NaN in '{name}' was taken");
         }
     }
 }
@@ -221,10 +225,12 @@ pub fn a_model_with_parts_missing_or_not_finite_is_an_error(method: &str, values
 pub fn training_rows_land_near_themselves(method: &str, values: Values) {
     let data = roll(500, 15);
     let fitted = fit(method, values, &data);
-    let again = transform(&fitted, &data);
-    let squares = fitted.embedding.values().iter().zip(again.values()).map(|(a, b)| (a - b).powi(2));
+    // The model keeps training rows where they are; its transformer does not know them.
+    assert_eq!(&transform(&fitted, &data), fitted.embedding(), "training rows keep their coordinates");
+    let again = fitted.transformer().transform(&data, &mut |_| Ok(())).expect("a transform of good rows").embedding;
+    let squares = fitted.embedding().values().iter().zip(again.values()).map(|(a, b)| (a - b).powi(2));
     let error = (squares.sum::<f64>() / 500.0).sqrt();
-    let spread = spread(&fitted.embedding);
+    let spread = spread(fitted.embedding());
     assert!(error < 0.15 * spread, "typical error {error}, spread of the map {spread}");
 }
 
@@ -240,12 +246,13 @@ pub fn a_rows_image_does_not_depend_on_its_batch(method: &str, values: Values) {
 
 pub fn extreme_scales_give_the_same_map(method: &str, values: Values) {
     let data = wide_clouds(18);
-    let usual = fit(method, values, &data).embedding;
+    let usual = fit(method, values, &data);
     // Powers of two round no value: some methods are chaotic, and what rounding changes they may change.
     for scale in [2f64.powi(-100), 2f64.powi(100)] {
-        let other = fit(method, values, &scaled(&data, scale)).embedding;
-        assert_finite(&other, 420);
-        let distance = procrustes(usual.points(), other.points()).expect("maps of one shape").disparity;
+        let other = fit(method, values, &scaled(&data, scale));
+        assert_finite(other.embedding(), 420);
+        let distance =
+            procrustes(usual.embedding().points(), other.embedding().points()).expect("maps of one shape").disparity;
         assert!(distance < 1e-12, "scale {scale}: Procrustes distance {distance}");
     }
 }
@@ -253,10 +260,10 @@ pub fn extreme_scales_give_the_same_map(method: &str, values: Values) {
 pub fn sparse_rows_map_as_the_same_dense_rows(method: &str, values: Values) {
     let (dense, sparse) = sparse_pair(&clouds(4, 60, 10, 2.0, 19), 1.0);
     let (on_dense, on_sparse) = (fit(method, values, &dense), fit(method, values, &sparse));
-    let (a, b) = (&on_dense.embedding, &on_sparse.embedding);
+    let (a, b) = (on_dense.embedding(), on_sparse.embedding());
     // Preparation may have centred dense rows, which sparse ones cannot follow: mixing the two is refused.
     for (fitted, new) in [(&on_dense, &sparse), (&on_sparse, &dense)] {
-        let error = fitted.transform(new, &mut |_| Ok(())).expect_err("rows of another kind");
+        let error = fitted.transform(new).expect_err("rows of another kind");
         assert!(matches!(error, Error::Kind { .. }), "{error}");
     }
     let distance = procrustes(a.points(), b.points()).expect("maps of one shape").disparity;
@@ -264,24 +271,22 @@ pub fn sparse_rows_map_as_the_same_dense_rows(method: &str, values: Values) {
 }
 
 pub fn too_little_memory_is_refused_in_time(method: &str, values: Values) {
-    let limits = Limits { max_memory: Some(1000), ..Limits::default() };
     let mut work = false;
     let mut watch = |event: &Event| {
         work |= matches!(event, Event::StageStart(_));
         ControlFlow::Continue(())
     };
-    let error = job(method, values).fit(&roll(100, 20), None, &limits, &mut watch).err().expect("refused");
+    let options = FitOptions { max_memory: Some(1000), observer: Some(&mut watch), ..FitOptions::default() };
+    let error = fit_with(method, values, &roll(100, 20), options).err().expect("refused");
     assert!(matches!(error, Error::Memory { limit: 1000, .. }), "{error}");
     assert!(!work, "work began before the refusal");
 }
 
 pub fn absurd_sizes_are_refused(method: &str, values: Values) {
-    let limits = Limits { max_memory: Some(1 << 34), ..Limits::default() };
     for count in ["18446744073709551615", "4611686018427387904", "1000000000000"] {
         let values = [values, &[("n_components", count)]].concat();
-        // Some methods know by their parameters alone.
-        let fit = |job: Job| job.fit(&roll(100, 20), None, &limits, &mut Silent);
-        let error = Job::new(method, &values, Seed(1)).and_then(fit).err().expect("refused");
+        let options = FitOptions { max_memory: Some(1 << 34), ..FitOptions::default() };
+        let error = fit_with(method, &values, &roll(100, 20), options).err().expect("refused");
         assert!(matches!(error, Error::Memory { .. } | Error::Parameter { .. }), "{error}");
     }
 }
