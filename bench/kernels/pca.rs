@@ -1,7 +1,7 @@
 //! Principal components from the covariance matrix, and by randomized iteration on dense and on sparse rows.
 
 use anyhow::Result;
-use lowland::linalg::{RandomizedSvd, SvdOptions, exact_svd};
+use lowland_linalg::{RandomizedSvd, SvdOptions, exact_svd};
 use lowland::{Data, Dense, Seed, Sparse};
 use lowland_bench::{Measurement, timed, value};
 use serde_json::json;

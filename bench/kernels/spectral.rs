@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use lowland::graph::{
+use lowland_neighbors::graph::{
     Components, SpectralCoordinates, Symmetrize, edges_of, lengths, minimum_spanning_forest, mutual_reach, symmetrize,
 };
-use lowland::linalg::{Csr, Eigen, LaplacianKind, block};
+use lowland_linalg::{Csr, Eigen, LaplacianKind, block};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland::{Data, Dense, Metric, Seed};
 use lowland_bench::{Measurement, ResourceUsage, timed, value};

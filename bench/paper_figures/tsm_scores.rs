@@ -10,11 +10,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use lowland::llx::Llx;
+use lowland_algorithms::llx::Llx;
 use lowland::methods::Job;
 use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
 use lowland::run::{Limits, Silent};
-use lowland::tsm::{AngleHistogram, Cosines, Pair};
+use lowland_algorithms::tsm::{AngleHistogram, Cosines, Pair};
 use lowland::{Data, Embedding, Points, Seed};
 use rayon::prelude::*;
 use serde_json::{Value, json};

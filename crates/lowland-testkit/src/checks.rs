@@ -4,30 +4,30 @@
 
 use std::ops::ControlFlow;
 
-use lowland::fit::fit as fit_method;
 use lowland::message::Note;
 use lowland::preprocessing::Preprocessing;
 use lowland::quality::procrustes;
-use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::{Archive, Ended, Event, Kind, Observer};
 use lowland::{Data, Embedding, Error, FitOptions, Model, Result, Seed, with_threads};
 use lowland_core::archive::Array;
 
 use crate::fixtures::{clouds, dense, roll, scaled, sparse_pair, wide_clouds, with_repeats};
 
+use crate::fit_with;
+
 type Values<'a> = &'a [(&'a str, &'a str)];
 
-fn fit_with(method: &str, values: Values, data: &Data, options: FitOptions) -> Result<Model> {
-    let ParsedMethod { method, landmarks } = MethodInfo::find(method)?.parse(values)?;
-    fit_method(method, data, FitOptions { seed: Seed(1), landmarks, ..options })
+/// Options with the suite's seed.
+fn options<'a>() -> FitOptions<'a> {
+    FitOptions { seed: Seed(1), ..FitOptions::default() }
 }
 
 fn fit_observed(method: &str, values: Values, data: &Data, observer: &mut dyn Observer) -> Result<Model> {
-    fit_with(method, values, data, FitOptions { observer: Some(observer), ..FitOptions::default() })
+    fit_with(method, values, data, FitOptions { observer: Some(observer), ..options() })
 }
 
 fn fit(method: &str, values: Values, data: &Data) -> Model {
-    let model = fit_with(method, values, data, FitOptions::default());
+    let model = fit_with(method, values, data, options());
     model.unwrap_or_else(|error| panic!("{method} on {data:?}: {error}"))
 }
 
@@ -70,7 +70,7 @@ pub fn a_nan_is_refused_by_row_and_column(method: &str, values: Values) {
     let mut cells = dense(&clouds(2, 20, 5, 2.0, 5)).to_vec();
     cells[5 * 7 + 3] = f32::NAN;
     let data = Data::dense(cells, 5).expect("whole rows");
-    let error = fit_with(method, values, &data, FitOptions::default()).err().expect("NaN must be refused");
+    let error = fit_with(method, values, &data, options()).err().expect("NaN must be refused");
     assert!(matches!(error, Error::NotFinite { row: 7, column: 3, count: 1, .. }), "{error}");
     let fitted = fit(method, values, &clouds(2, 20, 5, 2.0, 5));
     assert!(fitted.transform(&data).is_err(), "transform must refuse NaN too");
@@ -143,7 +143,7 @@ fn checkpoint_at(method: &str, values: Values, data: &Data, iteration: usize) ->
 }
 
 fn resume(method: &str, values: Values, data: &Data, checkpoint: &Archive) -> Result<Model> {
-    fit_with(method, values, data, FitOptions { resume: Some(checkpoint), ..FitOptions::default() })
+    fit_with(method, values, data, FitOptions { resume: Some(checkpoint), ..options() })
 }
 
 pub fn a_resumed_run_gives_the_same_bytes(method: &str, values: Values) {
@@ -202,12 +202,12 @@ fn damaged(archive: &Archive, name: &str, keep_half: bool) -> Archive {
 
 pub fn a_model_with_parts_missing_or_not_finite_is_an_error(method: &str, values: Values) {
     let data = clouds(2, 20, 4, 2.0, 13);
-    let options = FitOptions {
+    let limited = FitOptions {
         preprocessing: Preprocessing { standardize: true, normalize: true, pca: 3, ..Preprocessing::default() },
         feature_names: ["a", "b", "c", "d"].map(String::from).to_vec(),
-        ..FitOptions::default()
+        ..options()
     };
-    let model = fit_with(method, values, &data, options).expect("a fit");
+    let model = fit_with(method, values, &data, limited).expect("a fit");
     let whole = Archive::from_bytes(&model.to_bytes(), Kind::Model).expect("its own bytes");
     for name in whole.names() {
         for keep_half in [false, true] {
@@ -276,8 +276,8 @@ pub fn too_little_memory_is_refused_in_time(method: &str, values: Values) {
         work |= matches!(event, Event::StageStart(_));
         ControlFlow::Continue(())
     };
-    let options = FitOptions { max_memory: Some(1000), observer: Some(&mut watch), ..FitOptions::default() };
-    let error = fit_with(method, values, &roll(100, 20), options).err().expect("refused");
+    let limited = FitOptions { max_memory: Some(1000), observer: Some(&mut watch), ..options() };
+    let error = fit_with(method, values, &roll(100, 20), limited).err().expect("refused");
     assert!(matches!(error, Error::Memory { limit: 1000, .. }), "{error}");
     assert!(!work, "work began before the refusal");
 }
@@ -285,8 +285,8 @@ pub fn too_little_memory_is_refused_in_time(method: &str, values: Values) {
 pub fn absurd_sizes_are_refused(method: &str, values: Values) {
     for count in ["18446744073709551615", "4611686018427387904", "1000000000000"] {
         let values = [values, &[("n_components", count)]].concat();
-        let options = FitOptions { max_memory: Some(1 << 34), ..FitOptions::default() };
-        let error = fit_with(method, &values, &roll(100, 20), options).err().expect("refused");
+        let limited = FitOptions { max_memory: Some(1 << 34), ..options() };
+        let error = fit_with(method, &values, &roll(100, 20), limited).err().expect("refused");
         assert!(matches!(error, Error::Memory { .. } | Error::Parameter { .. }), "{error}");
     }
 }

@@ -1,8 +1,8 @@
 //! The fast Gauss transform against an independent numpy program: coefficients and values of one pair of boxes (eqs 2-4),
 //! and whole sums.
 
-use lowland::nbody::fast_gauss::coefficients;
-use lowland::nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, Term};
+use lowland_nbody::fast_gauss::coefficients;
+use lowland_nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, Term};
 use lowland::{Embedding, Points};
 
 fn golden(name: &str) -> Embedding {

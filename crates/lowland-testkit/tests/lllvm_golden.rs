@@ -2,8 +2,8 @@
 //! iteration in all its parts and forty iterations from two starts (golden/extract.py says where the arrays come from).
 
 use lowland::Embedding;
-use lowland::linalg::{Csr, spd_inverse};
-use lowland::lllvm::{Alpha, Em, Network, Problem, Rows, Settings, Sign, Start, contract};
+use lowland_linalg::{Csr, spd_inverse};
+use lowland_algorithms::lllvm::{Alpha, Em, Network, Problem, Rows, Settings, Sign, Start, contract};
 
 const DIM: usize = 2;
 

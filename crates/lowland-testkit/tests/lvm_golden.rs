@@ -1,9 +1,9 @@
 //! The latent variable model against an independent numpy program: the exact model on 150 digits, and one level of
 //! coarse-graining on the same points (golden/extract.py says where the arrays come from).
 
-use lowland::graph::{edges_of, minimum_spanning_forest, mutual_reach};
-use lowland::linalg::Csr;
-use lowland::lvm::{Adjacent, Cells, Em, EmOptions, Group, Settings, Space, Structure, landmark_count};
+use lowland_neighbors::graph::{edges_of, minimum_spanning_forest, mutual_reach};
+use lowland_linalg::Csr;
+use lowland_algorithms::lvm::{Adjacent, Cells, Em, EmOptions, Group, Settings, Space, Structure, landmark_count};
 use lowland::run::Stepper;
 use lowland::{Data, Embedding, Metric, Seed};
 

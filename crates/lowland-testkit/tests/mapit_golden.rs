@@ -1,10 +1,10 @@
 //! The runs of MAP IT's released program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
 
-use lowland::affinity::joint;
-use lowland::linalg::Csr;
-use lowland::nbody::{Engine, Exact, KernelSum, engine};
-use lowland::objective::{Field, MapIt, Similarity};
-use lowland::optim::{Descent, Momentum, MomentumParams};
+use lowland_algorithms::affinity::joint;
+use lowland_linalg::Csr;
+use lowland_nbody::{Engine, Exact, KernelSum, engine};
+use lowland_algorithms::objective::{Field, MapIt, Similarity};
+use lowland_algorithms::optim::{Descent, Momentum, MomentumParams};
 use lowland::quality::procrustes;
 use lowland::run::Stepper;
 use lowland::{Embedding, Points};

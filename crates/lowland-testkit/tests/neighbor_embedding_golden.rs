@@ -1,11 +1,11 @@
 //! The runs of Vladymyrov and Carreira-Perpiñán's programs (golden/extract.py): elastic embedding, s-SNE and t-SNE with
 //! the spectral direction, and entropic affinities.
 
-use lowland::affinity::entropic;
-use lowland::linalg::Csr;
-use lowland::nbody::Exact;
-use lowland::objective::{Accuracy, AccuracyControl, Energy, Field, NeighborEmbedding};
-use lowland::optim::{LineSearch, Optimizer, SpectralDirection};
+use lowland_algorithms::affinity::entropic;
+use lowland_linalg::Csr;
+use lowland_nbody::Exact;
+use lowland_algorithms::objective::{Accuracy, AccuracyControl, Energy, Field, NeighborEmbedding};
+use lowland_algorithms::optim::{LineSearch, Optimizer, SpectralDirection};
 use lowland::{Embedding, Points};
 
 fn golden(name: &str) -> Embedding {

@@ -1,8 +1,8 @@
 //! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
 
-use lowland::linalg::{Csr, dense};
+use lowland_linalg::{Csr, dense};
 use lowland::quality::angles;
-use lowland::tsm::{Alternating, AlternatingOptions, Problem};
+use lowland_algorithms::tsm::{Alternating, AlternatingOptions, Problem};
 use lowland::{Data, Embedding, Points, Seed};
 
 fn golden(name: &str) -> Embedding {

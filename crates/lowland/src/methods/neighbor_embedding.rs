@@ -47,7 +47,7 @@ pub(super) mod prelude {
     pub use super::super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
     pub(in super::super) use super::neighbor_embedding;
     pub use super::{RepulsionWeights, Settings, positive};
-    pub use crate::method::{FitInput, FitOutput};
+    pub use crate::method::{FitInput, FitOutput, Method};
 }
 
 /// The parameters that the three methods share.
