@@ -1,10 +1,10 @@
 //! Every pair: the oracle the other engines are tested against, and the engine of few points and many dimensions.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::pairs::{Columns, Scratch, TILE, add_pairs};
 use super::{Charges, ErrorReport, KernelSum, Term, check, columns};
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Points, Result};
 
 /// Targets that share a tile of sources while it is in the cache.
@@ -47,7 +47,7 @@ impl KernelSum for Exact {
 }
 
 /// A few targets against all sources; each target's sums are made in the same order whatever its block.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn block<const D: usize>(terms: &[Term], targets: &[f64], dim: usize, sources: &Columns, out: &mut [f64]) {
     let width = columns(terms);
     let mut scratch = Scratch::new();

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::{Charges, Kernel, Term};
 use lowland_core::Points;
-use lowland_core::simd::fours::{self, Fours, Loop};
+use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 use lowland_core::simd::{exp, ln};
 
 /// Numbers handled at once.
@@ -152,10 +152,10 @@ fn add_tile<const D: usize>(
         for first in (0..term.charges).step_by(4) {
             let sums = &mut out[column + first..column + term.charges.min(first + 4)];
             match sums.len() {
-                1 => fours::run(Products::<1> { kernel, sources, first, at, sums }),
-                2 => fours::run(Products::<2> { kernel, sources, first, at, sums }),
-                3 => fours::run(Products::<3> { kernel, sources, first, at, sums }),
-                _ => fours::run(Products::<4> { kernel, sources, first, at, sums }),
+                1 => run_kernel(Products::<1> { kernel, sources, first, at, sums }),
+                2 => run_kernel(Products::<2> { kernel, sources, first, at, sums }),
+                3 => run_kernel(Products::<3> { kernel, sources, first, at, sums }),
+                _ => run_kernel(Products::<4> { kernel, sources, first, at, sums }),
             }
         }
         column += term.charges;
@@ -166,7 +166,7 @@ fn add_tile<const D: usize>(
 fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usize, out: &mut [f64]) {
     let count = out.len();
     if D == 0 {
-        return fours::run(Squares { target, sources, at, out });
+        return run_kernel(Squares { target, sources, at, out });
     }
     let columns: [&[f64]; D] = std::array::from_fn(|k| sources.part(k, at, count));
     let target: [f64; D] = std::array::from_fn(|k| target[k]);
@@ -181,8 +181,8 @@ fn squared_distances<const D: usize>(target: &[f64], sources: &Columns, at: usiz
 
 /// A lane as two vectors.
 #[inline(always)]
-fn halves<F: Fours>(fours: F, [a, b, c, d, e, f, g, h]: Lane) -> [F::Four; 2] {
-    [fours.load([a, b, c, d]), fours.load([e, f, g, h])]
+fn halves<S: Simd>(simd: S, [a, b, c, d, e, f, g, h]: Lane) -> [S::F64x4; 2] {
+    [simd.load([a, b, c, d]), simd.load([e, f, g, h])]
 }
 
 /// Squared distances from the target to the sources from `at` on, as many as `out` holds, in any dimension. Explicit vectors:
@@ -194,22 +194,22 @@ struct Squares<'a> {
     out: &'a mut [f64],
 }
 
-impl Loop for Squares<'_> {
+impl SimdKernel for Squares<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) {
+    fn run<S: Simd>(self, simd: S) {
         for (lane, out) in self.out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            let mut sums = [fours.splat(0.0); 2];
+            let mut sums = [simd.splat(0.0); 2];
             for (k, &t) in self.target.iter().enumerate() {
-                let (t, x) = (fours.splat(t), self.sources.lane(k, self.at + lane * LANES));
-                let x = halves(fours, x);
-                let apart = [fours.sub(t, x[0]), fours.sub(t, x[1])];
-                sums[0] = fours.add(sums[0], fours.mul(apart[0], apart[0]));
-                sums[1] = fours.add(sums[1], fours.mul(apart[1], apart[1]));
+                let (t, x) = (simd.splat(t), self.sources.lane(k, self.at + lane * LANES));
+                let x = halves(simd, x);
+                let apart = [simd.sub(t, x[0]), simd.sub(t, x[1])];
+                sums[0] = simd.add(sums[0], simd.mul(apart[0], apart[0]));
+                sums[1] = simd.add(sums[1], simd.mul(apart[1], apart[1]));
             }
             let (halves, _) = out.as_chunks_mut::<4>();
-            (halves[0], halves[1]) = (fours.store(sums[0]), fours.store(sums[1]));
+            (halves[0], halves[1]) = (simd.store(sums[0]), simd.store(sums[1]));
         }
     }
 }
@@ -224,33 +224,35 @@ struct Products<'a, const C: usize> {
     sums: &'a mut [f64],
 }
 
-impl<const C: usize> Loop for Products<'_, C> {
+impl<const C: usize> SimdKernel for Products<'_, C> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) {
+    fn run<S: Simd>(self, simd: S) {
         let mut charges: [&[Lane]; C] = [&[]; C];
         for c in 0..C {
             charges[c] =
                 self.sources.part(self.sources.dim + self.first + c, self.at, self.kernel.len()).as_chunks::<LANES>().0;
         }
-        let mut lanes = [[fours.splat(0.0); 2]; C];
+        let mut lanes = [[simd.splat(0.0); 2]; C];
         for (j, &value) in self.kernel.as_chunks::<LANES>().0.iter().enumerate() {
-            let value = halves(fours, value);
+            let value = halves(simd, value);
             for c in 0..C {
-                let charge = halves(fours, charges[c][j]);
-                lanes[c][0] = fours.add(lanes[c][0], fours.mul(value[0], charge[0]));
-                lanes[c][1] = fours.add(lanes[c][1], fours.mul(value[1], charge[1]));
+                let charge = halves(simd, charges[c][j]);
+                lanes[c][0] = simd.add(lanes[c][0], simd.mul(value[0], charge[0]));
+                lanes[c][1] = simd.add(lanes[c][1], simd.mul(value[1], charge[1]));
             }
         }
         for c in 0..C {
-            self.sums[c] += fours.sum(lanes[c][0]) + fours.sum(lanes[c][1]);
+            self.sums[c] += simd.sum(lanes[c][0]) + simd.sum(lanes[c][1]);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use lowland_core::simd::run_kernel_with;
+
     use super::*;
     use lowland_core::Seed;
 
@@ -264,9 +266,9 @@ mod tests {
         let [plain, own] = [true, false].map(|plain| {
             let (mut squares, mut four, mut one) = (vec![0.0; kernel.len()], [0.0; 4], [0.0; 1]);
             let (target, first, at) = (&x[..dim], 0, 0);
-            fours::run_as(Squares { target, sources, at, out: &mut squares }, plain);
-            fours::run_as(Products::<4> { kernel, sources, first, at, sums: &mut four }, plain);
-            fours::run_as(Products::<1> { kernel, sources, first: 3, at, sums: &mut one }, plain);
+            run_kernel_with(Squares { target, sources, at, out: &mut squares }, plain);
+            run_kernel_with(Products::<4> { kernel, sources, first, at, sums: &mut four }, plain);
+            run_kernel_with(Products::<1> { kernel, sources, first: 3, at, sums: &mut one }, plain);
             assert_eq!(one[0], four[3]);
             squares.iter().chain(&four).map(|v| v.to_bits()).collect::<Vec<u64>>()
         });

@@ -1,10 +1,10 @@
 //! What acts on a leaf of targets, and the sums over it.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::tree::{Cell, LEAF, Place, Tree, squared};
 use crate::{Charges, Kernel, Term};
+use lowland_core::simd::simd_dispatch;
 
 /// Targets side by side in a vector.
 const LANES: usize = 8;
@@ -229,7 +229,7 @@ fn derivatives(power: f64, base: f64, value: f64) -> (f64, f64, f64) {
 }
 
 /// Adds what cells and points do to a group of targets.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn act<const D: usize, const E: usize, F: Fn(f64) -> (f64, f64, f64)>(
     source: &Source<D, E>,
     targets: &[[f64; LANES]; D],

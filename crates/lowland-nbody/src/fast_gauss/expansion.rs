@@ -6,10 +6,9 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
-
 use crate::pairs::Columns;
 use lowland_core::simd::exp;
+use lowland_core::simd::simd_dispatch;
 
 /// The most terms in each dimension.
 pub const MAX_ORDER: usize = 24;
@@ -162,7 +161,7 @@ macro_rules! with_width {
 }
 
 /// Adds to `coefficients` what the sources in `range` give about `center`: eq 2's `A` or eq 3's `C`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn spread(
     basis: Basis,
     shape: Shape,
@@ -231,7 +230,7 @@ fn add_batch<const W: usize>(factors: &[f64], values: &[Values<W>; BATCH], rows:
 }
 
 /// Adds to `out` (a row of charges for each target) the series about `center` at the targets.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn gather(
     basis: Basis,
     shape: Shape,
@@ -297,7 +296,7 @@ pub(super) fn translation(shape: Shape, x: f64, table: &mut [f64]) {
 }
 
 /// `out[.., b] += sum_a from[.., a] table[a, b]`: a translation along the last axis.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn translate_last(shape: Shape, table: &[f64], from: &[f64], out: &mut [f64]) {
     with_width!(shape, translate_last_width(table, from, out))
 }
@@ -325,7 +324,7 @@ fn translate_last_width<const W: usize>(table: &[f64], from: &[f64], out: &mut [
 }
 
 /// `out[.., b, ..] += sum_a table[a, b] from[.., a, ..]`: a translation along another axis.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn translate_axis(shape: Shape, axis: usize, table: &[f64], from: &[f64], out: &mut [f64]) {
     with_width!(shape, translate_axis_width(shape, axis, table, from, out))
 }

@@ -1,6 +1,5 @@
 //! The transform itself: series of the source boxes, then each target box with all boxes in reach.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::bound::ROUNDING;
@@ -11,6 +10,7 @@ use super::scatter;
 use crate::pairs::{Columns, Scratch, add_pairs};
 use crate::{Charges, Kernel, Term};
 use lowland_core::Points;
+use lowland_core::simd::simd_dispatch;
 
 /// A box without a series.
 const NONE: u32 = u32::MAX;
@@ -225,7 +225,7 @@ impl<const D: usize> Transform<D> {
 }
 
 /// Sources in `range` and targets, pair by pair.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn near<const D: usize>(
     charges: usize,
     targets: &[f64],

@@ -3,13 +3,13 @@
 //! A grid is `[plane][column of charges][row][node]`, so that a band of planes is one slice. A point touches `W` planes, `M`
 //! rows and `V` nodes of each: as many, or one where the map has no such axis.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::places::{CHUNK, Frame, Places};
 use super::spline::Spline;
 use crate::Charges;
 use lowland_core::Points;
+use lowland_core::simd::simd_dispatch;
 
 /// Planes of a band: no fewer than the planes a point touches beyond its own.
 pub(super) const BAND: usize = 8;
@@ -106,7 +106,7 @@ impl<const W: usize, const M: usize, const V: usize> Window<W, M, V> {
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn spread_run<const W: usize, const M: usize, const V: usize>(
     window: &Window<W, M, V>,
     points: &[f64],
@@ -140,7 +140,7 @@ fn spread_run<const W: usize, const M: usize, const V: usize>(
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn gather_chunk<const W: usize, const M: usize, const V: usize>(
     window: &Window<W, M, V>,
     points: &[f64],
@@ -173,7 +173,7 @@ fn gather_chunk<const W: usize, const M: usize, const V: usize>(
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn gradient_chunk<const W: usize, const M: usize, const V: usize>(
     window: &Window<W, M, V>,
     points: &[f64],

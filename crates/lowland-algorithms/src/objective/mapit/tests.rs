@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::affinity::joint;
-use lowland_core::simd::fours;
+use lowland_core::simd::run_kernel_with;
 use lowland_core::{Seed, with_threads};
 use lowland_nbody::{Engine, Exact, engine};
 
@@ -93,11 +93,11 @@ fn sums_over_edges_have_the_same_bits_by_every_machine() {
             let out = &mut program[..];
             let map_marginals = &map_marginals;
             let rows = program::Rows::<D, T> { graph: &graph, map_marginals, counted: true, places, first, out };
-            let [value] = fours::run_as(rows, plain);
+            let [value] = run_kernel_with(rows, plain);
             let (graph, others, out) = (&graph.near, &graph.others, &mut weighted[..]);
-            let [sum] = fours::run_as(edges::WeightedRows::<D, T> { graph, here, there, places, first, out }, plain);
+            let [sum] = run_kernel_with(edges::WeightedRows::<D, T> { graph, here, there, places, first, out }, plain);
             let (graph, out) = (others, &mut marginals[..]);
-            let sums = fours::run_as(edges::MarginalRows::<D, T> { graph, places, first, out }, plain);
+            let sums = run_kernel_with(edges::MarginalRows::<D, T> { graph, places, first, out }, plain);
             let all = [program, weighted, marginals, vec![value, sum, sums[0], sums[1]]].concat();
             all.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
         });
