@@ -125,7 +125,6 @@ fn student_value(weights: &Csr, places: Places, dof: f64) -> f64 {
     parts.iter().sum()
 }
 
-#[simd_dispatch]
 fn student_rows<const D: usize>(rows: StudentRows<D>) {
     run_kernel(rows);
 }
@@ -168,7 +167,6 @@ impl<F: Simd> Weigh<F, 1> for StudentPull {
     }
 }
 
-#[simd_dispatch]
 fn value_of_rows<const D: usize>(rows: StudentValue<D>) -> f64 {
     run_kernel(rows)
 }

@@ -35,10 +35,10 @@ pub trait Simd: Copy {
     }
 }
 
-/// A loop over vectors of four numbers.
+/// A loop over vectors of four numbers, which [`run_kernel`] compiles for AVX and for any machine.
 ///
-/// `run`, and everything it calls, must be `#[inline(always)]`: only then is it compiled for the instruction set of the
-/// `#[simd_dispatch]` function that calls [`run_kernel`]. Closures cannot be.
+/// `run`, and everything it calls, must be `#[inline(always)]`: only then is it compiled for the instruction set. Closures
+/// cannot be.
 pub trait SimdKernel {
     /// What the loop returns.
     type Output;
@@ -47,21 +47,26 @@ pub trait SimdKernel {
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
-/// Runs a kernel with AVX where the machine has it, otherwise in scalar arithmetic. To be called from a `#[simd_dispatch]`
-/// function.
+/// Runs a kernel with AVX where the machine has it, otherwise in scalar arithmetic. It needs no `#[simd_dispatch]` around it.
 #[inline(always)]
 pub fn run_kernel<K: SimdKernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(avx) = pulp::x86::V3::try_new() {
-        return kernel.run(avx);
+        return avx.vectorize(avx::AvxKernel { avx, kernel });
     }
+    run_scalar(kernel)
+}
+
+/// Not inlined: callers that are compiled for several instruction sets share it.
+#[inline(never)]
+fn run_scalar<K: SimdKernel>(kernel: K) -> K::Output {
     kernel.run(Scalar)
 }
 
 /// Runs a kernel in scalar arithmetic or as [`run_kernel`] does: for tests that compare the two.
 #[doc(hidden)]
 pub fn run_kernel_with<K: SimdKernel>(kernel: K, scalar: bool) -> K::Output {
-    if scalar { kernel.run(Scalar) } else { run_kernel(kernel) }
+    if scalar { run_scalar(kernel) } else { run_kernel(kernel) }
 }
 
 /// Four numbers one by one, on any machine.
@@ -113,7 +118,22 @@ mod avx {
 
     use pulp::x86::V3;
 
-    use super::Simd;
+    use super::{Simd, SimdKernel};
+
+    /// A kernel to be run in a function that is compiled for AVX.
+    pub(super) struct AvxKernel<K> {
+        pub(super) avx: V3,
+        pub(super) kernel: K,
+    }
+
+    impl<K: SimdKernel> pulp::NullaryFnOnce for AvxKernel<K> {
+        type Output = K::Output;
+
+        #[inline(always)]
+        fn call(self) -> K::Output {
+            self.kernel.run(self.avx)
+        }
+    }
 
     impl Simd for V3 {
         type F64x4 = __m256d;

@@ -166,13 +166,7 @@ impl<const D: usize> Block<D> {
             for term in terms {
                 let sums = &mut sums[first..first + term.charges];
                 first += term.charges;
-                match term.kernel {
-                    Kernel::Gaussian => act(source, targets, &self.far, &self.near, gaussian, sums),
-                    Kernel::Cauchy { power: 1.0 } => act(source, targets, &self.far, &self.near, cauchy_1, sums),
-                    Kernel::Cauchy { power: 2.0 } => act(source, targets, &self.far, &self.near, cauchy_2, sums),
-                    Kernel::Cauchy { power: 3.0 } => act(source, targets, &self.far, &self.near, cauchy_3, sums),
-                    Kernel::Cauchy { power } => act(source, targets, &self.far, &self.near, |s| cauchy(power, s), sums),
-                }
+                add_contributions(source, targets, &self.far, &self.near, term.kernel, sums);
             }
         }
     }
@@ -191,85 +185,116 @@ impl<const D: usize> Block<D> {
     }
 }
 
-/// A kernel `f`, `-2 f'` and `2 f''` at a squared distance.
+/// `1 / (1 + d^2)`, of which Cauchy kernels are powers.
 #[inline(always)]
-fn gaussian(squared: f64) -> (f64, f64, f64) {
-    let value = (-squared).exp();
-    (value, 2.0 * value, 2.0 * value)
+fn cauchy_base(squared: &[f64; LANES]) -> [f64; LANES] {
+    let mut base = [0.0; LANES];
+    for lane in 0..LANES {
+        base[lane] = 1.0 / (1.0 + squared[lane]);
+    }
+    base
 }
 
+/// The kernel at the squared distances of a group of targets. It is matched once per group: a branch that is always predicted,
+/// where a function for each kernel would be five times the code.
 #[inline(always)]
-fn cauchy_1(squared: f64) -> (f64, f64, f64) {
-    let base = 1.0 / (1.0 + squared);
-    derivatives(1.0, base, base)
+fn kernel_values(kernel: Kernel, squared: &[f64; LANES], base: &[f64; LANES]) -> [f64; LANES] {
+    let mut values = *base;
+    match kernel {
+        Kernel::Gaussian => {
+            for lane in 0..LANES {
+                values[lane] = (-squared[lane]).exp();
+            }
+        }
+        Kernel::Cauchy { power: 1.0 } => {}
+        Kernel::Cauchy { power: 2.0 } => {
+            for lane in 0..LANES {
+                values[lane] = base[lane] * base[lane];
+            }
+        }
+        Kernel::Cauchy { power: 3.0 } => {
+            for lane in 0..LANES {
+                values[lane] = base[lane] * base[lane] * base[lane];
+            }
+        }
+        Kernel::Cauchy { power } => {
+            for lane in 0..LANES {
+                values[lane] = (1.0 + squared[lane]).powf(-power);
+            }
+        }
+    }
+    values
 }
 
+/// `-2 f'` and `2 f''` of a kernel with the values `f`.
 #[inline(always)]
-fn cauchy_2(squared: f64) -> (f64, f64, f64) {
-    let base = 1.0 / (1.0 + squared);
-    derivatives(2.0, base, base * base)
+fn kernel_derivatives(kernel: Kernel, values: &[f64; LANES], base: &[f64; LANES]) -> [[f64; LANES]; 2] {
+    let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+    match kernel {
+        Kernel::Gaussian => {
+            for lane in 0..LANES {
+                first[lane] = 2.0 * values[lane];
+                second[lane] = 2.0 * values[lane];
+            }
+        }
+        Kernel::Cauchy { power } => {
+            for lane in 0..LANES {
+                first[lane] = 2.0 * power * values[lane] * base[lane];
+                second[lane] = first[lane] * (power + 1.0) * base[lane];
+            }
+        }
+    }
+    [first, second]
 }
 
+/// The squared lengths of differences.
 #[inline(always)]
-fn cauchy_3(squared: f64) -> (f64, f64, f64) {
-    let base = 1.0 / (1.0 + squared);
-    derivatives(3.0, base, base * base * base)
+fn squared_lengths<const D: usize>(differences: &[[f64; LANES]; D]) -> [f64; LANES] {
+    let mut squared = [0.0; LANES];
+    for lane in 0..LANES {
+        squared[lane] = (0..D).map(|axis| differences[axis][lane] * differences[axis][lane]).sum();
+    }
+    squared
 }
 
-#[inline(always)]
-fn cauchy(power: f64, squared: f64) -> (f64, f64, f64) {
-    derivatives(power, 1.0 / (1.0 + squared), (1.0 + squared).powf(-power))
-}
-
-/// Of `value = base^power`, where `base = 1 / (1 + d^2)`.
-#[inline(always)]
-fn derivatives(power: f64, base: f64, value: f64) -> (f64, f64, f64) {
-    let slope = 2.0 * power * value * base;
-    (value, slope, slope * (power + 1.0) * base)
-}
-
-/// Adds what cells and points do to a group of targets.
+/// Adds the contributions of far cells and of the points of near leaves to the sums of a group of targets.
 #[simd_dispatch]
-fn act<const D: usize, const E: usize, F: Fn(f64) -> (f64, f64, f64)>(
+fn add_contributions<const D: usize, const E: usize>(
     source: &Source<D, E>,
     targets: &[[f64; LANES]; D],
     far: &[usize],
     near: &[usize],
-    kernel: F,
+    kernel: Kernel,
     sums: &mut [[f64; LANES]],
 ) {
     for &cell in far {
-        let way = ways(targets, &source.tree.cells[cell].centre);
-        let (mut values, mut slopes, mut bends) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for lane in 0..LANES {
-            (values[lane], slopes[lane], bends[lane]) =
-                kernel((0..D).map(|axis| way[axis][lane] * way[axis][lane]).sum());
-        }
+        let w = differences(targets, &source.tree.cells[cell].centre);
+        let squared = squared_lengths(&w);
+        let base = cauchy_base(&squared);
+        let values = kernel_values(kernel, &squared, &base);
+        let [first, second] = kernel_derivatives(kernel, &values, &base);
         for (sums, moment) in sums.iter_mut().zip(&source.moments[cell * source.used..]) {
             let trace: f64 = (0..E).map(|axis| moment.spread[axis][axis]).sum();
             for lane in 0..LANES {
-                // K(t - s) about the centre c, with w = t - c and u = s - c: f - 2 f' w.u + f' u.u + 2 f'' (w.u)^2 ..
+                // K(t - s) about the center c, with w = t - c and u = s - c: f - 2 f' w.u + f' u.u + 2 f'' (w.u)^2 ..
                 let mut along = -0.5 * trace;
                 let mut across = 0.0;
                 for a in 0..D {
-                    along += way[a][lane] * moment.dipole[a];
+                    along += w[a][lane] * moment.dipole[a];
                 }
                 for a in 0..E {
                     for b in 0..E {
-                        across += way[a][lane] * way[b][lane] * moment.spread[a][b];
+                        across += w[a][lane] * w[b][lane] * moment.spread[a][b];
                     }
                 }
-                sums[lane] += values[lane] * moment.charge + slopes[lane] * along + bends[lane] * across;
+                sums[lane] += values[lane] * moment.charge + first[lane] * along + second[lane] * across;
             }
         }
     }
     for &leaf in near {
         for i in source.tree.points(leaf) {
-            let way = ways(targets, &source.tree.places[i].at);
-            let mut values = [0.0; LANES];
-            for lane in 0..LANES {
-                values[lane] = kernel((0..D).map(|axis| way[axis][lane] * way[axis][lane]).sum()).0;
-            }
+            let squared = squared_lengths(&differences(targets, &source.tree.places[i].at));
+            let values = kernel_values(kernel, &squared, &cauchy_base(&squared));
             for (sums, &charge) in sums.iter_mut().zip(&source.charges[i * source.used..]) {
                 for lane in 0..LANES {
                     sums[lane] += values[lane] * charge;
@@ -279,12 +304,12 @@ fn act<const D: usize, const E: usize, F: Fn(f64) -> (f64, f64, f64)>(
     }
 }
 
-/// From a place to each target.
+/// Each target minus a point.
 #[inline(always)]
-fn ways<const D: usize>(targets: &[[f64; LANES]; D], place: &[f64; D]) -> [[f64; LANES]; D] {
-    let mut ways = *targets;
+fn differences<const D: usize>(targets: &[[f64; LANES]; D], point: &[f64; D]) -> [[f64; LANES]; D] {
+    let mut differences = *targets;
     for axis in 0..D {
-        ways[axis].iter_mut().for_each(|x| *x -= place[axis]);
+        differences[axis].iter_mut().for_each(|x| *x -= point[axis]);
     }
-    ways
+    differences
 }

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use super::Similarity;
 use crate::objective::edges::{Edges, Places, ROWS, Weigh, over_edges};
 use lowland_core::simd::exp;
-use lowland_core::simd::simd_dispatch;
 use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 use lowland_linalg::Csr;
 
@@ -55,7 +54,6 @@ pub(super) fn marginals(graph: &Csr, places: Places, similarity: Similarity, mar
     in_order(parts.collect())
 }
 
-#[simd_dispatch]
 fn marginal_rows<const D: usize, const T: bool>(
     graph: &Csr,
     places: Places,
@@ -123,7 +121,6 @@ pub(super) fn weighted(
     in_order(parts.collect())[0]
 }
 
-#[simd_dispatch]
 fn weighted_rows<const D: usize, const T: bool>(
     graph: &Csr,
     [here, there]: [&[f64]; 2],

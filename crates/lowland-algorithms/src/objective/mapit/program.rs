@@ -6,7 +6,6 @@ use super::Similarity;
 use super::edges::{by_kind, in_order, similarity};
 use super::neighborhoods::Neighborhoods;
 use crate::objective::edges::{Edges, Places, ROWS, Weigh, over_edges};
-use lowland_core::simd::simd_dispatch;
 use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 
 /// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
@@ -27,7 +26,6 @@ pub(super) fn program(
     in_order(parts.collect())[0]
 }
 
-#[simd_dispatch]
 fn rows<const D: usize, const T: bool>(
     graph: &Neighborhoods,
     map_marginals: &[f64],

@@ -1,23 +1,56 @@
-//! Charges onto the grid, and values from it.
+//! Windows of B-splines: how the charge of a point is spread over the nodes around it, and how values are read off them.
 //!
 //! A grid is `[plane][column of charges][row][node]`, so that a band of planes is one slice. A point touches `W` planes, `M`
 //! rows and `V` nodes of each: as many, or one where the map has no such axis.
 
-use rayon::prelude::*;
-
-use super::places::{CHUNK, Frame, Places};
+use super::binning::GridFrame;
 use super::spline::Spline;
 use crate::Charges;
-use lowland_core::Points;
 use lowland_core::simd::simd_dispatch;
 
-/// Planes of a band: no fewer than the planes a point touches beyond its own.
-pub(super) const BAND: usize = 8;
+/// A window of any size. Behind a trait object, so that everything around the loops over points is compiled once and not for
+/// every order and dimension.
+pub(super) trait GridWindow: Sync {
+    /// The transform of the spline at an angle per node, along each axis that there is.
+    fn symbol(&self, angle: f64) -> f64;
 
-/// The grid and the window, for points.
+    /// Adds the first `used` charges of some points to the grid, which begins at the plane `first_plane`.
+    fn spread(&self, points: &[f64], charges: Charges, used: usize, run: &[u32], first_plane: usize, grid: &mut [f64]);
+
+    /// Reads the values of `count` columns of the grid at the points in `order`, whose rows of `out` begin with the point `first`.
+    fn gather(&self, points: &[f64], order: &[u32], first: usize, grid: &[f64], count: usize, out: &mut [f64]);
+
+    /// Reads the values of the grid's only column at the points in `order`, and their gradients.
+    fn gather_gradient(
+        &self,
+        points: &[f64],
+        order: &[u32],
+        first: usize,
+        grid: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    );
+}
+
+/// The window of splines of this order, for maps of `dim` dimensions on a grid of so many nodes.
+pub(super) fn grid_window(order: usize, dim: usize, frame: GridFrame, nodes: [usize; 3]) -> Box<dyn GridWindow> {
+    match (order, dim) {
+        (4, 1) => Box::new(SplineWindow::<4, 1, 1>::new(frame, nodes)),
+        (4, 2) => Box::new(SplineWindow::<4, 1, 4>::new(frame, nodes)),
+        (4, _) => Box::new(SplineWindow::<4, 4, 4>::new(frame, nodes)),
+        (6, 1) => Box::new(SplineWindow::<6, 1, 1>::new(frame, nodes)),
+        (6, 2) => Box::new(SplineWindow::<6, 1, 6>::new(frame, nodes)),
+        (6, _) => Box::new(SplineWindow::<6, 6, 6>::new(frame, nodes)),
+        (_, 1) => Box::new(SplineWindow::<8, 1, 1>::new(frame, nodes)),
+        (_, 2) => Box::new(SplineWindow::<8, 1, 8>::new(frame, nodes)),
+        _ => Box::new(SplineWindow::<8, 8, 8>::new(frame, nodes)),
+    }
+}
+
+/// The splines along each axis, and the layout of the grid.
 #[derive(Clone, Copy)]
-pub(super) struct Window<const W: usize, const M: usize, const V: usize> {
-    frame: Frame,
+struct SplineWindow<const W: usize, const M: usize, const V: usize> {
+    frame: GridFrame,
     planes: Spline<W>,
     rows: Spline<M>,
     nodes: Spline<V>,
@@ -27,88 +60,62 @@ pub(super) struct Window<const W: usize, const M: usize, const V: usize> {
     area: usize,
 }
 
-/// Where a point touches the grid.
+/// Where the window of a point lies on the grid.
 #[derive(Clone, Copy)]
-struct Touch {
+struct WindowPosition {
     plane: usize,
-    /// In its plane.
+    /// The first node, counted within its plane.
     node: usize,
     fractions: [f64; 3],
 }
 
-impl<const W: usize, const M: usize, const V: usize> Window<W, M, V> {
+impl<const W: usize, const M: usize, const V: usize> SplineWindow<W, M, V> {
     const DIM: usize = 1 + (M > 1) as usize + (V > 1) as usize;
 
     /// For a grid of so many planes, rows and nodes.
-    pub(super) fn new(frame: Frame, [_, rows, width]: [usize; 3]) -> Self {
+    fn new(frame: GridFrame, [_, rows, width]: [usize; 3]) -> Self {
         Self { frame, planes: Spline::new(), rows: Spline::new(), nodes: Spline::new(), width, area: rows * width }
     }
 
-    /// The transform of the spline at an angle, along each axis that there is.
-    pub(super) fn symbol(&self, angle: f64) -> f64 {
+    #[inline(always)]
+    fn position(&self, points: &[f64], i: usize) -> WindowPosition {
+        let point = &points[i * Self::DIM..][..Self::DIM];
+        let (plane, down) = self.frame.locate(0, point[0]);
+        let (row, across) = if M == 1 { (0, 0.0) } else { self.frame.locate(1, point[1]) };
+        let (column, along) = if V == 1 { (0, 0.0) } else { self.frame.locate(2, point[Self::DIM - 1]) };
+        WindowPosition { plane, node: row * self.width + column, fractions: [down, across, along] }
+    }
+}
+
+impl<const W: usize, const M: usize, const V: usize> GridWindow for SplineWindow<W, M, V> {
+    fn symbol(&self, angle: f64) -> f64 {
         self.planes.symbol(angle)
     }
 
-    #[inline(always)]
-    fn touch(&self, points: &[f64], i: usize) -> Touch {
-        let point = &points[i * Self::DIM..][..Self::DIM];
-        let (plane, down) = self.frame.place(0, point[0]);
-        let (row, across) = if M == 1 { (0, 0.0) } else { self.frame.place(1, point[1]) };
-        let (column, along) = if V == 1 { (0, 0.0) } else { self.frame.place(2, point[Self::DIM - 1]) };
-        Touch { plane, node: row * self.width + column, fractions: [down, across, along] }
+    fn spread(&self, points: &[f64], charges: Charges, used: usize, run: &[u32], first_plane: usize, grid: &mut [f64]) {
+        spread_points(self, points, charges.values, charges.per_point, used, run, first_plane, grid);
     }
 
-    /// Adds the first `used` charges of the points to the grid, which is set to zero first.
-    ///
-    /// A band writes to its own planes and to those of the next one, so that first every second band is done, then the
-    /// others: no two tasks meet, and the order of the additions is fixed.
-    pub(super) fn spread(&self, places: &Places, points: Points, charges: Charges, used: usize, grid: &mut [f64]) {
-        let band = BAND * used * self.area;
-        let add = |band: usize, grid: &mut [f64]| {
-            for run in places.band(band) {
-                spread_run(self, points.values(), charges.values, charges.per_point, used, run, band * BAND, grid);
-            }
-        };
-        grid.par_chunks_mut(2 * band).enumerate().for_each(|(pair, grid)| {
-            grid.fill(0.0);
-            add(2 * pair, grid);
-        });
-        let rest = grid.get_mut(band..).unwrap_or_default();
-        rest.par_chunks_mut(2 * band).enumerate().for_each(|(pair, grid)| {
-            // The last slice may hold only planes that the last band reaches into.
-            if 2 * pair + 1 < places.bands() {
-                add(2 * pair + 1, grid);
-            }
-        });
+    fn gather(&self, points: &[f64], order: &[u32], first: usize, grid: &[f64], count: usize, out: &mut [f64]) {
+        gather_values(self, points, order, first, grid, count, out);
     }
 
-    /// The values of `count` columns of the grid at each point.
-    pub(super) fn gather(&self, places: &Places, points: Points, grid: &[f64], count: usize, out: &mut [f64]) {
-        let chunks = places.order().par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK * count)).enumerate();
-        chunks.for_each(|(chunk, (order, out))| {
-            gather_chunk(self, points.values(), order, chunk * CHUNK, grid, count, out);
-        });
-    }
-
-    /// The values of the grid's one column at each point, and their gradients.
-    pub(super) fn gather_gradient(
+    fn gather_gradient(
         &self,
-        places: &Places,
-        points: Points,
+        points: &[f64],
+        order: &[u32],
+        first: usize,
         grid: &[f64],
         values: &mut [f64],
         gradients: &mut [f64],
     ) {
-        let out = values.par_chunks_mut(CHUNK).zip(gradients.par_chunks_mut(CHUNK * points.dim()));
-        places.order().par_chunks(CHUNK).zip(out).enumerate().for_each(|(chunk, (order, (values, gradients)))| {
-            gradient_chunk(self, points.values(), order, chunk * CHUNK, grid, values, gradients);
-        });
+        gather_gradients(self, points, order, first, grid, values, gradients);
     }
 }
 
 #[simd_dispatch]
-fn spread_run<const W: usize, const M: usize, const V: usize>(
-    window: &Window<W, M, V>,
+fn spread_points<const W: usize, const M: usize, const V: usize>(
+    window: &SplineWindow<W, M, V>,
     points: &[f64],
     charges: &[f64],
     per_point: usize,
@@ -119,7 +126,7 @@ fn spread_run<const W: usize, const M: usize, const V: usize>(
 ) {
     for &i in run {
         let i = i as usize;
-        let Touch { plane, node, fractions } = window.touch(points, i);
+        let WindowPosition { plane, node, fractions } = window.position(points, i);
         let down = window.planes.weights(fractions[0]);
         let across = window.rows.weights(fractions[1]);
         let along = window.nodes.weights(fractions[2]);
@@ -141,8 +148,8 @@ fn spread_run<const W: usize, const M: usize, const V: usize>(
 }
 
 #[simd_dispatch]
-fn gather_chunk<const W: usize, const M: usize, const V: usize>(
-    window: &Window<W, M, V>,
+fn gather_values<const W: usize, const M: usize, const V: usize>(
+    window: &SplineWindow<W, M, V>,
     points: &[f64],
     order: &[u32],
     first: usize,
@@ -152,7 +159,7 @@ fn gather_chunk<const W: usize, const M: usize, const V: usize>(
 ) {
     for &i in order {
         let i = i as usize;
-        let Touch { plane, node, fractions } = window.touch(points, i);
+        let WindowPosition { plane, node, fractions } = window.position(points, i);
         let down = window.planes.weights(fractions[0]);
         let across = window.rows.weights(fractions[1]);
         let along = window.nodes.weights(fractions[2]);
@@ -174,8 +181,8 @@ fn gather_chunk<const W: usize, const M: usize, const V: usize>(
 }
 
 #[simd_dispatch]
-fn gradient_chunk<const W: usize, const M: usize, const V: usize>(
-    window: &Window<W, M, V>,
+fn gather_gradients<const W: usize, const M: usize, const V: usize>(
+    window: &SplineWindow<W, M, V>,
     points: &[f64],
     order: &[u32],
     first: usize,
@@ -183,14 +190,14 @@ fn gradient_chunk<const W: usize, const M: usize, const V: usize>(
     values: &mut [f64],
     gradients: &mut [f64],
 ) {
-    let dim = Window::<W, M, V>::DIM;
+    let dim = SplineWindow::<W, M, V>::DIM;
     for &i in order {
         let i = i as usize;
-        let Touch { plane, node, fractions } = window.touch(points, i);
+        let WindowPosition { plane, node, fractions } = window.position(points, i);
         let (down, down_slopes) = window.planes.weights_and_slopes(fractions[0]);
         let (across, across_slopes) = window.rows.weights_and_slopes(fractions[1]);
         let (along, along_slopes) = window.nodes.weights_and_slopes(fractions[2]);
-        // Summed over planes and rows, with the slopes of neither, of planes, of rows.
+        // Sums over planes and rows: of values, of slopes along planes, of slopes along rows.
         let (mut sums, mut by_plane, mut by_row) = ([0.0; V], [0.0; V], [0.0; V]);
         for m in 0..M {
             let (mut of_row, mut slopes) = ([0.0; V], [0.0; V]);
