@@ -24,7 +24,7 @@ pub use fft::Fft;
 pub use kernel::Kernel;
 
 /// Coordinates that engines with cells accept: the squares of these are numbers.
-const FARTHEST: f64 = 1e100;
+const MAX_COORDINATE: f64 = 1e100;
 
 /// One kernel, summed with the first few charges.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -20,7 +20,7 @@ use self::convolution::{Convolution, KernelProduct};
 use self::grid::{GridParams, GridRequest, choose_grid};
 use self::interpolation::{BAND, gather, gather_gradient, spread};
 use self::window::grid_window;
-use super::{Charges, ErrorReport, FARTHEST, Kernel, KernelSum, Term, check};
+use super::{Charges, ErrorReport, Kernel, KernelSum, MAX_COORDINATE, Term, check};
 use lowland_core::{Error, Points, Result};
 
 /// Kernel sums by interpolation on a grid, in up to three dimensions.
@@ -248,7 +248,7 @@ fn bounds(points: Points) -> Result<Bounds> {
         let mut finite = true;
         for point in chunk.chunks_exact(dim) {
             for (bounds, &x) in bounds.iter_mut().zip(point) {
-                finite &= x.abs() < FARTHEST;
+                finite &= x.abs() < MAX_COORDINATE;
                 *bounds = [bounds[0].min(x), bounds[1].max(x)];
             }
         }
@@ -258,7 +258,7 @@ fn bounds(points: Points) -> Result<Bounds> {
     let all = chunks.try_reduce_with(|a, b| Some(union(a, b)));
     all.flatten().ok_or_else(|| Error::Numerical {
         what: "a kernel sum on a grid",
-        reason: format!("a coordinate is not within {FARTHEST:e} of zero"),
+        reason: format!("a coordinate is not within {MAX_COORDINATE:e} of zero"),
     })
 }
 
