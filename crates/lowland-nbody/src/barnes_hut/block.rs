@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::tree::{CellTree, LEAF_SIZE, TreeCell, TreePoint, squared_distance};
-use crate::{Charges, Kernel, Term};
+use crate::{Charges, Kernel, KernelTerm};
 use lowland_core::simd::simd_dispatch;
 
 /// Targets per vector.
@@ -133,7 +133,7 @@ impl<const D: usize> TargetBlock<D> {
     }
 
     /// Finds the far cells, which are used as a whole, and the near leaves, whose points are summed one by one.
-    pub(super) fn find_cells<const E: usize>(&mut self, source: &SourceTree<D, E>, terms: &[Term], theta: f64) {
+    pub(super) fn find_cells<const E: usize>(&mut self, source: &SourceTree<D, E>, terms: &[KernelTerm], theta: f64) {
         let gaussian = terms.iter().all(|term| term.kernel == Kernel::Gaussian);
         self.far.clear();
         self.near.clear();
@@ -158,8 +158,8 @@ impl<const D: usize> TargetBlock<D> {
     }
 
     /// Sums the contributions of both.
-    pub(super) fn sum<const E: usize>(&mut self, source: &SourceTree<D, E>, terms: &[Term]) {
-        let columns = super::columns(terms);
+    pub(super) fn sum<const E: usize>(&mut self, source: &SourceTree<D, E>, terms: &[KernelTerm]) {
+        let columns = super::column_count(terms);
         for (group, sums) in self.sums.chunks_exact_mut(columns).enumerate() {
             let targets = &self.targets[group];
             let mut first = 0;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use self::block::{SourceTree, TargetBlock};
 use self::tree::CellTree;
-use super::{Charges, ErrorReport, Kernel, KernelSum, MAX_COORDINATE, Term, check, columns};
+use super::{Charges, ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, check_shapes, column_count};
 use lowland_core::{Error, Points, Result};
 
 /// Maximum number of dimensions: in more, so few cells are small for their distance that summing every pair is faster.
@@ -33,13 +33,13 @@ impl Default for BarnesHut {
 impl BarnesHut {
     fn run<const D: usize, const E: usize>(
         &self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
         out: &mut [f64],
     ) -> f64 {
-        let width = columns(terms);
+        let width = column_count(terms);
         let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
         let mut tree = CellTree::<D>::default();
         tree.fill(sources);
@@ -83,16 +83,16 @@ impl KernelSum for BarnesHut {
 
     fn sum(
         &mut self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport> {
-        check(terms, targets, sources, charges, out)?;
+        check_shapes(terms, targets, sources, charges, out)?;
         out.fill(0.0);
         if out.is_empty() || sources.rows() == 0 {
-            return Ok(ErrorReport::nothing());
+            return Ok(ErrorReport::empty());
         }
         if !targets.values().iter().chain(sources.values()).all(|x| x.abs() < MAX_COORDINATE) {
             return Err(Error::Numerical {
@@ -125,8 +125,8 @@ fn opening_angle(accuracy: f64, order: f64) -> f64 {
 }
 
 /// The square of how much narrower the narrowest kernel is than Cauchy 1.
-fn narrowness(terms: &[Term]) -> f64 {
-    let of_term = |term: &Term| match term.kernel {
+fn narrowness(terms: &[KernelTerm]) -> f64 {
+    let of_term = |term: &KernelTerm| match term.kernel {
         Kernel::Gaussian => 2.0,
         Kernel::Cauchy { power } => power,
     };

@@ -20,7 +20,7 @@ use self::convolution::{Convolution, KernelProduct};
 use self::grid::{GridParams, GridRequest, choose_grid};
 use self::interpolation::{BAND, gather, gather_gradient, spread};
 use self::window::grid_window;
-use super::{Charges, ErrorReport, Kernel, KernelSum, MAX_COORDINATE, Term, check};
+use super::{Charges, ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, check_shapes};
 use lowland_core::{Error, Points, Result};
 
 /// Kernel sums by interpolation on a grid, in up to three dimensions.
@@ -106,7 +106,7 @@ impl Fft {
             });
         }
         if targets.rows() == 0 {
-            return Ok(ErrorReport::nothing());
+            return Ok(ErrorReport::empty());
         }
         if sources.rows() == 0 || products.is_empty() {
             match output {
@@ -116,7 +116,7 @@ impl Fft {
                     gradients.fill(0.0);
                 }
             }
-            return Ok(ErrorReport::nothing());
+            return Ok(ErrorReport::empty());
         }
         let (points, bounds) = extent(targets, sources)?;
         let slopes = matches!(output, GridOutput::ValuesAndGradients { .. });
@@ -179,16 +179,17 @@ impl KernelSum for Fft {
 
     fn sum(
         &mut self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport> {
-        check(terms, targets, sources, charges, out)?;
+        check_shapes(terms, targets, sources, charges, out)?;
         let kernels: Vec<Kernel> = terms.iter().map(|term| term.kernel).collect();
-        let of_term =
-            |(kernel, term): (usize, &Term)| (0..term.charges).map(move |charge| KernelProduct { kernel, charge });
+        let of_term = |(kernel, term): (usize, &KernelTerm)| {
+            (0..term.charges).map(move |charge| KernelProduct { kernel, charge })
+        };
         let products: Vec<KernelProduct> = terms.iter().enumerate().flat_map(of_term).collect();
         let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
         self.solve(&kernels, &products, targets, sources, charges, used, GridOutput::Values(out))
@@ -210,7 +211,7 @@ impl KernelSum for Fft {
         gradients: &mut [f64],
     ) -> Result<ErrorReport> {
         let charges = Charges { values: charges, per_point: 1 };
-        check(&[Term { kernel, charges: 1 }], targets, sources, charges, values)?;
+        check_shapes(&[KernelTerm { kernel, charges: 1 }], targets, sources, charges, values)?;
         let expected = targets.values().len();
         if gradients.len() != expected {
             return Err(Error::Shape { what: "gradients of a potential", expected, found: gradients.len() });

@@ -4,7 +4,7 @@ use super::*;
 use crate::affinity::joint;
 use lowland_core::simd::run_kernel_with;
 use lowland_core::{Seed, with_threads};
-use lowland_nbody::{Engine, Exact, engine};
+use lowland_nbody::{Engine, Exact, new_engine};
 
 /// Affinities on `n` points that are neither regular nor complete.
 fn affinities(n: usize, links: u32) -> Csr {
@@ -127,7 +127,7 @@ fn fast_engines_give_the_exact_field_within_the_tolerance() {
         let mut exact = vec![0.0; n * d];
         MapIt::new(&p, 10, kind, Box::new(Exact), 0.01).unwrap().field(y, true, &mut exact).unwrap();
         for tolerance in [1e-2, 1e-5] {
-            let sums = engine(which, d, kind.squared().0).unwrap();
+            let sums = new_engine(which, d, kind.squared().0).unwrap();
             let mut program = MapIt::new(&p, 10, kind, sums, tolerance).unwrap();
             program.prepare(1, y, None).unwrap();
             let mut field = vec![0.0; n * d];
@@ -220,7 +220,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
             bits.extend(out.into_iter().chain([value]).map(f64::to_bits));
         };
         for kind in KINDS {
-            let fast = || engine(Engine::Auto, 2, kind.squared().0).unwrap();
+            let fast = || new_engine(Engine::Auto, 2, kind.squared().0).unwrap();
             look(&mut MapIt::new(&p, 10, kind, fast(), 0.01).unwrap());
             look(&mut MapIt::exact(&p, 10, kind).unwrap());
             look(&mut MapIt::sampled(&p, 10, kind, Sampling::new(30, None, Seed(2))).unwrap());
