@@ -3,6 +3,10 @@
 //! This crate is an implementation detail of `lowland`, which re-exports what is public.
 
 mod annotated;
+// `#[simd_dispatch]` expands to a path through this name, here as in other crates.
+#[cfg(test)]
+extern crate self as lowland_core;
+
 pub mod archive;
 mod data;
 mod embedding;

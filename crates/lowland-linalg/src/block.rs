@@ -1,10 +1,10 @@
 //! Tall row-major blocks, `n x m` with few columns: inner products, combinations, orthonormal bases.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::dense;
 use lowland_core::Result;
+use lowland_core::simd::simd_dispatch;
 
 /// Rows handled at once. Fixed, because the order of a sum depends on it.
 pub const CHUNK: usize = 1024;
@@ -60,7 +60,7 @@ pub fn dots<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
     ordered_sum(parts.collect(), a.len() * b.len())
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
     // Many sums side by side: one alone waits for itself at every step.
     const WIDTH: usize = 32;
@@ -91,7 +91,7 @@ pub fn add_mixture<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64]
     });
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_multiples<T: Copy + Into<f64>, const K: usize>(vectors: [&[T]; K], factors: [f64; K], out: &mut [f64]) {
     for at in 0..out.len() {
         for k in 0..K {
@@ -121,7 +121,7 @@ fn column_sums(parts: Vec<Vec<f64>>, columns: usize) -> Vec<f64> {
     sums
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_products(a: &[f64], b: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     for (a, b) in a.chunks(sums.len().max(1)).zip(b.chunks(sums.len().max(1))) {
         sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
@@ -129,7 +129,7 @@ fn add_products(a: &[f64], b: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     sums
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_values(a: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     for a in a.chunks(sums.len().max(1)) {
         sums.iter_mut().zip(a).for_each(|(sum, a)| *sum += a);

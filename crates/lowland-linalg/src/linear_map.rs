@@ -1,9 +1,9 @@
 //! An affine map to fewer columns: what principal components come to, in preparation and as a method.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Dense, Embedding, Error, Result};
 
 /// Rows worked on by one task.
@@ -132,7 +132,7 @@ impl LinearMap {
 const ABREAST: usize = 8;
 
 /// The images of the rows from `first` on, several at a time; returns how many. The same bits as one row after another.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
     let count = offset.len();
     let mut done = 0;

@@ -1,7 +1,8 @@
 //! Sparse rows times a row-major block: the kernel behind every sparse product here.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
+
+use lowland_core::simd::simd_dispatch;
 
 /// Rows of a task. Rows do not share sums, so this is only a matter of speed.
 const ROWS: usize = 64;
@@ -25,7 +26,7 @@ pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
 }
 
 /// Wider registers change no bits: the order of each sum is fixed by the row's entries.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn rows_product<T: Copy + Into<f64>>(
     indptr: &[usize],
     indices: &[u32],

@@ -1,10 +1,9 @@
 //! Neighbours within a map of many dimensions: every pair, in `f64`.
 
-use multiversion::multiversion;
-
 use super::kdtree::Nearest;
 use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
+use lowland_core::simd::simd_dispatch;
 
 /// Points compared with a query at once.
 const LANES: usize = 16;
@@ -44,7 +43,7 @@ pub(super) fn nearest(values: &[f64], dim: usize, k: usize, progress: &mut Progr
     Ok(found.concat())
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn squared_distances(query: &[f64], panel: &[[f64; LANES]]) -> [f64; LANES] {
     let mut sums = [0.0; LANES];
     for (&x, column) in query.iter().zip(panel) {

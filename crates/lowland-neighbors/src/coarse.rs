@@ -6,13 +6,12 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
-
 use super::exact::{Hit, Hits, Pairs, Reach, TILE};
 use super::inner::{self, Flat};
 use super::shadow;
 use super::space::{LANES, total};
 use lowland_core::run::Progress;
+use lowland_core::simd::{multiversion, simd_dispatch};
 use lowland_core::{Result, Seed};
 use lowland_linalg::dense::product_nt;
 
@@ -208,7 +207,7 @@ const ROWS: usize = 8;
 const CACHED: usize = 128;
 
 /// Adds the pairs whose shadows are within reach.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+#[simd_dispatch(fma)]
 fn near_shadows(rows: &Side, columns: &Side, width: usize, hits: &mut Vec<Hit>) {
     for first in (0..rows.shadow_floor.len()).step_by(CACHED) {
         // What is found does not depend on how products are rounded: they may be fused where machines can.
@@ -287,7 +286,7 @@ fn add_scaled<const FUSED: bool>(mut sum: [f32; LANES], a: f32, b: &[f32; LANES]
 }
 
 /// Bounds the pairs from `first` on by the rows themselves, `|a|^2 + |b|^2 - 2 <a, b>`, and leaves those within reach.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn near_rows(rows: &Side, columns: &Side, dim: usize, first: usize, hits: &mut Vec<Hit>) {
     let mut kept = first;
     for at in first..hits.len() {

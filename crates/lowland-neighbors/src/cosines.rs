@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::dense::product_nt;
@@ -210,7 +210,7 @@ fn largest(values: &[f32]) -> f32 {
 }
 
 /// Inner product in `f64`, in eight sums whatever the width of the registers.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn dot_dense(a: &[f32], b: &[f32]) -> f64 {
     let mut lanes = [0.0f64; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));

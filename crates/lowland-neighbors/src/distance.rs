@@ -4,9 +4,8 @@
 //! this file rounded to `f32`. Definitions are scipy's and scikit-learn's; where those give NaN (a constant row under
 //! correlation, two zero rows under Bray-Curtis) the value is said at the formula.
 
-use multiversion::multiversion;
-
 use super::text;
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Metric};
 
 /// The distance between row `i` of `data` and row `j` of `other`.
@@ -32,13 +31,13 @@ pub fn distance(data: &Data, i: usize, other: &Data, j: usize, metric: Metric) -
 }
 
 /// The distance between two dense rows of one length.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn dense(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     formula(metric, &DensePair { a, b })
 }
 
 /// The distances from `a` to each of the rows laid end to end in `rows`, rounded.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn dense_many(metric: Metric, a: &[f32], rows: &[f32], out: &mut [f32]) {
     for (b, out) in rows.chunks_exact(a.len()).zip(out) {
         *out = formula(metric, &DensePair { a, b }) as f32;

@@ -8,11 +8,11 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use lowland_core::Result;
 use lowland_core::run::{Pace, Progress, in_batches};
+use lowland_core::simd::simd_dispatch;
 
 /// Rows and columns of a tile: its `f32` values fill the second-level cache and no more.
 pub(super) const TILE: usize = 512;
@@ -209,7 +209,7 @@ impl Hits {
 }
 
 /// Adds the pairs of a line that are within reach of the row or of the column.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn within_reach(line: &[f32], row_reach: f32, column_reach: &[f32], row: u16, hits: &mut Vec<Hit>) {
     // One byte a value first: a loop that compilers turn into vectors.
     let mut within = [0u8; TILE];

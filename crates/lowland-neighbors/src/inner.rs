@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::exact::{self, Hits, Pairs, Reach};
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Dense, Metric, Sparse};
 use lowland_linalg::dense::{power_of_two_near, product_nt};
 
@@ -203,7 +203,7 @@ pub(super) fn sparse_cost(entries: usize, rows: usize, dim: usize) -> f64 {
 }
 
 /// `|a|^2 + |b|^2 - 2 <a, b>`, row by row.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn finish(rows: &[f32], columns: &[f32], out: &mut [f32]) {
     for (line, &a) in out.chunks_exact_mut(columns.len()).zip(rows) {
         for (out, &b) in line.iter_mut().zip(columns) {

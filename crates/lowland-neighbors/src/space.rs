@@ -1,10 +1,9 @@
 //! What the approximate search knows of the data: how near one row is to some others.
 
-use multiversion::multiversion;
-
 use super::inner::{Flat, Frame};
 use super::text::{Matcher, Words};
 use super::{direct, distance, inner, text};
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Metric};
 use lowland_linalg::dense::product_nt;
 
@@ -120,7 +119,7 @@ impl Space for FlatSpace {
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn squared_distances(values: &[f32], dim: usize, i: usize, others: &[u32], out: &mut [f32]) {
     let (a, _) = values[i * dim..(i + 1) * dim].as_chunks::<LANES>();
     for (out, &j) in out.iter_mut().zip(others) {

@@ -1,7 +1,6 @@
 //! A set of points and the order of distances within it.
 
-use multiversion::multiversion;
-
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Metric, Points};
 use lowland_neighbors::distance;
 
@@ -50,7 +49,7 @@ impl Space<'_> {
 }
 
 /// In `f64`, in eight sums side by side: the order of additions is the same on every machine.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0; 8];
     let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));

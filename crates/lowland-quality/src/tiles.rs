@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::space::Space;
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Metric};
 use lowland_linalg::dense::product_nt;
 
@@ -180,7 +180,7 @@ impl Tiles {
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_squared_differences(own: f32, line: &[f32], keys: &mut [f32]) {
     for (key, &v) in keys.iter_mut().zip(line) {
         *key += (v - own) * (v - own);
@@ -188,7 +188,7 @@ fn add_squared_differences(own: f32, line: &[f32], keys: &mut [f32]) {
 }
 
 /// How many keys are below `low`; the places of those from `low` to below `high` are added to `between`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<usize>) -> u32 {
     let mut below = 0;
     // Counting is a few instructions for many keys; only the rare chunk with a key in between is looked through.
@@ -207,7 +207,7 @@ pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<u
 }
 
 /// The least key. Sixteen minima side by side, because the order of comparisons of one alone is fixed.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 pub(super) fn least(keys: &[f32]) -> f32 {
     let mut lanes = [f32::INFINITY; 16];
     let chunks = keys.chunks_exact(16);

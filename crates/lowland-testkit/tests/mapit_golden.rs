@@ -2,7 +2,7 @@
 
 use lowland_algorithms::affinity::joint;
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, Exact, KernelSum, engine};
+use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
 use lowland_algorithms::objective::{Field, MapIt, Similarity};
 use lowland_algorithms::optim::{Descent, Momentum, MomentumParams};
 use lowland::quality::procrustes;
@@ -84,7 +84,7 @@ fn size_of_push(y: Points) -> f64 {
 #[test]
 fn fast_engines_draw_the_authors_picture() {
     for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
-        let sums = engine(which, 2, Similarity::Student.squared().0).unwrap();
+        let sums = new_engine(which, 2, Similarity::Student.squared().0).unwrap();
         let mut descent = descent(MapIt::new(&affinities(), 10, Similarity::Student, sums, tolerance).unwrap());
         let mut exact = MapIt::new(&affinities(), 10, Similarity::Student, Box::new(Exact), 0.01).unwrap();
         for iteration in 1..=1000 {

@@ -18,10 +18,10 @@
 //! Rows of `P` and `X` are sums of rows. They are made for some rows at a time and stored by column, so that the products
 //! with `B` and `G` from the right are again sums of what lies in one piece, and in the cache.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::network::Network;
+use lowland_core::simd::simd_dispatch;
 
 /// Which of the two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl Panel<'_> {
 }
 
 /// The panel's rows of `P` and `X`, column after column.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn gather(panel: &Panel, p: &mut [f64], x: &mut [f64]) {
     let (n, width) = (panel.network.points(), panel.width);
     let (mut ps, mut xs) = ([[0.0; STRIP]; PANEL], [[0.0; STRIP]; PANEL]);
@@ -161,7 +161,7 @@ fn gather(panel: &Panel, p: &mut [f64], x: &mut [f64]) {
 }
 
 /// The panel's rows of `F`, column after column.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn finish(panel: &Panel, p: &[f64], x: &[f64], f: &mut [f64]) {
     if panel.width == PANEL {
         (0..panel.side).for_each(|b| panel.row::<true>(b, p, x, f));

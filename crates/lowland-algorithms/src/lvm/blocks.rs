@@ -11,7 +11,7 @@ use super::coarse::Group;
 use super::kernel::{Frame, Skips, Wanted, padded, rows};
 use super::structure::Adjacent;
 use lowland_core::inverse;
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 use lowland_linalg::Csr;
 
 /// Pairs of a strip, as far as that leaves few enough strips.
@@ -148,7 +148,7 @@ impl Blocks {
 
     /// The E-step over all dissimilar pairs, in the precision of `T`: fills the room, to be read with
     /// [`Blocks::add_up`]. Returns the pairs' share of the log-likelihood when the push was wanted, 0 otherwise.
-    pub(super) fn sums<T: Number>(
+    pub(super) fn sums<T: FastFloat>(
         &self,
         wanted: Wanted,
         means: &[f64],
@@ -205,7 +205,7 @@ impl Blocks {
 
     /// A block's numbers: coordinates (from its first point on, which costs short numbers no precision), variances, A,
     /// B, votes.
-    fn fill<T: Number>(
+    fn fill<T: FastFloat>(
         &self,
         block: Block,
         means: &[f64],
@@ -222,25 +222,25 @@ impl Blocks {
             let origin = &means[members[0] as usize * dim..][..dim];
             for (local, &point) in members.iter().enumerate() {
                 let mean = &means[point as usize * dim..][..dim];
-                (0..dim).for_each(|c| coordinates[c * padded + local] = T::of(mean[c] - origin[c]));
+                (0..dim).for_each(|c| coordinates[c * padded + local] = T::from_f64(mean[c] - origin[c]));
             }
         }
-        widths.iter_mut().zip(members).for_each(|(width, &point)| *width = T::of(variances[point as usize]));
+        widths.iter_mut().zip(members).for_each(|(width, &point)| *width = T::from_f64(variances[point as usize]));
         if stale >= Stale::All {
             for (out, values) in constants.chunks_exact_mut(padded).zip([&self.reach, &self.extent, &self.votes]) {
-                out.iter_mut().zip(&values[block.start..]).for_each(|(out, value)| *out = T::of(*value));
+                out.iter_mut().zip(&values[block.start..]).for_each(|(out, value)| *out = T::from_f64(*value));
             }
         }
     }
 
     /// Adds up a point's sums, always in the same order.
-    pub(super) fn add_up<T: Number>(&self, point: usize, room: &Room<T>, out: &mut [f64]) {
+    pub(super) fn add_up<T: FastFloat>(&self, point: usize, room: &Room<T>, out: &mut [f64]) {
         let columns = out.len();
         let places = &self.places[self.place_starts[point] as usize..self.place_starts[point + 1] as usize];
         for place in places {
             let start = place.strip as usize * columns + place.local as usize;
             for (c, out) in out.iter_mut().enumerate() {
-                *out += room.sums[start + c * place.padded as usize].wide();
+                *out += room.sums[start + c * place.padded as usize].to_f64();
             }
         }
     }

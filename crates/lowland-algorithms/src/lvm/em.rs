@@ -10,7 +10,7 @@ use super::structure::Structure;
 use lowland_core::archive::Archive;
 use lowland_core::params::choice;
 use lowland_core::run::{Step, Stepper};
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 use lowland_core::{Embedding, Error, Numbering, Points, Result};
 
 choice! {
@@ -264,7 +264,7 @@ impl Em {
 }
 
 /// The E-step over dissimilar pairs, added up for each point.
-fn sums<T: Number>(
+fn sums<T: FastFloat>(
     blocks: &Blocks,
     wanted: Wanted,
     means: &[f64],

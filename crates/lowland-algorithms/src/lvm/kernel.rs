@@ -6,9 +6,8 @@
 //! `1 - P = (1 - r^(d/2)) exp(-q / 2s) + (1 - exp(-q / 2s))` is a sum of positive terms, each computed without
 //! cancellation, so that points on top of each other are no trouble as long as variances are positive.
 
-use multiversion::multiversion;
-
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
+use lowland_core::simd::simd_dispatch;
 
 /// What to sum over dissimilar pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +118,7 @@ fn tile_with(i: usize, j: usize) -> usize {
 
 /// The pairs of the rows `first..last` with all later points: adds to `out`, column after column. Returns the
 /// log-likelihood if it was wanted.
-pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
+pub(super) fn rows<T: FastFloat>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
     match (wanted, frame.even) {
         (Wanted::Push, false) => by_dimension::<T, true, false>(frame, first, last, out),
         (Wanted::Push, true) => by_dimension::<T, true, true>(frame, first, last, out),
@@ -128,7 +127,7 @@ pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, la
     }
 }
 
-fn by_dimension<T: Number, const PUSH: bool, const EVEN: bool>(
+fn by_dimension<T: FastFloat, const PUSH: bool, const EVEN: bool>(
     frame: &Frame<T>,
     first: usize,
     last: usize,
@@ -152,8 +151,8 @@ struct Sums<T> {
 }
 
 /// `D` is the number of dimensions, or 0 when it is only known now. Loops of fixed length become vectors.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
+#[simd_dispatch]
+fn walk<T: FastFloat, const D: usize, const PUSH: bool, const EVEN: bool>(
     frame: &Frame<T>,
     first: usize,
     last: usize,
@@ -163,8 +162,11 @@ fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     let padded = frame.widths.len();
     let columns = if PUSH { dim } else { 1 };
     let mut likelihood = 0.0;
-    let mut sums =
-        Sums { own: vec![[T::default(); TILE]; columns], logs: [T::default(); TILE], product: [T::of(1.0); TILE] };
+    let mut sums = Sums {
+        own: vec![[T::default(); TILE]; columns],
+        logs: [T::default(); TILE],
+        product: [T::from_f64(1.0); TILE],
+    };
     for i in first..last {
         let (mut next, end) = (frame.skips[i] as usize, frame.skips[i + 1] as usize);
         for at in (first_tile(i)..padded - (TILE - STRIDE)).step_by(TILE) {
@@ -182,14 +184,14 @@ fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
             *own = [T::default(); TILE];
         }
         if PUSH && !EVEN {
-            likelihood += sum(&sums.logs).wide();
+            likelihood += sum(&sums.logs).to_f64();
             sums.logs = [T::default(); TILE];
         }
     }
     if PUSH && EVEN && first < last {
-        let logs = sums.logs.iter().map(|log| log.wide() * std::f64::consts::LN_2).sum::<f64>();
-        let products = sums.product.iter().map(|product| product.wide().ln()).sum::<f64>();
-        likelihood = (frame.votes[first] * frame.votes[first]).wide() * (logs + products);
+        let logs = sums.logs.iter().map(|log| log.to_f64() * std::f64::consts::LN_2).sum::<f64>();
+        let products = sums.product.iter().map(|product| product.to_f64().ln()).sum::<f64>();
+        likelihood = (frame.votes[first] * frame.votes[first]).to_f64() * (logs + products);
     }
     likelihood
 }
@@ -197,7 +199,7 @@ fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
 /// The pairs of the point `i` with the tile of points from `at` on; bits in `without` mark those that do not count, from
 /// the point and to it.
 #[inline(always)]
-fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
+fn tile<T: FastFloat, const D: usize, const PUSH: bool, const EVEN: bool>(
     frame: &Frame<T>,
     i: usize,
     at: usize,
@@ -206,7 +208,7 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     out: &mut [T],
 ) {
     let dim = if D > 0 { D } else { frame.dim };
-    let (half, one, zero, dimensions) = (T::of(0.5), T::of(1.0), T::default(), T::of(dim as f64));
+    let (half, one, zero, dimensions) = (T::from_f64(0.5), T::from_f64(1.0), T::default(), T::from_f64(dim as f64));
     let padded = frame.widths.len();
     let mut q = [zero; TILE];
     for c in 0..dim {
@@ -235,7 +237,7 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
     }
     let mut near = false;
     for j in 0..TILE {
-        near |= !(half_square[0][j] > T::FAR) | !(half_square[1][j] > T::FAR);
+        near |= !(half_square[0][j] > T::NEGLIGIBLE_EXP_NEG) | !(half_square[1][j] > T::NEGLIGIBLE_EXP_NEG);
     }
     if !near {
         return;
@@ -248,14 +250,14 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
             let counts = without[way] & (1 << j) == 0;
             let (coinciding, probability) = if D > 0 {
                 let (power, rest) = half_power(D, power[way][j], rest[way][j]);
-                let (falling, fallen) = half_square[way][j].exp_minus();
+                let (falling, fallen) = half_square[way][j].exp_neg();
                 (power * falling, rest * falling + fallen)
             } else {
                 // A loop that ends somewhere would not become vectors; a logarithm does.
-                let root = half * dimensions * power[way][j].ln_with(rest[way][j]);
-                (half_square[way][j] - root).exp_minus()
+                let root = half * dimensions * power[way][j].ln_with_complement(rest[way][j]);
+                (half_square[way][j] - root).exp_neg()
             };
-            apart[way] = if probability > T::LEAST { probability } else { T::LEAST };
+            apart[way] = if probability > T::TINY { probability } else { T::TINY };
             counted[way] = if counts { apart[way] } else { one };
             part[way] = if counts { coinciding * inverse[way][j] } else { zero };
             if !PUSH {
@@ -266,7 +268,7 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
         pull[j] = votes * if EVEN { votes } else { others[j] } * both;
         if PUSH && EVEN {
             // Equal weights: the logarithm of the product of all.
-            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).parts();
+            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).mantissa_and_exponent();
             sums.product[j] = mantissa;
             sums.logs[j] += exponent;
         } else if PUSH {
@@ -294,7 +296,7 @@ fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
 
 /// The sum by halves: always in the same order, and vectors to the end.
 #[inline(always)]
-fn sum<T: Number>(x: &Tile<T>) -> T {
+fn sum<T: FastFloat>(x: &Tile<T>) -> T {
     let mut x = *x;
     let mut width = TILE / 2;
     while width > 0 {
@@ -308,9 +310,9 @@ fn sum<T: Number>(x: &Tile<T>) -> T {
 
 /// From `r` and `1 - r` to `r^(d/2)` and `1 - r^(d/2)`.
 #[inline(always)]
-fn half_power<T: Number>(dim: usize, r: T, short: T) -> (T, T) {
+fn half_power<T: FastFloat>(dim: usize, r: T, short: T) -> (T, T) {
     let whole = dim / 2;
-    let (mut power, mut rest) = if whole == 0 { (T::of(1.0), T::default()) } else { (r, short) };
+    let (mut power, mut rest) = if whole == 0 { (T::from_f64(1.0), T::default()) } else { (r, short) };
     // By squares: with p = r^m, 1 - p^2 = (1 - p)(1 + p) and 1 - p r = (1 - p) r + (1 - r).
     for bit in (0..whole.checked_ilog2().unwrap_or(0)).rev() {
         rest += rest * power;
@@ -321,8 +323,8 @@ fn half_power<T: Number>(dim: usize, r: T, short: T) -> (T, T) {
         }
     }
     if dim % 2 == 1 {
-        let root = r.root();
-        rest += power * short / (T::of(1.0) + root);
+        let root = r.sqrt();
+        rest += power * short / (T::from_f64(1.0) + root);
         power = power * root;
     }
     (power, rest)

@@ -7,7 +7,7 @@ use super::structure::{HALF, Structure};
 use crate::llx::affine_weights;
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 use lowland_core::{Data, Embedding, Metric, Points, Result};
 use lowland_neighbors::{NeighborGraph, distance, nearest_to};
 
@@ -190,7 +190,7 @@ impl Frozen {
                     q += (mean[c] - other[c]).powi(2);
                 }
                 pulls += weight / s;
-                near += 0.5 * weight * (dim as f64 * Number::ln(near2 / s) - q / s);
+                near += 0.5 * weight * (dim as f64 * FastFloat::ln(near2 / s) - q / s);
             }
             let far = site.sums(Wanted::Push, &mean, variance, dim);
             score = near + far;

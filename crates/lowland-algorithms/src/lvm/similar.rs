@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use lowland_core::Result;
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
+use lowland_core::simd::simd_dispatch;
 use lowland_linalg::Csr;
 
 /// Rows of a task.
@@ -99,7 +99,7 @@ impl Similar {
 
     /// `W` of eq 18 in the places of the links, its row sums, and `gradient_i -= sum_j W_ij (mu_i - mu_j)`. Returns the
     /// pairs' share of the log-likelihood, its logarithms in the precision of `T`. `ends` are those of [`fill_ends`].
-    pub(super) fn pull<T: Number>(
+    pub(super) fn pull<T: FastFloat>(
         &self,
         ends: &[f64],
         dim: usize,
@@ -211,8 +211,8 @@ fn by_halves(lanes: [f64; LANES]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn pull_rows<T: Number, const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
+#[simd_dispatch]
+fn pull_rows<T: FastFloat, const D: usize>(links: &Links, rows: Rows, dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
     let Rows { first, pulls: mut rest, diagonal, gradient } = rows;
     let (mut q, mut likelihood) = (Vec::new(), 0.0);
@@ -231,7 +231,7 @@ fn pull_rows<T: Number, const D: usize>(links: &Links, rows: Rows, dim: usize) -
             let inverse = 1.0 / (near2[at] + pulls[at]);
             pulls[at] = weights[at] * inverse;
             // ln P = (d ln(delta^2/s) - q/s) / 2.
-            let ln = T::of(near2[at] * inverse).ln().wide();
+            let ln = T::from_f64(near2[at] * inverse).ln().to_f64();
             terms[at] = weights[at] * (dim as f64 * ln - terms[at] * inverse);
         }
         // Each pair is met from both its ends, hence one half more.
@@ -258,7 +258,7 @@ fn pull_rows<T: Number, const D: usize>(links: &Links, rows: Rows, dim: usize) -
     likelihood
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn spread_rows<const D: usize>(links: &Links, pulls: &[f64], first: usize, out: &mut [f64], dim: usize) {
     let dim = if D > 0 { D } else { dim };
     let range = links.range(first, out.len());

@@ -5,8 +5,9 @@
 //! Every iteration of conjugate gradients that starts from the present means raises the bound that the M-step
 //! maximises, so that the likelihood rises however early the solve stops.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
+
+use lowland_core::simd::simd_dispatch;
 
 /// Rows of a task.
 const ROWS: usize = 1024;
@@ -89,7 +90,7 @@ fn ordered(parts: impl IndexedParallelIterator<Item = f64>) -> f64 {
 }
 
 /// `image = L direction` for some rows; returns their part of the product of the two.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn apply<const D: usize>(system: &System, first: usize, direction: &[f64], image: &mut [f64], dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
     let mut product = 0.0;
@@ -119,7 +120,7 @@ fn add_squares(lanes: &mut [f64; LANES], row: &[f64], factor: f64) {
 }
 
 /// `x += step direction`, `residual -= step image`; returns the residual's square in the norm of the inverse diagonal.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn advance(
     dim: usize,
     step: f64,
@@ -139,7 +140,7 @@ fn advance(
 }
 
 /// `direction = residual / diagonal + share direction`; returns the product of the first term and the residual.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn turn(dim: usize, share: f64, direction: &mut [f64], residual: &[f64], diagonal: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
     for ((direction, residual), d) in direction.chunks_exact_mut(dim).zip(residual.chunks_exact(dim)).zip(diagonal) {

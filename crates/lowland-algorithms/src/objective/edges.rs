@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_core::Points;
-use lowland_core::simd::fours::Fours;
+use lowland_core::simd::Simd;
 
 /// Rows handled at once: fixed, because the order of a sum depends on it.
 pub(super) const ROWS: usize = 256;
@@ -35,34 +35,34 @@ impl Room {
 }
 
 /// Four edges of a row; where there are fewer, the others lead back to their point, weigh nothing and are not present.
-pub(super) struct Edges<F: Fours> {
+pub(super) struct Edges<F: Simd> {
     ends: [usize; 4],
-    pub weights: F::Four,
+    pub weights: F::F64x4,
     /// One or zero.
-    pub present: F::Four,
+    pub present: F::F64x4,
     /// Squared distances in the map.
-    pub squares: F::Four,
+    pub squares: F::F64x4,
 }
 
-impl<F: Fours> Edges<F> {
+impl<F: Simd> Edges<F> {
     /// The values of the points where the edges end.
     #[inline(always)]
-    pub fn of_ends(&self, fours: F, values: &[f64]) -> F::Four {
+    pub fn of_ends(&self, fours: F, values: &[f64]) -> F::F64x4 {
         let [a, b, c, d] = self.ends;
         fours.load([values[a], values[b], values[c], values[d]])
     }
 }
 
 /// What edges are weighed by.
-pub(super) trait Weigh<F: Fours, const C: usize> {
+pub(super) trait Weigh<F: Simd, const C: usize> {
     /// `C` coefficients for each of four edges.
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; C];
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; C];
 }
 
 /// Adds to `sums[c]` the coefficients that the edges of row `i` have, times the ways `y_i - y_j`. `D` is the dimension, or
 /// zero for any.
 #[inline(always)]
-pub(super) fn over_edges<F: Fours, const D: usize, const C: usize>(
+pub(super) fn over_edges<F: Simd, const D: usize, const C: usize>(
     fours: F,
     places: Places,
     i: usize,
@@ -94,16 +94,16 @@ pub(super) fn over_edges<F: Fours, const D: usize, const C: usize>(
 }
 
 /// The edges of a point, so far.
-struct Row<'a, F: Fours, const D: usize, const C: usize> {
+struct Row<'a, F: Simd, const D: usize, const C: usize> {
     fours: F,
     places: Places<'a>,
     i: usize,
     /// Its coordinates, each four times.
-    here: [F::Four; D],
-    sums: [[F::Four; D]; C],
+    here: [F::F64x4; D],
+    sums: [[F::F64x4; D]; C],
 }
 
-impl<'a, F: Fours, const D: usize, const C: usize> Row<'a, F, D, C> {
+impl<'a, F: Simd, const D: usize, const C: usize> Row<'a, F, D, C> {
     #[inline(always)]
     fn new(fours: F, places: Places<'a>, i: usize) -> Self {
         let mut here = [fours.splat(0.0); D];
@@ -146,7 +146,7 @@ impl<'a, F: Fours, const D: usize, const C: usize> Row<'a, F, D, C> {
 
     /// The ways from four ends to the point, coordinate by coordinate, and their squared lengths.
     #[inline(always)]
-    fn apart(&self, [a, b, c, d]: [usize; 4]) -> ([F::Four; D], F::Four) {
+    fn apart(&self, [a, b, c, d]: [usize; 4]) -> ([F::F64x4; D], F::F64x4) {
         let (fours, vectors) = (self.fours, self.places.vectors);
         let rows = [fours.load(vectors[a]), fours.load(vectors[b]), fours.load(vectors[c]), fours.load(vectors[d])];
         let there = fours.transpose(rows);
@@ -160,7 +160,7 @@ impl<'a, F: Fours, const D: usize, const C: usize> Row<'a, F, D, C> {
 
     /// The squared lengths in any dimension.
     #[inline(always)]
-    fn any_squares(&self, ends: [usize; 4]) -> F::Four {
+    fn any_squares(&self, ends: [usize; 4]) -> F::F64x4 {
         let (here, mut squares) = (self.places.y.row(self.i), [0.0; 4]);
         for l in 0..4 {
             let there = self.places.y.row(ends[l]);

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::edges::{Edges, Places, ROWS, Room, Weigh, over_edges};
 use lowland_core::Points;
-use lowland_core::simd::fours::{self, Fours, Loop};
 use lowland_core::simd::ln;
+use lowland_core::simd::simd_dispatch;
+use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 use lowland_linalg::Csr;
 
 /// How an edge pulls.
@@ -125,9 +125,8 @@ fn student_value(weights: &Csr, places: Places, dof: f64) -> f64 {
     parts.iter().sum()
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn student_rows<const D: usize>(rows: StudentRows<D>) {
-    fours::run(rows);
+    run_kernel(rows);
 }
 
 /// Student forces on the rows from `first` on, as many as `out` holds. `D` is the dimension, or zero for any.
@@ -139,11 +138,11 @@ struct StudentRows<'a, const D: usize> {
     out: &'a mut [f64],
 }
 
-impl<const D: usize> Loop for StudentRows<'_, D> {
+impl<const D: usize> SimdKernel for StudentRows<'_, D> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) {
+    fn run<F: Simd>(self, fours: F) {
         let (factor, mut pull) = ((self.dof + 1.0) / (2.0 * self.dof), StudentPull { inverse: 1.0 / self.dof });
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(self.places.y.dim())) {
             out.fill(0.0);
@@ -160,17 +159,16 @@ struct StudentPull {
     inverse: f64,
 }
 
-impl<F: Fours> Weigh<F, 1> for StudentPull {
+impl<F: Simd> Weigh<F, 1> for StudentPull {
     #[inline(always)]
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; 1] {
         let scaled = fours.mul(edges.squares, fours.splat(self.inverse));
         [fours.div(edges.weights, fours.add(fours.splat(1.0), scaled))]
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn value_of_rows<const D: usize>(rows: StudentValue<D>) -> f64 {
-    fours::run(rows)
+    run_kernel(rows)
 }
 
 /// The sum of Student's `w f(s)` over the edges of some rows.
@@ -181,11 +179,11 @@ struct StudentValue<'a, const D: usize> {
     rows: Range<usize>,
 }
 
-impl<const D: usize> Loop for StudentValue<'_, D> {
+impl<const D: usize> SimdKernel for StudentValue<'_, D> {
     type Output = f64;
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> f64 {
+    fn run<F: Simd>(self, fours: F) -> f64 {
         let mut value = 0.0;
         let mut squares = Squares(Vec::new());
         for i in self.rows {
@@ -201,16 +199,16 @@ impl<const D: usize> Loop for StudentValue<'_, D> {
 /// The squared lengths of a row's edges, and some zeros after them.
 struct Squares(Vec<f64>);
 
-impl<F: Fours> Weigh<F, 0> for Squares {
+impl<F: Simd> Weigh<F, 0> for Squares {
     #[inline(always)]
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 0] {
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; 0] {
         self.0.extend_from_slice(&fours.store(edges.squares));
         []
     }
 }
 
 /// `sum w ln(1 + s/a)`. A long loop of its own: of four numbers no compiler makes a vector.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn logarithms(squares: &[f64], weights: &[f64], inverse: f64) -> f64 {
     let mut sums = [0.0; LANES];
     let (whole, rest) = weights.as_chunks::<LANES>();
@@ -226,6 +224,8 @@ fn logarithms(squares: &[f64], weights: &[f64], inverse: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use lowland_core::simd::run_kernel_with;
+
     use super::*;
     use lowland_core::Seed;
     use lowland_neighbors::graph::{Symmetrize, symmetrize};
@@ -274,8 +274,8 @@ mod tests {
             let (places, dof, first, rows) = (room.places(Points::new(&values, d).unwrap()), 1.5, 0, 0..n);
             let [plain, own] = [true, false].map(|plain| {
                 let (weights, mut force) = (&weights, vec![0.0; n * d]);
-                fours::run_as(StudentRows::<D> { weights, places, dof, first, out: &mut force }, plain);
-                force.push(fours::run_as(StudentValue::<D> { weights, places, dof, rows: rows.clone() }, plain));
+                run_kernel_with(StudentRows::<D> { weights, places, dof, first, out: &mut force }, plain);
+                force.push(run_kernel_with(StudentValue::<D> { weights, places, dof, rows: rows.clone() }, plain));
                 force.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
             });
             assert_eq!(plain, own, "{d} dimensions");

@@ -6,11 +6,11 @@
 
 use std::ops::{Add, AddAssign, Mul, Range, Sub};
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use lowland_core::Result;
 use lowland_core::archive::Archive;
+use lowland_core::simd::simd_dispatch;
 use lowland_linalg::Csr;
 use lowland_linalg::dense::{Real, product_nn_add, product_nt, product_tn_add};
 
@@ -265,7 +265,7 @@ fn block(range: &Range<usize>, columns: usize) -> Range<usize> {
 }
 
 /// `older = min(0, low) + momentum (newer - older)`, row by row, with its sums.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn advance<T: Number>(low: &[T], newer: &[T], older: &mut [T], momentum: T, width: usize) -> Sums {
     let mut sums = Sums::default();
     let rows = low.chunks_exact(width).zip(newer.chunks_exact(width)).zip(older.chunks_exact_mut(width));
@@ -298,7 +298,7 @@ fn advance<T: Number>(low: &[T], newer: &[T], older: &mut [T], momentum: T, widt
 }
 
 /// `low = min(0, low)`, row by row, with its sums.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn clamp<T: Number>(low: &mut [T], width: usize) -> Sums {
     let mut sums = Sums::default();
     for row in low.chunks_exact_mut(width) {

@@ -14,7 +14,7 @@ use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, ru
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
-use lowland_nbody::{Engine, Exact, KernelSum, engine};
+use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
 use lowland_neighbors::graph::lengths;
 use lowland_neighbors::{self, Search, nearest_to};
 
@@ -99,7 +99,7 @@ impl MapIt {
 
     fn engine(&self) -> Result<Box<dyn KernelSum>> {
         let which = if self.variant == Variant::Exact { Engine::Exact } else { self.engine };
-        engine(which, self.n_components, self.kernel.squared().0)
+        new_engine(which, self.n_components, self.kernel.squared().0)
     }
 
     /// The program with pushes by an engine.

@@ -12,7 +12,7 @@ use lowland_core::params::{Auto, at_least_one, choice, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, engine};
+use lowland_nbody::{Engine, new_engine};
 use lowland_neighbors::graph::lengths;
 use lowland_neighbors::{self, Search, distance};
 
@@ -226,7 +226,7 @@ impl Settings {
             return refuse("engine", &self.engine, "repulsion by distances is summed pair by pair: engine exact");
         }
         tolerance("tol", self.tol)?;
-        engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
+        new_engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
     }
 
     pub fn neighbors(&self) -> usize {
@@ -361,7 +361,7 @@ impl Settings {
     }
 
     fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbedding> {
-        let engine = engine(self.engine, self.n_components, energy.kernel())?;
+        let engine = new_engine(self.engine, self.n_components, energy.kernel())?;
         let control = AccuracyControl::new(self.accuracy, self.tolerance);
         let objective = NeighborEmbedding::new(energy, weights, engine, control)?.with_schedule(self.schedule);
         match self.repulsion {

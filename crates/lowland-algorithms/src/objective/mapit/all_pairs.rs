@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
 use super::edges::{by_kind, in_order};
 use lowland_core::Points;
 use lowland_core::simd::exp;
+use lowland_core::simd::simd_dispatch;
 use lowland_linalg::Csr;
 
 /// Points along the side of a tile.
@@ -101,7 +101,7 @@ fn first_tile(row: usize, groups: usize) -> usize {
 
 /// One row of tiles: `places` and `sums` begin with its own eight points. Returns `sum P K` and `sum K^2` over ordered
 /// pairs.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn row_of_tiles<const D: usize, const T: bool>(
     weights: &[Lanes],
     places: &[Lanes],

@@ -1,18 +1,17 @@
 //! What MAP IT does among neighbours.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
 use crate::objective::edges::{Edges, Places, ROWS, Weigh, over_edges};
 use lowland_core::simd::exp;
-use lowland_core::simd::fours::{self, Fours, Loop};
+use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 use lowland_linalg::Csr;
 
 /// Similarity `K(s)` in the map, `s` the squared distances of some edges, and its slope `-K'(s)`. `T` tells the t distribution from
 /// the Gaussian.
 #[inline(always)]
-pub(super) fn similarity<F: Fours, const T: bool>(fours: F, squares: F::Four) -> [F::Four; 2] {
+pub(super) fn similarity<F: Simd, const T: bool>(fours: F, squares: F::F64x4) -> [F::F64x4; 2] {
     if T {
         let one = fours.splat(1.0);
         let similarity = fours.div(one, fours.add(one, squares));
@@ -55,14 +54,13 @@ pub(super) fn marginals(graph: &Csr, places: Places, similarity: Similarity, mar
     in_order(parts.collect())
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn marginal_rows<const D: usize, const T: bool>(
     graph: &Csr,
     places: Places,
     first: usize,
     out: &mut [f64],
 ) -> [f64; 2] {
-    fours::run(MarginalRows::<D, T> { graph, places, first, out })
+    run_kernel(MarginalRows::<D, T> { graph, places, first, out })
 }
 
 pub(super) struct MarginalRows<'a, const D: usize, const T: bool> {
@@ -72,11 +70,11 @@ pub(super) struct MarginalRows<'a, const D: usize, const T: bool> {
     pub out: &'a mut [f64],
 }
 
-impl<const D: usize, const T: bool> Loop for MarginalRows<'_, D, T> {
+impl<const D: usize, const T: bool> SimdKernel for MarginalRows<'_, D, T> {
     type Output = [f64; 2];
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> [f64; 2] {
+    fn run<F: Simd>(self, fours: F) -> [f64; 2] {
         let zero = fours.splat(0.0);
         let mut sums = Marginals::<F, T> { row: zero, weighted: zero, squares: zero };
         for (i, out) in (self.first..).zip(self.out) {
@@ -89,15 +87,15 @@ impl<const D: usize, const T: bool> Loop for MarginalRows<'_, D, T> {
 }
 
 /// `sum K` of a row, and `sum w K` and `sum K^2` of all.
-struct Marginals<F: Fours, const T: bool> {
-    row: F::Four,
-    weighted: F::Four,
-    squares: F::Four,
+struct Marginals<F: Simd, const T: bool> {
+    row: F::F64x4,
+    weighted: F::F64x4,
+    squares: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> Weigh<F, 0> for Marginals<F, T> {
+impl<F: Simd, const T: bool> Weigh<F, 0> for Marginals<F, T> {
     #[inline(always)]
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 0] {
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; 0] {
         let [similarity, _] = similarity::<F, T>(fours, edges.squares);
         let similarity = fours.mul(edges.present, similarity);
         self.row = fours.add(self.row, similarity);
@@ -123,7 +121,6 @@ pub(super) fn weighted(
     in_order(parts.collect())[0]
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn weighted_rows<const D: usize, const T: bool>(
     graph: &Csr,
     [here, there]: [&[f64]; 2],
@@ -131,7 +128,7 @@ fn weighted_rows<const D: usize, const T: bool>(
     first: usize,
     out: &mut [f64],
 ) -> [f64; 1] {
-    fours::run(WeightedRows::<D, T> { graph, here, there, places, first, out })
+    run_kernel(WeightedRows::<D, T> { graph, here, there, places, first, out })
 }
 
 pub(super) struct WeightedRows<'a, const D: usize, const T: bool> {
@@ -143,11 +140,11 @@ pub(super) struct WeightedRows<'a, const D: usize, const T: bool> {
     pub out: &'a mut [f64],
 }
 
-impl<const D: usize, const T: bool> Loop for WeightedRows<'_, D, T> {
+impl<const D: usize, const T: bool> SimdKernel for WeightedRows<'_, D, T> {
     type Output = [f64; 1];
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> [f64; 1] {
+    fn run<F: Simd>(self, fours: F) -> [f64; 1] {
         let mut sums = Weighted::<F, T> { here: fours.splat(0.0), there: self.there, value: fours.splat(0.0) };
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(self.places.y.dim())) {
             sums.here = fours.splat(self.here[i]);
@@ -158,15 +155,15 @@ impl<const D: usize, const T: bool> Loop for WeightedRows<'_, D, T> {
 }
 
 /// `w_ij (here_i + there_j) S_ij`, and the sum of `w_ij K_ij`.
-struct Weighted<'a, F: Fours, const T: bool> {
-    here: F::Four,
+struct Weighted<'a, F: Simd, const T: bool> {
+    here: F::F64x4,
     there: &'a [f64],
-    value: F::Four,
+    value: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> Weigh<F, 1> for Weighted<'_, F, T> {
+impl<F: Simd, const T: bool> Weigh<F, 1> for Weighted<'_, F, T> {
     #[inline(always)]
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; 1] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         let both = fours.add(self.here, edges.of_ends(fours, self.there));

@@ -1,13 +1,12 @@
 //! What MAP IT's program adds up over edges.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Similarity;
 use super::edges::{by_kind, in_order, similarity};
 use super::neighborhoods::Neighborhoods;
 use crate::objective::edges::{Edges, Places, ROWS, Weigh, over_edges};
-use lowland_core::simd::fours::{self, Fours, Loop};
+use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 
 /// What the program adds up over edges, added to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the
 /// neighbour's marginal `p_j` for `w_ij` among neighbours, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbours
@@ -27,7 +26,6 @@ pub(super) fn program(
     in_order(parts.collect())[0]
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn rows<const D: usize, const T: bool>(
     graph: &Neighborhoods,
     map_marginals: &[f64],
@@ -36,7 +34,7 @@ fn rows<const D: usize, const T: bool>(
     first: usize,
     out: &mut [f64],
 ) -> [f64; 1] {
-    fours::run(Rows::<D, T> { graph, map_marginals, counted, places, first, out })
+    run_kernel(Rows::<D, T> { graph, map_marginals, counted, places, first, out })
 }
 
 /// Some rows, from the first on.
@@ -49,11 +47,11 @@ pub(super) struct Rows<'a, const D: usize, const T: bool> {
     pub out: &'a mut [f64],
 }
 
-impl<const D: usize, const T: bool> Loop for Rows<'_, D, T> {
+impl<const D: usize, const T: bool> SimdKernel for Rows<'_, D, T> {
     type Output = [f64; 1];
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> [f64; 1] {
+    fn run<F: Simd>(self, fours: F) -> [f64; 1] {
         let (graph, d) = (self.graph, self.places.y.dim());
         let mut far = Far::<F, T> { value: fours.splat(0.0) };
         let mut near = Near::<F, T> {
@@ -71,13 +69,13 @@ impl<const D: usize, const T: bool> Loop for Rows<'_, D, T> {
 }
 
 /// Non-neighbours: `w_ij S_ij`.
-struct Far<F: Fours, const T: bool> {
-    value: F::Four,
+struct Far<F: Simd, const T: bool> {
+    value: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> Weigh<F, 1> for Far<F, T> {
+impl<F: Simd, const T: bool> Weigh<F, 1> for Far<F, T> {
     #[inline(always)]
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 1] {
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; 1] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         [fours.mul(edges.weights, slope)]
@@ -85,17 +83,17 @@ impl<F: Fours, const T: bool> Weigh<F, 1> for Far<F, T> {
 }
 
 /// Neighbours: `(p_j - w_ij) S_ij`, without `w_ij` where it was not counted, and `(K_ij - q_j) S_ij`.
-struct Near<'a, F: Fours, const T: bool> {
+struct Near<'a, F: Simd, const T: bool> {
     marginals: &'a [f64],
     map_marginals: &'a [f64],
     /// One where all pairs were counted, or zero.
-    counted: F::Four,
-    value: F::Four,
+    counted: F::F64x4,
+    value: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> Weigh<F, 2> for Near<'_, F, T> {
+impl<F: Simd, const T: bool> Weigh<F, 2> for Near<'_, F, T> {
     #[inline(always)]
-    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::Four; 2] {
+    fn coefficients(&mut self, fours: F, edges: &Edges<F>) -> [F::F64x4; 2] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         let own = fours.mul(self.counted, edges.weights);

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::affinity::joint;
-use lowland_core::simd::fours;
+use lowland_core::simd::run_kernel_with;
 use lowland_core::{Seed, with_threads};
-use lowland_nbody::{Engine, Exact, engine};
+use lowland_nbody::{Engine, Exact, new_engine};
 
 /// Affinities on `n` points that are neither regular nor complete.
 fn affinities(n: usize, links: u32) -> Csr {
@@ -93,11 +93,11 @@ fn sums_over_edges_have_the_same_bits_by_every_machine() {
             let out = &mut program[..];
             let map_marginals = &map_marginals;
             let rows = program::Rows::<D, T> { graph: &graph, map_marginals, counted: true, places, first, out };
-            let [value] = fours::run_as(rows, plain);
+            let [value] = run_kernel_with(rows, plain);
             let (graph, others, out) = (&graph.near, &graph.others, &mut weighted[..]);
-            let [sum] = fours::run_as(edges::WeightedRows::<D, T> { graph, here, there, places, first, out }, plain);
+            let [sum] = run_kernel_with(edges::WeightedRows::<D, T> { graph, here, there, places, first, out }, plain);
             let (graph, out) = (others, &mut marginals[..]);
-            let sums = fours::run_as(edges::MarginalRows::<D, T> { graph, places, first, out }, plain);
+            let sums = run_kernel_with(edges::MarginalRows::<D, T> { graph, places, first, out }, plain);
             let all = [program, weighted, marginals, vec![value, sum, sums[0], sums[1]]].concat();
             all.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
         });
@@ -127,7 +127,7 @@ fn fast_engines_give_the_exact_field_within_the_tolerance() {
         let mut exact = vec![0.0; n * d];
         MapIt::new(&p, 10, kind, Box::new(Exact), 0.01).unwrap().field(y, true, &mut exact).unwrap();
         for tolerance in [1e-2, 1e-5] {
-            let sums = engine(which, d, kind.squared().0).unwrap();
+            let sums = new_engine(which, d, kind.squared().0).unwrap();
             let mut program = MapIt::new(&p, 10, kind, sums, tolerance).unwrap();
             program.prepare(1, y, None).unwrap();
             let mut field = vec![0.0; n * d];
@@ -220,7 +220,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
             bits.extend(out.into_iter().chain([value]).map(f64::to_bits));
         };
         for kind in KINDS {
-            let fast = || engine(Engine::Auto, 2, kind.squared().0).unwrap();
+            let fast = || new_engine(Engine::Auto, 2, kind.squared().0).unwrap();
             look(&mut MapIt::new(&p, 10, kind, fast(), 0.01).unwrap());
             look(&mut MapIt::exact(&p, 10, kind).unwrap());
             look(&mut MapIt::sampled(&p, 10, kind, Sampling::new(30, None, Seed(2))).unwrap());

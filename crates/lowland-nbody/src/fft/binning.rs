@@ -1,46 +1,46 @@
-//! Where the points lie on the grid, and the order in which they are visited.
+//! Positions of points on the grid, and the order in which points are visited.
 //!
-//! Points are put in order within chunks of a fixed size, by bands of planes: a band is then met chunk by chunk, always in
-//! the same order, and each chunk writes only what is its own.
+//! Points are sorted by bands of planes within chunks of a fixed size: the points of a band are then visited chunk by chunk,
+//! always in the same order, and each chunk writes only to its own part of the output.
 
 use rayon::prelude::*;
 
 use lowland_core::Points;
 
-/// Points ordered together.
+/// Points sorted together.
 pub(super) const CHUNK: usize = 4096;
 
-/// The grid as points see it: `node = coordinate / spacing - first`.
+/// Where the grid lies in space: `node = coordinate / spacing - first`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Frame {
+pub(super) struct GridFrame {
     /// Nodes per unit of length.
     pub(super) per_unit: f64,
-    /// The number, counted from the coordinate zero, of the first node of each axis.
+    /// Index of the first node of each axis, counted from the coordinate zero.
     pub(super) first: [f64; 3],
 }
 
-impl Frame {
-    /// The cell of a point on one axis, and where in the cell it is: from 0 to 1.
+impl GridFrame {
+    /// The cell of a point on one axis, and its position in the cell, from 0 to 1.
     #[inline(always)]
-    pub(super) fn place(&self, axis: usize, coordinate: f64) -> (usize, f64) {
+    pub(super) fn locate(&self, axis: usize, coordinate: f64) -> (usize, f64) {
         let at = coordinate * self.per_unit - self.first[axis];
         let cell = at as u32;
         (cell as usize, at - f64::from(cell))
     }
 }
 
-/// Points in the order of their bands, within each chunk.
+/// Points sorted by their bands within each chunk.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct BinnedPoints {
     order: Vec<u32>,
-    /// For each chunk, where each band begins in it, and the end of the last.
+    /// For each chunk, where each of its bands begins, and the end of the last.
     starts: Vec<u32>,
     bands: usize,
 }
 
-impl Places {
-    /// Orders the points by bands of `height` planes.
-    pub(super) fn fill(&mut self, points: Points, frame: &Frame, height: usize, bands: usize) {
+impl BinnedPoints {
+    /// Sorts the points by bands of `height` planes.
+    pub(super) fn fill(&mut self, points: Points, frame: &GridFrame, height: usize, bands: usize) {
         self.bands = bands;
         self.order.resize(points.rows(), 0);
         self.starts.clear();
@@ -48,7 +48,7 @@ impl Places {
         let chunks = self.order.par_chunks_mut(CHUNK).zip(self.starts.par_chunks_mut(bands + 1)).enumerate();
         chunks.for_each(|(chunk, (order, starts))| {
             let first = chunk * CHUNK;
-            let band = |i: usize| frame.place(0, points.values()[i * points.dim()]).0 / height;
+            let band = |i: usize| frame.locate(0, points.values()[i * points.dim()]).0 / height;
             let mut bands = [0u16; CHUNK];
             for at in 0..order.len() {
                 bands[at] = band(first + at) as u16;

@@ -1,9 +1,9 @@
-//! Convolution of grids with kernels, by transforms of real rows, then of complex numbers across rows and across planes.
+//! Convolution of grids with kernels: real transforms along rows, then complex transforms across rows and across planes.
 //!
-//! The grid is padded to its period, but planes of padding are never stored, nor rows of it before they are transformed: zeros
-//! are not transformed, and what is beyond the grid is not transformed back. A column across planes goes forward, is multiplied
-//! by each kernel and comes back while it is in cache; both transposes are reads of a tile, so that every task writes a slice of
-//! its own. Maps of fewer dimensions have planes of one row, or of one node.
+//! The grid is padded to its period, but planes of padding are never stored, nor rows of padding before they are transformed:
+//! zeros are not transformed, and what lies beyond the grid is not transformed back. A column across planes is transformed,
+//! multiplied by each kernel and transformed back while it is in cache; both transposes are reads of a tile, so that every task
+//! writes to a slice of its own. Maps of fewer dimensions have planes of one row, or of one node.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,36 +16,36 @@ use crate::Kernel;
 
 type C64 = Complex<f64>;
 
-/// Planes or columns that a task takes: what is read of a tile's row or column fills whole cache lines.
+/// Planes or columns per task: what is read of a row or column of a tile fills whole cache lines.
 const TILE: usize = 8;
 
-/// Where a convolution happens: the period of each axis in nodes, and the nodes in use.
+/// Size of a grid: the period of each axis in nodes, and the nodes in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shape {
-    /// In planes, rows and nodes of a row.
+pub(super) struct GridShape {
+    /// Planes, rows of a plane and nodes of a row.
     pub(super) period: [usize; 3],
-    /// Those in use, from the first.
+    /// The nodes in use, from the first.
     pub(super) nodes: [usize; 3],
 }
 
-/// One grid of the result: the kernel (by its place in the list) and the charge it is convolved with.
+/// One column of the result: the index of the kernel and that of the charge it is convolved with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Product {
+pub(super) struct KernelProduct {
     pub(super) kernel: usize,
     pub(super) charge: usize,
 }
 
-/// What the spectra of the kernels depend on.
+/// Everything that the spectra of the kernels depend on.
 #[derive(Debug, Clone, PartialEq)]
-struct Key {
+struct SpectraKey {
     period: [usize; 3],
     spacing: f64,
     order: usize,
     kernels: Vec<Kernel>,
 }
 
-/// The transforms of one shape: along a row, across the rows of a plane, across planes.
-struct Plans {
+/// The transforms for one shape: along a row, across the rows of a plane, across planes.
+struct FftPlans {
     along: Arc<dyn RealToComplex<f64>>,
     along_back: Arc<dyn ComplexToReal<f64>>,
     rows: Arc<dyn Fft<f64>>,
@@ -54,7 +54,7 @@ struct Plans {
     planes_back: Arc<dyn Fft<f64>>,
 }
 
-impl Plans {
+impl FftPlans {
     fn new([planes, rows, along]: [usize; 3]) -> Self {
         let mut real = RealFftPlanner::new();
         let mut complex = FftPlanner::new();
@@ -68,8 +68,8 @@ impl Plans {
         }
     }
 
-    /// Room that every one of them can work in.
-    fn room(&self) -> usize {
+    /// Scratch length that is enough for every transform.
+    fn scratch_len(&self) -> usize {
         let real = self.along.get_scratch_len().max(self.along_back.get_scratch_len());
         let complex = [&self.rows, &self.rows_back, &self.planes, &self.planes_back];
         complex.into_iter().map(|plan| plan.get_inplace_scratch_len()).fold(real, usize::max)
@@ -78,7 +78,7 @@ impl Plans {
 
 /// Buffers of one task.
 #[derive(Default)]
-struct Scratch {
+struct FftScratch {
     real: Vec<f64>,
     line: Vec<C64>,
     spectrum: Vec<C64>,
@@ -86,36 +86,36 @@ struct Scratch {
     work: Vec<C64>,
 }
 
-/// The convolution, with what it keeps between calls.
+/// The convolution, with the plans, spectra and buffers it keeps between calls.
 #[derive(Default)]
 pub(super) struct Convolution {
-    key: Option<Key>,
-    plans: Option<Plans>,
+    key: Option<SpectraKey>,
+    plans: Option<FftPlans>,
     /// For each kernel, by frequency along rows, across rows and across planes, half of each: real, because kernels are even.
     spectra: Vec<Vec<f64>>,
     forward: Vec<C64>,
     backward: Vec<C64>,
-    scratch: Mutex<Vec<Scratch>>,
+    scratch: Mutex<Vec<FftScratch>>,
 }
 
 impl Convolution {
     /// Prepares the spectra of the kernels, unless they are those of the last call. `symbol` is the transform of the
-    /// window at an angle; the spectra are divided by its square, so that the window given and taken leaves the kernel at
+    /// window at an angle; the spectra are divided by its square, so that spreading and gathering leave the kernel at
     /// the nodes as it is.
     pub(super) fn prepare(
         &mut self,
-        shape: Shape,
+        shape: GridShape,
         spacing: f64,
         order: usize,
         kernels: &[Kernel],
-        symbol: impl Fn(f64) -> f64,
+        symbol: &dyn Fn(f64) -> f64,
     ) {
-        let same = |key: &Key| (key.period, key.spacing, key.order) == (shape.period, spacing, order);
+        let same = |key: &SpectraKey| (key.period, key.spacing, key.order) == (shape.period, spacing, order);
         if self.key.as_ref().is_some_and(|key| same(key) && key.kernels == kernels) {
             return;
         }
         if self.key.as_ref().is_none_or(|key| key.period != shape.period) {
-            self.plans = Some(Plans::new(shape.period));
+            self.plans = Some(FftPlans::new(shape.period));
         }
         let inverse = shape.period.map(|period| {
             let angle = std::f64::consts::TAU / period as f64;
@@ -124,11 +124,11 @@ impl Convolution {
                 .collect::<Vec<_>>()
         });
         self.spectra = kernels.iter().map(|&kernel| self.spectrum(shape, spacing, kernel, &inverse)).collect();
-        self.key = Some(Key { period: shape.period, spacing, order, kernels: kernels.to_vec() });
+        self.key = Some(SpectraKey { period: shape.period, spacing, order, kernels: kernels.to_vec() });
     }
 
-    /// The transform of a kernel at the nodes, repeated with the period, times a factor for each frequency of each axis.
-    fn spectrum(&self, shape: Shape, spacing: f64, kernel: Kernel, factors: &[Vec<f64>; 3]) -> Vec<f64> {
+    /// Transform of a kernel at the nodes, repeated with the period, times a factor for each frequency of each axis.
+    fn spectrum(&self, shape: GridShape, spacing: f64, kernel: Kernel, factors: &[Vec<f64>; 3]) -> Vec<f64> {
         let Some(plans) = &self.plans else { return Vec::new() };
         // Kernels are even: half of each axis is enough, the rest is its mirror image.
         let [planes, rows, along] = shape.period.map(|period| period / 2 + 1);
@@ -145,7 +145,7 @@ impl Convolution {
             for (row, line) in lines.chunks_exact_mut(along).enumerate() {
                 let squared = |at: usize| (plane * plane + row * row + at * at) as f64 * (spacing * spacing);
                 let mut real: Vec<f64> = (0..period).map(|at| kernel.value(squared(at.min(period - at)))).collect();
-                // Lengths are those of the plan: it cannot fail.
+                // The lengths are those of the plan: it cannot fail.
                 let _ = plans.along.process(&mut real, line);
             }
             for (k, out) in out.chunks_exact_mut(rows).enumerate() {
@@ -165,7 +165,14 @@ impl Convolution {
     }
 
     /// `out[plane][product][row][node] = sum over the grid of kernel * charge`; the grid is `[plane][charge][row][node]`.
-    pub(super) fn run(&mut self, shape: Shape, grid: &[f64], charges: usize, products: &[Product], out: &mut [f64]) {
+    pub(super) fn run(
+        &mut self,
+        shape: GridShape,
+        grid: &[f64],
+        charges: usize,
+        products: &[KernelProduct],
+        out: &mut [f64],
+    ) {
         let Some(plans) = &self.plans else { return };
         let [planes, rows, width] = shape.nodes;
         let [deep, high, wide] = shape.period;
@@ -174,20 +181,20 @@ impl Convolution {
         let (columns, area) = (half[2] * high, rows * width);
         self.forward.resize(planes * charges * columns, C64::default());
         self.backward.resize(columns * products.len() * planes, C64::default());
-        let (scratch, room) = (&self.scratch, plans.room());
+        let (scratch, scratch_len) = (&self.scratch, plans.scratch_len());
 
-        // Planes of many rows are large: as few to a task as fill a cache line when they are read.
+        // Planes of many rows are large: a task takes only as many as fill a cache line when they are read.
         let tile_of_planes = if high > 1 { TILE / 2 } else { TILE };
         let tiles = self.forward.par_chunks_mut(tile_of_planes * columns).zip(grid.par_chunks(tile_of_planes * area));
         tiles.for_each(|(forward, grid)| {
-            with_scratch(scratch, room, |Scratch { real, line, work, .. }| {
+            with_scratch(scratch, scratch_len, |FftScratch { real, line, work, .. }| {
                 real.resize(wide, 0.0);
                 line.resize(half[2], C64::default());
                 for (spectra, plane) in forward.chunks_exact_mut(columns).zip(grid.chunks_exact(area)) {
                     for (row, nodes) in plane.chunks_exact(width).enumerate() {
                         real[..width].copy_from_slice(nodes);
                         real[width..].fill(0.0);
-                        // Lengths are those of the plan: it cannot fail.
+                        // The lengths are those of the plan: it cannot fail.
                         let _ = plans.along.process_with_scratch(real, line, work);
                         line.iter().enumerate().for_each(|(k, &value)| spectra[k * high + row] = value);
                     }
@@ -204,7 +211,7 @@ impl Convolution {
         self.backward.par_chunks_mut(TILE * column).enumerate().for_each(|(tile, back)| {
             let first = tile * TILE;
             let count = TILE.min(columns - first);
-            with_scratch(scratch, room, |Scratch { spectrum, product, work, .. }| {
+            with_scratch(scratch, scratch_len, |FftScratch { spectrum, product, work, .. }| {
                 spectrum.resize((TILE * deep).max(spectrum.len()), C64::default());
                 product.resize(deep, C64::default());
                 for charge in 0..charges {
@@ -219,7 +226,7 @@ impl Convolution {
                         let (along, across) = ((first + t) / high, (first + t) % high);
                         let kernel_column = along * half[1] + across.min(high - across);
                         let uses = products.iter().enumerate().filter(|(_, product)| product.charge == charge);
-                        for (at, &Product { kernel, .. }) in uses {
+                        for (at, &KernelProduct { kernel, .. }) in uses {
                             let kernel = &spectra[kernel][kernel_column * half[0]..][..half[0]];
                             multiply(spectrum, kernel, product);
                             plans.planes_back.process_with_scratch(product, work);
@@ -234,7 +241,7 @@ impl Convolution {
         out.par_chunks_mut(tile_of_planes * products.len() * area).enumerate().for_each(|(tile, out)| {
             let first = tile * tile_of_planes;
             let count = tile_of_planes.min(planes - first);
-            with_scratch(scratch, room, |Scratch { real, line, spectrum, work, .. }| {
+            with_scratch(scratch, scratch_len, |FftScratch { real, line, spectrum, work, .. }| {
                 real.resize(wide, 0.0);
                 line.resize(half[2], C64::default());
                 spectrum.resize((tile_of_planes * columns).max(spectrum.len()), C64::default());
@@ -251,7 +258,7 @@ impl Convolution {
                         let plane = &mut out[(t * products.len() + at) * area..][..area];
                         for (row, nodes) in plane.chunks_exact_mut(width).enumerate() {
                             line.iter_mut().enumerate().for_each(|(k, value)| *value = spectrum[k * high + row]);
-                            // What should be real is so up to rounding, and the transform insists.
+                            // Values that should be real are so up to rounding, and the transform requires it.
                             line[0].im = 0.0;
                             if wide.is_multiple_of(2) {
                                 line[half[2] - 1].im = 0.0;
@@ -277,11 +284,11 @@ fn multiply(spectrum: &[C64], kernel: &[f64], product: &mut [C64]) {
     }
 }
 
-/// Lends a task buffers that an earlier one has given back; what they hold is of no account.
-fn with_scratch(pool: &Mutex<Vec<Scratch>>, room: usize, work: impl FnOnce(&mut Scratch)) {
+/// Runs a task with buffers from the pool, whose contents are arbitrary.
+fn with_scratch(pool: &Mutex<Vec<FftScratch>>, scratch_len: usize, work: impl FnOnce(&mut FftScratch)) {
     let take = || pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut scratch = take().pop().unwrap_or_default();
-    scratch.work.resize(room, C64::default());
+    scratch.work.resize(scratch_len, C64::default());
     work(&mut scratch);
     take().push(scratch);
 }
