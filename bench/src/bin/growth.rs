@@ -81,7 +81,7 @@ fn recall(data: &Data, map: Points) -> Result<f64> {
 
 /// The nearest other rows of some rows.
 fn near(data: &Data, sample: &[usize]) -> Result<Vec<Vec<u32>>> {
-    let graph = nearest_to(&data.select(sample), data, K + 1, Metric::Euclidean, &mut |_| Ok(()))?;
+    let graph = nearest_to(&data.select(sample), data, K + 1, Metric::Euclidean)?;
     Ok((0..sample.len())
         .map(|at| graph.row(at).0.iter().copied().filter(|&j| j as usize != sample[at]).take(K).collect())
         .collect())

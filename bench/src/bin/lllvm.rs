@@ -34,7 +34,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
     if let Some(path) = std::env::var_os("LABELS") {
         let labels = lowland_io::read_map(Path::new(&path))?.map;
         let labels: Vec<u32> = labels.values().iter().take(n).map(|&label| label as u32).collect();
-        let map = nearest_points(fitted.embedding.points(), 1, &mut |_| Ok(()))?;
+        let map = nearest_points(fitted.embedding.points(), 1)?;
         found["1-NN error"] = json!(classification_error(&map, &labels, 1)?);
     }
     Ok(Measured { used, found })

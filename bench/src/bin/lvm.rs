@@ -27,9 +27,9 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
     let data = Data::Dense(rows.clone());
     let (fitted, used) =
         timed(|| Job::new("lvm", &values, Seed(0))?.fit(&data, None, &Limits::default(), &mut Silent))?;
-    let map = nearest_points(fitted.embedding.points(), 15, &mut |_| Ok(()))?;
+    let map = nearest_points(fitted.embedding.points(), 15)?;
     let params = NeighborParams { n_neighbors: 15, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    let near = nearest(&data, &params, &mut |_| Ok(()))?.graph;
+    let near = nearest(&data, &params)?.graph;
     let mut found = json!({
         "log-likelihood": fitted.outcome.trace.last().map(|step| step.objective),
         "recall at 15": knn_recall(&near, &map, 15)?,

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use lowland::affinity::{entropic, joint};
-use lowland::graph::lengths;
+use lowland::graph::edge_lengths;
 use lowland::methods::Job;
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
 use lowland::objective::{MapIt, Similarity};
@@ -44,18 +44,18 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
 
 fn near(data: &Data, k: usize) -> lowland::Result<NeighborGraph> {
     let exact = NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    Ok(nearest(data, &exact, &mut |_| Ok(()))?.graph)
+    Ok(nearest(data, &exact)?.graph)
 }
 
 fn recall(data: &Data, map: Points) -> lowland::Result<f64> {
-    knn_recall(&near(data, 15)?, &nearest_points(map, 15, &mut |_| Ok(()))?, 15)
+    knn_recall(&near(data, 15)?, &nearest_points(map, 15)?, 15)
 }
 
 /// A thousand iterations of the exact program from the paper's start.
 fn program(rows: &Dense) -> Result<Measured> {
     let n = ROWS.min(rows.rows());
     let data = Data::dense(rows.values()[..n * rows.dim()].to_vec(), rows.dim())?;
-    let weights = joint(entropic(lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
+    let weights = joint(entropic(edge_lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
     let start = Seed(0).normals(2 * n).iter().map(|v| 1e-4 * v).collect();
     let program = MapIt::exact(&weights, 10, Similarity::Student)?;
     let learning_rate = n as f64 / 40.0;

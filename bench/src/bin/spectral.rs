@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use lowland::graph::{
-    Components, SpectralCoordinates, Symmetrize, edges_of, lengths, minimum_spanning_forest, mutual_reach, symmetrize,
+    Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
+    undirected_edges,
 };
 use lowland::linalg::{Csr, Eigen, LaplacianKind, block};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
@@ -43,7 +44,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
         let (graph, used) = search(rows)?;
         return Ok(Measured { used, found: json!({ "edges": graph.indices().len() }) });
     }
-    let directed = lengths(&graph(rows)?)?;
+    let directed = edge_lengths(&graph(rows)?)?;
     if way == "graph" { links(&directed, setting) } else { eigenvectors(&directed, value(setting)?, value(way)?) }
 }
 
@@ -51,7 +52,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
 fn search(rows: &Dense) -> Result<(NeighborGraph, Used)> {
     let params = NeighborParams { n_neighbors: 15, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
     let data = Data::Dense(rows.clone());
-    let (found, used) = timed(|| nearest(&data, &params, &mut |_| Ok(())))?;
+    let (found, used) = timed(|| nearest(&data, &params))?;
     if let Some(path) = file() {
         lowland_io::write_graph(&path, &found.graph)?;
     }
@@ -73,11 +74,11 @@ fn file() -> Option<PathBuf> {
 /// Work on the links of the graph alone.
 fn links(directed: &Csr, task: &str) -> Result<Measured> {
     if task == "symmetrize" {
-        let (weights, used) = timed(|| symmetrize(directed, Symmetrize::Union))?;
-        let components = Components::of_matrix(&weights).count();
+        let (weights, used) = timed(|| symmetrize(directed, Symmetrization::Union))?;
+        let components = Components::from_matrix(&weights).count();
         return Ok(Measured { used, found: json!({ "links": weights.entries(), "components": components }) });
     }
-    let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), edges_of(directed)))?;
+    let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), undirected_edges(directed)))?;
     if task == "tree" {
         return Ok(Measured { used, found: json!({ "edges": tree.len() }) });
     }
@@ -87,7 +88,7 @@ fn links(directed: &Csr, task: &str) -> Result<Measured> {
 }
 
 fn eigenvectors(directed: &Csr, dimensions: usize, tolerance: f64) -> Result<Measured> {
-    let mut weights = symmetrize(directed, Symmetrize::Union)?;
+    let mut weights = symmetrize(directed, Symmetrization::Union)?;
     weights.values_mut().fill(1.0);
     let solve = |tolerance| -> lowland::Result<Eigen> {
         SpectralCoordinates::new(&weights, LaplacianKind::Normalized, dimensions, tolerance, Seed(0))?

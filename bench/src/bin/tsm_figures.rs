@@ -14,7 +14,7 @@ use lowland::llx::Llx;
 use lowland::methods::Job;
 use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
 use lowland::run::{Limits, Silent};
-use lowland::tsm::{AngleHistogram, Cosines, Pair};
+use lowland::tsm::{AngleHistogram, CosineSimilarity, SimilarPair};
 use lowland::{Data, Embedding, Points, Seed};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
         Ok(json!({ "semantic": share(false), "syntactic": share(true) }))
     };
 
-    let cosines = Cosines::new(&part)?;
+    let cosines = CosineSimilarity::new(&part)?;
     let histogram = AngleHistogram::new(&cosines, Seed(0), &mut |_| Ok(()))?;
     println!("{}", json!({ "nearest": histogram.nearest, "others": histogram.others, "tau": tau }));
     if let (Some(_), Data::Dense(x)) = (&questions, &part) {
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
         let (map, seconds) = fit("svd", &[("n_components", &most)], data)?;
         dims.iter().try_for_each(|&d| report(name, data, first_columns(&map, d)?.points(), seconds))?;
     }
-    let pairs = cosines.similar(tau, 0, &mut |_| Ok(()))?;
+    let pairs = cosines.similar_pairs(tau, 0)?;
     let (landmarks, dims_of_isomap) = isomap_size(&part, &dims);
     if let Some(most) = dims_of_isomap.iter().max().map(usize::to_string) {
         let parameters = [("n_components", most.as_str()), ("n_neighbors", "32"), ("landmarks", &landmarks)];
@@ -118,7 +118,7 @@ fn first_columns(map: &Embedding, d: usize) -> Result<Embedding> {
 }
 
 /// The Jaccard index of appendix B: on the map, pairs with `|y_i - y_j|^2 / 2 < 1 - tau` count as similar.
-fn jaccard_by_distance(similar: &[Pair], map: Points, tau: f64) -> f64 {
+fn jaccard_by_distance(similar: &[SimilarPair], map: Points, tau: f64) -> f64 {
     let near = |i: usize, j: usize| {
         let square: f64 = map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
         0.5 * square < 1.0 - tau

@@ -41,8 +41,8 @@ fn measure(rows: &Dense, [method, way]: [&str; 2]) -> Result<Measured> {
         lowland_io::write_map(&PathBuf::from(path), fitted.embedding.points(), lowland_io::About::default())?;
     }
     let exact = NeighborParams { n_neighbors: 15, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    let near = nearest(&data, &exact, &mut |_| Ok(()))?.graph;
-    let recall = knn_recall(&near, &nearest_points(fitted.embedding.points(), 15, &mut |_| Ok(()))?, 15)?;
+    let near = nearest(&data, &exact)?.graph;
+    let recall = knn_recall(&near, &nearest_points(fitted.embedding.points(), 15)?, 15)?;
     let trace = &fitted.outcome.trace;
     let objective = trace.last().map_or(f64::NAN, |step| step.objective);
     let found = json!({

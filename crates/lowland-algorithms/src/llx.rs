@@ -10,7 +10,7 @@ use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, along_tree};
 use lowland_linalg::dense::{Cholesky, power_of_two_near, product_nt};
 use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, SolveReport, SymOp, pcg};
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_to};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_to_with, nearest_with};
 
 /// How rows are combined.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ impl Llx {
             return Csr::from_triplets(data.rows(), data.rows(), []);
         }
         let params = NeighborParams { n_neighbors, metric: self.metric, search: self.search, seed };
-        let graph = nearest(data, &params, &mut |done| progress(0.6 * done))?.graph;
+        let graph = nearest_with(data, &params, &mut |done| progress(0.6 * done))?.graph;
         self.weights_on(data, data, &graph, Ridge::Even, &mut |done| progress(0.6 + 0.4 * done))
     }
 
@@ -118,7 +118,7 @@ impl Llx {
     /// Places of new rows beside a map of `data`: each a combination of its neighbours' places.
     pub fn place(&self, new: &Data, data: &Data, map: Points, progress: &mut Progress) -> Result<Embedding> {
         let k = self.n_neighbors.min(data.rows());
-        let graph = nearest_to(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
+        let graph = nearest_to_with(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
         let weights = self.weights_on(new, data, &graph, Ridge::ByDistance, &mut |done| progress(0.7 + 0.3 * done))?;
         let mut values = vec![0.0; new.rows() * map.dim()];
         weights.multiply(map.values(), map.dim(), &mut values);

@@ -3,7 +3,7 @@
 use super::check_finite;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Error, Points, Result};
-use lowland_neighbors::cosines::{Cosines, TILE, for_each_above};
+use lowland_neighbors::cosine_similarity::{CosineSimilarity, TILE, for_each_above};
 
 /// How well norms and small angles are kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,12 +38,12 @@ pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Re
     }
     check_finite(map)?;
     data.check_finite()?;
-    let rows = Cosines::new(data)?;
+    let rows = CosineSimilarity::new(data)?;
     // The map in single precision only sieves; what is near the threshold is decided in double.
     let largest = map.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let unit = lowland_linalg::dense::power_of_two_near(largest);
     let single = Data::dense(map.values().iter().map(|v| (v / unit) as f32).collect(), map.dim())?;
-    let places = Cosines::new(&single)?;
+    let places = CosineSimilarity::new(&single)?;
     let norms: Vec<f64> = (0..n).map(|i| map.row(i).iter().map(|v| (v / unit).powi(2)).sum::<f64>().sqrt()).collect();
     let cosine_in_map = |i: usize, j: usize| -> f64 {
         let dot: f64 = map.row(i).iter().zip(map.row(j)).map(|(a, b)| a / unit * (b / unit)).sum();
@@ -51,7 +51,7 @@ pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Re
         if lengths > 0.0 { (dot / lengths).clamp(-1.0, 1.0) } else { 0.0 }
     };
     let cut = tau as f32;
-    let margin = |cosines: &Cosines| cosines.margin() + 4.0 * f32::EPSILON;
+    let margin = |cosines: &CosineSimilarity| cosines.tile_error_bound() + 4.0 * f32::EPSILON;
     let (row_margin, place_margin) = (margin(&rows), margin(&places));
     let parts = in_batches(n.div_ceil(TILE), progress, |block| {
         let lines = block * TILE..n.min((block + 1) * TILE);
@@ -60,8 +60,8 @@ pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Re
         for start in (lines.start..n).step_by(TILE) {
             let columns = start..n.min(start + TILE);
             let size = lines.len() * columns.len();
-            rows.tile(lines.clone(), columns.clone(), &mut in_rows[..size]);
-            places.tile(lines.clone(), columns.clone(), &mut in_places[..size]);
+            rows.fill_tile(lines.clone(), columns.clone(), &mut in_rows[..size]);
+            places.fill_tile(lines.clone(), columns.clone(), &mut in_places[..size]);
             for (line, i) in lines.clone().enumerate() {
                 let span = line * columns.len()..(line + 1) * columns.len();
                 let (near, placed) = (&in_rows[span.clone()], &in_places[span]);

@@ -10,7 +10,7 @@ use super::space::Space;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed};
 use lowland_linalg::dense::power_of_two_near;
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points, nearest_to};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_with, nearest_to_with, nearest_with};
 
 /// What to score, and how much of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,7 +157,7 @@ pub fn report_with(
     let in_map = match known.map.filter(|graph| fits(graph, n, wanted)) {
         _ if wanted == 0 => None,
         Some(graph) => Some(Cow::Borrowed(graph)),
-        None => Some(Cow::Owned(stage.run(0.03, |progress| nearest_points(map, wanted, progress))?)),
+        None => Some(Cow::Owned(stage.run(0.03, |progress| nearest_points_with(map, wanted, progress))?)),
     };
     if k < n {
         let in_map = in_map.as_deref().expect("k < n, so there are neighbours");
@@ -220,7 +220,7 @@ fn neighborhoods(
         Some(graph) => Ok(rows_of(graph, &rows)),
         None if sampled.is_none() => {
             let search = NeighborParams { n_neighbors: k, metric, search: Search::Exact, seed: params.seed };
-            Ok(Cow::Owned(nearest(data, &search, progress)?.graph))
+            Ok(Cow::Owned(nearest_with(data, &search, progress)?.graph))
         }
         None => neighbors_of_rows(data, &rows, k, metric, progress).map(Cow::Owned),
     })?;
@@ -347,7 +347,7 @@ fn neighbors_of_rows(
     progress: &mut Progress,
 ) -> Result<NeighborGraph> {
     let wanted: Vec<usize> = rows.iter().map(|&i| i as usize).collect();
-    let found = nearest_to(&data.select(&wanted), data, k + 1, metric, progress)?;
+    let found = nearest_to_with(&data.select(&wanted), data, k + 1, metric, progress)?;
     let (mut indices, mut distances) = (Vec::with_capacity(rows.len() * k), Vec::with_capacity(rows.len() * k));
     for (s, &i) in rows.iter().enumerate() {
         let (columns, lengths) = found.row(s);

@@ -49,7 +49,7 @@ fn trustworthiness_is_that_of_scikit_learn() {
     let rows: Vec<u32> = (0..300).collect();
     for (dim, metric, expected) in golden {
         let (data, map) = fixture(dim);
-        let neighbors = nearest_points(map.points(), 140, &mut |_| Ok(())).unwrap();
+        let neighbors = nearest_points(map.points(), 140).unwrap();
         for (k, expected) in [5, 12, 140].into_iter().zip(expected) {
             let space = Space::Data(&data, metric);
             close(trustworthiness(&space, &neighbors, &rows, k, &mut quiet()).unwrap(), expected);
@@ -263,8 +263,8 @@ fn graphs_that_are_known_are_used_and_give_the_same_scores() {
     let params = QualityParams { n_neighbors: 6, ..Default::default() };
     let Data::Dense(x) = &data else { unreachable!() };
     let wide: Vec<f64> = x.values().iter().map(|&v| f64::from(v)).collect();
-    let in_data = nearest_points(Points::new(&wide, 20).unwrap(), 9, &mut |_| Ok(())).unwrap();
-    let in_map = nearest_points(map.points(), 9, &mut |_| Ok(())).unwrap();
+    let in_data = nearest_points(Points::new(&wide, 20).unwrap(), 9).unwrap();
+    let in_map = nearest_points(map.points(), 9).unwrap();
     let expected = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
     for max_exact in [None, Some(10)] {
         let params = QualityParams { max_exact, sample_rows: 200, ..params.clone() };

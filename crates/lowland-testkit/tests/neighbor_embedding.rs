@@ -18,11 +18,11 @@ fn fit(method: &str, values: &[(&str, &str)], data: &Data, graph: Option<&Neighb
 
 fn neighbors(data: &Data, k: usize) -> NeighborGraph {
     let params = NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    nearest(data, &params, &mut |_| Ok(())).expect("neighbours").graph
+    nearest(data, &params).expect("neighbours").graph
 }
 
 fn recall(data: &Data, fitted: &Fitted) -> f64 {
-    let map = nearest_points(fitted.embedding.points(), 10, &mut |_| Ok(())).expect("neighbours");
+    let map = nearest_points(fitted.embedding.points(), 10).expect("neighbours");
     knn_recall(&neighbors(data, 10), &map, 10).expect("graphs of one size")
 }
 

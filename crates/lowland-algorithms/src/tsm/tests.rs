@@ -197,13 +197,13 @@ fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
 #[test]
 fn the_threshold_has_the_density_asked_for() {
     let data = bundles(600, 8, 9);
-    let cosines = Cosines::new(&data).unwrap();
+    let cosines = CosineSimilarity::new(&data).unwrap();
     let histogram = AngleHistogram::new(&cosines, Seed(0), &mut quiet).unwrap();
     assert_eq!(histogram.nearest.iter().sum::<u64>(), 600);
     assert_eq!(histogram.others.iter().sum::<u64>(), 600 * 598);
     for density in [0.02, 0.05, 0.1] {
         let tau = histogram.threshold(density);
-        let pairs = cosines.similar(tau, 0, &mut quiet).unwrap().len();
+        let pairs = cosines.similar_pairs(tau, 0).unwrap().len();
         let found = (2 * pairs + 600) as f64 / 360_000.0;
         assert!((found - density).abs() < 0.002, "{density}: {found}");
         assert!((histogram.share(tau) - found).abs() < 0.001, "{density}: {found}");
@@ -223,7 +223,7 @@ fn eq_16_puts_new_rows_where_their_similarities_are_right() {
     let map = Points::new(&map, 6).unwrap();
     let start = lowland_core::Embedding::new(vec![0.1; left.len() * 6], 6).unwrap();
     let placed = relu_places(&new, &fitted, map, 0.8, &start, &mut quiet).unwrap();
-    let (rows, prototypes) = (Cosines::new(&new).unwrap(), Cosines::new(&fitted).unwrap());
+    let (rows, prototypes) = (CosineSimilarity::new(&new).unwrap(), CosineSimilarity::new(&fitted).unwrap());
     let norm = |y: &[f64]| y.iter().map(|v| v * v).sum::<f64>().sqrt();
     for i in 0..left.len() {
         for j in 0..map.rows() {

@@ -210,14 +210,14 @@ fn shared_graph(
         methods.iter().map(AsRef::as_ref).filter(|&method| metric_of_neighbors(method, rows) == Some(metric)).collect();
     let n_neighbors = takers.iter().map(|method| method.neighbors(rows)).max().unwrap_or(0);
     let search = takers.iter().find_map(|&method| parameter::<Search>(method, "search")).unwrap_or(Search::Auto);
-    let needed = neighbors::memory(data.shape(), metric, n_neighbors, search);
+    let needed = neighbors::search_memory(data.shape(), metric, n_neighbors, search);
     if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
         let remedy = "Raise --max-memory, or use fewer rows or neighbours";
         return Err(Error::Memory { what: "the search".into(), needed, limit, remedy }.into());
     }
     let watch = Stopwatch::start();
     let params = NeighborParams { n_neighbors, metric, search, seed: args.run.seed().stream("neighbors") };
-    let found = console.progress("neighbours", |progress| neighbors::nearest(data, &params, progress))?;
+    let found = console.progress("neighbours", |progress| neighbors::nearest_with(data, &params, progress))?;
     let seconds = watch.used().wall_seconds;
     console.note(&format!("{n_neighbors} neighbours of {rows} rows by {}: {}", found.algorithm, duration(seconds)));
     Ok(Some(Shared { graph: found.graph, exact: found.recall.is_none(), seconds }))

@@ -224,7 +224,7 @@ fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: Search) -> u
     let entries = n * (edges + 1.0).powi(2) * 60.0;
     let factor = if shape.rows <= MOST_DENSE { 16.0 * n * n } else { 8.0 * MOST as f64 };
     let own = entries + factor + n * (d + 14.0) * 80.0;
-    lowland_neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
+    lowland_neighbors::search_memory(shape, metric, k, search).saturating_add(own as u64)
 }
 
 /// The bottom eigenvectors, but the constant one, of the matrix that `matrix` makes of the neighbour graph.
@@ -266,7 +266,7 @@ fn fit(
 /// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
 /// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
 fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
-    let parts = Components::of_neighbors(graph).count();
+    let parts = Components::from_neighbors(graph).count();
     if parts > 1 {
         let constant = wanted.min(parts - 1);
         context.note(format!(
@@ -379,7 +379,7 @@ mod tests {
         let mut silent = Silent;
         let mut context = Context::new(&mut silent, Seed(1), None);
         let params = lowland_neighbors::NeighborParams::default();
-        let graph = lowland_neighbors::nearest(&data, &params, &mut |_| Ok(()))?.graph;
+        let graph = lowland_neighbors::nearest(&data, &params)?.graph;
         bottom(&of(&data, &graph, &mut context)?, 2, 15, most, &mut context)
     }
 

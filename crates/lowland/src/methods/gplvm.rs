@@ -9,7 +9,7 @@ use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper,
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use lowland_linalg::block::column_means;
 use lowland_linalg::{SvdOptions, linear_memory, svd};
-use lowland_neighbors::nearest_to;
+use lowland_neighbors::nearest_to_with;
 
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
 
@@ -308,7 +308,7 @@ impl Model for GpLvmModel {
             return Ok(Placed::bare(embedding));
         };
         let wanted = frozen.weights().len();
-        let near = nearest_to(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
+        let near = nearest_to_with(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
         let placed = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let closest = near.row(i).0[0] as usize;
             let mut row = vec![0.0; new.dim()];

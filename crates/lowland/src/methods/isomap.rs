@@ -7,8 +7,8 @@ use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
 use lowland_linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
-use lowland_neighbors::graph::{Components, Symmetrize, shortest_paths, symmetrize};
-use lowland_neighbors::{self, Search, nearest_to};
+use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
+use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use super::{Fit, Input, Model, Recipe, available_components};
@@ -60,7 +60,7 @@ impl Recipe for Isomap {
         let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
         // All squared distances; the graph and its symmetric copy; some blocks of vectors.
         let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
-        lowland_neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {
@@ -73,7 +73,7 @@ impl Recipe for Isomap {
         let n = input.data.rows();
         let wanted = available_components(self.n_components, n - 1, "the number of points less one", context)?;
         let lengths = connected_lengths(input.data, self.metric, &graph, context)?;
-        let lengths = symmetrize(&lengths, Symmetrize::Union)?;
+        let lengths = symmetrize(&lengths, Symmetrization::Union)?;
         let squares =
             context.stage(PATHS, |context| context.with_progress(|progress| squared_ways(&lengths, progress)))?;
         let centred = Centred { means: block::column_means(&squares, n), squares };
@@ -141,7 +141,7 @@ impl Recipe for Isomap {
             && model.values.len() == self.n_components
             && model.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
-            && Components::of_matrix(&model.lengths).count() == 1;
+            && Components::from_matrix(&model.lengths).count() == 1;
         if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }
@@ -208,7 +208,7 @@ impl Model for IsomapModel {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
         let (n, dim) = (self.data.rows(), self.embedding.dim());
         let k = self.params.n_neighbors.min(n);
-        let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
         let rows = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let (near, lengths) = graph.row(i);
             let mut ways = vec![0.0; n];

@@ -95,7 +95,7 @@ impl Method for Landmarks {
         let Ok(llx) = self.llx() else { return u64::MAX };
         let k = llx.n_neighbors.min(shape.rows);
         let part = self.shape(shape);
-        let search = lowland_neighbors::memory(shape, llx.metric, k, llx.search);
+        let search = lowland_neighbors::search_memory(shape, llx.metric, k, llx.search);
         // Weights as lists, as rows and as columns; the map and the solver's blocks.
         let weights = shape.rows as f64 * (k as f64 * 60.0 + llx.n_neighbors as f64 * 20.0);
         let extension = search.saturating_add(weights as u64);

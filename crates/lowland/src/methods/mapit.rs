@@ -14,8 +14,8 @@ use lowland_core::{Data, Embedding, Metric, Result, Shape};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
 use lowland_nbody::{Engine, Exact, KernelSum, engine};
-use lowland_neighbors::graph::lengths;
-use lowland_neighbors::{self, Search, nearest_to};
+use lowland_neighbors::graph::edge_lengths;
+use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};
 use super::neighbor_stage::{self, Neighbors, neighbors};
@@ -213,7 +213,7 @@ impl Recipe for MapIt {
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         // Blocks of the map's size, the points as edges look them up, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 } + n * 64.0;
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn neighbors(&self, rows: usize) -> usize {
@@ -239,7 +239,7 @@ impl Recipe for MapIt {
             return Ok(Fit { embedding, model, outcome: Outcome::direct(), graph: exact.then_some(graph) });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
-            let lengths = lengths(&graph)?;
+            let lengths = edge_lengths(&graph)?;
             let graph = exact.then_some(graph);
             Ok((joint(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
         })?;
@@ -307,7 +307,7 @@ impl Model for Placed {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
         let (n, settings) = (self.data.rows(), &self.settings);
         let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(settings.n_neighbors).min(n);
-        let graph = nearest_to(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
+        let graph = nearest_to_with(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
         let edges = (0..new.rows()).flat_map(|i| {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))

@@ -3,8 +3,8 @@
 use lowland_core::run::Context;
 use lowland_core::{Data, Error, Metric, Result, Shape};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Components, join_components, lengths, with_edges};
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest};
+use lowland_neighbors::graph::{Components, add_edges, edge_lengths, join_components_with};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
 
 use super::Input;
 
@@ -46,7 +46,7 @@ pub(crate) fn neighbors(
             return Ok(Neighbors { graph, exact: false });
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
-        let found = context.with_progress(|progress| nearest(input.data, &params, progress))?;
+        let found = context.with_progress(|progress| nearest_with(input.data, &params, progress))?;
         if let Some(recall) = found.recall {
             context.note(format!(
                 "neighbours by {}: recall {:.4} measured on {} rows",
@@ -88,16 +88,16 @@ pub(super) fn connected_lengths(
     graph: &NeighborGraph,
     context: &mut Context,
 ) -> Result<Csr> {
-    let (lengths, parts) = (lengths(graph)?, Components::of_neighbors(graph));
+    let (lengths, parts) = (edge_lengths(graph)?, Components::from_neighbors(graph));
     if parts.count() < 2 {
         return Ok(lengths);
     }
-    let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
     context.note(format!(
         "the neighbour graph fell into {} parts; they were joined by their closest points",
         parts.count()
     ));
-    with_edges(&lengths, &joins)
+    add_edges(&lengths, &joins)
 }
 
 /// Whether no row differs from another. That a row's neighbours are all copies of it is not enough: others may be elsewhere.
@@ -105,8 +105,8 @@ pub(super) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, cont
     if graph.distances().iter().any(|&distance| distance != 0.0) {
         return Ok(false);
     }
-    let parts = Components::of_neighbors(graph);
-    let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
+    let parts = Components::from_neighbors(graph);
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
     Ok(joins.iter().all(|join| join.length == 0.0))
 }
 

@@ -23,7 +23,7 @@ impl SpectralCoordinates {
     /// The bottom `dimensions` non-trivial eigenvectors for symmetric weights of a connected graph.
     pub fn new(weights: &Csr, kind: LaplacianKind, dimensions: usize, tolerance: f64, seed: Seed) -> Result<Self> {
         let laplacian = Laplacian::new(weights, kind)?;
-        let parts = Components::of_matrix(laplacian.links()).count();
+        let parts = Components::from_matrix(laplacian.links()).count();
         if parts > 1 {
             return Err(Error::Parameter {
                 name: "graph",

@@ -3,22 +3,22 @@
 use std::ops::Range;
 
 use super::distance;
-use super::exact::{Hits, Pairs, Reach};
-use super::text::{Matcher, Words};
+use super::exact::{CandidatePairs, PairSource, TileThresholds};
+use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
 use lowland_core::{Dense, Metric, Sparse};
 
 /// Dense rows, any numeric metric.
-pub(super) struct DenseDirect<'a> {
+pub(super) struct DenseMetricPairs<'a> {
     pub queries: &'a Dense,
     pub points: &'a Dense,
     pub metric: Metric,
 }
 
-impl Pairs for DenseDirect<'_> {
-    const EXACT: bool = true;
+impl PairSource for DenseMetricPairs<'_> {
+    const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
-        hits.add_tile(reach, |out| {
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
             let dim = self.points.dim();
             let points = &self.points.values()[columns.start * dim..columns.end * dim];
             for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
@@ -27,11 +27,11 @@ impl Pairs for DenseDirect<'_> {
         });
     }
 
-    fn key(&self, i: usize, j: usize) -> f32 {
+    fn distance(&self, i: usize, j: usize) -> f32 {
         distance::dense(self.metric, self.queries.row(i), self.points.row(j)) as f32
     }
 
-    fn cost(&self) -> f64 {
+    fn pair_cost(&self) -> f64 {
         dense_cost(self.metric, self.points.dim())
     }
 }
@@ -48,30 +48,30 @@ pub(super) fn dense_cost(metric: Metric, dim: usize) -> f64 {
 }
 
 /// Sparse rows, any numeric metric.
-pub(super) struct SparseDirect<'a> {
+pub(super) struct SparseMetricPairs<'a> {
     pub queries: &'a Sparse,
     pub points: &'a Sparse,
     pub metric: Metric,
 }
 
-impl Pairs for SparseDirect<'_> {
-    const EXACT: bool = true;
+impl PairSource for SparseMetricPairs<'_> {
+    const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
-        hits.add_tile(reach, |out| {
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
             for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
                 for (out, j) in line.iter_mut().zip(columns.clone()) {
-                    *out = self.key(i, j);
+                    *out = self.distance(i, j);
                 }
             }
         });
     }
 
-    fn key(&self, i: usize, j: usize) -> f32 {
+    fn distance(&self, i: usize, j: usize) -> f32 {
         distance::sparse(self.metric, self.queries.row(i), self.points.row(j), self.points.dim()) as f32
     }
 
-    fn cost(&self) -> f64 {
+    fn pair_cost(&self) -> f64 {
         sparse_cost(self.points.values().len(), self.points.rows())
     }
 }
@@ -89,35 +89,35 @@ pub(super) fn text_cost(letters: usize, rows: usize) -> f64 {
 
 /// Strings.
 pub(super) struct TextPairs<'a> {
-    pub queries: &'a Words,
-    pub points: &'a Words,
+    pub queries: &'a EncodedStrings,
+    pub points: &'a EncodedStrings,
     pub alphabet: usize,
 }
 
-impl Pairs for TextPairs<'_> {
-    const EXACT: bool = true;
+impl PairSource for TextPairs<'_> {
+    const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, reach: Reach, hits: &mut Hits) {
-        hits.add_tile(reach, |out| {
-            let mut matcher = Matcher::new(self.alphabet);
-            for ((i, line), &row_reach) in rows.zip(out.chunks_exact_mut(columns.len())).zip(reach.rows) {
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
+            let mut matcher = EditDistanceMatcher::new(self.alphabet);
+            for ((i, line), &row_threshold) in rows.zip(out.chunks_exact_mut(columns.len())).zip(thresholds.rows) {
                 matcher.set(self.queries.word(i));
-                for ((out, j), &column_reach) in line.iter_mut().zip(columns.clone()).zip(reach.columns) {
+                for ((out, j), &column_threshold) in line.iter_mut().zip(columns.clone()).zip(thresholds.columns) {
                     // A cast of the infinite reach of a new row saturates.
-                    let limit = row_reach.max(column_reach) as u32;
+                    let limit = row_threshold.max(column_threshold) as u32;
                     *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);
                 }
             }
         });
     }
 
-    fn key(&self, i: usize, j: usize) -> f32 {
-        let mut matcher = Matcher::new(self.alphabet);
+    fn distance(&self, i: usize, j: usize) -> f32 {
+        let mut matcher = EditDistanceMatcher::new(self.alphabet);
         matcher.set(self.queries.word(i));
         matcher.within(self.points.word(j), u32::MAX).map_or(f32::INFINITY, |d| d as f32)
     }
 
-    fn cost(&self) -> f64 {
+    fn pair_cost(&self) -> f64 {
         text_cost(self.points.letters(), self.points.rows())
     }
 }

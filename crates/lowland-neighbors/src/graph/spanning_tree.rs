@@ -30,7 +30,7 @@ impl Edge {
 }
 
 /// The edges stored in a square matrix of lengths, in either direction; self loops are left out.
-pub fn edges_of(lengths: &Csr) -> Vec<Edge> {
+pub fn undirected_edges(lengths: &Csr) -> Vec<Edge> {
     lengths.iter().filter(|(i, j, _)| i != j).map(|(i, j, length)| Edge::new(i, j, length)).collect()
 }
 
@@ -47,7 +47,7 @@ pub fn minimum_spanning_forest(points: usize, mut edges: Vec<Edge>) -> Result<Ve
 }
 
 /// A square matrix of lengths with edges added in both directions; where one is stored already, it stays.
-pub fn with_edges(lengths: &Csr, edges: &[Edge]) -> Result<Csr> {
+pub fn add_edges(lengths: &Csr, edges: &[Edge]) -> Result<Csr> {
     let both = edges.iter().flat_map(|e| [(e.from, e.to, e.length), (e.to, e.from, e.length)]);
     let added = Csr::from_triplets(lengths.rows(), lengths.columns(), both)?;
     lengths.merge(&added, |old, new| old.or(new))
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn added_edges_do_not_overwrite() {
         let lengths = Csr::from_triplets(3, 3, [(0, 1, 5.0)]).unwrap();
-        let joined = with_edges(&lengths, &[Edge::new(1, 0, 7.0), Edge::new(2, 1, 3.0)]).unwrap();
+        let joined = add_edges(&lengths, &[Edge::new(1, 0, 7.0), Edge::new(2, 1, 3.0)]).unwrap();
         let entries: Vec<_> = joined.iter().collect();
         assert_eq!(entries, [(0, 1, 5.0), (1, 0, 7.0), (1, 2, 3.0), (2, 1, 3.0)]);
     }

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{assert_matches_sorting, edges, exact, normal_rows, quiet};
-use crate::coarse::Coarse;
-use crate::exact::search_within;
-use crate::inner::{Flat, Frame};
+use crate::exact::search_pairs;
+use crate::inner_product::{CenterAndScale, TransformedRows};
+use crate::two_stage_exact::TwoStagePairs;
 use crate::{distance, nearest, nearest_to};
 use lowland_core::{Data, Metric};
 
@@ -26,8 +26,8 @@ fn flat_rows() -> Vec<f32> {
 /// Whether the search is in two steps.
 fn in_two_steps(data: &Data, metric: Metric) -> bool {
     let Data::Dense(x) = data else { return false };
-    let flat = Flat::new(x, metric, &Frame::new(x, x), false);
-    Coarse::new(&flat, &|_, _| 0.0, &mut quiet).unwrap().is_some()
+    let flat = TransformedRows::new(x, metric, &CenterAndScale::new(x, x), false);
+    TwoStagePairs::new(&flat, &|_, _| 0.0, &mut quiet).unwrap().is_some()
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn most_equal_rows_are_not_measured() {
         distance(&data, i, &data, j, Metric::Euclidean) as f32
     };
     let Data::Dense(x) = &data else { unreachable!() };
-    let flat = Flat::new(x, Metric::Euclidean, &Frame::new(x, x), false);
-    search_within(&Coarse::new(&flat, &key, &mut quiet).unwrap().unwrap(), ROWS, 5, &mut quiet).unwrap();
+    let flat = TransformedRows::new(x, Metric::Euclidean, &CenterAndScale::new(x, x), false);
+    search_pairs(&TwoStagePairs::new(&flat, &key, &mut quiet).unwrap().unwrap(), ROWS, 5, &mut quiet).unwrap();
     let computed = count.load(Ordering::Relaxed);
     assert!(computed < 150 * ROWS, "{computed} distances for {ROWS} rows");
     assert_matches_sorting(&data, 5, Metric::Euclidean);
@@ -83,8 +83,8 @@ fn most_equal_rows_are_not_measured() {
 #[test]
 fn rows_that_ask_for_themselves_are_answered_in_their_own_order() {
     let data = Data::dense(flat_rows(), DIM).unwrap();
-    let others = nearest(&data, &exact(4, Metric::Euclidean), &mut quiet).unwrap().graph;
-    let all = nearest_to(&data, &data, 5, Metric::Euclidean, &mut quiet).unwrap();
+    let others = nearest(&data, &exact(4, Metric::Euclidean)).unwrap().graph;
+    let all = nearest_to(&data, &data, 5, Metric::Euclidean).unwrap();
     for i in (1..ROWS).step_by(50) {
         let rest: Vec<_> = edges(&all, i).into_iter().filter(|&(_, j)| j as usize != i).collect();
         assert_eq!(rest[..4], edges(&others, i));

@@ -16,13 +16,13 @@ use lowland_linalg::dense::product_nt;
 pub const TILE: usize = 512;
 
 /// The directions and lengths of rows.
-pub struct Cosines<'a> {
+pub struct CosineSimilarity<'a> {
     data: &'a Data,
     norms: Vec<f64>,
-    unit: Unit,
+    unit: UnitRows,
 }
 
-enum Unit {
+enum UnitRows {
     /// Unit rows, row after row.
     Dense(Vec<f32>),
     /// For each column the rows that have it, ascending, with their unit values.
@@ -31,7 +31,7 @@ enum Unit {
 
 /// Two rows whose angle is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pair {
+pub struct SimilarPair {
     /// The lower row.
     pub i: u32,
     /// The higher row.
@@ -40,7 +40,7 @@ pub struct Pair {
     pub dot: f64,
 }
 
-impl<'a> Cosines<'a> {
+impl<'a> CosineSimilarity<'a> {
     /// Of rows of numbers.
     pub fn new(data: &'a Data) -> Result<Self> {
         let (norms, unit) = match data {
@@ -53,7 +53,7 @@ impl<'a> Cosines<'a> {
                         out.iter_mut().zip(row).for_each(|(out, &v)| *out = (f64::from(v) / norm) as f32);
                     }
                 });
-                (norms, Unit::Dense(unit))
+                (norms, UnitRows::Dense(unit))
             }
             Data::Sparse(x) => {
                 let square = |i: usize| x.row(i).1.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>();
@@ -71,7 +71,7 @@ impl<'a> Cosines<'a> {
                         next[c as usize] += 1;
                     }
                 }
-                (norms, Unit::ByColumn { starts, rows, values })
+                (norms, UnitRows::ByColumn { starts, rows, values })
             }
             Data::Text(_) => {
                 let remedy = "Angles need rows of numbers";
@@ -124,23 +124,23 @@ impl<'a> Cosines<'a> {
     }
 
     /// The most by which a tile's values can be off: `(dim + 8)` roundings of terms whose sum is at most one.
-    pub fn margin(&self) -> f32 {
+    pub fn tile_error_bound(&self) -> f32 {
         match &self.unit {
-            Unit::Dense(_) => (self.data.dim() as f32 + 8.0) * 2f32.powi(-24),
-            Unit::ByColumn { .. } => 1e-6,
+            UnitRows::Dense(_) => (self.data.dim() as f32 + 8.0) * 2f32.powi(-24),
+            UnitRows::ByColumn { .. } => 1e-6,
         }
     }
 
-    /// Cosines of some rows with some others, row by row, to within [`Self::margin`].
-    pub fn tile(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
+    /// Cosines of some rows with some others, row by row, to within [`Self::tile_error_bound`].
+    pub fn fill_tile(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
         let width = columns.len();
         match (&self.unit, self.data) {
-            (Unit::Dense(unit), _) => {
+            (UnitRows::Dense(unit), _) => {
                 let dim = self.data.dim().max(1);
                 let part = |range: Range<usize>| &unit[range.start * dim..range.end * dim];
                 product_nt(part(rows), part(columns), dim, out);
             }
-            (Unit::ByColumn { starts, rows: by, values }, Data::Sparse(x)) => {
+            (UnitRows::ByColumn { starts, rows: by, values }, Data::Sparse(x)) => {
                 let mut sums = vec![0.0; width];
                 for (i, out) in rows.zip(out.chunks_exact_mut(width)) {
                     sums.fill(0.0);
@@ -163,9 +163,14 @@ impl<'a> Cosines<'a> {
     }
 
     /// Pairs `i < j`, `j >= first`, whose cosine exceeds `tau`, by `i`, then `j`.
-    pub fn similar(&self, tau: f64, first: usize, progress: &mut Progress) -> Result<Vec<Pair>> {
+    pub fn similar_pairs(&self, tau: f64, first: usize) -> Result<Vec<SimilarPair>> {
+        self.similar_pairs_with(tau, first, &mut |_| Ok(()))
+    }
+
+    /// Like [`Self::similar_pairs`], and reports progress.
+    pub fn similar_pairs_with(&self, tau: f64, first: usize, progress: &mut Progress) -> Result<Vec<SimilarPair>> {
         let n = self.rows();
-        let floor = tau as f32 - self.margin() - f32::EPSILON;
+        let floor = tau as f32 - self.tile_error_bound() - f32::EPSILON;
         let found = in_batches(n.div_ceil(TILE), progress, |block| {
             let rows = block * TILE..n.min((block + 1) * TILE);
             let mut tile = vec![0f32; TILE * TILE];
@@ -173,14 +178,14 @@ impl<'a> Cosines<'a> {
             for start in (rows.start.max(first / TILE * TILE)..n).step_by(TILE) {
                 let columns = start..n.min(start + TILE);
                 let tile = &mut tile[..rows.len() * columns.len()];
-                self.tile(rows.clone(), columns.clone(), tile);
+                self.fill_tile(rows.clone(), columns.clone(), tile);
                 for (i, line) in rows.clone().zip(tile.chunks_exact(columns.len())) {
                     for_each_above(line, floor, |at| {
                         let j = columns.start + at;
                         if j > i && j >= first {
                             let dot = self.dot(i, j);
                             if dot > tau * (self.norms[i] * self.norms[j]) {
-                                pairs.push(Pair { i: i as u32, j: j as u32, dot });
+                                pairs.push(SimilarPair { i: i as u32, j: j as u32, dot });
                             }
                         }
                     });
@@ -223,8 +228,8 @@ fn dot_dense(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// Saul (2022), eq 3: `S_ij = max(0, x_i.x_j - tau |x_i| |x_j|)`, the diagonal included; zero rows have no entry.
-/// `pairs` in the order of [`Cosines::similar`], each once.
-pub fn thresholded(pairs: &[Pair], norms: &[f64], tau: f64) -> Result<Csr> {
+/// `pairs` in the order of [`CosineSimilarity::similar`], each once.
+pub fn thresholded_similarity(pairs: &[SimilarPair], norms: &[f64], tau: f64) -> Result<Csr> {
     let n = norms.len();
     let mut indptr = vec![0usize; n + 1];
     pairs.iter().for_each(|pair| {
@@ -282,10 +287,10 @@ mod tests {
             tau in 0.05f64..0.95,
         ) {
             for data in both(&cells, 4) {
-                let cosines = Cosines::new(&data).unwrap();
+                let cosines = CosineSimilarity::new(&data).unwrap();
                 let n = cosines.rows();
-                let all = cosines.similar(tau, 0, &mut |_| Ok(())).unwrap();
-                let similar = thresholded(&all, cosines.norms(), tau).unwrap();
+                let all = cosines.similar_pairs(tau, 0).unwrap();
+                let similar = thresholded_similarity(&all, cosines.norms(), tau).unwrap();
                 prop_assert!(similar.is_symmetric());
                 for i in 0..n {
                     for j in 0..n {
@@ -298,7 +303,7 @@ mod tests {
                     }
                 }
                 // Pairs with late rows only, as for rows added afterwards.
-                let late = cosines.similar(tau, 9, &mut |_| Ok(())).unwrap();
+                let late = cosines.similar_pairs(tau, 9).unwrap();
                 prop_assert_eq!(late, all.into_iter().filter(|pair| pair.j >= 9).collect::<Vec<_>>());
             }
         }
@@ -308,8 +313,8 @@ mod tests {
     fn tiles_beyond_the_first_hold_the_right_pairs() {
         let values: Vec<f32> = Seed(1).normals(3 * (TILE + 90)).iter().map(|&v| v as f32).collect();
         let data = Data::dense(values, 3).unwrap();
-        let cosines = Cosines::new(&data).unwrap();
-        let pairs = cosines.similar(0.9, 0, &mut |_| Ok(())).unwrap();
+        let cosines = CosineSimilarity::new(&data).unwrap();
+        let pairs = cosines.similar_pairs(0.9, 0).unwrap();
         let n = cosines.rows();
         let slow = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).filter(|&(i, j)| cosines.cosine(i, j) > 0.9);
         assert_eq!(pairs.iter().map(|p| (p.i as usize, p.j as usize)).collect::<Vec<_>>(), slow.collect::<Vec<_>>());

@@ -2,23 +2,23 @@
 
 use multiversion::multiversion;
 
-use super::inner::{Flat, Frame};
-use super::text::{Matcher, Words};
-use super::{direct, distance, inner, text};
+use super::inner_product::{CenterAndScale, TransformedRows};
+use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
+use super::{distance, inner_product, levenshtein, pairwise};
 use lowland_core::{Data, Metric};
 use lowland_linalg::dense::product_nt;
 
 /// Rows that can be compared.
-pub(super) trait Space: Sync {
+pub(super) trait RowDistances: Sync {
     /// Number of rows.
     fn rows(&self) -> usize;
     /// How far row `i` is from each of `others`, in any unit that rises with the distance.
-    fn measure(&self, i: usize, others: &[u32], out: &mut Vec<f32>);
+    fn distances(&self, i: usize, others: &[u32], out: &mut Vec<f32>);
     /// The same for every row of `rows`, one after the other.
-    fn measure_block(&self, rows: &[u32], others: &[u32], out: &mut [f32]) {
+    fn distance_block(&self, rows: &[u32], others: &[u32], out: &mut [f32]) {
         let mut line = Vec::new();
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(others.len())) {
-            self.measure(i as usize, others, &mut line);
+            self.distances(i as usize, others, &mut line);
             out.copy_from_slice(&line);
         }
     }
@@ -26,42 +26,42 @@ pub(super) trait Space: Sync {
     const BLOCKS_ARE_CHEAP: bool = false;
     /// Gives row `order[at]` the number `at`. Rows that are near each other should be near in memory too: the search is
     /// bound by how fast rows are read.
-    fn arrange(&mut self, order: &[u32]);
+    fn reorder(&mut self, order: &[u32]);
 }
 
-/// Something done in a space whose kind is only known to [`with_space`].
-pub(super) trait SpaceWork<T> {
-    fn run<S: Space>(self, space: S) -> T;
+/// Something done in a space whose kind is only known to [`with_row_distances`].
+pub(super) trait RowDistancesTask<T> {
+    fn run<S: RowDistances>(self, space: S) -> T;
 }
 
 /// Prepares the rows for their kind and metric, and does the work.
-pub(super) fn with_space<T>(data: &Data, metric: Metric, work: impl SpaceWork<T>) -> T {
+pub(super) fn with_row_distances<T>(data: &Data, metric: Metric, task: impl RowDistancesTask<T>) -> T {
     match data {
-        Data::Dense(x) if inner::applies(metric) => {
-            let frame = Frame::new(x, x);
-            work.run(FlatSpace::new(Flat::new(x, metric, &frame, true)))
+        Data::Dense(x) if inner_product::supports(metric) => {
+            let frame = CenterAndScale::new(x, x);
+            task.run(EuclideanRows::new(TransformedRows::new(x, metric, &frame, true)))
         }
         Data::Text(lines) => {
-            let mut alphabet = text::Alphabet::default();
+            let mut alphabet = levenshtein::Alphabet::default();
             let words = alphabet.words(lines);
-            work.run(WordSpace { words, order: (0..lines.len() as u32).collect(), alphabet: alphabet.len() })
+            task.run(TextRows { words, order: (0..lines.len() as u32).collect(), alphabet: alphabet.len() })
         }
-        _ => work.run(AnySpace { data, order: (0..data.rows() as u32).collect(), metric }),
+        _ => task.run(MetricRows { data, order: (0..data.rows() as u32).collect(), metric }),
     }
 }
 
-/// Nanoseconds of one distance in the space, as [`with_space`] prepares it.
-pub(super) fn cost(data: &Data, metric: Metric) -> f64 {
+/// Nanoseconds of one distance in the space, as [`with_row_distances`] prepares it.
+pub(super) fn distance_cost(data: &Data, metric: Metric) -> f64 {
     match data {
-        Data::Dense(x) if inner::applies(metric) => 5.0 + 0.2 * x.dim() as f64,
-        Data::Dense(x) => direct::dense_cost(metric, x.dim()) + 5.0,
-        Data::Sparse(x) => direct::sparse_cost(x.values().len(), x.rows()) + 10.0,
-        Data::Text(x) => direct::text_cost(x.iter().map(String::len).sum(), x.len()) + 50.0,
+        Data::Dense(x) if inner_product::supports(metric) => 5.0 + 0.2 * x.dim() as f64,
+        Data::Dense(x) => pairwise::dense_cost(metric, x.dim()) + 5.0,
+        Data::Sparse(x) => pairwise::sparse_cost(x.values().len(), x.rows()) + 10.0,
+        Data::Text(x) => pairwise::text_cost(x.iter().map(String::len).sum(), x.len()) + 50.0,
     }
 }
 
 /// Squared Euclidean distance between transformed rows.
-struct FlatSpace {
+struct EuclideanRows {
     values: Vec<f32>,
     /// The rows' squared lengths.
     squares: Vec<f32>,
@@ -72,8 +72,8 @@ struct FlatSpace {
 /// Columns that are added up side by side.
 pub(super) const LANES: usize = 16;
 
-impl FlatSpace {
-    fn new(flat: Flat) -> Self {
+impl EuclideanRows {
+    fn new(flat: TransformedRows) -> Self {
         let rows = flat.values.len() / flat.dim;
         let dim = flat.dim.next_multiple_of(LANES);
         let mut values = vec![0.0; rows * dim];
@@ -95,26 +95,26 @@ impl FlatSpace {
     }
 }
 
-impl Space for FlatSpace {
+impl RowDistances for EuclideanRows {
     fn rows(&self) -> usize {
         self.squares.len()
     }
 
-    fn measure(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
+    fn distances(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
         out.resize(others.len(), 0.0);
         squared_distances(&self.values, self.dim, i, others, out);
     }
 
     const BLOCKS_ARE_CHEAP: bool = true;
 
-    fn measure_block(&self, rows: &[u32], others: &[u32], out: &mut [f32]) {
+    fn distance_block(&self, rows: &[u32], others: &[u32], out: &mut [f32]) {
         let (a, b) = (self.gather(rows), self.gather(others));
         product_nt(&a, &b, self.dim, out);
         let squares = |rows: &[u32]| rows.iter().map(|&i| self.squares[i as usize]).collect::<Vec<f32>>();
-        inner::finish(&squares(rows), &squares(others), out);
+        inner_product::squared_distances_from_products(&squares(rows), &squares(others), out);
     }
 
-    fn arrange(&mut self, order: &[u32]) {
+    fn reorder(&mut self, order: &[u32]) {
         self.values = self.gather(order);
         self.squares = order.iter().map(|&i| self.squares[i as usize]).collect();
     }
@@ -131,13 +131,13 @@ fn squared_distances(values: &[f32], dim: usize, i: usize, others: &[u32], out: 
                 lanes[l] += (a[l] - b[l]) * (a[l] - b[l]);
             }
         }
-        *out = total(lanes);
+        *out = sum_lanes(lanes);
     }
 }
 
 /// The sum of the lanes, by halves.
 #[inline(always)]
-pub(super) fn total(mut lanes: [f32; LANES]) -> f32 {
+pub(super) fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     let mut width = LANES / 2;
     while width > 0 {
         for l in 0..width {
@@ -149,49 +149,49 @@ pub(super) fn total(mut lanes: [f32; LANES]) -> f32 {
 }
 
 /// Any data and metric, through the definition.
-struct AnySpace<'a> {
+struct MetricRows<'a> {
     data: &'a Data,
     order: Vec<u32>,
     metric: Metric,
 }
 
-impl Space for AnySpace<'_> {
+impl RowDistances for MetricRows<'_> {
     fn rows(&self) -> usize {
         self.order.len()
     }
 
-    fn measure(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
+    fn distances(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
         let row = |i: usize| self.order[i] as usize;
         out.clear();
         out.extend(others.iter().map(|&j| distance(self.data, row(i), self.data, row(j as usize), self.metric) as f32));
     }
 
-    fn arrange(&mut self, order: &[u32]) {
+    fn reorder(&mut self, order: &[u32]) {
         self.order = order.iter().map(|&i| self.order[i as usize]).collect();
     }
 }
 
 /// Strings.
-struct WordSpace {
-    words: Words,
+struct TextRows {
+    words: EncodedStrings,
     order: Vec<u32>,
     alphabet: usize,
 }
 
-impl Space for WordSpace {
+impl RowDistances for TextRows {
     fn rows(&self) -> usize {
         self.order.len()
     }
 
-    fn measure(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
+    fn distances(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
         let word = |i: usize| self.words.word(self.order[i] as usize);
-        let mut matcher = Matcher::new(self.alphabet);
+        let mut matcher = EditDistanceMatcher::new(self.alphabet);
         matcher.set(word(i));
         out.clear();
         out.extend(others.iter().map(|&j| matcher.within(word(j as usize), u32::MAX).unwrap_or(u32::MAX) as f32));
     }
 
-    fn arrange(&mut self, order: &[u32]) {
+    fn reorder(&mut self, order: &[u32]) {
         self.order = order.iter().map(|&i| self.order[i as usize]).collect();
     }
 }

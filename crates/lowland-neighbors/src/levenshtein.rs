@@ -45,7 +45,7 @@ fn within(a: &[u32], b: &[u32], limit: u32) -> Option<u32> {
 }
 
 /// Strings as sequences of letter numbers, ready to be compared many times.
-pub(super) struct Words {
+pub(super) struct EncodedStrings {
     letters: Vec<u32>,
     starts: Vec<usize>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Alphabet(HashMap<char, u32>);
 
 impl Alphabet {
     /// Numbers the letters of `lines`, new ones in the order they appear.
-    pub(super) fn words(&mut self, lines: &[String]) -> Words {
+    pub(super) fn words(&mut self, lines: &[String]) -> EncodedStrings {
         let (mut letters, mut starts) = (Vec::new(), vec![0]);
         for line in lines {
             letters.extend(line.chars().map(|letter| {
@@ -65,7 +65,7 @@ impl Alphabet {
             }));
             starts.push(letters.len());
         }
-        Words { letters, starts }
+        EncodedStrings { letters, starts }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -73,7 +73,7 @@ impl Alphabet {
     }
 }
 
-impl Words {
+impl EncodedStrings {
     pub(super) fn rows(&self) -> usize {
         self.starts.len() - 1
     }
@@ -90,24 +90,24 @@ impl Words {
 
 /// One word to be compared with many. Words of up to 64 letters are compared a column of the table at a time
 /// (Myers 1999, "A fast bit-vector algorithm for approximate string matching", with Hyyro's 2003 form for the whole word).
-pub(super) struct Matcher {
+pub(super) struct EditDistanceMatcher {
     /// For each letter, the places at which the word has it.
-    places: Vec<u64>,
+    positions: Vec<u64>,
     word: Vec<u32>,
 }
 
-impl Matcher {
+impl EditDistanceMatcher {
     pub(super) fn new(alphabet: usize) -> Self {
-        Self { places: vec![0; alphabet], word: Vec::new() }
+        Self { positions: vec![0; alphabet], word: Vec::new() }
     }
 
     /// Takes the word that the next comparisons are with.
     pub(super) fn set(&mut self, word: &[u32]) {
-        self.word.iter().for_each(|&letter| self.places[letter as usize] = 0);
+        self.word.iter().for_each(|&letter| self.positions[letter as usize] = 0);
         self.word.clear();
         self.word.extend_from_slice(word);
         for (at, &letter) in word.iter().enumerate().take(64) {
-            self.places[letter as usize] |= 1 << at;
+            self.positions[letter as usize] |= 1 << at;
         }
     }
 
@@ -127,7 +127,7 @@ impl Matcher {
         // Bits where the table rises (falls) by one from one line to the next, within the present column.
         let (mut rises, mut falls, mut distance) = (!0u64, 0u64, length as u32);
         for &letter in other {
-            let equal = self.places[letter as usize];
+            let equal = self.positions[letter as usize];
             let carried = (((equal & rises).wrapping_add(rises)) ^ rises) | equal | falls;
             let mut across_rises = falls | !(carried | rises);
             let mut across_falls = rises & carried;
@@ -180,7 +180,7 @@ mod tests {
         ) {
             let expected = Some(table(&a, &b)).filter(|&d| d <= limit);
             prop_assert_eq!(within(&a, &b, limit), expected);
-            let mut matcher = Matcher::new(4);
+            let mut matcher = EditDistanceMatcher::new(4);
             matcher.set(&b);
             matcher.set(&a);
             prop_assert_eq!(matcher.within(&b, limit), expected);

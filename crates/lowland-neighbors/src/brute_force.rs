@@ -2,14 +2,14 @@
 
 use multiversion::multiversion;
 
-use super::kdtree::Nearest;
+use super::nearest_points::NearestList;
 use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
 
 /// Points compared with a query at once.
 const LANES: usize = 16;
 /// Queries that share what is read of the points.
-const QUERIES: usize = 32;
+const TASK_QUERIES: usize = 32;
 
 /// The `k` nearest others of each point by (squared distance, index), with the squares.
 ///
@@ -22,9 +22,9 @@ pub(super) fn nearest(values: &[f64], dim: usize, k: usize, progress: &mut Progr
         let panel = &mut panels[j / LANES * dim..][..dim];
         panel.iter_mut().zip(point).for_each(|(column, &x)| column[j % LANES] = x);
     }
-    let found = in_batches(rows.div_ceil(QUERIES), progress, |task| {
-        let queries = task * QUERIES..rows.min((task + 1) * QUERIES);
-        let mut nearest: Vec<Nearest> = queries.clone().map(|_| Nearest::new(k)).collect();
+    let found = in_batches(rows.div_ceil(TASK_QUERIES), progress, |task| {
+        let queries = task * TASK_QUERIES..rows.min((task + 1) * TASK_QUERIES);
+        let mut nearest: Vec<NearestList> = queries.clone().map(|_| NearestList::new(k)).collect();
         for (at, panel) in panels.chunks_exact(dim).enumerate() {
             for (i, nearest) in queries.clone().zip(&mut nearest) {
                 let squares = squared_distances(&values[i * dim..(i + 1) * dim], panel);
