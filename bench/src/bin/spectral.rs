@@ -11,7 +11,7 @@ use lowland::graph::{
     Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
     undirected_edges,
 };
-use lowland::linalg::{Csr, Eigen, LaplacianKind, block};
+use lowland::linalg::{Csr, Eigenpairs, LaplacianKind, block};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland::{Data, Dense, Metric, Seed};
 use lowland_bench::{Measured, Used, timed, value};
@@ -90,7 +90,7 @@ fn links(directed: &Csr, task: &str) -> Result<Measured> {
 fn eigenvectors(directed: &Csr, dimensions: usize, tolerance: f64) -> Result<Measured> {
     let mut weights = symmetrize(directed, Symmetrization::Union)?;
     weights.values_mut().fill(1.0);
-    let solve = |tolerance| -> lowland::Result<Eigen> {
+    let solve = |tolerance| -> lowland::Result<Eigenpairs> {
         SpectralCoordinates::new(&weights, LaplacianKind::Normalized, dimensions, tolerance, Seed(0))?
             .run(&mut |_| Ok(()))
     };

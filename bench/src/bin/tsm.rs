@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use lowland::methods::Job;
-use lowland::quality::angles;
+use lowland::quality::angle_scores;
 use lowland::run::{Limits, Silent};
 use lowland::{Data, Dense, Seed};
 use lowland_bench::{Measured, timed};
@@ -56,7 +56,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
         data = every(35, 7);
         (map, used) = timed(|| fitted.transform(&data, &mut |_| Ok(())))?;
     }
-    let scores = angles(&data, map.points(), TAU.parse()?, &mut |_| Ok(()))?;
+    let scores = angle_scores(&data, map.points(), TAU.parse()?)?;
     let trace = |t: usize| fitted.outcome.trace.get(t.wrapping_sub(1)).map(|step| step.objective);
     let costs: Vec<Option<f64>> = [10, 20, 50, 100, 200, 250].map(trace).to_vec();
     let found = json!({

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use lowland::llx::Llx;
 use lowland::methods::Job;
-use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
+use lowland::quality::{AnalogyQuestions, AnalogyScore, angle_scores, score_analogies};
 use lowland::run::{Limits, Silent};
 use lowland::tsm::{AngleHistogram, CosineSimilarity, SimilarPair};
 use lowland::{Data, Embedding, Points, Seed};
@@ -29,12 +29,12 @@ fn main() -> Result<()> {
     let (all, part) = (&table.data, table.data.select(&rows));
     let words: Vec<String> = table.ids.iter().flat_map(|ids| rows.iter().map(|&i| ids[i].clone())).collect();
     let questions = match arguments.get(5) {
-        Some(path) => Some(Analogies::parse(&std::fs::read_to_string(path)?)?),
+        Some(path) => Some(AnalogyQuestions::parse(&std::fs::read_to_string(path)?)?),
         None => None,
     };
     let asked = |vectors: Points| -> Result<Value> {
         let Some(questions) = &questions else { return Ok(Value::Null) };
-        let scores = analogies(vectors, &words, questions, &mut |_| Ok(()))?;
+        let scores = score_analogies(vectors, &words, questions)?;
         let share = |grammar: bool| {
             let kind = |score: &&AnalogyScore| score.category.starts_with("gram") == grammar;
             let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().filter(kind).map(part).sum::<usize>() as f64;
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         Ok((fitted.embedding, clock.elapsed().as_secs_f64()))
     };
     let report = |name: &str, data: &Data, map: Points, seconds: f64| -> Result<()> {
-        let scores = angles(data, map, tau, &mut |_| Ok(()))?;
+        let scores = angle_scores(data, map, tau)?;
         let analogies = if data.rows() == words.len() { asked(map)? } else { Value::Null };
         let line = json!({
             "method": name, "d": map.dim(), "degrees": scores.deviation, "jaccard": scores.jaccard,

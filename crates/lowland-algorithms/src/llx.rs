@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, along_tree};
 use lowland_linalg::dense::{Cholesky, power_of_two_near, product_nt};
-use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, SolveReport, SymOp, pcg};
+use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg_with};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_to_with, nearest_with};
 
 /// How rows are combined.
@@ -110,7 +110,7 @@ impl Llx {
         map: Points,
         seed: Seed,
         progress: &mut Progress,
-    ) -> Result<(Embedding, SolveReport)> {
+    ) -> Result<(Embedding, PcgReport)> {
         let weights = self.weights(data, seed, &mut |done| progress(0.7 * done))?;
         extend(&weights, landmarks, map, &mut |done| progress(0.7 + 0.3 * done))
     }
@@ -269,7 +269,7 @@ struct Normal {
     transposed: Csr,
 }
 
-impl SymOp for Normal {
+impl SymmetricOperator for Normal {
     fn dim(&self) -> usize {
         self.columns.columns()
     }
@@ -332,7 +332,7 @@ pub fn extend(
     landmarks: &[usize],
     map: Points,
     progress: &mut Progress,
-) -> Result<(Embedding, SolveReport)> {
+) -> Result<(Embedding, PcgReport)> {
     let (n, dim) = (weights.rows(), map.dim());
     if map.rows() != landmarks.len() {
         return Err(Error::Shape { what: "rows of the landmarks' map", expected: landmarks.len(), found: map.rows() });
@@ -341,7 +341,7 @@ pub fn extend(
         return Err(Error::Format { what: "list of landmarks", reason: "rows must ascend and be there".into() });
     }
     if landmarks.len() == n {
-        let report = SolveReport { iterations: 0, residuals: vec![0.0; dim], converged: true };
+        let report = PcgReport { iterations: 0, residuals: vec![0.0; dim], converged: true };
         return Ok((Embedding::new(map.values().to_vec(), dim)?, report));
     }
     let mut values = vec![0.0; n * dim];
@@ -374,7 +374,7 @@ pub fn extend(
     let mut places = vec![0.0; right.len()];
     let options = PcgOptions { tolerance: 1e-6, max_iterations: 1000 };
     let jacobi = Jacobi::new(&diagonal);
-    let report = pcg(&normal, &jacobi, NullSpace::None, &right, dim, &mut places, options, progress)?;
+    let report = pcg_with(&normal, &jacobi, NullSpace::None, &right, dim, &mut places, options, progress)?;
     for (&i, place) in unknown.iter().zip(places.chunks_exact(dim)) {
         values[i * dim..(i + 1) * dim].copy_from_slice(place);
     }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use lowland_core::run::Progress;
 use lowland_core::{Data, Result, Seed};
-use lowland_linalg::{Svd, SvdOptions, svd};
+use lowland_linalg::{Svd, SvdOptions, svd_with};
 
 /// Rows that the directions are found by.
 const SAMPLE_ROWS: usize = 4096;
@@ -29,7 +29,7 @@ pub(super) fn principal_directions(
     let sample = Data::dense((0..sampled).flat_map(row).copied().collect(), dim)?;
     // Roughly is enough: any directions are right, these are only good.
     let options = SvdOptions { tolerance: 1e-3, max_iterations: 8, ..SvdOptions::default() };
-    let directions = svd(&sample, count.min(dim), true, options, seed.stream("directions"), progress)?;
+    let directions = svd_with(&sample, count.min(dim), true, options, seed.stream("directions"), progress)?;
     Ok((directions_needed(&directions) <= directions.singular_values.len()).then_some(directions))
 }
 

@@ -3,7 +3,7 @@
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Metric, Result, Seed, Sparse};
 use lowland_linalg::dense::power_of_two_near;
-use lowland_linalg::{Csr, SvdOptions, svd};
+use lowland_linalg::{Csr, SvdOptions, svd_with};
 use lowland_neighbors::cosine_similarity::{CosineSimilarity, thresholded_similarity};
 use lowland_neighbors::nearest_to_with;
 
@@ -117,7 +117,7 @@ impl Problem {
             Vec::new()
         } else {
             let options = SvdOptions { tolerance: 1e-7, max_iterations: 200, ..SvdOptions::default() };
-            let parts = svd(&augmented, wanted, false, options, seed, &mut |done| progress(0.8 + 0.2 * done))?;
+            let parts = svd_with(&augmented, wanted, false, options, seed, &mut |done| progress(0.8 + 0.2 * done))?;
             parts.map().apply(&augmented)?.into_values().into_iter().map(|v| v / unit).collect()
         };
         let rows = rows.into_iter().map(|i| i as u32).collect();

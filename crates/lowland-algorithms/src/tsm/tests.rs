@@ -128,7 +128,7 @@ fn a_map_that_exists_is_found_with_its_norms_and_angles() {
     let mut updates = Alternating::new(problem(&data, 0.95, 3), options, Seed(0)).unwrap();
     (0..150).for_each(|_| assert!(updates.step().is_ok()));
     let map = updates.embedding();
-    let scores = lowland_quality::angles(&data, map.points(), 0.95, &mut quiet).unwrap();
+    let scores = lowland_quality::angle_scores(&data, map.points(), 0.95).unwrap();
     assert!(scores.deviation < 1.5 && scores.jaccard > 0.9 && scores.norm_error < 0.02, "{scores:?}");
 }
 
@@ -160,7 +160,7 @@ fn zero_rows_map_to_zero_and_lone_rows_get_virtual_neighbours() {
 #[test]
 fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
     let (n, d, tau) = (30, 3, 0.7);
-    let (vectors, count) = lowland_linalg::block::orthonormal(Seed(1).normals(n * d), d, &[], 0).unwrap();
+    let (vectors, count) = lowland_linalg::block::orthonormalize(Seed(1).normals(n * d), d, &[], 0).unwrap();
     assert_eq!(count, d);
     for values in [[5.0, 3.0, 1.0], [5.0, -3.0, -4.0]] {
         let mut left = vectors.clone();

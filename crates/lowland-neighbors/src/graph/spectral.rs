@@ -4,8 +4,8 @@ use super::Components;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 use lowland_linalg::{
-    Csr, Eigen, EigenOptions, EigenReport, EigenSolver, EigenState, Laplacian, LaplacianKind, Preconditioner, SymOp,
-    Which, block, laplacian_preconditioner,
+    Csr, EigenOptions, EigenReport, EigenSolver, EigenState, Eigenpairs, Laplacian, LaplacianKind, Preconditioner,
+    SpectrumEnd, SymmetricOperator, block, laplacian_preconditioner,
 };
 
 /// LOBPCG with approximate Cholesky on the Laplacian of a connected graph, the trivial eigenvector left out.
@@ -32,7 +32,7 @@ impl SpectralCoordinates {
             });
         }
         let preconditioner = laplacian_preconditioner(&laplacian, seed);
-        let options = EigenOptions { tolerance, ..EigenOptions::new(Which::Smallest, dimensions) };
+        let options = EigenOptions { tolerance, ..EigenOptions::new(SpectrumEnd::Smallest, dimensions) };
         let solver = EigenSolver::new(&laplacian, options, &laplacian.null_vector(), 1, seed.stream("spectral"))?;
         Ok(Self { laplacian, preconditioner, solver })
     }
@@ -49,7 +49,7 @@ impl SpectralCoordinates {
     }
 
     /// Steps until finished.
-    pub fn run(&mut self, progress: &mut Progress) -> Result<Eigen> {
+    pub fn run(&mut self, progress: &mut Progress) -> Result<Eigenpairs> {
         self.solver.run(&self.laplacian, self.preconditioner.as_ref(), progress)
     }
 
@@ -115,7 +115,7 @@ impl SpectralCoordinates {
 mod tests {
     use super::*;
     use lowland_core::with_threads;
-    use lowland_linalg::{Solver, dense};
+    use lowland_linalg::{EigenMethod, dense};
     use proptest::prelude::*;
 
     fn quiet(_: f64) -> Result<()> {
@@ -141,7 +141,7 @@ mod tests {
         let weights = random_graph(n, 0.3, 1);
         let mut spectral = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, 3, 1e-7, Seed(2)).unwrap();
         let found = spectral.run(&mut quiet).unwrap();
-        assert_eq!((found.report.solver, found.report.converged), (Solver::Lobpcg, true));
+        assert_eq!((found.report.solver, found.report.converged), (EigenMethod::Lobpcg, true));
         let degrees = weights.row_sums();
         let full: Vec<f64> = (0..n * n)
             .map(|at| (at / n, at % n))

@@ -8,7 +8,7 @@ use lowland_core::params::{at_least_one, params, tolerance};
 use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{SvdOptions, linear_memory, svd};
+use lowland_linalg::{SvdOptions, pca_memory, svd_with};
 use lowland_neighbors::nearest_to_with;
 
 use super::{Fit, Input, Model, Placed, Recipe, available_components};
@@ -61,7 +61,7 @@ impl Recipe for GpLvm {
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         // The rows in double precision; expectations and their derivatives; L-BFGS remembers 15 pairs of all numbers.
         let own = n * dim * 16.0 + n * m * 32.0 + (2.0 * n + m) * q * 8.0 * 45.0 + m * m * 8.0 * (20.0 + n / 32.0);
-        linear_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
+        pca_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
     }
 
     fn neighbors(&self, _: usize) -> usize {
@@ -187,7 +187,7 @@ const START_PRECISION: f64 = 20.0;
 fn start(data: &Data, sizes: Sizes, context: &mut Context) -> Result<Vec<f64>> {
     let Sizes { rows: n, dim, inducing } = sizes;
     let seed = context.seed.stream(START);
-    let found = context.with_progress(|progress| svd(data, dim, true, SvdOptions::default(), seed, progress))?;
+    let found = context.with_progress(|progress| svd_with(data, dim, true, SvdOptions::default(), seed, progress))?;
     let mut means = found.map().apply(data)?.into_values();
     let scales: Vec<f64> = found
         .singular_values

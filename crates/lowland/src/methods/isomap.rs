@@ -6,7 +6,7 @@ use lowland_core::archive::Archive;
 use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
-use lowland_linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
+use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs_with};
 use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to_with};
 
@@ -79,14 +79,17 @@ impl Recipe for Isomap {
         let centred = Centred { means: block::column_means(&squares, n), squares };
         let (values, vectors) = context.stage(SCALING, |context| {
             // The largest of the values says whether anything differs; the rest are as good as asked for.
-            let options =
-                EigenOptions { tolerance: 1e-7, max_iterations: 500, ..EigenOptions::new(Which::Largest, wanted) };
+            let options = EigenOptions {
+                tolerance: 1e-7,
+                max_iterations: 500,
+                ..EigenOptions::new(SpectrumEnd::Largest, wanted)
+            };
             if wanted == 0 {
                 return Ok((Vec::new(), Vec::new()));
             }
             let seed = context.seed.stream(SCALING);
-            let found =
-                context.with_progress(|progress| eigenpairs(&centred, &Identity, options, &[], 0, seed, progress))?;
+            let found = context
+                .with_progress(|progress| eigenpairs_with(&centred, &Identity, options, &[], 0, seed, progress))?;
             if !found.report.converged {
                 let worst = found.report.residuals.iter().copied().fold(0.0, f64::max);
                 context.note(format!("the coordinates are approximate: residual {worst:.1e}"));
@@ -168,7 +171,7 @@ struct Centred {
     means: Vec<f64>,
 }
 
-impl SymOp for Centred {
+impl SymmetricOperator for Centred {
     fn dim(&self) -> usize {
         self.means.len()
     }

@@ -4,7 +4,9 @@ use lowland_core::archive::Archive;
 use lowland_core::params::{at_least_one, choice, params, tolerance};
 use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Result, Shape};
-use lowland_linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
+use lowland_linalg::{
+    EigenState, LinearMap, PcaAlgorithm, RandomizedSvd, SvdOptions, choose_pca_algorithm, exact_svd_with,
+};
 
 use super::{Fit, Input, Model, Recipe, available_components};
 
@@ -93,11 +95,11 @@ linear_method!(
 
 const COMPONENTS: &str = "components";
 
-fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
+fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaAlgorithm {
     match solver {
-        LinearSolver::Auto => pca_route(shape.dim, shape.sparse, components),
-        LinearSolver::Exact => PcaRoute::Covariance,
-        LinearSolver::Randomized => PcaRoute::Iterative,
+        LinearSolver::Auto => choose_pca_algorithm(shape.dim, shape.sparse, components),
+        LinearSolver::Exact => PcaAlgorithm::Covariance,
+        LinearSolver::Randomized => PcaAlgorithm::Iterative,
     }
 }
 
@@ -131,11 +133,11 @@ fn find(
     context: &mut Context,
 ) -> Result<(LinearMap, Outcome)> {
     match route(wanted, solver, data.shape()) {
-        PcaRoute::Covariance => {
-            let svd = context.with_progress(|progress| exact_svd(data, wanted, centred, progress))?;
+        PcaAlgorithm::Covariance => {
+            let svd = context.with_progress(|progress| exact_svd_with(data, wanted, centred, progress))?;
             Ok((svd.map().padded(components), Outcome::direct()))
         }
-        PcaRoute::Iterative => {
+        PcaAlgorithm::Iterative => {
             let options = SvdOptions { tolerance: rule.tol, max_iterations: rule.max_iter, ..SvdOptions::default() };
             let seed = context.seed.stream(COMPONENTS);
             let solver = RandomizedSvd::new(data, wanted, centred, options, seed)?;

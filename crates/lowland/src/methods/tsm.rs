@@ -8,7 +8,7 @@ use lowland_core::archive::Archive;
 use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
-use lowland_linalg::linear_memory;
+use lowland_linalg::pca_memory;
 use lowland_neighbors::{self, Search};
 
 use super::landmarks::LocalModel;
@@ -213,9 +213,7 @@ impl Tsm {
             Search::Exact,
         );
         let updates = Alternating::memory(n, d, &kept);
-        linear_memory(self.n_components, shape)
-            .saturating_add(search)
-            .saturating_add((similar + copies + updates) as u64)
+        pca_memory(self.n_components, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How well neighbourhoods survive.
 
-use super::ranks::ranks;
-use super::space::Space;
+use super::metric_space::MetricSpace;
+use super::ranks::neighbor_ranks;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result};
 use lowland_neighbors::NeighborGraph;
@@ -9,7 +9,7 @@ use lowland_neighbors::NeighborGraph;
 /// Mean share of the `k` nearest in the data that are among the `k` nearest in the map. Row `s` of one graph belongs to row
 /// `s` of the other.
 pub fn knn_recall(data: &NeighborGraph, map: &NeighborGraph, k: usize) -> Result<f64> {
-    check(data, map, k, k)?;
+    check_graphs(data, map, k, k)?;
     let mut wanted = Vec::with_capacity(k);
     let mut kept = 0usize;
     for s in 0..data.rows() {
@@ -23,7 +23,7 @@ pub fn knn_recall(data: &NeighborGraph, map: &NeighborGraph, k: usize) -> Result
 
 /// Share of points whose nearest neighbour in the data is among the `r` nearest in the map.
 pub fn first_neighbor_recall(data: &NeighborGraph, map: &NeighborGraph, r: usize) -> Result<f64> {
-    check(data, map, 1, r)?;
+    check_graphs(data, map, 1, r)?;
     let found = (0..data.rows()).filter(|&s| map.row(s).0[..r].contains(&data.row(s).0[0])).count();
     Ok(found as f64 / data.rows() as f64)
 }
@@ -35,8 +35,13 @@ pub fn first_neighbor_recall(data: &NeighborGraph, map: &NeighborGraph, r: usize
 /// With `space` the data and `other` the neighbours in the map this is trustworthiness; with the two exchanged it is
 /// continuity. Row `s` of `other` belongs to point `rows[s]`; when `rows` are all points the value is exact, and agrees with
 /// scikit-learn's.
-pub fn trustworthiness(
-    space: &Space,
+pub fn trustworthiness(space: &MetricSpace, other: &NeighborGraph, rows: &[u32], k: usize) -> Result<f64> {
+    trustworthiness_with(space, other, rows, k, &mut |_| Ok(()))
+}
+
+/// Like [`trustworthiness`], and reports progress.
+pub fn trustworthiness_with(
+    space: &MetricSpace,
     other: &NeighborGraph,
     rows: &[u32],
     k: usize,
@@ -52,20 +57,20 @@ pub fn trustworthiness(
     if other.targets() > n {
         return Err(Error::Shape { what: "points of the neighbour graph", expected: n, found: other.targets() });
     }
-    check(other, other, k, k)?;
+    check_graphs(other, other, k, k)?;
     // The largest possible sum of ranks takes this form only while a neighbourhood is less than half of the points.
     if 2 * k >= n {
         let needed = 2 * k + 1;
         let remedy = "Lower n_neighbors";
         return Err(Error::TooFewPoints { what: format!("trustworthiness at {k}"), needed, found: n, remedy });
     }
-    let ranks = ranks(space, rows, |s| &other.row(s).0[..k], progress)?;
+    let ranks = neighbor_ranks(space, rows, |s| &other.row(s).0[..k], progress)?;
     let excess: u64 = ranks.iter().flatten().map(|&rank| u64::from(rank).saturating_sub(k as u64)).sum();
     let (m, n, k) = (rows.len() as f64, n as f64, k as f64);
     Ok(1.0 - excess as f64 * 2.0 / (m * k * (2.0 * n - 3.0 * k - 1.0)))
 }
 
-fn check(data: &NeighborGraph, map: &NeighborGraph, in_data: usize, in_map: usize) -> Result<()> {
+fn check_graphs(data: &NeighborGraph, map: &NeighborGraph, in_data: usize, in_map: usize) -> Result<()> {
     if data.rows() != map.rows() {
         return Err(Error::Shape {
             what: "rows of the two neighbour graphs",

@@ -5,7 +5,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::space::Space;
+use super::metric_space::MetricSpace;
 use lowland_core::{Data, Metric};
 use lowland_linalg::dense::product_nt;
 
@@ -21,7 +21,7 @@ const MEAN_ROWS: usize = 4096;
 
 /// How the tile is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Form {
+enum TileForm {
     /// `sum (c_l - c_i)^2` = `|x_l - x_i|^2`.
     Differences,
     /// `|c_l|^2 - 2 c_i.c_l` = `|x_l - x_i|^2 - |c_i|^2`.
@@ -32,8 +32,8 @@ enum Form {
 
 /// Rounded copies of all points, as columns of the tiles, in the order of their norms: points of similar norm share a tile
 /// and so a tight error bound, and far outliers loosen only their own.
-pub(super) struct Tiles {
-    form: Form,
+pub(super) struct KeyTiles {
+    form: TileForm,
     dim: usize,
     /// Row-major for products, coordinate after coordinate for differences.
     values: Vec<f32>,
@@ -49,34 +49,34 @@ pub(super) struct Tiles {
 
 /// Scratch for one block of rows.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct TileScratch {
     block: Vec<f32>,
     pub keys: Vec<f32>,
 }
 
-impl Tiles {
+impl KeyTiles {
     /// `None` where no fast form exists for the space.
-    pub fn new(space: &Space) -> Option<Self> {
+    pub fn new(space: &MetricSpace) -> Option<Self> {
         let (form, dim) = match *space {
-            Space::Map(map) => (Form::Euclidean, map.dim()),
-            Space::Data(Data::Dense(x), Metric::Euclidean) => (Form::Euclidean, x.dim()),
-            Space::Data(Data::Dense(x), Metric::Cosine) => (Form::Cosine, x.dim()),
+            MetricSpace::Map(map) => (TileForm::Euclidean, map.dim()),
+            MetricSpace::Data(Data::Dense(x), Metric::Euclidean) => (TileForm::Euclidean, x.dim()),
+            MetricSpace::Data(Data::Dense(x), Metric::Cosine) => (TileForm::Cosine, x.dim()),
             _ => return None,
         };
-        let form = if form == Form::Euclidean && dim <= DIRECT_DIM { Form::Differences } else { form };
+        let form = if form == TileForm::Euclidean && dim <= DIRECT_DIM { TileForm::Differences } else { form };
         let n = space.rows();
         if n == 0 || dim == 0 {
             return None;
         }
         let row = |i: usize, out: &mut [f64]| match space {
-            Space::Map(map) => out.copy_from_slice(map.row(i)),
-            Space::Data(Data::Dense(x), _) => out.iter_mut().zip(x.row(i)).for_each(|(o, &v)| *o = f64::from(v)),
-            Space::Data(..) => unreachable!("only dense data has a form"),
+            MetricSpace::Map(map) => out.copy_from_slice(map.row(i)),
+            MetricSpace::Data(Data::Dense(x), _) => out.iter_mut().zip(x.row(i)).for_each(|(o, &v)| *o = f64::from(v)),
+            MetricSpace::Data(..) => unreachable!("only dense data has a form"),
         };
 
         // Euclidean distances do not change under a shift; one near the mean makes norms, and with them errors, small.
         let mut center = vec![0.0; dim];
-        if form != Form::Cosine {
+        if form != TileForm::Cosine {
             let some: Vec<usize> = (0..n).step_by(n.div_ceil(MEAN_ROWS)).collect();
             let mut buffer = vec![0.0; dim];
             for &i in &some {
@@ -96,9 +96,9 @@ impl Tiles {
         let mut norms: Vec<f64> = (0..n).into_par_iter().map_init(Vec::new, norm).collect();
         let largest = norms.iter().copied().fold(0.0, f64::max);
         let exponent = if largest > 0.0 && largest.is_finite() { largest.log2().ceil() as i32 } else { 0 };
-        let stretch = if form == Form::Cosine { 1.0 } else { 2f64.powi(-exponent) };
+        let stretch = if form == TileForm::Cosine { 1.0 } else { 2f64.powi(-exponent) };
         // A zero row under cosine keeps the inner product zero: distance one to everything.
-        let factor = |norm: f64| if form == Form::Cosine && norm > 0.0 { 1.0 / norm } else { stretch };
+        let factor = |norm: f64| if form == TileForm::Cosine && norm > 0.0 { 1.0 / norm } else { stretch };
 
         let mut ids: Vec<u32> = (0..n as u32).collect();
         ids.sort_by(|&a, &b| norms[a as usize].total_cmp(&norms[b as usize]).then(a.cmp(&b)));
@@ -111,20 +111,20 @@ impl Tiles {
             shifted(ids[at] as usize, buffer);
             out.iter_mut().zip(buffer).for_each(|(o, v)| *o = (*v * factor(norms[at])) as f32);
         });
-        if form == Form::Differences {
+        if form == TileForm::Differences {
             values = (0..dim).flat_map(|c| values.iter().skip(c).step_by(dim)).copied().collect();
         }
         norms.iter_mut().for_each(|norm| *norm *= factor(*norm));
         let squared_norms = norms.iter().map(|norm| (norm * norm) as f32).collect();
-        let scale = if form == Form::Cosine { 1.0 } else { stretch * stretch };
+        let scale = if form == TileForm::Cosine { 1.0 } else { stretch * stretch };
         Some(Self { form, dim, values, squared_norms, norms, ids, position, scale })
     }
 
     /// Fills `scratch.keys` (rows x columns) with the keys of the rows (of the space) and the range of columns.
-    pub fn fill(&self, rows: &[u32], columns: Range<usize>, scratch: &mut Scratch) {
+    pub fn fill(&self, rows: &[u32], columns: Range<usize>, scratch: &mut TileScratch) {
         let (dim, width) = (self.dim, columns.len());
         scratch.keys.resize(rows.len() * width, 0.0);
-        if self.form == Form::Differences {
+        if self.form == TileForm::Differences {
             let n = self.ids.len();
             for (&i, keys) in rows.iter().zip(scratch.keys.chunks_exact_mut(width)) {
                 keys.fill(0.0);
@@ -144,7 +144,7 @@ impl Tiles {
         let right = &self.values[columns.start * dim..columns.end * dim];
         product_nt(&scratch.block, right, dim, &mut scratch.keys);
         for keys in scratch.keys.chunks_exact_mut(width) {
-            if self.form == Form::Cosine {
+            if self.form == TileForm::Cosine {
                 keys.iter_mut().for_each(|key| *key = -*key);
             } else {
                 let offsets = &self.squared_norms[columns.clone()];
@@ -165,14 +165,14 @@ impl Tiles {
         let reach = self.norms[columns.end - 1].max(self.norms[columns.start]);
         let depth = self.dim as f64;
         let (center, error) = match self.form {
-            Form::Differences => {
+            TileForm::Differences => {
                 let (t, s) = (t * self.scale, own + reach);
                 (t, U * (2.0 * t.sqrt() * s + (depth + 4.0) * t + 6.0 * U * s * s))
             }
-            Form::Euclidean => {
+            TileForm::Euclidean => {
                 (t * self.scale - own * own, U * (4.0 * reach * reach + (2.0 * depth + 8.0) * own * reach))
             }
-            Form::Cosine => (t - 1.0, U * (depth + 8.0)),
+            TileForm::Cosine => (t - 1.0, U * (depth + 8.0)),
         };
         // One part in ten for the products of small terms left out above, and room for rounding the bounds to f32.
         let error = 1.1 * error + 4.0 * U * center.abs() + f64::from(f32::MIN_POSITIVE);
@@ -208,7 +208,7 @@ pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<u
 
 /// The least key. Sixteen minima side by side, because the order of comparisons of one alone is fixed.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-pub(super) fn least(keys: &[f32]) -> f32 {
+pub(super) fn smallest_key(keys: &[f32]) -> f32 {
     let mut lanes = [f32::INFINITY; 16];
     let chunks = keys.chunks_exact(16);
     let rest = chunks.remainder();

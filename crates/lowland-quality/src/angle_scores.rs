@@ -7,7 +7,7 @@ use lowland_neighbors::cosine_similarity::{CosineSimilarity, TILE, for_each_abov
 
 /// How well norms and small angles are kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Angles {
+pub struct AngleScores {
     /// Mean change of the angles that are within the threshold in the data, in degrees; a row with itself counts, as in the paper.
     pub deviation: f64,
     /// Pairs within the threshold in both data and map, as a share of those within it in either.
@@ -20,7 +20,7 @@ pub struct Angles {
 
 /// Sums over some rows.
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct AngleSums {
     deviation: f64,
     in_data: u64,
     in_map: u64,
@@ -28,7 +28,12 @@ struct Part {
 }
 
 /// Scores a map for pairs of rows whose cosine exceeds `tau`. Every pair is looked at; none is stored.
-pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Result<Angles> {
+pub fn angle_scores(data: &Data, map: Points, tau: f64) -> Result<AngleScores> {
+    angle_scores_with(data, map, tau, &mut |_| Ok(()))
+}
+
+/// Like [`angle_scores`], and reports progress.
+pub fn angle_scores_with(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Result<AngleScores> {
     let n = data.rows();
     if map.rows() != n {
         return Err(Error::Shape { what: "rows of the map", expected: n, found: map.rows() });
@@ -56,7 +61,7 @@ pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Re
     let parts = in_batches(n.div_ceil(TILE), progress, |block| {
         let lines = block * TILE..n.min((block + 1) * TILE);
         let (mut in_rows, mut in_places) = (vec![0f32; TILE * TILE], vec![0f32; TILE * TILE]);
-        let mut part = Part::default();
+        let mut part = AngleSums::default();
         for start in (lines.start..n).step_by(TILE) {
             let columns = start..n.min(start + TILE);
             let size = lines.len() * columns.len();
@@ -89,7 +94,7 @@ pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Re
         }
         part
     })?;
-    let mut sum = Part::default();
+    let mut sum = AngleSums::default();
     for part in parts {
         sum.deviation += part.deviation;
         sum.in_data += part.in_data;
@@ -106,7 +111,7 @@ pub fn angles(data: &Data, map: Points, tau: f64, progress: &mut Progress) -> Re
     let off: f64 = rows.norms().iter().zip(&norms).map(|(x, y)| (x - y * unit).powi(2)).sum();
     let total: f64 = rows.norms().iter().map(|x| x * x).sum();
     let deviation = 2.0 * sum.deviation + lost * std::f64::consts::FRAC_PI_2;
-    Ok(Angles {
+    Ok(AngleScores {
         deviation: if pairs > 0 { (deviation / pairs as f64).to_degrees() } else { 0.0 },
         jaccard: if either > 0 { both as f64 / either as f64 } else { 1.0 },
         norm_error: if total > 0.0 { (off / total).sqrt() } else { 0.0 },
@@ -127,7 +132,7 @@ mod tests {
         let mut y: Vec<f64> = x.iter().zip(Seed(2).normals(n * 4)).map(|(x, e)| x + 0.2 * e).collect();
         y[20..24].fill(0.0);
         let data = Data::dense(x.iter().map(|&v| v as f32).collect(), 4).unwrap();
-        let found = angles(&data, Points::new(&y, 4).unwrap(), tau, &mut |_| Ok(())).unwrap();
+        let found = angle_scores(&data, Points::new(&y, 4).unwrap(), tau).unwrap();
         let x: Vec<f64> = x.iter().map(|&v| f64::from(v as f32)).collect();
         let norm = |v: &[f64], i: usize| v[4 * i..4 * i + 4].iter().map(|v| v * v).sum::<f64>().sqrt();
         let cosine = |v: &[f64], i: usize, j: usize| {
@@ -151,7 +156,7 @@ mod tests {
         assert!((found.jaccard - both as f64 / either as f64).abs() < 1e-12);
         // Angles of a row with itself are rounding in the slow sum.
         assert!((found.deviation - (sum / pairs as f64).to_degrees()).abs() < 1e-7);
-        let exact = angles(&data, Points::new(&x, 4).unwrap(), tau, &mut |_| Ok(())).unwrap();
+        let exact = angle_scores(&data, Points::new(&x, 4).unwrap(), tau).unwrap();
         assert!(exact.jaccard == 1.0 && exact.deviation < 1e-9 && exact.norm_error < 1e-12, "{exact:?}");
     }
 
@@ -159,11 +164,11 @@ mod tests {
     fn what_cannot_be_scored_is_refused() {
         let data = Data::dense(vec![1.0, 2.0], 1).unwrap();
         let points = |values| Points::new(values, 1).unwrap();
-        assert!(angles(&data, points(&[1.0]), 0.5, &mut |_| Ok(())).is_err());
-        assert!(angles(&data, points(&[1.0, f64::NAN]), 0.5, &mut |_| Ok(())).is_err());
-        assert!(angles(&data, points(&[1.0, 1.0]), f64::NAN, &mut |_| Ok(())).is_err());
-        assert!(angles(&Data::text(vec!["a".into()]), points(&[1.0]), 0.5, &mut |_| Ok(())).is_err());
+        assert!(angle_scores(&data, points(&[1.0]), 0.5).is_err());
+        assert!(angle_scores(&data, points(&[1.0, f64::NAN]), 0.5).is_err());
+        assert!(angle_scores(&data, points(&[1.0, 1.0]), f64::NAN).is_err());
+        assert!(angle_scores(&Data::text(vec!["a".into()]), points(&[1.0]), 0.5).is_err());
         let zero = Data::dense(vec![0.0, 0.0], 1).unwrap();
-        assert_eq!(angles(&zero, points(&[0.0, 0.0]), 0.5, &mut |_| Ok(())).unwrap().jaccard, 1.0);
+        assert_eq!(angle_scores(&zero, points(&[0.0, 0.0]), 0.5).unwrap().jaccard, 1.0);
     }
 }

@@ -19,7 +19,7 @@ pub struct ClassShare {
 /// Leave-one-out error of the `k`-nearest-neighbour rule in the map: the share of points whose class is not the one most of
 /// their `k` neighbours have. Of equally frequent classes the one with the nearest point wins.
 pub fn classification_error(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<f64> {
-    check(map, labels, k)?;
+    check_labels(map, labels, k)?;
     let mut votes: Vec<(u32, usize)> = Vec::with_capacity(k);
     let mut wrong = 0usize;
     for i in 0..map.rows() {
@@ -40,7 +40,7 @@ pub fn classification_error(map: &NeighborGraph, labels: &[u32], k: usize) -> Re
 
 /// For each class, in order of its code, the mean share of a point's `k` neighbours in the map that have its class.
 pub fn class_shares(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<Vec<ClassShare>> {
-    check(map, labels, k)?;
+    check_labels(map, labels, k)?;
     let mut classes: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     for (i, &label) in labels.iter().enumerate() {
         let (points, same) = classes.entry(label).or_default();
@@ -55,7 +55,7 @@ pub fn class_shares(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<Vec
     Ok(classes.into_iter().map(share).collect())
 }
 
-fn check(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<()> {
+fn check_labels(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<()> {
     if labels.len() != map.rows() || map.targets() > labels.len() {
         return Err(Error::Shape { what: "labels", expected: map.rows().max(map.targets()), found: labels.len() });
     }

@@ -7,19 +7,19 @@ use lowland_neighbors::distance;
 
 /// One side of a comparison: the data under a metric, or a map under the euclidean distance.
 #[derive(Debug, Clone, Copy)]
-pub enum Space<'a> {
+pub enum MetricSpace<'a> {
     /// The data.
     Data(&'a Data, Metric),
     /// A map of them.
     Map(Points<'a>),
 }
 
-impl Space<'_> {
+impl MetricSpace<'_> {
     /// Number of points.
     pub fn rows(&self) -> usize {
         match self {
-            Space::Data(data, _) => data.rows(),
-            Space::Map(map) => map.rows(),
+            MetricSpace::Data(data, _) => data.rows(),
+            MetricSpace::Map(map) => map.rows(),
         }
     }
 
@@ -27,9 +27,9 @@ impl Space<'_> {
     /// taken, otherwise the distance. This number defines every rank in this module; faster paths must agree with it.
     pub fn key(&self, i: usize, j: usize) -> f64 {
         match *self {
-            Space::Data(Data::Dense(x), Metric::Euclidean) => squared_distance(x.row(i), x.row(j)),
-            Space::Data(data, metric) => distance(data, i, data, j, metric),
-            Space::Map(map) => map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum(),
+            MetricSpace::Data(Data::Dense(x), Metric::Euclidean) => squared_distance(x.row(i), x.row(j)),
+            MetricSpace::Data(data, metric) => distance(data, i, data, j, metric),
+            MetricSpace::Map(map) => map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum(),
         }
     }
 
@@ -37,11 +37,11 @@ impl Space<'_> {
     pub(super) fn pair_cost(&self) -> f64 {
         let rows = self.rows().max(1) as f64;
         match *self {
-            Space::Map(map) => 1.0 + 0.03 * map.dim() as f64,
-            Space::Data(Data::Dense(x), Metric::Euclidean | Metric::Cosine) => 1.0 + 0.03 * x.dim() as f64,
-            Space::Data(Data::Dense(x), _) => 10.0 + 1.5 * x.dim() as f64,
-            Space::Data(Data::Sparse(x), _) => 10.0 + 6.0 * x.values().len() as f64 / rows,
-            Space::Data(Data::Text(lines), _) => {
+            MetricSpace::Map(map) => 1.0 + 0.03 * map.dim() as f64,
+            MetricSpace::Data(Data::Dense(x), Metric::Euclidean | Metric::Cosine) => 1.0 + 0.03 * x.dim() as f64,
+            MetricSpace::Data(Data::Dense(x), _) => 10.0 + 1.5 * x.dim() as f64,
+            MetricSpace::Data(Data::Sparse(x), _) => 10.0 + 6.0 * x.values().len() as f64 / rows,
+            MetricSpace::Data(Data::Text(lines), _) => {
                 let length = lines.iter().map(|line| line.len() as f64).sum::<f64>() / rows;
                 50.0 + 1.5 * length * length
             }

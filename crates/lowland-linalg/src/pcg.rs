@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::block::{CHUNK, column_dots};
-use super::{Preconditioner, SymOp};
+use super::{Preconditioner, SymmetricOperator};
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result};
 
@@ -66,7 +66,7 @@ impl NullSpace<'_> {
 
 /// How a solve went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SolveReport {
+pub struct PcgReport {
     /// Block iterations.
     pub iterations: usize,
     /// For each column `|b - A x| / |b|`, computed afresh at the end.
@@ -80,7 +80,20 @@ pub struct SolveReport {
 /// Each column has its own step lengths and rests once it has converged. The recurrence's residual drifts from the true
 /// one; where the true one does not meet the tolerance the iteration restarts, a few times at most.
 pub fn pcg(
-    operator: &dyn SymOp,
+    operator: &dyn SymmetricOperator,
+    preconditioner: &dyn Preconditioner,
+    null_space: NullSpace<'_>,
+    b: &[f64],
+    columns: usize,
+    x: &mut [f64],
+    options: PcgOptions,
+) -> Result<PcgReport> {
+    pcg_with(operator, preconditioner, null_space, b, columns, x, options, &mut |_| Ok(()))
+}
+
+/// Like [`pcg`], and reports progress.
+pub fn pcg_with(
+    operator: &dyn SymmetricOperator,
     preconditioner: &dyn Preconditioner,
     null_space: NullSpace<'_>,
     b: &[f64],
@@ -88,7 +101,7 @@ pub fn pcg(
     x: &mut [f64],
     options: PcgOptions,
     progress: &mut Progress,
-) -> Result<SolveReport> {
+) -> Result<PcgReport> {
     let expected = operator.dim() * columns;
     for found in [b.len(), x.len()] {
         if found != expected {
@@ -149,27 +162,27 @@ pub fn pcg(
             let now = relative(column_dots(&r, &r, columns));
             (0..columns).for_each(|c| active[c] &= now[c] > options.tolerance);
             let worst = (0..columns).filter(|&c| active[c]).map(|c| now[c]).fold(options.tolerance, f64::max);
-            progress(share_done(first, worst, options.tolerance))?;
+            progress(log_scale_progress(first, worst, options.tolerance))?;
             preconditioner.apply(&r, columns, &mut z);
             null_space.project(&mut z, columns);
             let rz_next = column_dots(&r, &z, columns);
             let turns: Vec<f64> = (0..columns).map(|c| if active[c] { rz_next[c] / rz[c] } else { 0.0 }).collect();
             rz = rz_next;
-            new_directions(&mut p, &z, &turns);
+            update_directions(&mut p, &z, &turns);
         }
         null_space.project(x, columns);
     }
     let converged = residuals.iter().all(|r| *r <= options.tolerance);
-    Ok(SolveReport { iterations, residuals, converged })
+    Ok(PcgReport { iterations, residuals, converged })
 }
 
 /// How far a residual has come on its way, in orders of magnitude.
-pub fn share_done(first: f64, now: f64, goal: f64) -> f64 {
+pub fn log_scale_progress(first: f64, now: f64, goal: f64) -> f64 {
     let way = (first / goal).ln();
     if way > 0.0 { ((first / now).ln() / way).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-fn residual(operator: &dyn SymOp, null_space: NullSpace, b: &[f64], x: &[f64], columns: usize) -> Vec<f64> {
+fn residual(operator: &dyn SymmetricOperator, null_space: NullSpace, b: &[f64], x: &[f64], columns: usize) -> Vec<f64> {
     let mut r = vec![0.0; b.len()];
     operator.apply(x, columns, &mut r);
     r.iter_mut().zip(b).for_each(|(r, b)| *r = b - *r);
@@ -188,7 +201,7 @@ fn add_multiples(x: &mut [f64], p: &[f64], steps: &[f64], sign: f64) {
 }
 
 /// `p = z + p * diag(turns)`.
-fn new_directions(p: &mut [f64], z: &[f64], turns: &[f64]) {
+fn update_directions(p: &mut [f64], z: &[f64], turns: &[f64]) {
     let m = turns.len();
     p.par_chunks_mut(CHUNK * m).zip(z.par_chunks(CHUNK * m)).for_each(|(p, z)| {
         for (p, z) in p.chunks_exact_mut(m).zip(z.chunks_exact(m)) {
@@ -208,7 +221,7 @@ mod tests {
         |_| Ok(())
     }
 
-    fn true_residual(operator: &dyn SymOp, b: &[f64], x: &[f64], columns: usize, c: usize) -> f64 {
+    fn true_residual(operator: &dyn SymmetricOperator, b: &[f64], x: &[f64], columns: usize, c: usize) -> f64 {
         let mut image = vec![0.0; b.len()];
         operator.apply(x, columns, &mut image);
         let pairs = || b.iter().zip(&image).skip(c).step_by(columns);
@@ -225,17 +238,8 @@ mod tests {
         let mut iterations = Vec::new();
         for preconditioner in [&Identity as &dyn Preconditioner, &jacobi, &approximate] {
             let mut x = vec![0.0; b.len()];
-            let report = pcg(
-                &laplacian,
-                preconditioner,
-                NullSpace::Constant,
-                &b,
-                3,
-                &mut x,
-                PcgOptions::default(),
-                &mut quiet(),
-            )
-            .unwrap();
+            let report =
+                pcg(&laplacian, preconditioner, NullSpace::Constant, &b, 3, &mut x, PcgOptions::default()).unwrap();
             assert!(report.converged, "{} {report:?}", preconditioner.name());
             (0..3).for_each(|c| assert!(true_residual(&laplacian, &b, &x, 3, c) < 1.1e-8));
             iterations.push(report.iterations);
@@ -251,7 +255,7 @@ mod tests {
         let mut x = vec![0.0; 20_000];
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
         let options = PcgOptions { tolerance: 1e-7, ..PcgOptions::default() };
-        let report = pcg(&laplacian, &factor, NullSpace::Constant, &b, 1, &mut x, options, &mut quiet()).unwrap();
+        let report = pcg(&laplacian, &factor, NullSpace::Constant, &b, 1, &mut x, options).unwrap();
         assert!(report.converged && report.iterations < 20, "{report:?}");
         // The potential falls by one at each of the n - 1 unit resistors.
         assert!((x[0] - x[19_999] - 19_999.0).abs() < 1e-3, "{}", x[0] - x[19_999]);
@@ -271,9 +275,8 @@ mod tests {
             let factor = ApproxCholesky::dominant(&matrix, Seed(0)).unwrap();
             let b = Seed(2).normals(800);
             let mut x = vec![0.0; 800];
-            let solve = |x: &mut [f64]| {
-                pcg(&matrix, &factor, NullSpace::None, &b, 2, x, PcgOptions::default(), &mut quiet()).unwrap()
-            };
+            let solve =
+                |x: &mut [f64]| pcg(&matrix, &factor, NullSpace::None, &b, 2, x, PcgOptions::default()).unwrap();
             let cold = solve(&mut x);
             assert!(cold.converged && cold.iterations < 40, "{cold:?}");
             assert!(true_residual(&matrix, &b, &x, 2, 1) < 1.1e-8);
@@ -292,7 +295,7 @@ mod tests {
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
         let mut x = vec![5.0; 6];
         let null = NullSpace::Components(&labels);
-        let report = pcg(&laplacian, &factor, null, &b, 1, &mut x, PcgOptions::default(), &mut quiet()).unwrap();
+        let report = pcg(&laplacian, &factor, null, &b, 1, &mut x, PcgOptions::default()).unwrap();
         assert!(report.converged, "{report:?}");
         let expected = [1.0, 0.0, -1.0, 0.5, -0.5, 0.0];
         assert!(x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-7), "{x:?}");
@@ -306,7 +309,7 @@ mod tests {
             let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
             let mut x = vec![0.0; b.len()];
             let options = PcgOptions { max_iterations: 12, ..PcgOptions::default() };
-            pcg(&laplacian, &factor, NullSpace::None, &b, 2, &mut x, options, &mut quiet()).unwrap();
+            pcg(&laplacian, &factor, NullSpace::None, &b, 2, &mut x, options).unwrap();
             x.into_iter().map(f64::to_bits).collect::<Vec<_>>()
         };
         let one = with_threads(Some(1), solve).unwrap();
@@ -321,7 +324,7 @@ mod tests {
         let jacobi = Jacobi::new(laplacian.diagonal());
         let solve = |b: &[f64], null| {
             let mut x = vec![0.0; b.len()];
-            pcg(&laplacian, &jacobi, null, b, 1, &mut x, PcgOptions::default(), &mut quiet())
+            pcg(&laplacian, &jacobi, null, b, 1, &mut x, PcgOptions::default())
         };
         assert!(solve(&[1.0; 4], NullSpace::None).is_err());
         assert!(solve(&[f64::NAN; 5], NullSpace::None).is_err());
@@ -332,7 +335,7 @@ mod tests {
         let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
         let b = [1.0, 0.0, 0.0, 0.0, -1.0];
         assert!(
-            pcg(&laplacian, &jacobi, NullSpace::Constant, &b, 1, &mut [0.0; 5], PcgOptions::default(), &mut stop)
+            pcg_with(&laplacian, &jacobi, NullSpace::Constant, &b, 1, &mut [0.0; 5], PcgOptions::default(), &mut stop)
                 .is_err()
         );
     }

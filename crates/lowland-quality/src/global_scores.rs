@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use super::blocks::in_blocks;
-use super::space::Space;
+use super::metric_space::MetricSpace;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 
@@ -12,8 +12,19 @@ const BLOCK: usize = 256;
 /// Share of random triplets whose order survives: for each of `rows`, `per_row` times, two other points `j` and `l` are drawn,
 /// and the triplet counts when `j` is nearer than, as far as, or farther than `l` in both spaces alike.
 pub fn triplet_accuracy(
-    data: &Space,
-    map: &Space,
+    data: &MetricSpace,
+    map: &MetricSpace,
+    rows: &[u32],
+    per_row: usize,
+    seed: Seed,
+) -> Result<f64> {
+    triplet_accuracy_with(data, map, rows, per_row, seed, &mut |_| Ok(()))
+}
+
+/// Like [`triplet_accuracy`], and reports progress.
+pub fn triplet_accuracy_with(
+    data: &MetricSpace,
+    map: &MetricSpace,
     rows: &[u32],
     per_row: usize,
     seed: Seed,
@@ -33,7 +44,7 @@ pub fn triplet_accuracy(
                 let j = skip(below(&mut rng, n - 1), i);
                 // Two points are left out: skipping them in ascending order keeps the rest equally likely.
                 let l = skip(skip(below(&mut rng, n - 2), i.min(j)), i.max(j));
-                let order = |space: &Space| space.key(i, j).partial_cmp(&space.key(i, l));
+                let order = |space: &MetricSpace| space.key(i, j).partial_cmp(&space.key(i, l));
                 kept += usize::from(order(data) == order(map));
             }
         }
@@ -46,8 +57,18 @@ pub fn triplet_accuracy(
 /// over all pairs when there are no more than `pairs`. Returns the correlation (`None` when all distances on one side are
 /// equal) and the number of pairs if they were drawn.
 pub fn distance_correlation(
-    data: &Space,
-    map: &Space,
+    data: &MetricSpace,
+    map: &MetricSpace,
+    pairs: usize,
+    seed: Seed,
+) -> Result<(Option<f64>, Option<usize>)> {
+    distance_correlation_with(data, map, pairs, seed, &mut |_| Ok(()))
+}
+
+/// Like [`distance_correlation`], and reports progress.
+pub fn distance_correlation_with(
+    data: &MetricSpace,
+    map: &MetricSpace,
     pairs: usize,
     seed: Seed,
     progress: &mut Progress,
