@@ -50,7 +50,7 @@ fn rate<T, R>(threads: usize, count: f64, prepare: impl Fn() -> T + Sync, work: 
 }
 
 #[simd_dispatch(fma)]
-fn single(start: f32) -> f32 {
+fn multiply_add_f32(start: f32) -> f32 {
     let mut sums = [start; LANES];
     for _ in 0..ROUNDS {
         for sum in &mut sums {
@@ -61,7 +61,7 @@ fn single(start: f32) -> f32 {
 }
 
 #[simd_dispatch(fma)]
-fn double(start: f64) -> f64 {
+fn multiply_add_f64(start: f64) -> f64 {
     let mut sums = [start; LANES];
     for _ in 0..ROUNDS {
         for sum in &mut sums {
@@ -72,7 +72,7 @@ fn double(start: f64) -> f64 {
 }
 
 #[simd_dispatch(fma)]
-fn read(data: &[u64]) -> u64 {
+fn read_sequentially(data: &[u64]) -> u64 {
     data.iter().fold(0, |sum, value| sum ^ value)
 }
 

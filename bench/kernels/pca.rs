@@ -20,7 +20,7 @@ fn main() -> Result<()> {
 fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
     let components = value(setting)?;
     let dense = Data::Dense(rows.clone());
-    let exact = || exact_svd(&dense, components, true, &mut |_| Ok(()));
+    let exact = || exact_svd(&dense, components, true);
     if setting.starts_with("projection") {
         let map = exact()?.map();
         let (_, used) = timed(|| map.apply(&dense))?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use lowland::quality::report;
+use lowland::quality::{PrecomputedGraphs, report_with};
 use lowland::{Data, Dense, Points};
 use lowland_bench::{Measurement, timed, value};
 use lowland_view::{Labels, png};
@@ -28,17 +28,17 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
     let data = Data::dense(rows.values()[..count * rows.dim()].to_vec(), rows.dim())?;
     let (mut last_call, mut longest_wait) = (Instant::now(), 0f64);
     let (scored, used) = timed(|| {
-        report(&data, map, None, &Default::default(), &mut |_| {
+        report_with(&data, map, None, PrecomputedGraphs::default(), &Default::default(), &mut |_| {
             longest_wait = longest_wait.max(last_call.elapsed().as_secs_f64());
             last_call = Instant::now();
             Ok(())
         })
     })?;
     let mut found = json!({ "longest wait for progress, s": longest_wait });
-    for score in scored.rows() {
+    for score in scored.scores {
         let at = score.k.map_or(String::new(), |k| format!(" at {k}"));
         let of = score.sampled.map_or(String::new(), |sampled| format!(" of {sampled}"));
-        found[format!("{}{at}{of}", score.name)] = Value::from(score.value);
+        found[format!("{}{at}{of}", score.kind.name())] = Value::from(score.value);
     }
     Ok(Measurement { used, found })
 }

@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     let (data, labels) = sample_rows(Path::new(array), Path::new(labels), rows.parse()?)?;
     let most = NEAR[NEAR.len() - 1].min(data.rows() - 1);
     let exact = NeighborParams { n_neighbors: most, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    let truth = nearest(&data, &exact, &mut |_| Ok(()))?.graph;
+    let truth = nearest(&data, &exact)?.graph;
     println!(
         "| map | recall at 15 | 30 | 45 | 60 | share of its class at 15 | 30 | 45 | 60 | 1-NN error | objective | s |"
     );
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         let fitted = Job::new(method, &values, Seed(seed))?.fit(&data, None, &Limits::default(), &mut Silent)?;
         let seconds = clock.elapsed().as_secs_f64();
         let map = fitted.embedding.points();
-        let near = nearest_points(map, most, &mut |_| Ok(()))?;
+        let near = nearest_points(map, most)?;
         let mut scores = Vec::new();
         for k in NEAR {
             scores.push(knn_recall(&truth, &near, k.min(most))?);

@@ -10,8 +10,8 @@ use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, along_tree};
 use lowland_linalg::dense::{Cholesky, power_of_two_near, product_nt};
-use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, SolveReport, SymOp, pcg};
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_to};
+use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg_with};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_to_with, nearest_with};
 
 /// How rows are combined.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ impl Llx {
             return Csr::from_triplets(data.rows(), data.rows(), []);
         }
         let params = NeighborParams { n_neighbors, metric: self.metric, search: self.search, seed };
-        let graph = nearest(data, &params, &mut |done| progress(0.6 * done))?.graph;
+        let graph = nearest_with(data, &params, &mut |done| progress(0.6 * done))?.graph;
         self.weights_on(data, data, &graph, Ridge::Even, &mut |done| progress(0.6 + 0.4 * done))
     }
 
@@ -111,7 +111,7 @@ impl Llx {
         map: Points,
         seed: Seed,
         progress: &mut Progress,
-    ) -> Result<(Embedding, SolveReport)> {
+    ) -> Result<(Embedding, PcgReport)> {
         let weights = self.weights(data, seed, &mut |done| progress(0.7 * done))?;
         extend(&weights, landmarks, map, &mut |done| progress(0.7 + 0.3 * done))
     }
@@ -119,7 +119,7 @@ impl Llx {
     /// Places of new rows beside a map of `data`: each a combination of its neighbours' places.
     pub fn place(&self, new: &Data, data: &Data, map: Points, progress: &mut Progress) -> Result<Embedding> {
         let k = self.n_neighbors.min(data.rows());
-        let graph = nearest_to(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
+        let graph = nearest_to_with(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
         let weights = self.weights_on(new, data, &graph, Ridge::ByDistance, &mut |done| progress(0.7 + 0.3 * done))?;
         let mut values = vec![0.0; new.rows() * map.dim()];
         weights.multiply(map.values(), map.dim(), &mut values);
@@ -270,7 +270,7 @@ struct Normal {
     transposed: Csr,
 }
 
-impl SymOp for Normal {
+impl SymmetricOperator for Normal {
     fn dim(&self) -> usize {
         self.columns.columns()
     }
@@ -333,7 +333,7 @@ pub fn extend(
     landmarks: &[usize],
     map: Points,
     progress: &mut Progress,
-) -> Result<(Embedding, SolveReport)> {
+) -> Result<(Embedding, PcgReport)> {
     let (n, dim) = (weights.rows(), map.dim());
     if map.rows() != landmarks.len() {
         return Err(Error::Shape { what: "rows of the landmarks' map", expected: landmarks.len(), found: map.rows() });
@@ -342,7 +342,7 @@ pub fn extend(
         return Err(Error::Format { what: "list of landmarks", reason: "rows must ascend and be there".into() });
     }
     if landmarks.len() == n {
-        let report = SolveReport { iterations: 0, residuals: vec![0.0; dim], converged: true };
+        let report = PcgReport { iterations: 0, residuals: vec![0.0; dim], converged: true };
         return Ok((Embedding::new(map.values().to_vec(), dim)?, report));
     }
     let mut values = vec![0.0; n * dim];
@@ -375,7 +375,7 @@ pub fn extend(
     let mut places = vec![0.0; right.len()];
     let options = PcgOptions { tolerance: 1e-6, max_iterations: 1000 };
     let jacobi = Jacobi::new(&diagonal);
-    let report = pcg(&normal, &jacobi, NullSpace::None, &right, dim, &mut places, options, progress)?;
+    let report = pcg_with(&normal, &jacobi, NullSpace::None, &right, dim, &mut places, options, progress)?;
     for (&i, place) in unknown.iter().zip(places.chunks_exact(dim)) {
         values[i * dim..(i + 1) * dim].copy_from_slice(place);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use lowland::methods::Fitted;
 use lowland::params::Params;
-use lowland::quality::{Better, ClassShare, Report};
+use lowland::quality::{ClassShare, QualityReport};
 use lowland_io::Table;
 use serde_json::{Map, Value, json};
 
@@ -13,19 +13,16 @@ use crate::observer::StageUse;
 use crate::usage::{Used, peak_memory};
 
 /// For people.
-pub fn score_table(report: &Report, classes: &[String]) -> String {
+pub fn score_table(report: &QualityReport, classes: &[String]) -> String {
     let mut text = String::new();
-    for score in report.rows() {
+    for score in &report.scores {
         let name = match score.k {
-            Some(k) => format!("{} ({k})", score.name),
-            None => score.name.to_string(),
+            Some(k) => format!("{} ({k})", score.kind.name()),
+            None => score.kind.name().to_string(),
         };
-        let arrow = match score.better {
-            Better::Higher => "higher is better",
-            Better::Lower => "lower is better",
-        };
+        let arrow = if score.kind.higher_is_better() { "higher is better" } else { "lower is better" };
         let sampled = score.sampled.map_or(String::new(), |count| format!(" [sample of {count}]"));
-        let _ = writeln!(text, "{name:<30} {:>7.4}  {arrow}: {}{sampled}", score.value, score.meaning);
+        let _ = writeln!(text, "{name:<30} {:>7.4}  {arrow}: {}{sampled}", score.value, score.kind.meaning());
     }
     if !report.classes.is_empty() && report.classes.len() <= 20 {
         let share = |class: &ClassShare| format!("{} {:.2}", class_name(class, classes), class.share);
@@ -33,7 +30,7 @@ pub fn score_table(report: &Report, classes: &[String]) -> String {
         let _ = writeln!(text, "neighbour share by class: {}", shares.join(", "));
     }
     for omitted in &report.omitted {
-        let _ = writeln!(text, "{}: left out, {}", omitted.name, omitted.reason);
+        let _ = writeln!(text, "{}: left out, {}", omitted.kind.name(), omitted.reason);
     }
     text
 }
@@ -43,23 +40,24 @@ fn class_name(class: &ClassShare, names: &[String]) -> String {
 }
 
 /// For programs.
-pub fn scores_json(report: &Report, classes: &[String]) -> Value {
+pub fn scores_json(report: &QualityReport, classes: &[String]) -> Value {
     let scores: Vec<Value> = report
-        .rows()
+        .scores
         .iter()
         .map(|score| {
             json!({
-                "name": score.name,
+                "name": score.kind.name(),
                 "k": score.k,
                 "value": score.value,
                 "sampled": score.sampled,
-                "better": match score.better { Better::Higher => "higher", Better::Lower => "lower" },
+                "better": if score.kind.higher_is_better() { "higher" } else { "lower" },
             })
         })
         .collect();
     let shares: Map<String, Value> =
         report.classes.iter().map(|class| (class_name(class, classes), json!(class.share))).collect();
-    let omitted: Vec<Value> = report.omitted.iter().map(|o| json!({ "name": o.name, "reason": o.reason })).collect();
+    let omitted: Vec<Value> =
+        report.omitted.iter().map(|o| json!({ "name": o.kind.name(), "reason": o.reason })).collect();
     json!({ "values": scores, "class_shares": shares, "omitted": omitted })
 }
 
@@ -87,7 +85,7 @@ pub fn of_run(
     args: &EmbedArgs,
     fitted: &Fitted,
     table: &Table,
-    scores: Option<&Report>,
+    scores: Option<&QualityReport>,
     stages: &[StageUse],
     total: Used,
 ) -> Value {

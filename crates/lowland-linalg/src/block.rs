@@ -11,7 +11,7 @@ pub const CHUNK: usize = 1024;
 
 /// Numbers of a vector handled at once where there are several vectors: so many that memory is read in long runs, so few
 /// that they are at hand again for the next vector. Fixed, as above.
-const RUN: usize = 8192;
+const VECTOR_CHUNK: usize = 8192;
 
 /// `a' b` (ma x mb, row-major) of two blocks with the same number of rows.
 pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
@@ -41,20 +41,20 @@ pub fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
 /// The inner product of each column of `a` with the same column of `b`.
 pub fn column_dots(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
     let parts = a.par_chunks(CHUNK * columns.max(1)).zip(b.par_chunks(CHUNK * columns.max(1)));
-    column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; side_by_side(columns)])).collect(), columns)
+    column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; accumulator_count(columns)])).collect(), columns)
 }
 
 /// The inner product of two vectors.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    dots(&[a], &[b])[0]
+    dot_products(&[a], &[b])[0]
 }
 
 /// The inner products of some vectors with some others (row-major), each of the first read once. A product's bits depend on
 /// its two vectors only.
-pub fn dots<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
+pub fn dot_products<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
     let len = a.first().map_or(0, |a| a.len());
-    let parts = (0..len.div_ceil(RUN)).into_par_iter().map(|run| {
-        let range = run * RUN..len.min((run + 1) * RUN);
+    let parts = (0..len.div_ceil(VECTOR_CHUNK)).into_par_iter().map(|run| {
+        let range = run * VECTOR_CHUNK..len.min((run + 1) * VECTOR_CHUNK);
         a.iter().flat_map(|a| b.iter().map(|b| dot_part(&a[range.clone()], &b[range.clone()]))).collect()
     });
     ordered_sum(parts.collect(), a.len() * b.len())
@@ -78,9 +78,9 @@ fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
 }
 
 /// `out += sum_k factors_k vectors_k`, in this order.
-pub fn add_mixture<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64], out: &mut [f64]) {
-    out.par_chunks_mut(RUN).enumerate().for_each(|(run, out)| {
-        let (start, len) = (run * RUN, out.len());
+pub fn add_linear_combination<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64], out: &mut [f64]) {
+    out.par_chunks_mut(VECTOR_CHUNK).enumerate().for_each(|(run, out)| {
+        let (start, len) = (run * VECTOR_CHUNK, out.len());
         let ((fours, rest), (factors, rest_factors)) = (vectors.as_chunks::<4>(), factors.as_chunks::<4>());
         for (vectors, factors) in fours.iter().zip(factors) {
             add_multiples(vectors.map(|vector| &vector[start..][..len]), *factors, out);
@@ -102,20 +102,21 @@ fn add_multiples<T: Copy + Into<f64>, const K: usize>(vectors: [&[T]; K], factor
 
 /// The mean of each column.
 pub fn column_means(a: &[f64], columns: usize) -> Vec<f64> {
-    let parts = a.par_chunks(CHUNK * columns.max(1)).map(|a| add_values(a, vec![0.0; side_by_side(columns)])).collect();
+    let parts =
+        a.par_chunks(CHUNK * columns.max(1)).map(|a| add_values(a, vec![0.0; accumulator_count(columns)])).collect();
     let rows = (a.len() / columns.max(1)).max(1) as f64;
     column_sums(parts, columns).into_iter().map(|sum| sum / rows).collect()
 }
 
 /// Sums that are made side by side, several rows' where there are few columns: one sum alone waits for itself at every step.
-fn side_by_side(columns: usize) -> usize {
+fn accumulator_count(columns: usize) -> usize {
     columns * (32 / columns.max(1)).max(1)
 }
 
 /// The columns' sums from those of several rows each.
 fn column_sums(parts: Vec<Vec<f64>>, columns: usize) -> Vec<f64> {
     let mut sums = vec![0.0; columns];
-    for row in ordered_sum(parts, side_by_side(columns)).chunks_exact(columns.max(1)) {
+    for row in ordered_sum(parts, accumulator_count(columns)).chunks_exact(columns.max(1)) {
         sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v);
     }
     sums
@@ -159,7 +160,7 @@ pub fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
 }
 
 /// Blocks side by side.
-pub fn beside(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
+pub fn concat_columns(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
     let width: usize = blocks.iter().map(|block| block.1).sum();
     let mut out = vec![0.0; rows * width];
     if width == 0 {
@@ -188,7 +189,7 @@ pub fn select_columns(a: &[f64], ma: usize, which: &[usize]) -> Vec<f64> {
 ///
 /// Two rounds of projection and SVQB (Stathopoulos and Wu, 2002): columns scaled to unit length, then multiplied by
 /// the inverse square root of their Gram matrix, whose tiny eigenvalues mark what to drop.
-pub fn orthonormal(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -> Result<(Vec<f64>, usize)> {
+pub fn orthonormalize(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -> Result<(Vec<f64>, usize)> {
     const NOTHING_LEFT: f64 = 1e-12;
     for _ in 0..2 {
         (w, m) = scale_columns(w, m, 0.0);
@@ -254,102 +255,4 @@ pub fn fix_signs(block: &mut [f64], columns: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use lowland_core::Seed;
-    use proptest::prelude::*;
-
-    fn distance_from_identity(gram: &[f64], m: usize) -> f64 {
-        (0..m * m).map(|at| (gram[at] - f64::from(u8::from(at / m == at % m))).abs()).fold(0.0, f64::max)
-    }
-
-    #[test]
-    fn chunked_products_agree_with_plain_sums() {
-        let n = 2 * CHUNK + 7;
-        let (a, b) = (Seed(1).normals(n * 3), Seed(2).normals(n * 2));
-        let product = gram(&a, 3, &b, 2);
-        for i in 0..3 {
-            for j in 0..2 {
-                let plain: f64 = (0..n).map(|r| a[r * 3 + i] * b[r * 2 + j]).sum();
-                assert!((product[i * 2 + j] - plain).abs() < 1e-10);
-            }
-        }
-        let twice = combine(&b, 2, &[2.0, 0.0, 0.0, 2.0], 2);
-        assert!(twice.iter().zip(&b).all(|(t, b)| *t == 2.0 * b));
-    }
-
-    #[test]
-    fn products_and_mixtures_of_vectors_are_the_plain_ones() {
-        let vectors: Vec<Vec<f64>> = (0..5).map(|seed| Seed(seed).normals(RUN + 45)).collect();
-        let vectors: Vec<&[f64]> = vectors.iter().map(Vec::as_slice).collect();
-        let products = dots(&vectors[..3], &vectors[3..]);
-        for (i, a) in vectors[..3].iter().enumerate() {
-            for (j, b) in vectors[3..].iter().enumerate() {
-                let plain: f64 = a.iter().zip(*b).map(|(a, b)| a * b).sum();
-                assert!((products[i * 2 + j] - plain).abs() < 1e-10);
-                assert_eq!(products[i * 2 + j], dot(a, b), "the same bits in any company");
-            }
-        }
-        let mut mixed = vectors[4].to_vec();
-        add_mixture(&vectors[..3], &[1.0, -2.0, 0.5], &mut mixed);
-        let plain = |at: usize| vectors[4][at] + vectors[0][at] - 2.0 * vectors[1][at] + 0.5 * vectors[2][at];
-        assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
-        // Five at once, of short numbers.
-        let short: Vec<Vec<f32>> = vectors.iter().map(|v| v.iter().map(|&v| v as f32).collect()).collect();
-        let mut mixed = vec![0.0; vectors[0].len()];
-        add_mixture(&short.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[1.0; 5], &mut mixed);
-        let plain = |at: usize| short.iter().map(|v| f64::from(v[at])).sum::<f64>();
-        assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
-        assert_eq!(dot(&[], &[]), 0.0);
-    }
-
-    #[test]
-    fn a_basis_drops_what_depends_on_the_rest_or_on_the_fixed_part() {
-        let n = 3000;
-        let (fixed, _) = orthonormal(Seed(1).normals(n * 2), 2, &[], 0).unwrap();
-        let fresh = Seed(2).normals(n * 2);
-        // Columns: a fresh one, the same at another scale, a mix of the fixed ones, zero, another fresh one.
-        let w: Vec<f64> = (0..n)
-            .flat_map(|i| {
-                [
-                    fresh[2 * i],
-                    -1e-180 * fresh[2 * i],
-                    3.0 * fixed[2 * i] - fixed[2 * i + 1],
-                    0.0,
-                    1e180 * fresh[2 * i + 1],
-                ]
-            })
-            .collect();
-        let (basis, m) = orthonormal(w, 5, &fixed, 2).unwrap();
-        assert_eq!(m, 2);
-        assert!(distance_from_identity(&gram(&basis, m, &basis, m), m) < 1e-14);
-        assert!(gram(&basis, m, &fixed, 2).iter().all(|v| v.abs() < 1e-14));
-    }
-
-    #[test]
-    fn nearly_parallel_columns_still_give_an_orthonormal_basis() {
-        let n = 1500;
-        let x = Seed(5).normals(n * 2);
-        let w: Vec<f64> = (0..n).flat_map(|i| [x[2 * i], x[2 * i] + 1e-5 * x[2 * i + 1]]).collect();
-        let (basis, m) = orthonormal(w, 2, &[], 0).unwrap();
-        assert_eq!(m, 2);
-        assert!(distance_from_identity(&gram(&basis, m, &basis, m), m) < 1e-13);
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_the_columns_the_basis_is_orthonormal(values in prop::collection::vec(prop_oneof![Just(0.0), Just(f64::NAN), Just(1e300), -1.0..1.0], 24), m in 1usize..5) {
-            let n = 24 / m;
-            let (basis, kept) = orthonormal(values[..n * m].to_vec(), m, &[], 0).unwrap();
-            prop_assert!(kept <= m);
-            prop_assert!(distance_from_identity(&gram(&basis, kept, &basis, kept), kept) < 1e-10);
-        }
-    }
-
-    #[test]
-    fn signs_make_the_first_of_the_largest_entries_positive() {
-        let mut block = vec![-1.0, 0.5, 1.0 + 1e-12, -0.6, 0.0, 0.6];
-        fix_signs(&mut block, 2);
-        assert_eq!(block, [1.0, -0.5, -1.0 - 1e-12, 0.6, 0.0, -0.6]);
-    }
-}
+mod tests;

@@ -104,7 +104,7 @@ pub(super) fn factor_panel(panel: &mut [f64], n: usize, first: usize) -> Result<
         MemStack::new(&mut memory),
         Default::default(),
     )
-    .map_err(|_| not_positive())?;
+    .map_err(|_| not_positive_definite())?;
     solve_lower_triangular_in_place(diagonal.as_ref(), below.transpose_mut(), Par::Seq);
     Ok(())
 }
@@ -125,7 +125,7 @@ pub(super) fn solve_panel(factor: &[f64], n: usize, first: usize, panel: &mut [f
     solve_upper_triangular_in_place(lower.transpose(), right, Par::Seq);
 }
 
-fn not_positive() -> Error {
+fn not_positive_definite() -> Error {
     Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() }
 }
 
@@ -195,7 +195,7 @@ impl Cholesky {
             MemStack::new(&mut memory),
             Default::default(),
         )
-        .map_err(|_| not_positive())?;
+        .map_err(|_| not_positive_definite())?;
         Ok(Self { lower })
     }
 

@@ -1,14 +1,14 @@
 //! A few eigenpairs at one end of the spectrum of a symmetric operator: what is asked for and what comes back. The
 //! iteration itself is [`EigenSolver`].
 
-use super::{EigenSolver, Preconditioner, SymOp};
+use super::{EigenSolver, Preconditioner, SymmetricOperator};
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Result, Seed};
 
 /// Which end of the spectrum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum SpectrumEnd {
     /// The smallest eigenvalues, ascending.
     Smallest,
     /// The largest eigenvalues, descending.
@@ -17,7 +17,7 @@ pub enum Which {
 
 /// How a result was come by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Solver {
+pub enum EigenMethod {
     /// The whole matrix was decomposed, because it is small.
     Dense,
     /// The block iteration.
@@ -30,7 +30,7 @@ pub enum Solver {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EigenOptions {
     /// Which end.
-    pub which: Which,
+    pub which: SpectrumEnd,
     /// How many pairs.
     pub wanted: usize,
     /// A pair has converged when `|A v - lambda v| <= tolerance * |lambda| + floor * |A|`.
@@ -49,7 +49,7 @@ pub struct EigenOptions {
 
 impl EigenOptions {
     /// The usual settings for `wanted` pairs: relative residual 1e-5, at most 200 iterations.
-    pub fn new(which: Which, wanted: usize) -> Self {
+    pub fn new(which: SpectrumEnd, wanted: usize) -> Self {
         Self {
             which,
             wanted,
@@ -73,12 +73,12 @@ pub struct EigenReport {
     /// Whether every pair met the tolerance.
     pub converged: bool,
     /// How the result was come by.
-    pub solver: Solver,
+    pub solver: EigenMethod,
 }
 
 /// Eigenpairs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Eigen {
+pub struct Eigenpairs {
     /// Eigenvalues.
     pub values: Vec<f64>,
     /// Eigenvectors of unit length: the columns of a row-major matrix, the largest entry of each positive.
@@ -131,14 +131,26 @@ impl EigenState {
 
 /// Eigenpairs from a random start: [`EigenSolver`], run to its end.
 pub fn eigenpairs(
-    operator: &dyn SymOp,
+    operator: &dyn SymmetricOperator,
+    preconditioner: &dyn Preconditioner,
+    options: EigenOptions,
+    deflate: &[f64],
+    deflate_columns: usize,
+    seed: Seed,
+) -> Result<Eigenpairs> {
+    eigenpairs_with(operator, preconditioner, options, deflate, deflate_columns, seed, &mut |_| Ok(()))
+}
+
+/// Like [`eigenpairs`], and reports progress.
+pub fn eigenpairs_with(
+    operator: &dyn SymmetricOperator,
     preconditioner: &dyn Preconditioner,
     options: EigenOptions,
     deflate: &[f64],
     deflate_columns: usize,
     seed: Seed,
     progress: &mut Progress,
-) -> Result<Eigen> {
+) -> Result<Eigenpairs> {
     EigenSolver::new(operator, options, deflate, deflate_columns, seed)?.run(operator, preconditioner, progress)
 }
 
@@ -154,11 +166,11 @@ mod tests {
         Ok(())
     }
 
-    fn bottom(weights: &Csr, kind: LaplacianKind, wanted: usize, tolerance: f64) -> Eigen {
+    fn bottom(weights: &Csr, kind: LaplacianKind, wanted: usize, tolerance: f64) -> Eigenpairs {
         let laplacian = Laplacian::new(weights, kind).unwrap();
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
-        let options = EigenOptions { tolerance, dense_up_to: 0, ..EigenOptions::new(Which::Smallest, wanted) };
-        eigenpairs(&laplacian, &factor, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet).unwrap()
+        let options = EigenOptions { tolerance, dense_up_to: 0, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
+        eigenpairs(&laplacian, &factor, options, &laplacian.null_vector(), 1, Seed(1)).unwrap()
     }
 
     fn assert_near(found: &[f64], expected: &[f64], relative: f64) {
@@ -179,7 +191,7 @@ mod tests {
         let mut all: Vec<f64> =
             (0..30).flat_map(|a| (0..47).map(move |b| path_value(30, a) + path_value(47, b))).collect();
         all.sort_by(f64::total_cmp);
-        assert!(found.report.converged && found.report.solver == Solver::Lobpcg, "{:?}", found.report);
+        assert!(found.report.converged && found.report.solver == EigenMethod::Lobpcg, "{:?}", found.report);
         assert_near(&found.values, &all[1..7], 1e-10);
     }
 
@@ -237,13 +249,13 @@ mod tests {
         let matrix = random_symmetric(n);
         let full: Vec<f64> = (0..n * n).map(|at| matrix.get(at / n, at % n)).collect();
         let (mut values, vectors) = dense::eigh(&full, n).unwrap();
-        for which in [Which::Smallest, Which::Largest] {
+        for which in [SpectrumEnd::Smallest, SpectrumEnd::Largest] {
             let options = EigenOptions { dense_up_to: 0, tolerance: 1e-8, ..EigenOptions::new(which, 4) };
-            let found = eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
-            assert_eq!(found.report.solver, Solver::Lobpcg);
+            let found = eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1)).unwrap();
+            assert_eq!(found.report.solver, EigenMethod::Lobpcg);
             assert!(found.report.converged, "{:?}", found.report);
             assert_near(&found.values, &values[..4], 1e-12);
-            let column = if which == Which::Smallest { 0 } else { n - 1 };
+            let column = if which == SpectrumEnd::Smallest { 0 } else { n - 1 };
             let overlap: f64 = (0..n).map(|i| vectors[i * n + column] * found.vectors[i * 4]).sum();
             assert!((overlap.abs() - 1.0).abs() < 1e-10);
             values.reverse();
@@ -255,12 +267,12 @@ mod tests {
         for n in 2..12 {
             let laplacian = Laplacian::new(&path(n), LaplacianKind::Plain).unwrap();
             let find = |wanted| {
-                let options = EigenOptions::new(Which::Smallest, wanted);
+                let options = EigenOptions::new(SpectrumEnd::Smallest, wanted);
                 let jacobi = laplacian_preconditioner(&laplacian, Seed(0));
-                eigenpairs(&laplacian, &*jacobi, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet)
+                eigenpairs(&laplacian, &*jacobi, options, &laplacian.null_vector(), 1, Seed(1))
             };
             let found = find(n - 1).unwrap();
-            assert_eq!(found.report.solver, Solver::Dense);
+            assert_eq!(found.report.solver, EigenMethod::Dense);
             let expected: Vec<f64> = (1..n).map(|k| path_value(n, k)).collect();
             assert_near(&found.values, &expected, 1e-12);
             assert!(found.report.residuals.iter().all(|r| *r < 1e-13), "{:?}", found.report);
@@ -268,11 +280,11 @@ mod tests {
             assert!(find(0).is_err());
         }
         let one = Csr::from_triplets(1, 1, [(0, 0, 3.0)]).unwrap();
-        let options = EigenOptions::new(Which::Largest, 1);
-        let found = eigenpairs(&one, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
+        let options = EigenOptions::new(SpectrumEnd::Largest, 1);
+        let found = eigenpairs(&one, &Identity, options, &[], 0, Seed(1)).unwrap();
         assert_eq!((found.values[0], found.vectors[0]), (3.0, 1.0));
         let nothing = Csr::from_triplets(500, 500, []).unwrap();
-        let found = eigenpairs(&nothing, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
+        let found = eigenpairs(&nothing, &Identity, options, &[], 0, Seed(1)).unwrap();
         assert!(found.report.converged && found.values == [0.0]);
     }
 
@@ -284,15 +296,15 @@ mod tests {
                 tolerance: 1e-8,
                 max_iterations: 15,
                 fallback_up_to: 600,
-                ..EigenOptions::new(Which::Smallest, 2)
+                ..EigenOptions::new(SpectrumEnd::Smallest, 2)
             };
-            eigenpairs(&laplacian, &Identity, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet).unwrap()
+            eigenpairs(&laplacian, &Identity, options, &laplacian.null_vector(), 1, Seed(1)).unwrap()
         };
         let small = find(500);
-        assert_eq!((small.report.solver, small.report.iterations), (Solver::DenseFallback, 15));
+        assert_eq!((small.report.solver, small.report.iterations), (EigenMethod::DenseFallback, 15));
         assert_near(&small.values, &[path_value(500, 1), path_value(500, 2)], 1e-8);
         let large = find(3000);
-        assert!(!large.report.converged && large.report.solver == Solver::Lobpcg);
+        assert!(!large.report.converged && large.report.solver == EigenMethod::Lobpcg);
         assert!(large.vectors.iter().all(|v| v.is_finite()));
     }
 
@@ -300,7 +312,7 @@ mod tests {
     fn a_restored_run_and_any_number_of_threads_give_the_same_bytes() {
         let laplacian = Laplacian::new(&grid(50, 60), LaplacianKind::Normalized).unwrap();
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
-        let options = EigenOptions::new(Which::Smallest, 3);
+        let options = EigenOptions::new(SpectrumEnd::Smallest, 3);
         let fresh = || EigenSolver::new(&laplacian, options, &laplacian.null_vector(), 1, Seed(1)).unwrap();
         let whole = || fresh().run(&laplacian, &factor, &mut quiet).unwrap();
         let one = with_threads(Some(1), whole).unwrap();
@@ -324,7 +336,7 @@ mod tests {
     fn a_stop_is_heard() {
         let matrix = random_symmetric(400);
         let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
-        let options = EigenOptions::new(Which::Largest, 2);
-        assert!(eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1), &mut stop).is_err());
+        let options = EigenOptions::new(SpectrumEnd::Largest, 2);
+        assert!(eigenpairs_with(&matrix, &Identity, options, &[], 0, Seed(1), &mut stop).is_err());
     }
 }

@@ -37,12 +37,12 @@ pub fn spd_inverse(matrix: &mut [f64], n: usize, inverse: &mut [f64]) -> Result<
         }
         dense::solve_panel(&factor[first * n..], n, first, panel);
     });
-    mirror(inverse, n);
+    mirror_upper_triangle(inverse, n);
     Ok(log_determinant)
 }
 
 /// Copies what is above the diagonal below it.
-pub fn mirror(matrix: &mut [f64], n: usize) {
+pub fn mirror_upper_triangle(matrix: &mut [f64], n: usize) {
     for first in (0..n).step_by(TILE) {
         let (above, band) = matrix.split_at_mut(first * n);
         let height = TILE.min(n - first);
@@ -110,7 +110,7 @@ mod tests {
         for n in [0, 1, 31, 32, 75, 128] {
             let matrix = Seed(2).normals(n * n);
             let mut out = matrix.clone();
-            mirror(&mut out, n);
+            mirror_upper_triangle(&mut out, n);
             let upper = |at: usize| (at / n.max(1)).min(at % n) * n + (at / n).max(at % n);
             assert!((0..n * n).all(|at| out[at] == matrix[upper(at)]), "{n}");
         }

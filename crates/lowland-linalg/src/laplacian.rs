@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::block::CHUNK;
-use super::{Csr, SymOp};
+use super::{Csr, SymmetricOperator};
 use lowland_core::{Error, Result};
 
 /// Which Laplacian.
@@ -85,7 +85,7 @@ impl Laplacian {
     }
 }
 
-impl SymOp for Laplacian {
+impl SymmetricOperator for Laplacian {
     fn dim(&self) -> usize {
         self.degrees.len()
     }

@@ -66,7 +66,7 @@ impl LinearMap {
         out.par_chunks_mut(count * CHUNK).enumerate().for_each(|(chunk, images)| {
             let first = chunk * CHUNK;
             let done = match data {
-                Data::Dense(x) => apply_abreast(&self.weights, &self.offset, x, first, images),
+                Data::Dense(x) => apply_to_row_groups(&self.weights, &self.offset, x, first, images),
                 _ => 0,
             };
             for (offset, image) in images.chunks_exact_mut(count).enumerate().skip(done) {
@@ -129,16 +129,16 @@ impl LinearMap {
 }
 
 /// Rows whose images are made together: the few sums of one alone would wait for themselves at every column.
-const ABREAST: usize = 8;
+const ROWS_AT_ONCE: usize = 8;
 
 /// The images of the rows from `first` on, several at a time; returns how many. The same bits as one row after another.
 #[simd_dispatch]
-fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
+fn apply_to_row_groups(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
     let count = offset.len();
     let mut done = 0;
-    for images in images.chunks_exact_mut(ABREAST * count) {
-        let mut rows = [x.row(first + done); ABREAST];
-        for r in 1..ABREAST {
+    for images in images.chunks_exact_mut(ROWS_AT_ONCE * count) {
+        let mut rows = [x.row(first + done); ROWS_AT_ONCE];
+        for r in 1..ROWS_AT_ONCE {
             rows[r] = x.row(first + done + r);
         }
         let mut at = 0;
@@ -151,7 +151,7 @@ fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, image
                 _ => coordinates::<1>(weights, offset, rows, at, images),
             };
         }
-        done += ABREAST;
+        done += ROWS_AT_ONCE;
     }
     done
 }
@@ -161,15 +161,15 @@ fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, image
 fn coordinates<const C: usize>(
     weights: &[f64],
     offset: &[f64],
-    rows: [&[f32]; ABREAST],
+    rows: [&[f32]; ROWS_AT_ONCE],
     at: usize,
     images: &mut [f64],
 ) -> usize {
     let count = offset.len();
-    let mut sums = [[0.0; C]; ABREAST];
+    let mut sums = [[0.0; C]; ROWS_AT_ONCE];
     for (j, weights) in weights.chunks_exact(count).enumerate() {
         let weights = &weights[at..at + C];
-        for r in 0..ABREAST {
+        for r in 0..ROWS_AT_ONCE {
             let value = f64::from(rows[r][j]);
             for c in 0..C {
                 sums[r][c] += value * weights[c];

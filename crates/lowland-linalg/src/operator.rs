@@ -4,7 +4,7 @@ use super::block;
 use lowland_core::Seed;
 
 /// A symmetric matrix known by what it does to vectors.
-pub trait SymOp: Sync {
+pub trait SymmetricOperator: Sync {
     /// Number of rows, and of columns.
     fn dim(&self) -> usize;
 

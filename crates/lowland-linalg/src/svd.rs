@@ -5,14 +5,15 @@
 //! never making sparse rows dense. All sums are in `f64`, so rows of 1e-30 or 1e30 need no scaling.
 
 use super::covariance::{Covariance, column_means, covariance_matrix};
-use super::{EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, Solver, Which, block, dense};
-use lowland_core::message::Remedy;
+use super::{
+    EigenMethod, EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, SpectrumEnd, block, dense,
+};
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Result, Seed, Shape};
 
 /// How principal components are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PcaRoute {
+pub enum PcaAlgorithm {
     /// The `dim x dim` covariance matrix and its dense decomposition.
     Covariance,
     /// [`RandomizedSvd`].
@@ -21,25 +22,25 @@ pub enum PcaRoute {
 
 /// The route for `components` principal components: the covariance matrix for dense rows up to 2000 long (and wherever
 /// the iteration's basis would fill the space anyway), else the iteration.
-pub fn pca_route(dim: usize, sparse: bool, components: usize) -> PcaRoute {
+pub fn choose_pca_algorithm(dim: usize, sparse: bool, components: usize) -> PcaAlgorithm {
     const LONGEST_ROW: usize = 2000;
     if !sparse && (dim <= LONGEST_ROW || dim <= 3 * (components + SvdOptions::default().oversampling)) {
-        PcaRoute::Covariance
+        PcaAlgorithm::Covariance
     } else {
-        PcaRoute::Iterative
+        PcaAlgorithm::Iterative
     }
 }
 
-impl PcaRoute {
+impl PcaAlgorithm {
     /// Bytes needed beyond the data, the rows' coordinates included.
     pub fn memory(self, components: usize, shape: Shape) -> u64 {
         // In floating point: a cast saturates where a product of counts would wrap.
         let [n, dim, count] = [shape.rows, shape.dim, components].map(|count| count as f64);
         let work = match self {
             // The matrix, its copies and the scratch of the decomposition.
-            PcaRoute::Covariance => dim * dim * 8.0 * 5.5,
+            PcaAlgorithm::Covariance => dim * dim * 8.0 * 5.5,
             // Fifteen blocks of the solver, and a partial product for each of sixteen chunks of rows.
-            PcaRoute::Iterative => (n + 31.0 * dim) * (count + 10.0) * 8.0,
+            PcaAlgorithm::Iterative => (n + 31.0 * dim) * (count + 10.0) * 8.0,
         };
         // Sparse rows are needed by column as well.
         let by_column = if shape.sparse { shape.bytes as f64 * 1.5 } else { 0.0 };
@@ -47,9 +48,9 @@ impl PcaRoute {
     }
 }
 
-/// [`PcaRoute::memory`] of the usual route.
-pub fn linear_memory(components: usize, shape: Shape) -> u64 {
-    pca_route(shape.dim, shape.sparse, components).memory(components, shape)
+/// [`PcaAlgorithm::memory`] of the usual route.
+pub fn pca_memory(components: usize, shape: Shape) -> u64 {
+    choose_pca_algorithm(shape.dim, shape.sparse, components).memory(components, shape)
 }
 
 /// When the iteration stops.
@@ -100,15 +101,15 @@ pub struct RandomizedSvd {
 
 impl RandomizedSvd {
     /// The leading `components` of dense or sparse rows, with the mean taken off (implicitly) or not.
-    pub fn new(data: &Data, components: usize, centre: bool, options: SvdOptions, seed: Seed) -> Result<Self> {
+    pub fn new(data: &Data, components: usize, center: bool, options: SvdOptions, seed: Seed) -> Result<Self> {
         check_components(data, components)?;
-        let matrix = Covariance::new(data, centre)?;
+        let matrix = Covariance::new(data, center)?;
         let eigen = EigenOptions {
             tolerance: options.tolerance,
             max_iterations: options.max_iterations,
             guard: options.oversampling.min(data.dim() - components),
             fallback_up_to: 0,
-            ..EigenOptions::new(Which::Largest, components)
+            ..EigenOptions::new(SpectrumEnd::Largest, components)
         };
         let solver = EigenSolver::new(&matrix, eigen, &[], 0, seed.stream("randomized svd"))?;
         Ok(Self { matrix, solver })
@@ -152,23 +153,33 @@ impl RandomizedSvd {
 }
 
 /// The leading `components`, by whichever route suits the data.
-pub fn svd(
+pub fn svd(data: &Data, components: usize, center: bool, options: SvdOptions, seed: Seed) -> Result<Svd> {
+    svd_with(data, components, center, options, seed, &mut |_| Ok(()))
+}
+
+/// Like [`svd`], and reports progress.
+pub fn svd_with(
     data: &Data,
     components: usize,
-    centre: bool,
+    center: bool,
     options: SvdOptions,
     seed: Seed,
     progress: &mut Progress,
 ) -> Result<Svd> {
     check_components(data, components)?;
-    match (pca_route(data.dim(), matches!(data, Data::Sparse(_)), components), data) {
-        (PcaRoute::Covariance, Data::Dense(_)) => exact_svd(data, components, centre, progress),
-        _ => RandomizedSvd::new(data, components, centre, options, seed)?.run(progress),
+    match (choose_pca_algorithm(data.dim(), matches!(data, Data::Sparse(_)), components), data) {
+        (PcaAlgorithm::Covariance, Data::Dense(_)) => exact_svd_with(data, components, center, progress),
+        _ => RandomizedSvd::new(data, components, center, options, seed)?.run(progress),
     }
 }
 
 /// The leading `components` through the covariance matrix (dim x dim), whatever its size; dense rows only.
-pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Progress) -> Result<Svd> {
+pub fn exact_svd(data: &Data, components: usize, center: bool) -> Result<Svd> {
+    exact_svd_with(data, components, center, &mut |_| Ok(()))
+}
+
+/// Like [`exact_svd`], and reports progress.
+pub fn exact_svd_with(data: &Data, components: usize, center: bool, progress: &mut Progress) -> Result<Svd> {
     check_components(data, components)?;
     let Data::Dense(rows) = data else {
         return Err(Error::Kind {
@@ -178,7 +189,7 @@ pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Pr
         });
     };
     let dim = data.dim();
-    let mean = column_means(data, centre)?;
+    let mean = column_means(data, center)?;
     let matrix = covariance_matrix(rows, &mean, progress)?;
     let total_squares: f64 = matrix.iter().step_by(dim + 1).sum();
     let (values, vectors) = dense::eigh(&matrix, dim)?;
@@ -187,7 +198,7 @@ pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Pr
     let mut vectors = block::select_columns(&vectors, dim, &top);
     block::fix_signs(&mut vectors, components);
     let report =
-        EigenReport { iterations: 0, residuals: vec![0.0; components], converged: true, solver: Solver::Dense };
+        EigenReport { iterations: 0, residuals: vec![0.0; components], converged: true, solver: EigenMethod::Dense };
     Ok(finish(mean, total_squares, &values, &vectors, report))
 }
 
@@ -235,5 +246,4 @@ fn finish(mean: Vec<f64>, total_squares: f64, values: &[f64], vectors: &[f64], r
 }
 
 #[cfg(test)]
-#[path = "svd_tests.rs"]
 mod tests;

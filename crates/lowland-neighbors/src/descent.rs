@@ -7,37 +7,38 @@
 
 use rayon::prelude::*;
 
+use super::distance::by_distance_then_index;
 use super::forest;
-use super::space::Space;
+use super::row_distances::RowDistances;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Result, Seed};
 
 /// The nearest rows found so far of every row.
-pub(super) struct Lists {
-    entries: Vec<Entry>,
+pub(super) struct NeighborLists {
+    entries: Vec<ListEntry>,
     k: usize,
 }
 
 /// One of the nearest rows: its distance, its index, and whether a local join has used it yet.
 #[derive(Clone, Copy)]
-struct Entry {
-    near: f32,
+struct ListEntry {
+    distance: f32,
     index: u32,
     fresh: bool,
 }
 
 /// Stands for "no neighbour yet".
-const NOBODY: u32 = u32::MAX;
+const NO_NEIGHBOR: u32 = u32::MAX;
 
 /// One row's list, ordered.
-pub(super) struct List<'a>(&'a mut [Entry]);
+pub(super) struct NeighborList<'a>(&'a mut [ListEntry]);
 
-impl List<'_> {
-    /// Takes row `j` at distance `near` if it is among the best and not there yet; says whether it did.
+impl NeighborList<'_> {
+    /// Takes row `j` at distance `distance` if it is among the best and not there yet; says whether it did.
     #[inline]
-    pub(super) fn offer(&mut self, near: f32, j: u32) -> bool {
+    pub(super) fn offer(&mut self, distance: f32, j: u32) -> bool {
         let last = self.0.len() - 1;
-        let before = |entry: &Entry| entry.near < near || (entry.near == near && entry.index < j);
+        let before = |entry: &ListEntry| entry.distance < distance || (entry.distance == distance && entry.index < j);
         if before(&self.0[last]) || self.0[last].index == j {
             return false;
         }
@@ -50,23 +51,27 @@ impl List<'_> {
             return false;
         }
         self.0.copy_within(at..last, at + 1);
-        self.0[at] = Entry { near, index: j, fresh: true };
+        self.0[at] = ListEntry { distance, index: j, fresh: true };
         true
     }
 }
 
-impl Lists {
+impl NeighborLists {
     fn new(rows: usize, k: usize) -> Self {
-        Self { entries: vec![Entry { near: f32::INFINITY, index: NOBODY, fresh: false }; rows * k], k }
+        Self { entries: vec![ListEntry { distance: f32::INFINITY, index: NO_NEIGHBOR, fresh: false }; rows * k], k }
     }
 
     /// Lets every row change its list, in parallel.
-    pub(super) fn update_rows(&mut self, change: impl Fn(usize, &mut List) + Sync) {
+    pub(super) fn update_rows(&mut self, change: impl Fn(usize, &mut NeighborList) + Sync) {
         let k = self.k;
-        self.entries.par_chunks_mut(k).enumerate().with_min_len(256).for_each(|(i, list)| change(i, &mut List(list)));
+        self.entries
+            .par_chunks_mut(k)
+            .enumerate()
+            .with_min_len(256)
+            .for_each(|(i, list)| change(i, &mut NeighborList(list)));
     }
 
-    fn row(&self, i: usize) -> &[Entry] {
+    fn row(&self, i: usize) -> &[ListEntry] {
         &self.entries[i * self.k..(i + 1) * self.k]
     }
 
@@ -76,24 +81,24 @@ impl Lists {
 
     /// The neighbours of row `i`, near to far.
     pub(super) fn neighbors(&self, i: usize) -> impl Iterator<Item = u32> + '_ {
-        self.row(i).iter().map(|entry| entry.index).filter(|&j| j != NOBODY)
+        self.row(i).iter().map(|entry| entry.index).filter(|&j| j != NO_NEIGHBOR)
     }
 
     /// The rows with an edge from row `i`, then those with an edge to it: without these, a row that nobody lists is never
     /// found. A row that very many list keeps the nearest of them, twice as many as it lists.
-    pub(super) fn both_ways(&self) -> Sample {
+    pub(super) fn bidirectional(&self) -> Adjacency {
         let reverse = transpose(self, |_| true);
-        let mut both = Sample { starts: vec![0], rows: Vec::with_capacity(2 * self.entries.len()) };
+        let mut both = Adjacency { starts: vec![0], rows: Vec::with_capacity(2 * self.entries.len()) };
         let mut nearest = Vec::new();
         for i in 0..self.rows() {
             both.rows.extend(self.neighbors(i));
             let length = |&j: &u32| {
                 let edge = self.row(j as usize).iter().find(|entry| entry.index as usize == i);
-                (edge.map_or(f32::INFINITY, |entry| entry.near), j)
+                (edge.map_or(f32::INFINITY, |entry| entry.distance), j)
             };
             nearest.clear();
             nearest.extend(reverse.of(i).iter().map(length));
-            nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            nearest.sort_unstable_by(by_distance_then_index);
             both.rows.extend(nearest.iter().take(2 * self.k).map(|edge| edge.1));
             both.starts.push(both.rows.len());
         }
@@ -102,19 +107,19 @@ impl Lists {
 }
 
 /// Rounds stop when fewer than this share of the entries change.
-const ENOUGH: f64 = 0.001;
+const CONVERGED_SHARE: f64 = 0.001;
 /// Rows whose local joins are gathered before the lists change.
-const BLOCK: usize = 8192;
+const BLOCK_ROWS: usize = 8192;
 /// Rows a task.
-const TASK: usize = 32;
+const TASK_ROWS: usize = 32;
 /// Parts the lists are divided into for changing them in parallel.
-const PARTS: usize = 32;
+const PARTITIONS: usize = 32;
 
 /// Trees of the forest: on 70,000 images fewer take more rounds, more take longer to grow than they save.
 const TREES: usize = 8;
 
 /// How hard to try.
-pub(super) struct Effort {
+pub(super) struct DescentParams {
     /// Neighbours listed for each row.
     pub listed: usize,
     /// Most rows of a kind in a local join.
@@ -123,7 +128,7 @@ pub(super) struct Effort {
     pub rounds: usize,
 }
 
-impl Effort {
+impl DescentParams {
     /// Until hardly anything changes.
     pub(super) fn thorough(listed: usize) -> Self {
         Self { listed, sample: listed + 4, rounds: 20 }
@@ -131,23 +136,28 @@ impl Effort {
 }
 
 /// Builds the lists.
-pub(super) fn build<S: Space>(space: &S, effort: Effort, seed: Seed, progress: &mut Progress) -> Result<Lists> {
-    let Effort { listed: k, sample, rounds } = effort;
+pub(super) fn build<S: RowDistances>(
+    space: &S,
+    effort: DescentParams,
+    seed: Seed,
+    progress: &mut Progress,
+) -> Result<NeighborLists> {
+    let DescentParams { listed: k, sample, rounds } = effort;
     let rows = space.rows();
-    let mut lists = Lists::new(rows, k);
-    forest::plant(space, &mut lists, TREES, seed.stream("forest"), &mut |part| progress(0.3 * part))?;
+    let mut lists = NeighborLists::new(rows, k);
+    forest::fill_lists(space, &mut lists, TREES, seed.stream("forest"), &mut |part| progress(0.3 * part))?;
     for round in 0..rounds {
         let mut changed = 0;
         let (fresh, old) = candidates(&mut lists, sample, seed.stream("sample").item(round));
-        for start in (0..rows).step_by(BLOCK) {
+        for start in (0..rows).step_by(BLOCK_ROWS) {
             // Later rounds are shorter; the last ones hardly count.
             let part = 1.0 - 0.5f64.powf(round as f64 + start as f64 / rows as f64);
             let mut listen = |_| progress(0.3 + 0.7 * part);
-            let block = start..rows.min(start + BLOCK);
+            let block = start..rows.min(start + BLOCK_ROWS);
             let proposed = proposals(space, &lists, &fresh, &old, block, &mut listen)?;
             changed += apply(&mut lists, &proposed);
         }
-        if (changed as f64) < ENOUGH * (rows * k) as f64 {
+        if (changed as f64) < CONVERGED_SHARE * (rows * k) as f64 {
             break;
         }
     }
@@ -155,12 +165,12 @@ pub(super) fn build<S: Space>(space: &S, effort: Effort, seed: Seed, progress: &
 }
 
 /// For each row some rows, laid end to end.
-pub(super) struct Sample {
+pub(super) struct Adjacency {
     starts: Vec<usize>,
     rows: Vec<u32>,
 }
 
-impl Sample {
+impl Adjacency {
     #[cfg(test)]
     pub(super) fn new(lists: impl Iterator<Item = Vec<u32>>) -> Self {
         let mut sample = Self { starts: vec![0], rows: Vec::new() };
@@ -178,11 +188,12 @@ impl Sample {
 
 /// For each row, up to `sample` of the fresh and of the old rows that it lists or that list it. Fresh entries of a list
 /// that are drawn are fresh no longer.
-fn candidates(lists: &mut Lists, sample: usize, seed: Seed) -> (Sample, Sample) {
+fn candidates(lists: &mut NeighborLists, sample: usize, seed: Seed) -> (Adjacency, Adjacency) {
     let reverse = [true, false].map(|fresh| transpose(lists, |entry| entry.fresh == fresh));
     let rows = lists.rows();
-    let draw = |i: usize, list: &[Entry], fresh: bool| {
-        let listed = list.iter().filter(|entry| entry.index != NOBODY && entry.fresh == fresh).map(|entry| entry.index);
+    let draw = |i: usize, list: &[ListEntry], fresh: bool| {
+        let listed =
+            list.iter().filter(|entry| entry.index != NO_NEIGHBOR && entry.fresh == fresh).map(|entry| entry.index);
         let mut drawn: Vec<(u64, u32)> = listed
             .chain(reverse[usize::from(!fresh)].of(i).iter().copied())
             .map(|j| (seed.item(i).item(j as usize).0, j))
@@ -197,7 +208,7 @@ fn candidates(lists: &mut Lists, sample: usize, seed: Seed) -> (Sample, Sample) 
         .entries
         .par_chunks_mut(k)
         .enumerate()
-        .with_min_len(TASK)
+        .with_min_len(TASK_ROWS)
         .map(|(i, list)| {
             let (fresh, old) = (draw(i, list, true), draw(i, list, false));
             for entry in list.iter_mut().filter(|entry| entry.fresh) {
@@ -207,7 +218,7 @@ fn candidates(lists: &mut Lists, sample: usize, seed: Seed) -> (Sample, Sample) 
         })
         .collect();
     let join = |kind: usize| {
-        let mut all = Sample { starts: vec![0], rows: Vec::with_capacity(rows * sample) };
+        let mut all = Adjacency { starts: vec![0], rows: Vec::with_capacity(rows * sample) };
         for row in &drawn {
             all.rows.extend_from_slice(&row[kind]);
             all.starts.push(all.rows.len());
@@ -218,8 +229,8 @@ fn candidates(lists: &mut Lists, sample: usize, seed: Seed) -> (Sample, Sample) 
 }
 
 /// For each row the rows that list it, by the entries that count.
-fn transpose(lists: &Lists, counts: impl Fn(&Entry) -> bool) -> Sample {
-    let listed = || lists.entries.iter().enumerate().filter(|(_, entry)| entry.index != NOBODY && counts(entry));
+fn transpose(lists: &NeighborLists, counts: impl Fn(&ListEntry) -> bool) -> Adjacency {
+    let listed = || lists.entries.iter().enumerate().filter(|(_, entry)| entry.index != NO_NEIGHBOR && counts(entry));
     let mut starts = vec![0; lists.rows() + 1];
     listed().for_each(|(_, entry)| starts[entry.index as usize + 1] += 1);
     for i in 0..lists.rows() {
@@ -232,28 +243,28 @@ fn transpose(lists: &Lists, counts: impl Fn(&Entry) -> bool) -> Sample {
         rows[*place] = (at / lists.k) as u32;
         *place += 1;
     }
-    Sample { starts, rows }
+    Adjacency { starts, rows }
 }
 
 /// Row, its proposed neighbour, their distance.
 type Proposal = (u32, u32, f32);
 
 /// What the local joins of a block propose, by task and by part of the lists.
-fn proposals<S: Space>(
+fn proposals<S: RowDistances>(
     space: &S,
-    lists: &Lists,
-    fresh: &Sample,
-    old: &Sample,
+    lists: &NeighborLists,
+    fresh: &Adjacency,
+    old: &Adjacency,
     block: std::ops::Range<usize>,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Vec<Proposal>>>> {
-    let part_rows = lists.rows().div_ceil(PARTS);
-    in_batches(block.len().div_ceil(TASK), progress, |task| {
-        let start = block.start + task * TASK;
-        let mut out = vec![Vec::new(); PARTS];
-        let (mut others, mut near) = (Vec::new(), Vec::new());
-        let worst = |i: u32| lists.entries[(i as usize + 1) * lists.k - 1].near;
-        for i in start..block.end.min(start + TASK) {
+    let part_rows = lists.rows().div_ceil(PARTITIONS);
+    in_batches(block.len().div_ceil(TASK_ROWS), progress, |task| {
+        let start = block.start + task * TASK_ROWS;
+        let mut out = vec![Vec::new(); PARTITIONS];
+        let (mut others, mut distance) = (Vec::new(), Vec::new());
+        let worst = |i: u32| lists.entries[(i as usize + 1) * lists.k - 1].distance;
+        for i in start..block.end.min(start + TASK_ROWS) {
             // Fresh rows meet each other and the old ones; old rows have met.
             others.clear();
             others.extend_from_slice(fresh.of(i));
@@ -261,8 +272,8 @@ fn proposals<S: Space>(
             for (at, &a) in fresh.of(i).iter().enumerate() {
                 let others = &others[at + 1..];
                 let worst_a = worst(a);
-                space.measure(a as usize, others, &mut near);
-                for (&b, &d) in others.iter().zip(&near) {
+                space.distances(a as usize, others, &mut distance);
+                for (&b, &d) in others.iter().zip(&distance) {
                     if a != b {
                         if d <= worst_a {
                             out[a as usize / part_rows].push((a, b, d));
@@ -279,18 +290,18 @@ fn proposals<S: Space>(
 }
 
 /// Offers the proposals to the lists; returns how many were taken.
-fn apply(lists: &mut Lists, proposals: &[Vec<Vec<Proposal>>]) -> usize {
+fn apply(lists: &mut NeighborLists, proposals: &[Vec<Vec<Proposal>>]) -> usize {
     let k = lists.k;
-    let part_rows = lists.rows().div_ceil(PARTS);
+    let part_rows = lists.rows().div_ceil(PARTITIONS);
     let taken: Vec<usize> = lists
         .entries
         .par_chunks_mut(part_rows * k)
         .enumerate()
         .map(|(part, entries)| {
             let mut taken = 0;
-            for &(i, j, near) in proposals.iter().flat_map(|task| &task[part]) {
+            for &(i, j, distance) in proposals.iter().flat_map(|task| &task[part]) {
                 let row = i as usize - part * part_rows;
-                taken += usize::from(List(&mut entries[row * k..(row + 1) * k]).offer(near, j));
+                taken += usize::from(NeighborList(&mut entries[row * k..(row + 1) * k]).offer(distance, j));
             }
             taken
         })

@@ -4,8 +4,11 @@
 //! this file rounded to `f32`. Definitions are scipy's and scikit-learn's; where those give NaN (a constant row under
 //! correlation, two zero rows under Bray-Curtis) the value is said at the formula.
 
-use super::text;
+use std::cmp::Ordering;
+
 use lowland_core::simd::simd_dispatch;
+
+use super::levenshtein;
 use lowland_core::{Data, Metric};
 
 /// The distance between row `i` of `data` and row `j` of `other`.
@@ -18,7 +21,7 @@ pub fn distance(data: &Data, i: usize, other: &Data, j: usize, metric: Metric) -
         return f64::NAN;
     }
     match (data, other) {
-        (Data::Text(a), Data::Text(b)) => text::levenshtein(&a[i], &b[j]) as f64,
+        (Data::Text(a), Data::Text(b)) => levenshtein::levenshtein(&a[i], &b[j]) as f64,
         (Data::Dense(a), _) if metric == Metric::Precomputed => a.row(i).get(j).map_or(f64::NAN, |&d| f64::from(d)),
         (Data::Sparse(a), _) if metric == Metric::Precomputed => {
             let (columns, lengths) = a.row(i);
@@ -30,27 +33,32 @@ pub fn distance(data: &Data, i: usize, other: &Data, j: usize, metric: Metric) -
     }
 }
 
+/// Compares pairs (distance, index): by distance, ties by index.
+pub(super) fn by_distance_then_index(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+}
+
 /// The distance between two dense rows of one length.
 #[simd_dispatch]
 pub(super) fn dense(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
-    formula(metric, &DensePair { a, b })
+    distance_of_pair(metric, &DensePair { a, b })
 }
 
 /// The distances from `a` to each of the rows laid end to end in `rows`, rounded.
 #[simd_dispatch]
 pub(super) fn dense_many(metric: Metric, a: &[f32], rows: &[f32], out: &mut [f32]) {
     for (b, out) in rows.chunks_exact(a.len()).zip(out) {
-        *out = formula(metric, &DensePair { a, b }) as f32;
+        *out = distance_of_pair(metric, &DensePair { a, b }) as f32;
     }
 }
 
 /// The distance between two sparse rows of a matrix with `dim` columns.
 pub(super) fn sparse(metric: Metric, a: (&[u32], &[f32]), b: (&[u32], &[f32]), dim: usize) -> f64 {
-    formula(metric, &SparsePair { a, b, dim })
+    distance_of_pair(metric, &SparsePair { a, b, dim })
 }
 
 /// Two rows, walked column by column.
-trait Pair: Sized {
+trait RowPair: Sized {
     /// Sum of `term(a_c, b_c)` over all columns.
     fn sum(&self, term: impl Fn(f64, f64) -> f64) -> f64;
     /// Largest `term(a_c, b_c)`, at least zero.
@@ -60,7 +68,7 @@ trait Pair: Sized {
 }
 
 #[inline(always)]
-fn formula<P: Pair>(metric: Metric, pair: &P) -> f64 {
+fn distance_of_pair<P: RowPair>(metric: Metric, pair: &P) -> f64 {
     let gap = |a: f64, b: f64| (a - b).abs();
     match metric {
         Metric::Euclidean => pair.sum(|a, b| (a - b) * (a - b)).sqrt(),
@@ -95,7 +103,7 @@ fn formula<P: Pair>(metric: Metric, pair: &P) -> f64 {
 
 /// Scaled by the largest difference, so that no power overflows or vanishes.
 #[inline(always)]
-fn minkowski<P: Pair>(pair: &P, p: f64) -> f64 {
+fn minkowski<P: RowPair>(pair: &P, p: f64) -> f64 {
     let largest = pair.max(|a, b| (a - b).abs());
     if largest == 0.0 {
         return 0.0;
@@ -120,7 +128,7 @@ fn minkowski<P: Pair>(pair: &P, p: f64) -> f64 {
 ///
 /// `sqrt(|a|^2 |b|^2)` and not `|a| |b|`: equal rows then give exactly zero.
 #[inline(always)]
-fn one_minus_cosine<P: Pair>(pair: &P, mean_a: f64, mean_b: f64) -> f64 {
+fn one_minus_cosine<P: RowPair>(pair: &P, mean_a: f64, mean_b: f64) -> f64 {
     let aa = pair.sum(|a, _| (a - mean_a) * (a - mean_a));
     let bb = pair.sum(|_, b| (b - mean_b) * (b - mean_b));
     let ab = pair.sum(|a, b| (a - mean_a) * (b - mean_b));
@@ -130,7 +138,7 @@ fn one_minus_cosine<P: Pair>(pair: &P, mean_a: f64, mean_b: f64) -> f64 {
 /// `|sqrt p - sqrt q| / sqrt 2` for the rows scaled to sum one. A zero row is no distribution: it is at distance 0 from
 /// other zero rows and 1 from the rest (as in umap-learn).
 #[inline(always)]
-fn hellinger<P: Pair>(pair: &P) -> f64 {
+fn hellinger<P: RowPair>(pair: &P) -> f64 {
     let (sum_a, sum_b) = (pair.sum(|a, _| a), pair.sum(|_, b| b));
     if sum_a == 0.0 || sum_b == 0.0 {
         return if sum_a == sum_b { 0.0 } else { 1.0 };
@@ -190,7 +198,7 @@ fn fold_chunk<const N: usize>(
     true
 }
 
-impl Pair for DensePair<'_> {
+impl RowPair for DensePair<'_> {
     #[inline(always)]
     fn sum(&self, term: impl Fn(f64, f64) -> f64) -> f64 {
         self.fold(term, |x, y| x + y)
@@ -233,7 +241,7 @@ impl SparsePair<'_> {
     }
 }
 
-impl Pair for SparsePair<'_> {
+impl RowPair for SparsePair<'_> {
     #[inline(always)]
     fn sum(&self, term: impl Fn(f64, f64) -> f64) -> f64 {
         let mut sum = 0.0;

@@ -1,5 +1,6 @@
 //! The neighbour graph: computed once, accepted by every method.
 
+use super::distance::by_distance_then_index;
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Metric, Result};
 
@@ -44,7 +45,7 @@ impl NeighborGraph {
             }
             let mut edges: Vec<(f32, u32)> = lengths.iter().copied().zip(columns.iter().copied()).collect();
             if !edges.is_sorted_by(|a, b| a <= b) {
-                edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                edges.sort_by(by_distance_then_index);
                 let start = graph.indptr[i];
                 for (offset, (d, j)) in edges.into_iter().enumerate() {
                     graph.distances[start + offset] = d;

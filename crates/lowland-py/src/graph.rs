@@ -127,13 +127,13 @@ pub fn neighbors(
     let (metric, search) = (metric.parse().map_err(Failure::from)?, search.parse().map_err(Failure::from)?);
     // As `lowland neighbors` does, so that both find the same graph.
     let params = NeighborParams { n_neighbors, metric, search, seed: Seed(seed).stream("neighbors") };
-    let needed = data.shape().bytes.saturating_add(search::memory(data.shape(), metric, n_neighbors, search));
+    let needed = data.shape().bytes.saturating_add(search::search_memory(data.shape(), metric, n_neighbors, search));
     if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
         let remedy = "Raise max_memory, or use fewer rows or neighbours";
         return Err(Failure::from(Error::Memory { what: "the search".into(), needed, limit, remedy }).into());
     }
     let found = watch(py, threads, &Listeners::default(), |watcher| {
-        Ok(search::nearest(&data, &params, &mut |done| watcher.progress("neighbours", done))?)
+        Ok(search::nearest_with(&data, &params, &mut |done| watcher.progress("neighbours", done))?)
     })?;
     match found.raised {
         Some(error) => Err(error),

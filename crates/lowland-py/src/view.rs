@@ -1,6 +1,6 @@
 //! The interactive page.
 
-use lowland::neighbors::{NeighborGraph, nearest_points};
+use lowland::neighbors::{NeighborGraph, nearest_points_with};
 use lowland::{Data, Embedding};
 use lowland_view::Labels;
 use lowland_view::page::{Column, Page, PageMap, Values, guess_images, html};
@@ -41,7 +41,9 @@ pub fn page<'py>(
     let made = watch(py, threads, &Listeners::default(), |watcher| {
         let kept = points.iter().map(|map| {
             let k = truth.as_ref().map_or(0, NeighborGraph::min_degree).min(map.rows().saturating_sub(1));
-            (k > 0).then(|| nearest_points(map.points(), k, &mut |done| watcher.progress("page", done))).transpose()
+            (k > 0)
+                .then(|| nearest_points_with(map.points(), k, &mut |done| watcher.progress("page", done)))
+                .transpose()
         });
         let kept = kept.collect::<lowland::Result<Vec<_>>>()?;
         let by_class = classes.iter().map(|(name, codes, names)| Column {

@@ -17,14 +17,14 @@ pub struct Analogy {
 
 /// Questions by category.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Analogies {
+pub struct AnalogyQuestions {
     /// Names of the categories, in the order of the file.
     pub categories: Vec<String>,
     /// The questions.
     pub questions: Vec<Analogy>,
 }
 
-impl Analogies {
+impl AnalogyQuestions {
     /// Reads the usual form: a line `: category`, then lines of four words.
     pub fn parse(text: &str) -> Result<Self> {
         let mut out = Self::default();
@@ -70,10 +70,15 @@ pub struct AnalogyScore {
 const BLOCK: usize = 128;
 
 /// Answers each question by the word nearest in angle to `c + (b - a)` other than `b` and `c` (Saul 2022, eq 13).
-pub fn analogies(
+pub fn score_analogies(vectors: Points, words: &[String], questions: &AnalogyQuestions) -> Result<Vec<AnalogyScore>> {
+    score_analogies_with(vectors, words, questions, &mut |_| Ok(()))
+}
+
+/// Like [`score_analogies`], and reports progress.
+pub fn score_analogies_with(
     vectors: Points,
     words: &[String],
-    asked: &Analogies,
+    asked: &AnalogyQuestions,
     progress: &mut Progress,
 ) -> Result<Vec<AnalogyScore>> {
     super::check_finite(vectors)?;
@@ -145,17 +150,17 @@ mod tests {
         let words: Vec<String> = ["man", "woman", "king", "queen", "apple"].map(String::from).to_vec();
         let vectors = [1.0, 0.0, 0.2, 1.0, 1.0, 0.2, 1.0, 0.1, 1.0, 1.0, 1.1, 1.0, -1.0, -1.0, 0.0];
         let text = ": family\nman woman king queen\nman king woman queen\n\n: fruit\nman apple king pear\nman woman king apple\n";
-        let asked = Analogies::parse(text).unwrap();
-        let scores = analogies(Points::new(&vectors, 3).unwrap(), &words, &asked, &mut |_| Ok(())).unwrap();
+        let asked = AnalogyQuestions::parse(text).unwrap();
+        let scores = score_analogies(Points::new(&vectors, 3).unwrap(), &words, &asked).unwrap();
         let numbers: Vec<_> = scores.iter().map(|s| (s.category.as_str(), s.right, s.asked, s.left_out)).collect();
         assert_eq!(numbers, [("family", 2, 2, 0), ("fruit", 0, 1, 1)]);
     }
 
     #[test]
     fn a_line_of_three_words_is_refused_by_its_number() {
-        let error = Analogies::parse(": x\na b c d\na b c\n").unwrap_err();
+        let error = AnalogyQuestions::parse(": x\na b c d\na b c\n").unwrap_err();
         assert!(error.to_string().contains("line 3 has 3 words"), "{error}");
-        assert!(Analogies::parse("").unwrap().questions.is_empty());
-        assert_eq!(Analogies::parse("a b c d").unwrap().categories, ["all"]);
+        assert!(AnalogyQuestions::parse("").unwrap().questions.is_empty());
+        assert_eq!(AnalogyQuestions::parse("a b c d").unwrap().categories, ["all"]);
     }
 }

@@ -12,7 +12,7 @@ pub struct Procrustes {
     /// The second map moved, scaled and turned onto the first, in the coordinates of the first.
     pub aligned: Embedding,
     /// What differences between points of the second map are multiplied by, from the right: rows times this square matrix.
-    pub turn: Vec<f64>,
+    pub linear_map: Vec<f64>,
 }
 
 /// Lays `b` over `a`. Both have the same rows and dimension.
@@ -24,8 +24,8 @@ pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
     if dim != b.dim() {
         return Err(Error::Shape { what: "dimensions of the second map", expected: dim, found: b.dim() });
     }
-    let first = Standard::new(a)?;
-    let second = Standard::new(b)?;
+    let first = StandardizedMap::new(a)?;
+    let second = StandardizedMap::new(b)?;
     // The rotation that brings B onto A maximises tr(R' B'A): with B'A = U S V', R = U V'.
     let mut product = vec![0.0; dim * dim];
     for (x, y) in first.values.chunks_exact(dim).zip(second.values.chunks_exact(dim)) {
@@ -33,7 +33,7 @@ pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
             line.iter_mut().zip(x).for_each(|(sum, to)| *sum += from * to);
         }
     }
-    let (rotation, scale) = polar(&product, dim);
+    let (rotation, scale) = polar_factor(&product, dim);
     let mut disparity = 0.0;
     let mut aligned = Vec::with_capacity(first.values.len());
     for (x, y) in first.values.chunks_exact(dim).zip(second.values.chunks_exact(dim)) {
@@ -43,18 +43,18 @@ pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
             aligned.push(first.mean[c] + first.norm * turned);
         }
     }
-    let turn = rotation.iter().map(|v| v * scale * (first.norm / second.norm)).collect();
-    Ok(Procrustes { disparity, aligned: Embedding::new(aligned, dim)?, turn })
+    let linear_map = rotation.iter().map(|v| v * scale * (first.norm / second.norm)).collect();
+    Ok(Procrustes { disparity, aligned: Embedding::new(aligned, dim)?, linear_map })
 }
 
 /// A map moved to mean zero and scaled to Frobenius norm one.
-struct Standard {
+struct StandardizedMap {
     values: Vec<f64>,
     mean: Vec<f64>,
     norm: f64,
 }
 
-impl Standard {
+impl StandardizedMap {
     fn new(map: Points) -> Result<Self> {
         super::check_finite(map)?;
         let (n, dim) = (map.rows(), map.dim());
@@ -85,7 +85,7 @@ impl Standard {
 
 /// The orthogonal factor `U V'` of a square matrix `U S V'` and the sum of its singular values, by one-sided Jacobi rotations:
 /// columns are turned in pairs until all are orthogonal, which leaves `U S`, and the turns make up `V`.
-fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
+fn polar_factor(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
     // Column after column: work[c] is a column of U S, turns[c] a column of V.
     let mut work: Vec<Vec<f64>> = (0..dim).map(|c| (0..dim).map(|r| matrix[r * dim + c]).collect()).collect();
     let mut turns: Vec<Vec<f64>> = (0..dim).map(|c| (0..dim).map(|r| f64::from(u8::from(r == c))).collect()).collect();
@@ -123,7 +123,7 @@ fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
         let column = if sizes[c] > 1e-14 * largest {
             work[c].iter().map(|v| v / sizes[c]).collect()
         } else {
-            completion(&left, dim)
+            orthogonal_complement(&left, dim)
         };
         left.push(column);
     }
@@ -140,7 +140,7 @@ fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
 
 /// A unit vector orthogonal to orthonormal `columns`, of which there are fewer than `dim`: the axis they cover least, with
 /// what they cover of it taken away (twice, against rounding).
-fn completion(columns: &[Vec<f64>], dim: usize) -> Vec<f64> {
+fn orthogonal_complement(columns: &[Vec<f64>], dim: usize) -> Vec<f64> {
     let covered = |axis: usize| columns.iter().map(|column| column[axis] * column[axis]).sum::<f64>();
     let axis = (0..dim).min_by(|&a, &b| covered(a).total_cmp(&covered(b))).unwrap_or(0);
     let mut vector = vec![0.0; dim];

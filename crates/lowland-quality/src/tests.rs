@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ranks::neighbor_ranks;
 use lowland_core::run::Progress;
 use lowland_core::with_threads;
 use lowland_core::{Data, Embedding, Metric, Result, Seed, Sparse};
@@ -28,8 +29,8 @@ fn fixture(dim: usize) -> (Data, Embedding) {
     (Data::dense(values, dim).unwrap(), Embedding::new(map, 2).unwrap())
 }
 
-fn score(report: &Report, name: &str, k: Option<usize>) -> f64 {
-    report.scores.iter().find(|s| s.name == name && s.k == k).unwrap_or_else(|| panic!("{name} {report:?}")).value
+fn score(report: &QualityReport, kind: ScoreKind, k: Option<usize>) -> f64 {
+    report.scores.iter().find(|s| s.kind == kind && s.k == k).unwrap_or_else(|| panic!("{kind:?} {report:?}")).value
 }
 
 fn close(found: f64, expected: f64) {
@@ -49,10 +50,10 @@ fn trustworthiness_is_that_of_scikit_learn() {
     let rows: Vec<u32> = (0..300).collect();
     for (dim, metric, expected) in golden {
         let (data, map) = fixture(dim);
-        let neighbors = nearest_points(map.points(), 140, &mut |_| Ok(())).unwrap();
+        let neighbors = nearest_points(map.points(), 140).unwrap();
         for (k, expected) in [5, 12, 140].into_iter().zip(expected) {
-            let space = Space::Data(&data, metric);
-            close(trustworthiness(&space, &neighbors, &rows, k, &mut quiet()).unwrap(), expected);
+            let space = MetricSpace::Data(&data, metric);
+            close(trustworthiness(&space, &neighbors, &rows, k).unwrap(), expected);
         }
     }
 }
@@ -73,16 +74,16 @@ fn a_report_agrees_with_scikit_learn_and_scipy() {
     for (dim, k, [continuity, recall, first, first_at_one, spearman]) in golden {
         let (data, map) = fixture(dim);
         let params = QualityParams { n_neighbors: k, ..Default::default() };
-        let report = report(&data, map.points(), Some(&labels), &params, &mut quiet()).unwrap();
-        close(score(&report, "continuity", Some(k)), continuity);
-        close(score(&report, "knn recall", Some(k)), recall);
-        close(score(&report, "first neighbour recall", Some(k)), first);
-        close(score(&report, "first neighbour recall", Some(1)), first_at_one);
-        close(score(&report, "distance correlation", None), spearman);
-        close(score(&report, "classification error", Some(1)), 0.38333333333333336);
+        let report = report(&data, map.points(), Some(&labels), &params).unwrap();
+        close(score(&report, ScoreKind::Continuity, Some(k)), continuity);
+        close(score(&report, ScoreKind::KnnRecall, Some(k)), recall);
+        close(score(&report, ScoreKind::FirstNeighborRecall, Some(k)), first);
+        close(score(&report, ScoreKind::FirstNeighborRecall, Some(1)), first_at_one);
+        close(score(&report, ScoreKind::DistanceCorrelation, None), spearman);
+        close(score(&report, ScoreKind::ClassificationError, Some(1)), 0.38333333333333336);
         assert_eq!(report.classes.len(), 7);
-        assert!(report.omitted.is_empty() && report.rows().iter().all(|s| s.value.is_finite()));
-        assert!(report.rows().iter().all(|s| (s.name == "triplet accuracy") == (s.sampled.is_some())));
+        assert!(report.omitted.is_empty() && report.scores.iter().all(|s| s.value.is_finite()));
+        assert!(report.scores.iter().all(|s| (s.kind == ScoreKind::TripletAccuracy) == (s.sampled.is_some())));
     }
 }
 
@@ -119,20 +120,20 @@ fn a_turned_mirrored_and_scaled_map_lies_back_on_itself() {
 }
 
 /// Every rank by sorting all keys.
-fn sorted_ranks(space: &Space, i: usize, candidates: &[u32]) -> Vec<u32> {
+fn sorted_ranks(space: &MetricSpace, i: usize, candidates: &[u32]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..space.rows()).filter(|&l| l != i).collect();
     order.sort_by(|&a, &b| space.key(i, a).total_cmp(&space.key(i, b)).then(a.cmp(&b)));
     candidates.iter().map(|&j| 1 + order.iter().position(|&l| l == j as usize).unwrap() as u32).collect()
 }
 
-fn check_ranks(space: &Space) {
+fn check_ranks(space: &MetricSpace) {
     let n = space.rows();
     let pick = |i: usize| {
         (1..8.min(n)).map(move |step| ((i + step * step * 3 + step) % n) as u32).filter(move |&j| j != i as u32)
     };
     let candidates: Vec<Vec<u32>> = (0..n).map(|i| pick(i).collect()).collect();
     let rows: Vec<u32> = (0..n as u32).collect();
-    let found = ranks(space, &rows, |s| &candidates[s], &mut quiet()).unwrap();
+    let found = neighbor_ranks(space, &rows, |s| &candidates[s], &mut quiet()).unwrap();
     for i in 0..n {
         assert_eq!(found[i], sorted_ranks(space, i, &candidates[i]), "row {i}");
     }
@@ -155,7 +156,7 @@ fn ranks_are_those_of_sorting_even_where_f32_cannot_tell_points_apart() {
         let huge: Vec<f64> = base.iter().map(|v| v * 1e90).collect();
         let tiny: Vec<f64> = base.iter().map(|v| v * 1e-90).collect();
         for values in [&base, &far, &near_copies, &grid, &outliers, &huge, &tiny] {
-            check_ranks(&Space::Map(Points::new(values, dim).unwrap()));
+            check_ranks(&MetricSpace::Map(Points::new(values, dim).unwrap()));
         }
         for values in [&base, &far, &near_copies, &grid, &outliers] {
             let mut rounded: Vec<f32> = values.iter().map(|&v| v as f32).collect();
@@ -163,8 +164,8 @@ fn ranks_are_those_of_sorting_even_where_f32_cannot_tell_points_apart() {
             for scale in [1.0, 1e30, 1e-36] {
                 let data =
                     Data::dense(rounded.iter().map(|v| (v * scale).clamp(f32::MIN, f32::MAX)).collect(), dim).unwrap();
-                check_ranks(&Space::Data(&data, Metric::Euclidean));
-                check_ranks(&Space::Data(&data, Metric::Cosine));
+                check_ranks(&MetricSpace::Data(&data, Metric::Euclidean));
+                check_ranks(&MetricSpace::Data(&data, Metric::Cosine));
             }
         }
     }
@@ -177,8 +178,12 @@ fn tiles_wider_than_one_count_every_point_once() {
     let map = Embedding::new(values, 14).unwrap();
     let rows = [0u32, 77, 4999];
     let candidates = [[1u32, 4999], [0, 78], [0, 4998]];
-    for space in [Space::Data(&data, Metric::Euclidean), Space::Data(&data, Metric::Cosine), Space::Map(map.points())] {
-        let found = ranks(&space, &rows, |s| &candidates[s][..], &mut quiet()).unwrap();
+    for space in [
+        MetricSpace::Data(&data, Metric::Euclidean),
+        MetricSpace::Data(&data, Metric::Cosine),
+        MetricSpace::Map(map.points()),
+    ] {
+        let found = neighbor_ranks(&space, &rows, |s| &candidates[s][..], &mut quiet()).unwrap();
         for s in 0..3 {
             assert_eq!(found[s], sorted_ranks(&space, rows[s] as usize, &candidates[s]));
         }
@@ -201,16 +206,16 @@ fn sparse_rows_and_strings_are_ranked_too() {
     let map = Embedding::new(scatter(60, 2, 1), 2).unwrap();
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
         let params = QualityParams { n_neighbors: 7, metric, ..Default::default() };
-        let a = report(&dense, map.points(), None, &params, &mut quiet()).unwrap();
-        let b = report(&sparse, map.points(), None, &params, &mut quiet()).unwrap();
-        assert_eq!(a.get("trustworthiness"), b.get("trustworthiness"), "{metric}");
-        assert_eq!(a.get("knn recall"), b.get("knn recall"), "{metric}");
+        let a = report(&dense, map.points(), None, &params).unwrap();
+        let b = report(&sparse, map.points(), None, &params).unwrap();
+        assert_eq!(a.get(ScoreKind::Trustworthiness), b.get(ScoreKind::Trustworthiness), "{metric}");
+        assert_eq!(a.get(ScoreKind::KnnRecall), b.get(ScoreKind::KnnRecall), "{metric}");
     }
     let words: Vec<String> = (0..30).map(|i: usize| "ab".repeat(i % 5 + 1) + &"c".repeat(i)).collect();
     let params = QualityParams { n_neighbors: 4, metric: Metric::Levenshtein, ..Default::default() };
     let half = Embedding::new(scatter(30, 2, 1), 2).unwrap();
-    let scored = report(&Data::text(words), half.points(), None, &params, &mut quiet()).unwrap();
-    assert!(scored.get("trustworthiness").is_some());
+    let scored = report(&Data::text(words), half.points(), None, &params).unwrap();
+    assert!(scored.get(ScoreKind::Trustworthiness).is_some());
 }
 
 #[test]
@@ -219,27 +224,33 @@ fn a_map_that_is_the_data_is_perfect_and_reports_it() {
     let rounded: Vec<f32> = values.iter().map(|&v| v as f32).collect();
     let map = Embedding::new(rounded.iter().map(|&v| f64::from(v)).collect(), 2).unwrap();
     let data = Data::dense(rounded, 2).unwrap();
-    let found = report(&data, map.points(), None, &QualityParams::default(), &mut quiet()).unwrap();
-    for name in ["knn recall", "first neighbour recall", "trustworthiness", "continuity", "triplet accuracy"] {
-        assert_eq!(found.get(name), Some(1.0), "{name}");
+    let found = report(&data, map.points(), None, &QualityParams::default()).unwrap();
+    for kind in [
+        ScoreKind::KnnRecall,
+        ScoreKind::FirstNeighborRecall,
+        ScoreKind::Trustworthiness,
+        ScoreKind::Continuity,
+        ScoreKind::TripletAccuracy,
+    ] {
+        assert_eq!(found.get(kind), Some(1.0), "{kind:?}");
     }
-    close(found.get("distance correlation").unwrap(), 1.0);
+    close(found.get(ScoreKind::DistanceCorrelation).unwrap(), 1.0);
 }
 
 #[test]
 fn a_sample_of_rows_comes_near_the_exact_score_and_says_so() {
     let (data, map) = fixture(20);
-    let exact = report(&data, map.points(), None, &QualityParams::default(), &mut quiet()).unwrap();
+    let exact = report(&data, map.points(), None, &QualityParams::default()).unwrap();
     let params = QualityParams { max_exact: Some(100), sample_rows: 150, ..Default::default() };
-    let sampled = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
-    for name in ["knn recall", "trustworthiness", "continuity"] {
-        let of = |report: &Report| *report.scores.iter().find(|s| s.name == name).unwrap();
+    let sampled = report(&data, map.points(), None, &params).unwrap();
+    for kind in [ScoreKind::KnnRecall, ScoreKind::Trustworthiness, ScoreKind::Continuity] {
+        let of = |report: &QualityReport| *report.scores.iter().find(|s| s.kind == kind).unwrap();
         assert_eq!((of(&exact).sampled, of(&sampled).sampled), (None, Some(150)));
         assert_ne!(of(&exact).value, of(&sampled).value);
-        assert!((of(&exact).value - of(&sampled).value).abs() < 0.03, "{name}");
+        assert!((of(&exact).value - of(&sampled).value).abs() < 0.03, "{kind:?}");
     }
     let all = QualityParams { sample_rows: 300, ..params };
-    assert_eq!(report(&data, map.points(), None, &all, &mut quiet()).unwrap(), exact);
+    assert_eq!(report(&data, map.points(), None, &all).unwrap(), exact);
 }
 
 #[test]
@@ -250,11 +261,11 @@ fn slow_comparisons_are_made_for_fewer_rows() {
     let map = Embedding::new(scatter(700, 2, 1), 2).unwrap();
     let rows = |words: &[String]| {
         let data = Data::text(words.to_vec());
-        let space = Space::Data(&data, Metric::Levenshtein);
-        report::rows_scored(&space, &QualityParams { metric: Metric::Levenshtein, ..Default::default() })
+        let space = MetricSpace::Data(&data, Metric::Levenshtein);
+        crate::report::rows_scored(&space, &QualityParams { metric: Metric::Levenshtein, ..Default::default() })
     };
     assert_eq!((rows(&words), rows(&long)), (700, 300));
-    assert_eq!(report::rows_scored(&Space::Map(map.points()), &QualityParams::default()), 700);
+    assert_eq!(crate::report::rows_scored(&MetricSpace::Map(map.points()), &QualityParams::default()), 700);
 }
 
 #[test]
@@ -263,21 +274,21 @@ fn graphs_that_are_known_are_used_and_give_the_same_scores() {
     let params = QualityParams { n_neighbors: 6, ..Default::default() };
     let Data::Dense(x) = &data else { unreachable!() };
     let wide: Vec<f64> = x.values().iter().map(|&v| f64::from(v)).collect();
-    let in_data = nearest_points(Points::new(&wide, 20).unwrap(), 9, &mut |_| Ok(())).unwrap();
-    let in_map = nearest_points(map.points(), 9, &mut |_| Ok(())).unwrap();
-    let expected = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
+    let in_data = nearest_points(Points::new(&wide, 20).unwrap(), 9).unwrap();
+    let in_map = nearest_points(map.points(), 9).unwrap();
+    let expected = report(&data, map.points(), None, &params).unwrap();
     for max_exact in [None, Some(10)] {
         let params = QualityParams { max_exact, sample_rows: 200, ..params.clone() };
-        let expected = report(&data, map.points(), None, &params, &mut quiet()).unwrap();
-        let known = KnownGraphs { data: Some(&in_data), map: Some(&in_map) };
+        let expected = report(&data, map.points(), None, &params).unwrap();
+        let known = PrecomputedGraphs { data: Some(&in_data), map: Some(&in_map) };
         assert_eq!(report_with(&data, map.points(), None, known, &params, &mut quiet()).unwrap(), expected);
     }
     // A graph that says nonsense is believed: proof that it is used.
     let wrong = (0..300u32).flat_map(|i| (1..7).map(move |step| (i + step) % 300)).collect();
     let wrong = NeighborGraph::uniform(6, wrong, vec![1.0; 1800], 300, Metric::Euclidean).unwrap();
-    let known = KnownGraphs { data: Some(&wrong), map: None };
+    let known = PrecomputedGraphs { data: Some(&wrong), map: None };
     let believed = report_with(&data, map.points(), None, known, &params, &mut quiet()).unwrap();
-    assert_ne!(believed.get("knn recall"), expected.get("knn recall"));
+    assert_ne!(believed.get(ScoreKind::KnnRecall), expected.get(ScoreKind::KnnRecall));
 }
 
 #[test]
@@ -285,10 +296,8 @@ fn scores_are_the_same_for_any_number_of_threads() {
     let (data, map) = fixture(20);
     let labels: Vec<u32> = (0..300).map(|i| i % 3).collect();
     let params = QualityParams { pairs: 5000, ..Default::default() };
-    let run = |threads| {
-        with_threads(Some(threads), || report(&data, map.points(), Some(&labels), &params, &mut quiet()).unwrap())
-            .unwrap()
-    };
+    let run =
+        |threads| with_threads(Some(threads), || report(&data, map.points(), Some(&labels), &params).unwrap()).unwrap();
     let one = run(1);
     assert_eq!(one, run(2));
     assert_eq!(one, run(3));
@@ -302,13 +311,13 @@ fn small_maps_get_the_scores_that_are_defined_and_reasons_for_the_rest() {
         let labels = vec![0; n];
         for k in [1, 2, 6, 15] {
             let params = QualityParams { n_neighbors: k, ..Default::default() };
-            let found = report(&data, map.points(), Some(&labels), &params, &mut quiet()).unwrap();
-            let has = |name: &str| found.get(name).is_some();
-            assert_eq!(has("knn recall"), k < n);
-            assert_eq!(has("trustworthiness"), 2 * k < n);
-            assert_eq!(has("triplet accuracy"), n >= 3);
-            assert_eq!(has("class neighbour share"), k < n);
-            assert!(!has("distance correlation"), "all rows of the data are equal");
+            let found = report(&data, map.points(), Some(&labels), &params).unwrap();
+            let has = |kind| found.get(kind).is_some();
+            assert_eq!(has(ScoreKind::KnnRecall), k < n);
+            assert_eq!(has(ScoreKind::Trustworthiness), 2 * k < n);
+            assert_eq!(has(ScoreKind::TripletAccuracy), n >= 3);
+            assert_eq!(has(ScoreKind::ClassNeighborShare), k < n);
+            assert!(!has(ScoreKind::DistanceCorrelation), "all rows of the data are equal");
             assert!(found.omitted.iter().all(|o| !o.reason.is_empty()));
         }
     }
@@ -320,9 +329,8 @@ fn input_that_cannot_be_scored_is_refused_by_name() {
     let map = [0.0, 1.0, 2.0, f64::NAN, 4.0, 5.0, f64::INFINITY, 7.0];
     let good = Embedding::new(vec![0.0; 8], 2).unwrap();
     let params = QualityParams::default();
-    let refused = |map: Points, labels: Option<&[u32]>, params: &QualityParams| {
-        report(&data, map, labels, params, &mut quiet()).unwrap_err()
-    };
+    let refused =
+        |map: Points, labels: Option<&[u32]>, params: &QualityParams| report(&data, map, labels, params).unwrap_err();
     let error = refused(Points::new(&map, 2).unwrap(), None, &params);
     assert!(matches!(error, Error::NotFinite { row: 1, column: 1, count: 2, .. }), "{error}");
     assert!(matches!(refused(Points::new(&map[..2], 2).unwrap(), None, &params), Error::Shape { .. }));
@@ -341,11 +349,19 @@ fn progress_rises_to_one_and_can_stop_the_work() {
         seen.push(done);
         Ok(())
     };
-    report(&data, map.points(), None, &QualityParams::default(), &mut watch as &mut Progress).unwrap();
+    report_with(
+        &data,
+        map.points(),
+        None,
+        PrecomputedGraphs::default(),
+        &QualityParams::default(),
+        &mut watch as &mut Progress,
+    )
+    .unwrap();
     assert!(seen.is_sorted() && seen.last() == Some(&1.0), "{seen:?}");
     let mut stop = |_| Err(Error::Stopped { stage: "scores" });
     assert!(matches!(
-        report(&data, map.points(), None, &QualityParams::default(), &mut stop),
+        report_with(&data, map.points(), None, PrecomputedGraphs::default(), &QualityParams::default(), &mut stop),
         Err(Error::Stopped { .. })
     ));
 }
@@ -366,7 +382,7 @@ proptest! {
         let data = Data::dense(values[..2 * n].iter().rev().map(|&v| v as f32).collect(), 2).unwrap();
         let labels: Vec<u32> = (0..n as u32).map(|i| i % 3).collect();
         let params = QualityParams { n_neighbors: k, seed: Seed(seed), ..Default::default() };
-        if let Ok(found) = report(&data, map.points(), Some(&labels), &params, &mut quiet()) {
+        if let Ok(found) = report(&data, map.points(), Some(&labels), &params) {
             for score in &found.scores {
                 prop_assert!(score.value >= -1.0 - 1e-12 && score.value <= 1.0 + 1e-12, "{:?}", score);
             }
@@ -381,9 +397,9 @@ proptest! {
         let n = cells.len() / dim;
         prop_assume!(n >= 4);
         let values: Vec<f64> = cells[..n * dim].iter().map(|&c| f64::from(c)).collect();
-        check_ranks(&Space::Map(Points::new(&values, dim).unwrap()));
+        check_ranks(&MetricSpace::Map(Points::new(&values, dim).unwrap()));
         let data = Data::dense(values.iter().map(|&v| v as f32).collect(), dim).unwrap();
-        check_ranks(&Space::Data(&data, Metric::Cosine));
-        check_ranks(&Space::Data(&data, Metric::Chebyshev));
+        check_ranks(&MetricSpace::Data(&data, Metric::Cosine));
+        check_ranks(&MetricSpace::Data(&data, Metric::Chebyshev));
     }
 }

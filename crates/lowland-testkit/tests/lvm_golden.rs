@@ -1,7 +1,7 @@
 //! The latent variable model against an independent numpy program: the exact model on 150 digits, and one level of
 //! coarse-graining on the same points (golden/extract.py says where the arrays come from).
 
-use lowland_neighbors::graph::{edges_of, minimum_spanning_forest, mutual_reach};
+use lowland_neighbors::graph::{minimum_spanning_forest, mutual_reach, undirected_edges};
 use lowland_linalg::Csr;
 use lowland_algorithms::lvm::{Adjacent, Cells, Em, EmOptions, Group, Settings, Space, Structure, landmark_count};
 use lowland::run::Stepper;
@@ -60,7 +60,7 @@ fn assert_state(em: &Em, means: &str, variances: &str, tolerance: f64) {
 fn the_graph_has_the_golden_edges() {
     let data = data();
     let neighbors = graph(&golden("neighbors"), &data);
-    let tree = minimum_spanning_forest(150, edges_of(&neighbors)).expect("edges among the points");
+    let tree = minimum_spanning_forest(150, undirected_edges(&neighbors)).expect("edges among the points");
     let kept = mutual_reach(&neighbors, &tree, 1).expect("a square matrix");
     assert_eq!(kept, graph(&golden("edges"), &data));
 }

@@ -18,7 +18,7 @@ fn fit(method: &str, values: &[(&str, &str)], data: &Data, graph: Option<&Neighb
 
 fn neighbors(data: &Data, k: usize) -> NeighborGraph {
     let params = NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    nearest(data, &params, &mut |_| Ok(())).expect("neighbours").graph
+    nearest(data, &params).expect("neighbours").graph
 }
 
 fn recall(data: &Data, fitted: &Model) -> f64 {

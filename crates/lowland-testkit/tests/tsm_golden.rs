@@ -1,7 +1,7 @@
 //! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
 
 use lowland_linalg::{Csr, dense};
-use lowland::quality::angles;
+use lowland::quality::angle_scores;
 use lowland_algorithms::tsm::{Alternating, AlternatingOptions, Problem};
 use lowland::{Data, Embedding, Points, Seed};
 
@@ -101,7 +101,7 @@ fn scores_and_virtual_inputs_are_the_authors() {
     for setting in SETTINGS {
         let run = setting.run;
         let y = transposed(&golden(&format!("y_{run}")));
-        let scores = angles(&data, Points::new(&y, setting.dim).unwrap(), setting.tau, &mut |_| Ok(())).unwrap();
+        let scores = angle_scores(&data, Points::new(&y, setting.dim).unwrap(), setting.tau).unwrap();
         let expected = |name: &str| golden(&format!("{name}_{run}")).values()[0];
         // The angle of a row with itself is rounding there and zero here.
         assert!((scores.deviation - expected("deviation")).abs() < 1e-6, "run {run}: {scores:?}");

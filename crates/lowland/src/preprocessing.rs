@@ -7,7 +7,7 @@ use lowland_core::message::{Note, Remedy};
 use lowland_core::params::params;
 use lowland_core::run::Context;
 use lowland_core::{Data, Dense, Error, Result, Shape};
-use lowland_linalg::{LinearMap, SvdOptions, linear_memory, svd};
+use lowland_linalg::{LinearMap, SvdOptions, pca_memory, svd_with};
 
 params! {
     /// The steps asked for, in the order they are taken.
@@ -52,7 +52,7 @@ impl Preprocessing {
     pub fn memory(&self, shape: Shape) -> u64 {
         let copies = if self.log1p || self.standardize || self.normalize { 2 * shape.bytes } else { 0 };
         let count = self.pca.min(shape.dim);
-        let images = if count > 0 { linear_memory(count, shape).saturating_add(self.output(shape).bytes) } else { 0 };
+        let images = if count > 0 { pca_memory(count, shape).saturating_add(self.output(shape).bytes) } else { 0 };
         copies.saturating_add(images)
     }
 
@@ -93,8 +93,9 @@ impl Preprocessing {
                 context.note(Note::FewerColumnsThanComponents { columns: count });
             }
             let seed = context.seed.stream("prepare");
-            let map =
-                context.with_progress(|progress| svd(&data, count, true, SvdOptions::default(), seed, progress))?.map();
+            let map = context
+                .with_progress(|progress| svd_with(&data, count, true, SvdOptions::default(), seed, progress))?
+                .map();
             data = map.apply_to_data(&data)?;
             prepared.pca = Some(map);
         }

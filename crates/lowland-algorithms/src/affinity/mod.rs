@@ -6,7 +6,7 @@ use lowland_core::archive::Archive;
 use lowland_core::params::{ParamValue, choice, refuse};
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Symmetrize, symmetrize};
+use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
 pub use entropic::{Entropic, entropic};
 
@@ -100,7 +100,7 @@ pub fn given(weights: &Csr) -> Result<Csr> {
 
 /// `(P + P') / 2`, scaled to sum to one. Weights of zero are left out.
 pub fn joint(rows: Csr) -> Result<Csr> {
-    let mut joint = symmetrize(&rows, Symmetrize::Average)?;
+    let mut joint = symmetrize(&rows, Symmetrization::Average)?;
     drop(rows);
     let total: f64 = joint.values().iter().sum();
     if !(total > 0.0 && total.is_finite()) {

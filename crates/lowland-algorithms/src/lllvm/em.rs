@@ -10,7 +10,7 @@ use super::posterior::{Numbers, Posterior};
 use super::problem::Problem;
 use lowland_core::params::ParamValue;
 use lowland_core::{Error, Result, Seed};
-use lowland_linalg::{dense, mirror, spd_inverse};
+use lowland_linalg::{dense, mirror_upper_triangle, spd_inverse};
 
 /// The precision of the prior of the places.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -379,7 +379,7 @@ fn add_products(matrix: &mut [f64], side: usize, scale: f64, rows: &[f64], colum
         let own = &rows[first * columns..][..panel.len() / side * columns];
         dense::product_nt_add(own, &rows[first * columns..], columns, factor, &mut panel[first..], side);
     });
-    mirror(matrix, side);
+    mirror_upper_triangle(matrix, side);
 }
 
 fn dot((a, b): (&[f64], &[f64])) -> f64 {

@@ -31,7 +31,7 @@ impl Network {
         if !graph.is_symmetric() {
             return Err(Error::Format { what: "neighbour graph", reason: "it is not symmetric".into() });
         }
-        let parts = Components::of_matrix(&graph).count();
+        let parts = Components::from_matrix(&graph).count();
         if parts != 1 {
             let reason = format!("it has {n} points in {parts} parts; one part is needed");
             return Err(Error::Format { what: "neighbour graph", reason });

@@ -10,7 +10,7 @@ use super::problem::Rows;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Metric, Points, Result};
 use lowland_linalg::dense::Cholesky;
-use lowland_neighbors::{NeighborGraph, nearest_to};
+use lowland_neighbors::{NeighborGraph, nearest_to_with};
 
 /// New rows' posterior.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +138,7 @@ impl Posterior {
         let single = |values: &[f64]| Data::dense(values.iter().map(|&v| v as f32).collect(), self.numbers.dim);
         let (targets, places) = (single(points.values())?, single(&self.places)?);
         let k = n_neighbors.min(self.n);
-        let graph = nearest_to(&targets, &places, k, Metric::Euclidean, &mut |done| progress(0.2 * done))?;
+        let graph = nearest_to_with(&targets, &places, k, Metric::Euclidean, &mut |done| progress(0.2 * done))?;
         let one = |i: usize| self.rebuild_one(points.row(i), rows, graph.row(i).0);
         let rebuilt = in_batches(points.rows(), &mut |done| progress(0.2 + 0.8 * done), one)?;
         let (mut values, mut std) = (Vec::new(), Vec::new());

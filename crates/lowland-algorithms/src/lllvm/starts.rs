@@ -8,7 +8,7 @@ use super::problem::Problem;
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
 use lowland_core::{Embedding, Error, Result, Seed};
-use lowland_linalg::mirror;
+use lowland_linalg::mirror_upper_triangle;
 
 /// Below this share of its standard deviation, the spread of the places says nothing any more.
 const COLLAPSED: f64 = 1e-3;
@@ -104,7 +104,7 @@ impl Stepper for Starts<'_> {
                 row[a..].copy_from_slice(own);
                 rest = more;
             }
-            mirror(&mut em.moments, side);
+            mirror_upper_triangle(&mut em.moments, side);
         }
         Ok(())
     }

@@ -266,7 +266,7 @@ fn samples_have_the_posteriors_moments() {
 
 /// Each row's nearest, itself included.
 fn nearest(new: &Data, data: &Data, k: usize) -> NeighborGraph {
-    nearest_to(new, data, k, Metric::Euclidean, &mut quiet).unwrap()
+    nearest_to(new, data, k, Metric::Euclidean).unwrap()
 }
 
 /// What a new point's place and map are worth together, with its neighbours' means alone.

@@ -7,7 +7,7 @@
 
 use lowland_core::run::Progress;
 use lowland_core::{Data, Metric, Result, Seed};
-use lowland_neighbors::{distance, nearest_to};
+use lowland_neighbors::{distance, nearest_to_with};
 
 /// Points among which every pair is dissimilar.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -88,7 +88,7 @@ impl Space<'_> {
         } else {
             self.data.select(&rows(points))
         };
-        let graph = nearest_to(&queries, &self.data.select(&rows(landmarks)), 1, self.metric, progress)?;
+        let graph = nearest_to_with(&queries, &self.data.select(&rows(landmarks)), 1, self.metric, progress)?;
         Ok(graph.indices().iter().map(|&j| j as usize).collect())
     }
 }

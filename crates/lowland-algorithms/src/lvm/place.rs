@@ -9,7 +9,7 @@ use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::simd::FastFloat;
 use lowland_core::{Data, Embedding, Metric, Points, Result};
-use lowland_neighbors::{NeighborGraph, distance, nearest_to};
+use lowland_neighbors::{NeighborGraph, distance, nearest_to_with};
 
 /// A fitted model, as far as new points need it. Lengths are in units of the graph's median edge.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ impl Frozen {
         progress: &mut Progress,
     ) -> Result<Placed> {
         let k = n_neighbors.min(data.rows());
-        let graph = nearest_to(new, data, k, metric, progress)?;
+        let graph = nearest_to_with(new, data, k, metric, progress)?;
         let landmark = |i: usize, near: usize| distance(new, i, data, self.landmarks[near] as usize, metric);
         let placed: Vec<(Vec<f64>, f64, f64)> = (0..new.rows())
             .into_par_iter()
@@ -237,7 +237,7 @@ impl Frozen {
             |values: &[f64], unit: f64| Data::dense(values.iter().map(|v| (v / unit) as f32).collect(), self.dim);
         let (targets, means) = (single(points.values(), self.unit)?, single(&self.means, 1.0)?);
         let k = n_neighbors.min(self.points());
-        let graph = nearest_to(&targets, &means, k, Metric::Euclidean, progress)?;
+        let graph = nearest_to_with(&targets, &means, k, Metric::Euclidean, progress)?;
         let rebuilt: Vec<Vec<f32>> = (0..points.rows())
             .into_par_iter()
             .map(|i| {

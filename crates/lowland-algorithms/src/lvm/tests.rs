@@ -10,7 +10,7 @@ use lowland_core::with_threads;
 use lowland_core::{Data, Metric, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{
-    Components, edges_of, join_components, lengths, minimum_spanning_forest, mutual_reach, with_edges,
+    Components, add_edges, edge_lengths, join_components, minimum_spanning_forest, mutual_reach, undirected_edges,
 };
 use lowland_neighbors::{NeighborParams, nearest};
 
@@ -27,11 +27,11 @@ fn clouds(n: usize, columns: usize, seed: u64) -> Data {
 
 fn edges(data: &Data, k: usize, reach: usize) -> Csr {
     let params = NeighborParams { n_neighbors: k, ..NeighborParams::default() };
-    let graph = nearest(data, &params, &mut quiet).unwrap().graph;
-    let parts = Components::of_neighbors(&graph);
-    let joins = join_components(data, Metric::Euclidean, &parts, &mut quiet).unwrap();
-    let near = with_edges(&lengths(&graph).unwrap(), &joins).unwrap();
-    let tree = minimum_spanning_forest(near.rows(), edges_of(&near)).unwrap();
+    let graph = nearest(data, &params).unwrap().graph;
+    let parts = Components::from_neighbors(&graph);
+    let joins = join_components(data, Metric::Euclidean, &parts).unwrap();
+    let near = add_edges(&edge_lengths(&graph).unwrap(), &joins).unwrap();
+    let tree = minimum_spanning_forest(near.rows(), undirected_edges(&near)).unwrap();
     mutual_reach(&near, &tree, reach).unwrap()
 }
 

@@ -93,12 +93,12 @@ mod tests {
     use super::*;
     use lowland_core::Seed;
     use lowland_core::archive::Kind;
-    use lowland_neighbors::graph::{Symmetrize, symmetrize};
+    use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
     fn weights(n: usize) -> Csr {
         let links = (0..n).flat_map(|i| (1..=12).map(move |step| (i as u32, ((i * 31 + step * 17) % n) as u32)));
         let weighted = links.filter(|(i, j)| i != j).enumerate().map(|(at, (i, j))| (i, j, 1.0 + (at % 7) as f64));
-        symmetrize(&Csr::from_triplets(n, n, weighted).unwrap(), Symmetrize::Average).unwrap()
+        symmetrize(&Csr::from_triplets(n, n, weighted).unwrap(), Symmetrization::Average).unwrap()
     }
 
     /// Another order of `n` points.

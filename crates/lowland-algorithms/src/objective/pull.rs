@@ -228,14 +228,14 @@ mod tests {
 
     use super::*;
     use lowland_core::Seed;
-    use lowland_neighbors::graph::{Symmetrize, symmetrize};
+    use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
     #[test]
     fn forces_are_the_plain_sums_in_every_dimension() {
         let n = 700;
         let links = (0..n as u32).flat_map(|i| (1..=90).map(move |step| (i, (i * 7 + step * 13) % 700)));
         let weighted = links.filter(|(i, j)| i != j).enumerate().map(|(at, (i, j))| (i, j, 1.0 + (at % 5) as f64));
-        let weights = symmetrize(&Csr::from_triplets(n, n, weighted).unwrap(), Symmetrize::Average).unwrap();
+        let weights = symmetrize(&Csr::from_triplets(n, n, weighted).unwrap(), Symmetrization::Average).unwrap();
         for d in [1, 2, 3, 5] {
             let values = Seed(d as u64).normals(n * d);
             let y = Points::new(&values, d).unwrap();

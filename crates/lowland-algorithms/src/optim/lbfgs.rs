@@ -16,7 +16,7 @@ use super::{Moved, Optimizer};
 use crate::objective::Objective;
 use lowland_core::Result;
 use lowland_core::archive::Archive;
-use lowland_linalg::block::{add_mixture, dot, dots};
+use lowland_linalg::block::{add_linear_combination, dot, dot_products};
 
 /// Steps remembered.
 const MEMORY: usize = 15;
@@ -71,7 +71,7 @@ impl Lbfgs {
         }
         of_changes.iter_mut().for_each(|factor| *factor *= scale);
         scaled_gradient.par_iter_mut().with_min_len(4096).for_each(|g| *g *= scale);
-        add_mixture(&vectors(pairs), &[of_steps, of_changes].concat(), &mut scaled_gradient);
+        add_linear_combination(&vectors(pairs), &[of_steps, of_changes].concat(), &mut scaled_gradient);
         let mut direction = Vec::new();
         scaled(&scaled_gradient, &self.roots, dim, 1.0, &mut direction);
         direction
@@ -79,7 +79,7 @@ impl Lbfgs {
 
     /// Remembers a step, if it says something about curvature.
     fn remember(&mut self, step: Vec<f32>, change: Vec<f32>) {
-        let products = dots(&[&step, &change], &[&wide(&step), &wide(&change)]);
+        let products = dot_products(&[&step, &change], &[&wide(&step), &wide(&change)]);
         if products[1] > LEAST_CURVATURE * (products[0] * products[3]).sqrt() {
             if self.pairs.len() == MEMORY {
                 self.pairs.pop_front();
@@ -106,10 +106,10 @@ fn wide(values: &[f32]) -> Vec<f64> {
 fn multiply(pairs: &mut VecDeque<Pair>, gradient: &[f64]) -> Vec<[f64; 2]> {
     let m = pairs.len();
     let Some(last) = pairs.back().filter(|last| last.products.is_empty()) else {
-        let products = dots(&vectors(pairs), &[gradient]);
+        let products = dot_products(&vectors(pairs), &[gradient]);
         return (0..m).map(|i| [products[i], products[m + i]]).collect();
     };
-    let products = dots(&vectors(pairs), &[gradient, &wide(&last.step), &wide(&last.change)]);
+    let products = dot_products(&vectors(pairs), &[gradient, &wide(&last.step), &wide(&last.change)]);
     let product = |vector: usize, with: usize| products[3 * vector + with];
     for (i, pair) in pairs.iter_mut().enumerate().take(m - 1) {
         pair.products.push_back([product(i, 2), product(m + i, 2)]);

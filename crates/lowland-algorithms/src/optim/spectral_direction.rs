@@ -7,7 +7,9 @@ use super::{Moved, Optimizer};
 use crate::objective::Objective;
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Result, Seed};
-use lowland_linalg::{ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymOp, pcg};
+use lowland_linalg::{
+    ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymmetricOperator, pcg,
+};
 use lowland_neighbors::graph::Components;
 
 /// The spectral direction with a line search.
@@ -50,7 +52,7 @@ impl Solver {
     fn new(weights: &Csr, dim: usize) -> Result<Self> {
         let degrees = weights.row_sums();
         let n = degrees.len();
-        let connected = Components::of_matrix(weights).count() == 1;
+        let connected = Components::from_matrix(weights).count() == 1;
         let ground = if connected {
             TINY * degrees.iter().copied().fold(f64::INFINITY, f64::min)
         } else {
@@ -89,9 +91,9 @@ impl Solver {
             Self::Iterative { matrix, preconditioner, connected } => {
                 out.resize(rhs.len(), 0.0);
                 let options = PcgOptions { tolerance: 1e-2, max_iterations: 50 };
-                let operator: &dyn SymOp = matrix;
+                let operator: &dyn SymmetricOperator = matrix;
                 let null_space = if *connected { NullSpace::Constant } else { NullSpace::None };
-                pcg(operator, &**preconditioner, null_space, rhs, dim, out, options, &mut |_| Ok(()))?;
+                pcg(operator, &**preconditioner, null_space, rhs, dim, out, options)?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use lowland_core::run::Stepper;
 use lowland_core::{Data, Embedding, Metric, Points, Seed};
 use lowland_linalg::Csr;
 use lowland_nbody::{BarnesHut, Exact, FastGauss, Fft, KernelSum};
-use lowland_neighbors::graph::lengths;
+use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{NeighborParams, Search, nearest};
 
 /// Affinities of five clouds of points.
@@ -16,8 +16,8 @@ fn affinities(n: usize) -> Csr {
     let cell = |(at, e): (usize, &f64)| (e + if at % 6 == at / 6 % 5 { 4.0 } else { 0.0 }) as f32;
     let data = Data::dense(noise.iter().enumerate().map(cell).collect(), 6).unwrap();
     let params = NeighborParams { n_neighbors: 30, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    let graph = nearest(&data, &params, &mut |_| Ok(())).unwrap().graph;
-    joint(entropic(lengths(&graph).unwrap(), 10.0).rows).unwrap()
+    let graph = nearest(&data, &params).unwrap().graph;
+    joint(entropic(edge_lengths(&graph).unwrap(), 10.0).rows).unwrap()
 }
 
 fn start(n: usize, dim: usize) -> Embedding {

@@ -91,12 +91,12 @@ impl Alternating {
         };
         let low = start(&problem);
         let noise = seed.stream("tsm basis").normals(n * width);
-        let (spanned, have) = block::orthonormal(low.right.clone(), low.rank, &[], 0)?;
+        let (spanned, have) = block::orthonormalize(low.right.clone(), low.rank, &[], 0)?;
         let have = have.min(width);
         let spanned = block::select_columns(&spanned, spanned.len() / n.max(1), &(0..have).collect::<Vec<_>>());
-        let (more, added) = block::orthonormal(noise, width, &spanned, have)?;
+        let (more, added) = block::orthonormalize(noise, width, &spanned, have)?;
         let more = block::select_columns(&more, added, &(0..added.min(width - have)).collect::<Vec<_>>());
-        let basis = block::beside(&[(&spanned, have), (&more, added.min(width - have))], n);
+        let basis = block::concat_columns(&[(&spanned, have), (&more, added.min(width - have))], n);
         let values = problem.similar.values();
         let similar_sums = [ordered(values, |v| v), ordered(values, |v| v * v)];
         Ok(Self {

@@ -19,7 +19,8 @@ impl Gram {
     pub fn new(left: &[f64], right: &[f64], rank: usize, tau: f64, dim: usize) -> Result<Self> {
         let u: Vec<f64> = diagonal(left, right, rank).into_iter().map(|v| v.max(0.0).sqrt()).collect();
         let n = u.len();
-        let (basis, size) = block::orthonormal(block::beside(&[(right, rank), (&u, 1)], n), rank + 1, &[], 0)?;
+        let (basis, size) =
+            block::orthonormalize(block::concat_columns(&[(right, rank), (&u, 1)], n), rank + 1, &[], 0)?;
         // B' L B + c (B'u)(B'u)'.
         let mut matrix = vec![0.0; size * size];
         let (l, r, u) = (

@@ -2,7 +2,7 @@
 
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Result, Seed};
-use lowland_neighbors::cosines::{Cosines, TILE};
+use lowland_neighbors::cosine_similarity::{CosineSimilarity, TILE};
 
 /// How many pairs have which angle.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ const RANGE: [f64; 2] = [0.05, 0.995];
 
 impl AngleHistogram {
     /// Of all rows, or of a sample of them against all.
-    pub fn new(cosines: &Cosines, seed: Seed, progress: &mut Progress) -> Result<Self> {
+    pub fn new(cosines: &CosineSimilarity, seed: Seed, progress: &mut Progress) -> Result<Self> {
         let directed: Vec<usize> = (0..cosines.rows()).filter(|&i| cosines.norms()[i] > 0.0).collect();
         let count = directed.len().min(ROWS);
         // Evenly spread, from a random row on: the order of the rows often means something.
@@ -58,11 +58,11 @@ impl AngleHistogram {
     }
 
     /// Counts one row against all others.
-    fn add_row(&mut self, cosines: &Cosines, i: usize, line: &mut [f32]) {
+    fn add_row(&mut self, cosines: &CosineSimilarity, i: usize, line: &mut [f32]) {
         let n = cosines.rows();
         for start in (0..n).step_by(TILE * 8) {
             let columns = start..n.min(start + TILE * 8);
-            cosines.tile(i..i + 1, columns.clone(), &mut line[columns]);
+            cosines.fill_tile(i..i + 1, columns.clone(), &mut line[columns]);
         }
         let mut best: Option<f32> = None;
         for (j, &cosine) in line.iter().enumerate() {

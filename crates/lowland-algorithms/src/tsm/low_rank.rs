@@ -54,19 +54,19 @@ pub(super) fn improve(
         } else {
             let mut outside = turn.clone();
             outside[..width * width].fill(0.0);
-            block::orthonormal(outside, width, &turn, width)?
+            block::orthonormalize(outside, width, &turn, width)?
         };
         let last_image = block::combine(&image, columns, &last, lasts);
         let last = block::combine(&basis, columns, &last, lasts);
-        let fixed = block::beside(&[(&vectors, width), (&last, lasts)], n);
+        let fixed = block::concat_columns(&[(&vectors, width), (&last, lasts)], n);
         let (next, count) =
-            if done { (Vec::new(), 0) } else { block::orthonormal(residuals, width, &fixed, width + lasts)? };
+            if done { (Vec::new(), 0) } else { block::orthonormalize(residuals, width, &fixed, width + lasts)? };
         if count == 0 {
             return Ok(Ritz { values, vectors, residual });
         }
         let next_image = apply(&next, count);
-        basis = block::beside(&[(&fixed, width + lasts), (&next, count)], n);
-        image = block::beside(&[(&images, width), (&last_image, lasts), (&next_image, count)], n);
+        basis = block::concat_columns(&[(&fixed, width + lasts), (&next, count)], n);
+        image = block::concat_columns(&[(&images, width), (&last_image, lasts), (&next_image, count)], n);
         columns = width + lasts + count;
         round += 1;
     }

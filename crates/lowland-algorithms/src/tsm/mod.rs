@@ -16,7 +16,7 @@ mod tests;
 mod tiles;
 
 pub use alternating::{Alternating, AlternatingOptions};
-pub use lowland_neighbors::cosines::{Cosines, Pair, thresholded};
+pub use lowland_neighbors::cosine_similarity::{CosineSimilarity, SimilarPair, thresholded_similarity};
 
 pub use gram::Gram;
 pub use histogram::AngleHistogram;

@@ -3,9 +3,9 @@
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Metric, Result, Seed, Sparse};
 use lowland_linalg::dense::power_of_two_near;
-use lowland_linalg::{Csr, SvdOptions, svd};
-use lowland_neighbors::cosines::{Cosines, thresholded};
-use lowland_neighbors::nearest_to;
+use lowland_linalg::{Csr, SvdOptions, svd_with};
+use lowland_neighbors::cosine_similarity::{CosineSimilarity, thresholded_similarity};
+use lowland_neighbors::nearest_to_with;
 
 /// What the updates solve. Lengths are in units of [`Problem::unit`].
 #[derive(Debug, Clone)]
@@ -81,13 +81,13 @@ impl Similarity {
 impl Problem {
     /// The similarities of the rows beyond `tau`, for a map of `dim` dimensions.
     pub fn new(data: &Data, tau: f64, dim: usize, seed: Seed, progress: &mut Progress) -> Result<(Self, Similarity)> {
-        let all = Cosines::new(data)?;
+        let all = CosineSimilarity::new(data)?;
         let rows: Vec<usize> = (0..data.rows()).filter(|&i| all.norms()[i] > 0.0).collect();
         let whole = rows.len() == data.rows();
         let chosen = if whole { data.clone() } else { data.select(&rows) };
-        let kept = if whole { all } else { Cosines::new(&chosen)? };
+        let kept = if whole { all } else { CosineSimilarity::new(&chosen)? };
         let n = kept.rows();
-        let mut pairs = kept.similar(tau, 0, &mut |done| progress(0.6 * done))?;
+        let mut pairs = kept.similar_pairs_with(tau, 0, &mut |done| progress(0.6 * done))?;
         let mut degrees = vec![0u32; n];
         pairs.iter().for_each(|pair| {
             degrees[pair.i as usize] += 1;
@@ -101,15 +101,15 @@ impl Problem {
             Some(added) => stacked(&chosen, &added)?,
             None => chosen,
         };
-        let cosines = Cosines::new(&augmented)?;
+        let cosines = CosineSimilarity::new(&augmented)?;
         if cosines.rows() > n {
-            pairs.extend(cosines.similar(tau, n, &mut |done| progress(0.7 + 0.1 * done))?);
+            pairs.extend(cosines.similar_pairs_with(tau, n, &mut |done| progress(0.7 + 0.1 * done))?);
             pairs.sort_unstable_by_key(|pair| (pair.i, pair.j));
         }
         let unit = power_of_two_near(cosines.norms().iter().copied().fold(0.0, f64::max));
         let norms: Vec<f64> = cosines.norms().iter().map(|norm| norm / unit).collect();
         pairs.iter_mut().for_each(|pair| pair.dot = pair.dot / unit / unit);
-        let similar = thresholded(&pairs, &norms, tau)?;
+        let similar = thresholded_similarity(&pairs, &norms, tau)?;
         drop(pairs);
         let cap = cap(&augmented, &norms, unit, tau);
         let wanted = dim.min(augmented.dim()).min(augmented.rows());
@@ -117,7 +117,7 @@ impl Problem {
             Vec::new()
         } else {
             let options = SvdOptions { tolerance: 1e-7, max_iterations: 200, ..SvdOptions::default() };
-            let parts = svd(&augmented, wanted, false, options, seed, &mut |done| progress(0.8 + 0.2 * done))?;
+            let parts = svd_with(&augmented, wanted, false, options, seed, &mut |done| progress(0.8 + 0.2 * done))?;
             parts.map().apply(&augmented)?.into_values().into_iter().map(|v| v / unit).collect()
         };
         let rows = rows.into_iter().map(|i| i as u32).collect();
@@ -184,7 +184,7 @@ fn cap(data: &Data, norms: &[f64], unit: f64, tau: f64) -> f64 {
 /// spherical interpolation, lengths linearly. (Interpolated linearly, the middle step would be too wide.) With them, how many rows
 /// have no such way.
 fn virtual_rows(
-    cosines: &Cosines,
+    cosines: &CosineSimilarity,
     data: &Data,
     tau: f64,
     degrees: &[u32],
@@ -194,7 +194,8 @@ fn virtual_rows(
     if isolated.is_empty() || data.rows() < 2 {
         return Ok((None, isolated.len()));
     }
-    let near = nearest_to(&data.select(&isolated), data, 2, Metric::Cosine, &mut |done| progress(0.6 + 0.1 * done))?;
+    let near =
+        nearest_to_with(&data.select(&isolated), data, 2, Metric::Cosine, &mut |done| progress(0.6 + 0.1 * done))?;
     let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut alone = 0;
     for (at, &i) in isolated.iter().enumerate() {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Points, Result};
 use lowland_linalg::dense::Cholesky;
-use lowland_neighbors::cosines::Cosines;
+use lowland_neighbors::cosine_similarity::CosineSimilarity;
 
 /// Newton steps at the most; the objective is piecewise quadratic, and a handful suffices.
 const STEPS: usize = 50;
@@ -27,9 +27,9 @@ pub fn relu_places(
     progress: &mut Progress,
 ) -> Result<Embedding> {
     let dim = map.dim();
-    let prototypes = Cosines::new(data)?;
+    let prototypes = CosineSimilarity::new(data)?;
     let lengths: Vec<f64> = (0..map.rows()).map(|j| map.row(j).iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
-    let rows = Cosines::new(new)?;
+    let rows = CosineSimilarity::new(new)?;
     let places = in_batches(new.rows(), progress, |i| {
         let own = rows.norms()[i];
         let mut y = start.row(i).to_vec();

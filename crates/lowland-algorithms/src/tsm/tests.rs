@@ -128,7 +128,7 @@ fn a_map_that_exists_is_found_with_its_norms_and_angles() {
     let mut updates = Alternating::new(problem(&data, 0.95, 3), options, Seed(0)).unwrap();
     (0..150).for_each(|_| assert!(updates.step().is_ok()));
     let map = updates.embedding();
-    let scores = lowland_quality::angles(&data, map.points(), 0.95, &mut quiet).unwrap();
+    let scores = lowland_quality::angle_scores(&data, map.points(), 0.95).unwrap();
     assert!(scores.deviation < 1.5 && scores.jaccard > 0.9 && scores.norm_error < 0.02, "{scores:?}");
 }
 
@@ -160,7 +160,7 @@ fn zero_rows_map_to_zero_and_lone_rows_get_virtual_neighbours() {
 #[test]
 fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
     let (n, d, tau) = (30, 3, 0.7);
-    let (vectors, count) = lowland_linalg::block::orthonormal(Seed(1).normals(n * d), d, &[], 0).unwrap();
+    let (vectors, count) = lowland_linalg::block::orthonormalize(Seed(1).normals(n * d), d, &[], 0).unwrap();
     assert_eq!(count, d);
     for values in [[5.0, 3.0, 1.0], [5.0, -3.0, -4.0]] {
         let mut left = vectors.clone();
@@ -197,13 +197,13 @@ fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
 #[test]
 fn the_threshold_has_the_density_asked_for() {
     let data = bundles(600, 8, 9);
-    let cosines = Cosines::new(&data).unwrap();
+    let cosines = CosineSimilarity::new(&data).unwrap();
     let histogram = AngleHistogram::new(&cosines, Seed(0), &mut quiet).unwrap();
     assert_eq!(histogram.nearest.iter().sum::<u64>(), 600);
     assert_eq!(histogram.others.iter().sum::<u64>(), 600 * 598);
     for density in [0.02, 0.05, 0.1] {
         let tau = histogram.threshold(density);
-        let pairs = cosines.similar(tau, 0, &mut quiet).unwrap().len();
+        let pairs = cosines.similar_pairs(tau, 0).unwrap().len();
         let found = (2 * pairs + 600) as f64 / 360_000.0;
         assert!((found - density).abs() < 0.002, "{density}: {found}");
         assert!((histogram.share(tau) - found).abs() < 0.001, "{density}: {found}");
@@ -223,7 +223,7 @@ fn eq_16_puts_new_rows_where_their_similarities_are_right() {
     let map = Points::new(&map, 6).unwrap();
     let start = lowland_core::Embedding::new(vec![0.1; left.len() * 6], 6).unwrap();
     let placed = relu_places(&new, &fitted, map, 0.8, &start, &mut quiet).unwrap();
-    let (rows, prototypes) = (Cosines::new(&new).unwrap(), Cosines::new(&fitted).unwrap());
+    let (rows, prototypes) = (CosineSimilarity::new(&new).unwrap(), CosineSimilarity::new(&fitted).unwrap());
     let norm = |y: &[f64]| y.iter().map(|v| v * v).sum::<f64>().sqrt();
     for i in 0..left.len() {
         for j in 0..map.rows() {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::quality::{Analogies, AnalogyScore};
+use lowland::quality::{AnalogyQuestions, AnalogyScore};
 use lowland::{Data, Embedding};
 use serde_json::json;
 
@@ -19,12 +19,13 @@ const GRAMMAR: &str = "gram";
 pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
     let (vectors, words) = named_vectors(&args.vectors)?;
     let text = lowland_io::read_bytes(&args.questions, u64::MAX)?;
-    let asked = Analogies::parse(&String::from_utf8_lossy(&text))
+    let asked = AnalogyQuestions::parse(&String::from_utf8_lossy(&text))
         .map_err(|error| Failure::from(error).within(&args.questions.display().to_string()))?;
     let mut console = Console::new(&args.run)?;
     let scores = lowland::with_threads(args.run.threads(), || {
-        console
-            .progress("analogies", |progress| lowland::quality::analogies(vectors.points(), &words, &asked, progress))
+        console.progress("analogies", |progress| {
+            lowland::quality::score_analogies_with(vectors.points(), &words, &asked, progress)
+        })
     })??;
     console.finish();
     let (grammar, meaning): (Vec<_>, Vec<_>) = scores.iter().partition(|score| score.category.starts_with(GRAMMAR));

@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use lowland::methods::{Job, Method, MethodInfo};
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
 use lowland::prepare::Prepare;
-use lowland::quality::{self, Better};
+use lowland::quality::{self, ScoreKind};
 use lowland::run::{Ended, Limits};
 use lowland::{Data, Embedding, Error, Metric};
 use lowland_io::{MapTable, Table};
@@ -36,7 +36,7 @@ struct Entry {
     parameters: Vec<(&'static str, String)>,
     map: MapTable,
     used: Used,
-    scores: Option<quality::Report>,
+    scores: Option<quality::QualityReport>,
 }
 
 /// A neighbour graph that several methods share.
@@ -210,14 +210,14 @@ fn shared_graph(
         methods.iter().map(AsRef::as_ref).filter(|&method| metric_of_neighbors(method, rows) == Some(metric)).collect();
     let n_neighbors = takers.iter().map(|method| method.neighbors(rows)).max().unwrap_or(0);
     let search = takers.iter().find_map(|&method| parameter::<Search>(method, "search")).unwrap_or(Search::Auto);
-    let needed = neighbors::memory(data.shape(), metric, n_neighbors, search);
+    let needed = neighbors::search_memory(data.shape(), metric, n_neighbors, search);
     if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
         let remedy = "Raise --max-memory, or use fewer rows or neighbours";
         return Err(Error::Memory { what: "the search".into(), needed, limit, remedy }.into());
     }
     let watch = Stopwatch::start();
     let params = NeighborParams { n_neighbors, metric, search, seed: args.run.seed().stream("neighbors") };
-    let found = console.progress("neighbours", |progress| neighbors::nearest(data, &params, progress))?;
+    let found = console.progress("neighbours", |progress| neighbors::nearest_with(data, &params, progress))?;
     let seconds = watch.used().wall_seconds;
     console.note(&format!("{n_neighbors} neighbours of {rows} rows by {}: {}", found.algorithm, duration(seconds)));
     Ok(Some(Shared { graph: found.graph, exact: found.recall.is_none(), seconds }))
@@ -291,38 +291,44 @@ struct Column {
 }
 
 /// The scores of the table; all are in the JSON.
-const SHOWN: [&str; 6] =
-    ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "distance correlation", "classification error"];
+const SHOWN: [ScoreKind; 6] = [
+    ScoreKind::KnnRecall,
+    ScoreKind::Trustworthiness,
+    ScoreKind::Continuity,
+    ScoreKind::TripletAccuracy,
+    ScoreKind::DistanceCorrelation,
+    ScoreKind::ClassificationError,
+];
 
 /// The scores that any of the maps has, and the times.
 fn scores(entries: &[Entry]) -> Vec<Column> {
     let seconds: Vec<f64> = entries.iter().map(|entry| entry.used.wall_seconds).collect();
-    let mut names: Vec<(&'static str, Option<usize>, Better)> = Vec::new();
-    let all: Vec<Vec<quality::Score>> =
-        entries.iter().map(|entry| entry.scores.as_ref().map_or(Vec::new(), quality::Report::rows)).collect();
-    for score in all.iter().flatten() {
-        if SHOWN.contains(&score.name) && !names.iter().any(|(name, ..)| *name == score.name) {
-            names.push((score.name, score.k, score.better));
+    let mut shown: Vec<(ScoreKind, Option<usize>)> = Vec::new();
+    let all: Vec<&[quality::Score]> =
+        entries.iter().map(|entry| entry.scores.as_ref().map_or(&[][..], |report| &report.scores)).collect();
+    for score in all.iter().copied().flatten() {
+        if SHOWN.contains(&score.kind) && !shown.iter().any(|(kind, _)| *kind == score.kind) {
+            shown.push((score.kind, score.k));
         }
     }
-    let mut columns: Vec<Column> = names
+    let mut columns: Vec<Column> = shown
         .into_iter()
-        .map(|(name, k, better)| {
-            let value = |scores: &Vec<quality::Score>| scores.iter().find(|s| s.name == name).map(|s| s.value);
+        .map(|(kind, k)| {
+            let value = |scores: &&[quality::Score]| scores.iter().find(|s| s.kind == kind).map(|s| s.value);
             let values: Vec<Option<f64>> = all.iter().map(value).collect();
-            let name = k.map_or(name.to_string(), |k| format!("{name} ({k})"));
+            let name = k.map_or(kind.name().to_string(), |k| format!("{} ({k})", kind.name()));
             let show = |value: &Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
-            Column { name, texts: values.iter().map(show).collect(), best: best(&values, better) }
+            Column { name, texts: values.iter().map(show).collect(), best: best(&values, kind.higher_is_better()) }
         })
         .collect();
     let times: Vec<Option<f64>> = seconds.iter().copied().map(Some).collect();
     let texts = seconds.iter().map(|&seconds| duration(seconds)).collect();
-    columns.push(Column { name: "time".into(), texts, best: best(&times, Better::Lower) });
+    columns.push(Column { name: "time".into(), texts, best: best(&times, false) });
     columns
 }
 
-fn best(values: &[Option<f64>], better: Better) -> Option<usize> {
-    let sign = if better == Better::Higher { 1.0 } else { -1.0 };
+fn best(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
+    let sign = if higher_is_better { 1.0 } else { -1.0 };
     let known = values.iter().enumerate().filter_map(|(at, value)| Some((at, sign * (*value)?)));
     known.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(at, _)| at).filter(|_| values.len() > 1)
 }

@@ -198,7 +198,7 @@ fn score(
     fitted: &Fitted,
     table: &Table,
     console: &mut Console,
-) -> Result<Option<quality::Report>, Failure> {
+) -> Result<Option<quality::QualityReport>, Failure> {
     let metric = metric_of(fitted.job.method.as_ref()).unwrap_or(Metric::Euclidean);
     let (map, known) = (fitted.embedding.points(), fitted.graph.as_ref());
     Ok(lowland::with_threads(run.threads(), || match fitted.prepare(&table.data) {

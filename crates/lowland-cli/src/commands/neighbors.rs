@@ -34,7 +34,8 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let steps = args.prepare.steps();
     let shape = table.data.shape();
     let searched = steps.output(shape);
-    let parts = [shape.bytes, steps.memory(shape), neighbors::memory(searched, args.metric, args.n_neighbors, search)];
+    let parts =
+        [shape.bytes, steps.memory(shape), neighbors::search_memory(searched, args.metric, args.n_neighbors, search)];
     let needed = parts.into_iter().fold(0, u64::saturating_add);
     console.note(&format!("memory: about {}", lowland::points::bytes(needed)));
     if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
@@ -43,7 +44,7 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     }
     let found = lowland::with_threads(args.run.threads(), || {
         let data = args.prepare.apply(&table.data, &args.run)?;
-        let found = console.progress("neighbours", |progress| neighbors::nearest(&data, &params, progress));
+        let found = console.progress("neighbours", |progress| neighbors::nearest_with(&data, &params, progress));
         found.map_err(Failure::from)
     })??;
     lowland_io::write_graph(&args.out, &found.graph).map_err(Failure::write)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
+use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest_points, nearest_with};
 use lowland::{Data, Metric, Points};
 use lowland_io::Table;
 use lowland_view::page::{self, Column, Page, PageMap, Start, StartColor, Values, guess_images};
@@ -103,7 +103,7 @@ pub fn true_neighbors(
     }
     let params = NeighborParams { n_neighbors, metric, search: Search::Exact, seed: run.seed() };
     let found = lowland::with_threads(run.threads(), || {
-        console.progress("page", |progress| nearest(data, &params, progress)).map(|found| found.graph)
+        console.progress("page", |progress| nearest_with(data, &params, progress)).map(|found| found.graph)
     });
     let found = found.and_then(|graph| graph);
     found.map_err(|error| console.note(&format!("warning: the page is without true neighbours: {error}"))).ok()
@@ -117,7 +117,7 @@ pub fn map_neighbors(
     console: &mut Console,
 ) -> Option<NeighborGraph> {
     let n_neighbors = truth?.min_degree().min(NEIGHBORS);
-    let found = lowland::with_threads(run.threads(), || nearest_points(map, n_neighbors, &mut |_| Ok(())));
+    let found = lowland::with_threads(run.threads(), || nearest_points(map, n_neighbors));
     let found = found.and_then(|graph| graph);
     found.map_err(|error| console.note(&format!("warning: the page does not know what the map keeps: {error}"))).ok()
 }

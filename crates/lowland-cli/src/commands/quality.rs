@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use lowland::quality::{self, QualityParams};
+use lowland::quality::{self, PrecomputedGraphs, QualityParams};
 use lowland_io::MapTable;
 use serde_json::json;
 
@@ -37,9 +37,12 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
     let (scores, angles) = lowland::with_threads(args.run.threads(), || -> Result<_, Failure> {
         let data = args.prepare.apply(&table.data, &args.run)?;
         let points = map.map.points();
-        let scored = console.progress("scores", |progress| quality::report(&data, points, codes, &params, progress))?;
-        let angles =
-            args.tau.map(|tau| console.progress("angles", |progress| quality::angles(&data, points, tau, progress)));
+        let scored = console.progress("scores", |progress| {
+            quality::report_with(&data, points, codes, PrecomputedGraphs::default(), &params, progress)
+        })?;
+        let angles = args
+            .tau
+            .map(|tau| console.progress("angles", |progress| quality::angle_scores_with(&data, points, tau, progress)));
         Ok((scored, angles.transpose()?))
     })??;
     let distance = match &other {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use lowland::methods::Method;
 use lowland::neighbors::NeighborGraph;
-use lowland::quality::{self, KnownGraphs, QualityParams, Report};
+use lowland::quality::{self, PrecomputedGraphs, QualityParams, QualityReport};
 use lowland::{Data, Error, Metric, Points};
 use lowland_io::Table;
 
@@ -31,13 +31,13 @@ pub fn score(
     known: Option<&NeighborGraph>,
     run: &RunArgs,
     console: &mut Console,
-) -> Option<Report> {
+) -> Option<QualityReport> {
     let usual = QualityParams::default();
     // Few points have small neighbourhoods: most scores need k below half of the points.
     let n_neighbors = usual.n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
     let params = QualityParams { n_neighbors, metric, seed: run.seed(), ..usual };
     let labels = table.labels.as_ref().map(|labels| labels.codes.as_slice());
-    let known = KnownGraphs { data: known, map: None };
+    let known = PrecomputedGraphs { data: known, map: None };
     let scored =
         console.progress("scores", |progress| quality::report_with(data, map, labels, known, &params, progress));
     match scored {

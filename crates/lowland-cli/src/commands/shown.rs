@@ -36,7 +36,7 @@ impl Shown {
                 continue;
             }
             match procrustes(first.map.map.points(), other.map.map.points()) {
-                Ok(Procrustes { aligned, turn, .. }) => {
+                Ok(Procrustes { aligned, linear_map: turn, .. }) => {
                     let dim = aligned.dim();
                     // A rotation by one scale: each of its rows is as long as that.
                     let scale = turn[..dim].iter().map(|v| v * v).sum::<f64>().sqrt();

@@ -12,7 +12,7 @@ pub struct Components {
 
 impl Components {
     /// Of `points` points joined by edges, whatever their direction.
-    pub fn of_edges(points: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+    pub fn from_edges(points: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut sets = DisjointSets::new(points);
         edges.into_iter().for_each(|(i, j)| {
             sets.unite(i, j);
@@ -21,14 +21,14 @@ impl Components {
     }
 
     /// Of a square matrix: each stored entry is an edge, whatever its value and direction.
-    pub fn of_matrix(matrix: &Csr) -> Self {
-        Self::of_edges(matrix.rows(), matrix.iter().map(|(i, j, _)| (i, j)))
+    pub fn from_matrix(matrix: &Csr) -> Self {
+        Self::from_edges(matrix.rows(), matrix.iter().map(|(i, j, _)| (i, j)))
     }
 
     /// Of a graph of neighbours among its own rows, whatever the direction.
-    pub fn of_neighbors(graph: &NeighborGraph) -> Self {
+    pub fn from_neighbors(graph: &NeighborGraph) -> Self {
         let edges = (0..graph.rows()).flat_map(|i| graph.row(i).0.iter().map(move |&j| (i, j as usize)));
-        Self::of_edges(graph.rows().max(graph.targets()), edges)
+        Self::from_edges(graph.rows().max(graph.targets()), edges)
     }
 
     /// The component of each point.
@@ -107,18 +107,18 @@ mod tests {
 
     #[test]
     fn components_are_numbered_by_their_first_points() {
-        let parts = Components::of_edges(6, [(5, 1), (3, 4), (4, 2)]);
+        let parts = Components::from_edges(6, [(5, 1), (3, 4), (4, 2)]);
         assert_eq!(parts.labels(), [0, 1, 2, 2, 2, 1]);
         assert_eq!(parts.sizes(), [1, 2, 3]);
         assert_eq!(parts.largest(), Some(2));
         assert_eq!(parts.members(1), [1, 5]);
-        assert_eq!(Components::of_edges(0, []).largest(), None);
+        assert_eq!(Components::from_edges(0, []).largest(), None);
     }
 
     proptest! {
         #[test]
         fn two_points_share_a_component_exactly_when_a_walk_joins_them(edges in prop::collection::vec((0usize..9, 0usize..9), 0..10)) {
-            let parts = Components::of_edges(9, edges.clone());
+            let parts = Components::from_edges(9, edges.clone());
             let mut reach = [[false; 9]; 9];
             (0..9).for_each(|i| reach[i][i] = true);
             edges.iter().for_each(|&(i, j)| { reach[i][j] = true; reach[j][i] = true; });

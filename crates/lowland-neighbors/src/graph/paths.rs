@@ -7,17 +7,17 @@ use lowland_linalg::Csr;
 
 /// A point and the length of a way to it; shorter ways first, ties by number.
 #[derive(PartialEq)]
-struct Reached(f64, u32);
+struct PathEntry(f64, u32);
 
-impl Eq for Reached {}
+impl Eq for PathEntry {}
 
-impl Ord for Reached {
+impl Ord for PathEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
     }
 }
 
-impl PartialOrd for Reached {
+impl PartialOrd for PathEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -31,10 +31,10 @@ pub fn shortest_paths(lengths: &Csr, sources: impl IntoIterator<Item = (u32, f64
     for (point, length) in sources {
         if length < out[point as usize] {
             out[point as usize] = length;
-            open.push(Reverse(Reached(length, point)));
+            open.push(Reverse(PathEntry(length, point)));
         }
     }
-    while let Some(Reverse(Reached(length, point))) = open.pop() {
+    while let Some(Reverse(PathEntry(length, point))) = open.pop() {
         // A shorter way was found since.
         if length > out[point as usize] {
             continue;
@@ -44,7 +44,7 @@ pub fn shortest_paths(lengths: &Csr, sources: impl IntoIterator<Item = (u32, f64
             let longer = length + step;
             if longer < out[other as usize] {
                 out[other as usize] = longer;
-                open.push(Reverse(Reached(longer, other)));
+                open.push(Reverse(PathEntry(longer, other)));
             }
         }
     }

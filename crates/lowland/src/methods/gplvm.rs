@@ -9,8 +9,8 @@ use lowland_core::params::{at_least_one, params, tolerance};
 use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{SvdOptions, linear_memory, svd};
-use lowland_neighbors::nearest_to;
+use lowland_linalg::{SvdOptions, pca_memory, svd_with};
+use lowland_neighbors::nearest_to_with;
 
 use super::components::available_components;
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
@@ -70,7 +70,7 @@ impl Method for GpLvm {
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         // The rows in double precision; expectations and their derivatives; L-BFGS remembers 15 pairs of all numbers.
         let own = n * dim * 16.0 + n * m * 32.0 + (2.0 * n + m) * q * 8.0 * 45.0 + m * m * 8.0 * (20.0 + n / 32.0);
-        linear_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
+        pca_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
     }
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<GpLvmTransformer>> {
@@ -187,7 +187,7 @@ const START_PRECISION: f64 = 20.0;
 fn start(data: &Data, sizes: Sizes, context: &mut Context) -> Result<Vec<f64>> {
     let Sizes { rows: n, dim, inducing } = sizes;
     let seed = context.seed.stream(START);
-    let found = context.with_progress(|progress| svd(data, dim, true, SvdOptions::default(), seed, progress))?;
+    let found = context.with_progress(|progress| svd_with(data, dim, true, SvdOptions::default(), seed, progress))?;
     let mut means = found.map().apply(data)?.into_values();
     let scales: Vec<f64> = found
         .singular_values
@@ -304,7 +304,7 @@ impl Transformer for GpLvmTransformer {
             return Ok(embedding.into());
         };
         let wanted = frozen.weights().len();
-        let near = nearest_to(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
+        let near = nearest_to_with(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
         let placed = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let closest = near.row(i).0[0] as usize;
             let mut row = vec![0.0; new.dim()];

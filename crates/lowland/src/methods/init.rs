@@ -5,7 +5,7 @@ use lowland_core::params::choice;
 use lowland_core::run::Context;
 use lowland_core::{Data, Embedding, Error, Result};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd};
+use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
 
 choice! {
@@ -52,7 +52,7 @@ pub(super) fn initial_embedding(
         Init::Auto | Init::Pca if !text => {
             let wanted = dim.min(data.dim()).max(1);
             let options = SvdOptions { tolerance: 1e-7, ..SvdOptions::default() };
-            let svd = context.with_progress(|progress| svd(data, wanted, true, options, seed, progress))?;
+            let svd = context.with_progress(|progress| svd_with(data, wanted, true, options, seed, progress))?;
             svd.map().padded(dim).apply(data)?.into_values()
         }
         _ => {

@@ -5,7 +5,9 @@ use lowland_core::message::{Note, Remedy};
 use lowland_core::params::choice;
 use lowland_core::run::{Context, Ended, Outcome, Progress, Step, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Result, Shape};
-use lowland_linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
+use lowland_linalg::{
+    EigenState, LinearMap, PcaAlgorithm, RandomizedSvd, SvdOptions, choose_pca_algorithm, exact_svd_with,
+};
 
 use super::components::available_components;
 use crate::method::{FitOutput, TransformOutput, Transformer};
@@ -84,9 +86,9 @@ pub(super) const COMPONENTS: &str = "components";
 
 pub(super) fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
     match solver {
-        LinearSolver::Auto => pca_route(shape.dim, shape.sparse, components),
-        LinearSolver::Exact => PcaRoute::Covariance,
-        LinearSolver::Randomized => PcaRoute::Iterative,
+        LinearSolver::Auto => choose_pca_algorithm(shape.dim, shape.sparse, components),
+        LinearSolver::Exact => PcaAlgorithm::Covariance,
+        LinearSolver::Randomized => PcaAlgorithm::Iterative,
     }
 }
 
@@ -120,11 +122,11 @@ fn find(
     context: &mut Context,
 ) -> Result<(LinearMap, Outcome)> {
     match route(wanted, solver, data.shape()) {
-        PcaRoute::Covariance => {
-            let svd = context.with_progress(|progress| exact_svd(data, wanted, centred, progress))?;
+        PcaAlgorithm::Covariance => {
+            let svd = context.with_progress(|progress| exact_svd_with(data, wanted, centred, progress))?;
             Ok((svd.map().padded(components), Outcome::direct()))
         }
-        PcaRoute::Iterative => {
+        PcaAlgorithm::Iterative => {
             let options = SvdOptions { tolerance: rule.tol, max_iterations: rule.max_iter, ..SvdOptions::default() };
             let seed = context.seed.stream(COMPONENTS);
             let solver = RandomizedSvd::new(data, wanted, centred, options, seed)?;

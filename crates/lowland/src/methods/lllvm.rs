@@ -8,8 +8,8 @@ use lowland_core::params::{at_least_one, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Symmetrize, symmetrize};
-use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
+use lowland_neighbors::graph::{Symmetrization, symmetrize};
+use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
@@ -90,7 +90,7 @@ impl Method for Lllvm {
         // end there is the posterior, twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -160,7 +160,7 @@ impl Lllvm {
 
 /// The model's graph: neighbours in either direction, connected.
 pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, context: &mut Context) -> Result<Csr> {
-    symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrize::Union)
+    symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrization::Union)
 }
 
 /// The training rows and the posterior of their places and maps.
@@ -195,7 +195,7 @@ impl Transformer for LllvmTransformer {
 
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let k = self.params.n_neighbors.min(self.data.rows());
-        let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
         let placing = self.posterior.place(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
         let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
         Ok(TransformOutput { std, covariances, ..placing.embedding.into() })

@@ -7,7 +7,9 @@ use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
 use lowland_linalg::{Csr, LaplacianKind};
-use lowland_neighbors::graph::{Components, SpectralCoordinates, edges_of, minimum_spanning_forest, mutual_reach};
+use lowland_neighbors::graph::{
+    Components, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
+};
 use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::components::available_components;
@@ -123,7 +125,7 @@ impl Method for Lvm {
         let graphs = n * (edges + 2.0) * 160.0;
         let levels = levels(self.levels, rows);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -188,7 +190,7 @@ impl Method for Lvm {
 impl Lvm {
     /// The rows of the largest component, when only those are wanted and there are others.
     fn largest_part(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
-        let parts = Components::of_neighbors(graph);
+        let parts = Components::from_neighbors(graph);
         if self.components == Parts::Join || parts.count() < 2 {
             return None;
         }
@@ -202,7 +204,7 @@ impl Lvm {
     /// The graph of eqs 22-24, connected.
     fn edges(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let near = connected_lengths(data, self.metric, graph, context)?;
-        let tree = minimum_spanning_forest(near.rows(), edges_of(&near))?;
+        let tree = minimum_spanning_forest(near.rows(), undirected_edges(&near))?;
         mutual_reach(&near, &tree, self.reach)
     }
 

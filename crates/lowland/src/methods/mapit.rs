@@ -229,7 +229,7 @@ impl Method for MapIt {
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         // Blocks of the map's size, the points as edges look them up, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 } + n * 64.0;
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -260,7 +260,7 @@ impl Method for MapIt {
             });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
-            let lengths = lengths(&graph)?;
+            let lengths = edge_lengths(&graph)?;
             let graph = exact.then_some(graph);
             Ok((joint(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
         })?;
@@ -332,7 +332,7 @@ impl Transformer for MapItTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let (n, settings) = (self.data.rows(), &self.settings);
         let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(settings.n_neighbors).min(n);
-        let graph = nearest_to(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
+        let graph = nearest_to_with(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
         let edges = (0..new.rows()).flat_map(|i| {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))

@@ -258,7 +258,7 @@ impl Settings {
         // Blocks of the map's size, and the points as edges look them up.
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
-        lowland_neighbors::memory(shape, self.metric, k, self.search)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search)
             .saturating_add((graphs + several + factor + blocks + pairs) as u64)
     }
 
@@ -300,7 +300,7 @@ impl Settings {
             });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
-            let lengths = lengths(&graph)?;
+            let lengths = edge_lengths(&graph)?;
             // What is no longer needed goes at once: at a million points each of these is a gigabyte.
             let graph = exact.then_some(graph);
             Ok((joint(affinities(lengths, self.affinity, &perplexity)?)?, graph))

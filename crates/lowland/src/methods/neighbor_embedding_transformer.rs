@@ -7,7 +7,7 @@ use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_nbody::Exact;
-use lowland_neighbors::nearest_to;
+use lowland_neighbors::nearest_to_with;
 
 use super::neighbor_embedding::{affinities, neighbors_for};
 use crate::method::{TransformOutput, Transformer};
@@ -56,7 +56,7 @@ impl Transformer for NeighborEmbeddingTransformer {
         // Affinities that were handed in say nothing of new rows: theirs come from distances.
         let kind = if self.affinity == AffinityKind::Precomputed { AffinityKind::Entropic } else { self.affinity };
         let k = neighbors_for(kind, &self.perplexity).min(n);
-        let graph = nearest_to(new, &self.data, k, self.metric, &mut |done| progress(SEARCH * done))?;
+        let graph = nearest_to_with(new, &self.data, k, self.metric, &mut |done| progress(SEARCH * done))?;
         let edges = (0..new.rows()).flat_map(|i| {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))

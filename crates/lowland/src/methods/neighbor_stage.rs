@@ -4,8 +4,8 @@ use lowland_core::message::Note;
 use lowland_core::run::Context;
 use lowland_core::{Data, Error, Metric, Result, Shape};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Components, join_components, lengths, with_edges};
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest};
+use lowland_neighbors::graph::{Components, add_edges, edge_lengths, join_components_with};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
 
 use crate::method::FitInput;
 
@@ -47,7 +47,7 @@ pub(crate) fn neighbors(
             return Ok(Neighbors { graph, exact: false });
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
-        let found = context.with_progress(|progress| nearest(input.data, &params, progress))?;
+        let found = context.with_progress(|progress| nearest_with(input.data, &params, progress))?;
         if let Some(recall) = found.recall {
             context.note(Note::ApproximateNeighbors {
                 algorithm: found.algorithm.to_string(),
@@ -90,7 +90,7 @@ pub(super) fn connected_lengths(
     graph: &NeighborGraph,
     context: &mut Context,
 ) -> Result<Csr> {
-    let (lengths, parts) = (lengths(graph)?, Components::of_neighbors(graph));
+    let (lengths, parts) = (edge_lengths(graph)?, Components::from_neighbors(graph));
     if parts.count() < 2 {
         return Ok(lengths);
     }
@@ -104,8 +104,8 @@ pub(super) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, cont
     if graph.distances().iter().any(|&distance| distance != 0.0) {
         return Ok(false);
     }
-    let parts = Components::of_neighbors(graph);
-    let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
+    let parts = Components::from_neighbors(graph);
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
     Ok(joins.iter().all(|join| join.length == 0.0))
 }
 

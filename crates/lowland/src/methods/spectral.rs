@@ -8,8 +8,8 @@ use lowland_core::params::{at_least_one, choice, params, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
 use lowland_linalg::{Csr, EigenState, LaplacianKind};
-use lowland_neighbors::graph::{SpectralCoordinates, Symmetrize, symmetrize};
-use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
+use lowland_neighbors::graph::{SpectralCoordinates, Symmetrization, symmetrize};
+use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
 use super::components::available_components;
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
@@ -85,7 +85,7 @@ impl Method for Spectral {
         let graphs = n * edges * (8.0 + 4.0 * 24.0);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
         // The sum is in floating point: a cast saturates where a product of counts would wrap.
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -168,7 +168,7 @@ impl Spectral {
     fn weights(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let lengths = connected_lengths(data, self.metric, graph, context)?;
         let scales = last_distances(graph);
-        symmetrize(&lengths.map(|i, j, d| self.weight(d, scales[i], scales[j])), Symmetrize::Average)
+        symmetrize(&lengths.map(|i, j, d| self.weight(d, scales[i], scales[j])), Symmetrization::Average)
     }
 
     fn weight(&self, distance: f64, scale: f64, other: f64) -> f64 {
@@ -246,7 +246,7 @@ impl Transformer for SpectralTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let dim = self.embedding.dim();
         let k = self.params.n_neighbors.min(self.data.rows());
-        let graph = nearest_to(new, &self.data, k, self.params.metric, progress)?;
+        let graph = nearest_to_with(new, &self.data, k, self.params.metric, progress)?;
         let factors: Vec<f64> =
             self.values.iter().map(|value| if 1.0 - value >= SMOOTH { 1.0 / (1.0 - value) } else { 1.0 }).collect();
         let mut images = vec![0.0; new.rows() * dim];

@@ -1,13 +1,15 @@
 //! Thresholded similarity matching (Saul 2022): a map that keeps norms and small angles.
 
 use lowland_algorithms::llx::Llx;
-use lowland_algorithms::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
+use lowland_algorithms::tsm::{
+    Alternating, AlternatingOptions, AngleHistogram, CosineSimilarity, Problem, relu_places,
+};
 use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
 use lowland_core::params::{Auto, ParamValue, at_least_one, choice, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Seed, Shape, bytes};
-use lowland_linalg::linear_memory;
+use lowland_linalg::pca_memory;
 use lowland_neighbors::{self, Search};
 
 use super::components::available_components;
@@ -161,7 +163,7 @@ impl Method for Tsm {
 impl Tsm {
     /// The angles by which `tau = auto` is chosen.
     pub fn angles(data: &Data, seed: Seed, progress: &mut Progress) -> Result<AngleHistogram> {
-        AngleHistogram::new(&Cosines::new(data)?, seed.stream(SIMILARITIES), progress)
+        AngleHistogram::new(&CosineSimilarity::new(data)?, seed.stream(SIMILARITIES), progress)
     }
 
     fn llx(&self) -> Llx {
@@ -222,12 +224,14 @@ impl Tsm {
         let similar = similar_bytes(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // The rows again with virtual ones, and their directions.
         let copies = 3.0 * shape.bytes as f64;
-        let search =
-            lowland_neighbors::memory(Shape { rows: shape.rows.min(4096), ..shape }, Metric::Cosine, 2, Search::Exact);
+        let search = lowland_neighbors::search_memory(
+            Shape { rows: shape.rows.min(4096), ..shape },
+            Metric::Cosine,
+            2,
+            Search::Exact,
+        );
         let updates = Alternating::memory(n, d, &kept);
-        linear_memory(self.n_components, shape)
-            .saturating_add(search)
-            .saturating_add((similar + copies + updates) as u64)
+        pca_memory(self.n_components, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
     }
 }
 

@@ -276,7 +276,7 @@ pub fn by_held_out(
 
 /// Whether leaving the rows' graph like this keeps it in one part.
 fn in_one_part(edges: &Csr) -> bool {
-    Components::of_matrix(edges).count() == 1
+    Components::from_matrix(edges).count() == 1
 }
 
 #[cfg(test)]

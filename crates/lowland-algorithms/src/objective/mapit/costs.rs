@@ -13,7 +13,7 @@ use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::dot;
 use lowland_nbody::KernelSum;
-use lowland_neighbors::graph::{Symmetrize, symmetrize};
+use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
 choice! {
     /// Which Cauchy-Schwarz divergence is minimised.
@@ -73,7 +73,7 @@ impl CauchySchwarz {
                 let marginals = graph.marginals.clone();
                 let total: f64 = (0..n).map(|i| marginals[i] * from.row(i).0.len() as f64).sum();
                 let pull =
-                    symmetrize(&from.map(|i, _, _| marginals[i] / total.max(LEAST_ENTROPY)), Symmetrize::Average)?;
+                    symmetrize(&from.map(|i, _, _| marginals[i] / total.max(LEAST_ENTROPY)), Symmetrization::Average)?;
                 (marginals, pull)
             }
         };

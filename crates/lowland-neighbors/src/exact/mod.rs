@@ -1,0 +1,296 @@
+//! Exact search: every pair is looked at once, in tiles, and serves both of its rows.
+//!
+//! A tile holds a *lower bound* of every distance in it, in whatever unit is cheap (squared and scaled for the GEMM
+//! tiles). A row keeps the candidates whose lower bound does not exceed the `k`-th smallest *upper bound* it has seen, so
+//! no true neighbour is ever dropped; at the end the few that are left are ordered by the distance itself, then by index.
+//! The result is therefore that of comparing all `f64` distances, whatever the rounding of the tiles.
+
+mod candidates;
+mod dispatch;
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lowland_core::simd::simd_dispatch;
+use rayon::prelude::*;
+
+use candidates::CandidateBlock;
+use lowland_core::Result;
+use lowland_core::run::{Pace, Progress, in_batches};
+
+pub(super) use candidates::buffer_capacity;
+pub(super) use dispatch::{search_queries, search_self};
+
+/// Rows and columns of a tile: its `f32` values fill the second-level cache and no more.
+pub(super) const TILE: usize = 512;
+/// Values looked at together when a line of a tile is searched for candidates.
+const GROUP: usize = 16;
+
+/// The pairs to search: queries `i` against points `j`.
+pub(super) trait PairSource: Sync {
+    /// Whether the lower bounds are the distances themselves.
+    const BOUNDS_ARE_EXACT: bool = false;
+    /// Adds the pairs of a tile that are within reach of their row or of their column. Tiles, and they alone, go by places.
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs);
+    /// The row that stands at a place.
+    #[inline]
+    fn row_at_position(&self, place: usize) -> usize {
+        place
+    }
+    /// How far above its lower bound the distance of a pair can be, in the unit of the tile.
+    fn slack(&self, _i: usize, _j: usize) -> f32 {
+        0.0
+    }
+    /// The distance of a pair.
+    fn distance(&self, i: usize, j: usize) -> f32;
+    /// The distance of a pair where its lower bound alone tells it.
+    #[inline]
+    fn known_distance(&self, _lower: f32) -> Option<f32> {
+        None
+    }
+    /// Roughly what a pair costs, in nanoseconds.
+    fn pair_cost(&self) -> f64;
+}
+
+/// The largest lower bound that the rows and the columns of a tile still take.
+#[derive(Clone, Copy)]
+pub(super) struct TileThresholds<'a> {
+    pub rows: &'a [f32],
+    pub columns: &'a [f32],
+}
+
+/// A pair of a tile, with a lower bound of its distance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CandidatePair {
+    /// Counted from the first of the tile, as is the column.
+    pub row: u16,
+    pub column: u16,
+    pub lower: f32,
+}
+
+/// The pairs of a tile that are within reach; its memory is kept from tile to tile.
+#[derive(Default)]
+pub(super) struct CandidatePairs {
+    pub pairs: Vec<CandidatePair>,
+    values: Vec<f32>,
+}
+
+impl CandidatePairs {
+    /// Adds those of a tile whose lower bounds `fill` writes, row by row. A bound above the reach of both its row and its
+    /// column may be replaced by anything above both.
+    pub(super) fn add_tile(&mut self, thresholds: TileThresholds, fill: impl FnOnce(&mut [f32])) {
+        self.values.resize(TILE * TILE, 0.0);
+        let values = &mut self.values[..thresholds.rows.len() * thresholds.columns.len()];
+        fill(values);
+        for (row, (line, &row_threshold)) in
+            values.chunks_exact(thresholds.columns.len()).zip(thresholds.rows).enumerate()
+        {
+            scan_line(line, row_threshold, thresholds.columns, row as u16, &mut self.pairs);
+        }
+    }
+}
+
+/// Adds the pairs of a line that are within reach of the row or of the column.
+#[simd_dispatch]
+fn scan_line(line: &[f32], row_threshold: f32, column_threshold: &[f32], row: u16, hits: &mut Vec<CandidatePair>) {
+    // One byte a value first: a loop that compilers turn into vectors.
+    let mut within = [0u8; TILE];
+    for ((within, &value), &column_threshold) in within.iter_mut().zip(line).zip(column_threshold) {
+        *within = u8::from((value <= row_threshold) | (value <= column_threshold));
+    }
+    for (group, bytes) in within.as_chunks::<GROUP>().0.iter().enumerate() {
+        let mut bits = u128::from_le_bytes(*bytes);
+        while bits != 0 {
+            let column = group * GROUP + bits.trailing_zeros() as usize / 8;
+            hits.push(CandidatePair { row, column: column as u16, lower: line[column] });
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// Computes the tile of `rows` against `columns` and offers its values to the rows, and to the columns where they are a
+/// block of rows as well.
+fn scan_tile<P: PairSource>(pairs: &P, rows: &mut CandidateBlock, mut columns: TileColumns, hits: &mut CandidatePairs) {
+    let (row_range, column_range) = (rows.range(), columns.range());
+    let thresholds = TileThresholds { rows: &rows.thresholds, columns: columns.thresholds() };
+    hits.pairs.clear();
+    pairs.scan(row_range.clone(), column_range.clone(), thresholds, hits);
+    let same_block = matches!(columns, TileColumns::SameBlock(_));
+    for &CandidatePair { row, column, lower } in &hits.pairs {
+        let (row, column) = (usize::from(row), usize::from(column));
+        if lower <= rows.thresholds[row] && !(same_block && row == column) {
+            rows.offer(pairs, row, lower, pairs.row_at_position(column_range.start + column));
+        }
+        if let TileColumns::Block(block) = &mut columns
+            && lower <= block.thresholds[column]
+        {
+            block.offer(pairs, column, lower, pairs.row_at_position(row_range.start + row));
+        }
+    }
+}
+
+/// The other side of a tile.
+enum TileColumns<'a> {
+    /// Another block of the rows searched for.
+    Block(&'a mut CandidateBlock),
+    /// The block of rows itself.
+    SameBlock(Range<usize>),
+    /// Points that do not search.
+    Points(Range<usize>),
+}
+
+impl TileColumns<'_> {
+    fn range(&self) -> Range<usize> {
+        match self {
+            TileColumns::Block(block) => block.range(),
+            TileColumns::SameBlock(range) | TileColumns::Points(range) => range.clone(),
+        }
+    }
+
+    /// The largest lower bounds that the columns still take: none where they do not search.
+    fn thresholds(&self) -> &[f32] {
+        const NEVER: [f32; TILE] = [f32::NEG_INFINITY; TILE];
+        match self {
+            TileColumns::Block(block) => &block.thresholds,
+            TileColumns::SameBlock(range) | TileColumns::Points(range) => &NEVER[..range.len()],
+        }
+    }
+}
+
+/// The `k` nearest other rows of each of `rows` rows. `pairs` is symmetric.
+pub(super) fn search_pairs<P: PairSource>(
+    pairs: &P,
+    rows: usize,
+    k: usize,
+    progress: &mut Progress,
+) -> Result<Vec<(f32, u32)>> {
+    let tile_size = tile_size(pairs.pair_cost());
+    let blocks: Vec<Mutex<CandidateBlock>> = (0..rows)
+        .step_by(tile_size)
+        .map(|start| Mutex::new(CandidateBlock::new(start, tile_size.min(rows - start), k)))
+        .collect();
+    let pool = BufferPool::default();
+    let count = blocks.len();
+    let all = (count * (count + 1) / 2) as f64;
+    let (mut done, mut pace) = (0, Pace::default());
+    // In round r block a meets block a xor r: no block is wanted twice in a round, each meets every block exactly once, itself
+    // first and then those next to it, which are the nearest if places were given out so. What is near shortens the reach.
+    for round in 0..count.next_power_of_two() {
+        let block_pairs: Vec<(usize, usize)> =
+            (0..count).map(|a| (a, a ^ round)).filter(|&(a, b)| a <= b && b < count).collect();
+        let mut left = &block_pairs[..];
+        while !left.is_empty() {
+            progress(0.95 * done as f64 / all)?;
+            let (batch, later) = left.split_at(left.len().min(pace.batch()));
+            (left, done) = (later, done + batch.len());
+            pace.time(|| {
+                batch.par_iter().for_each(|&(a, b)| pool.with(|hits| scan_block_pair(pairs, &blocks, a, b, hits)))
+            });
+        }
+    }
+    let blocks: Vec<CandidateBlock> =
+        blocks.into_iter().map(|block| block.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    let by_place = collect_neighbors(pairs, &blocks, &mut |part| progress(0.95 + 0.05 * part))?;
+    let mut found = vec![(0.0, 0); by_place.len()];
+    for (place, row) in by_place.chunks_exact(k).enumerate() {
+        found[pairs.row_at_position(place) * k..][..k].copy_from_slice(row);
+    }
+    Ok(found)
+}
+
+/// Lets block `a` meet block `b`.
+fn scan_block_pair<P: PairSource>(
+    pairs: &P,
+    blocks: &[Mutex<CandidateBlock>],
+    a: usize,
+    b: usize,
+    hits: &mut CandidatePairs,
+) {
+    let mut rows = lock(&blocks[a]);
+    if a == b {
+        let range = rows.range();
+        scan_tile(pairs, &mut rows, TileColumns::SameBlock(range), hits);
+    } else {
+        scan_tile(pairs, &mut rows, TileColumns::Block(&mut lock(&blocks[b])), hits);
+    }
+}
+
+/// The `k` nearest of `points` points for each of `queries` queries.
+pub(super) fn search_query_pairs<P: PairSource>(
+    pairs: &P,
+    queries: usize,
+    points: usize,
+    k: usize,
+    progress: &mut Progress,
+) -> Result<Vec<(f32, u32)>> {
+    let mut found = Vec::with_capacity(queries * k);
+    let pool = BufferPool::default();
+    let tile_size = tile_size(pairs.pair_cost());
+    let mut pace = Pace::default();
+    // A bounded number of queries at a time keeps the buffers small.
+    const BLOCKS_AT_A_TIME: usize = 64;
+    for first in (0..queries).step_by(tile_size * BLOCKS_AT_A_TIME) {
+        let end = queries.min(first + tile_size * BLOCKS_AT_A_TIME);
+        // Few queries are spread over the threads in smaller blocks.
+        let height = (end - first).div_ceil(8).clamp(1, tile_size);
+        let mut blocks: Vec<CandidateBlock> =
+            (first..end).step_by(height).map(|start| CandidateBlock::new(start, height.min(end - start), k)).collect();
+        let mut from = 0;
+        while from < points {
+            let done = first as f64 + (end - first) as f64 * from as f64 / points as f64;
+            progress(done / queries as f64)?;
+            let span = tile_size.saturating_mul((pace.batch() / blocks.len()).max(1));
+            let until = points.min(from.saturating_add(span));
+            let scan_tiles = |block: &mut CandidateBlock, hits: &mut CandidatePairs| {
+                for start in (from..until).step_by(tile_size) {
+                    scan_tile(pairs, block, TileColumns::Points(start..points.min(start + tile_size)), hits);
+                }
+            };
+            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|hits| scan_tiles(block, hits))));
+            from = until;
+        }
+        found.extend(collect_neighbors(pairs, &blocks, &mut |_| progress(end as f64 / queries as f64))?);
+    }
+    Ok(found)
+}
+
+/// The neighbours of all rows of the blocks, in the order of their places.
+fn collect_neighbors<P: PairSource>(
+    pairs: &P,
+    blocks: &[CandidateBlock],
+    progress: &mut Progress,
+) -> Result<Vec<(f32, u32)>> {
+    let nearest = in_batches(blocks.len(), progress, |at| {
+        let block = &blocks[at];
+        (0..block.rows()).flat_map(|row| block.nearest(pairs, row)).collect::<Vec<_>>()
+    })?;
+    Ok(nearest.concat())
+}
+
+/// Rows and columns of a tile of pairs that take `cost` nanoseconds each: [`TILE`], or fewer where a tile would take so
+/// long that nobody could stop it.
+pub(super) fn tile_size(cost: f64) -> usize {
+    const LONGEST: f64 = 1e8;
+    let mut tile_size = TILE;
+    while tile_size > GROUP && (tile_size * tile_size) as f64 * cost > LONGEST {
+        tile_size /= 2;
+    }
+    tile_size
+}
+
+/// Memory handed from task to task.
+#[derive(Default)]
+struct BufferPool(Mutex<Vec<CandidatePairs>>);
+
+impl BufferPool {
+    fn with(&self, work: impl FnOnce(&mut CandidatePairs)) {
+        let mut hits = lock(&self.0).pop().unwrap_or_default();
+        work(&mut hits);
+        lock(&self.0).push(hits);
+    }
+}
+
+/// A lock that is never contended and whose holders do not panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

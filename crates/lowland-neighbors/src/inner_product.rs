@@ -1,0 +1,209 @@
+//! Exact search for the metrics that inner products give: `|a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>` on transformed rows.
+//!
+//! Euclidean rows are centred (the expansion cancels for data far from the origin) and scaled by a power of two to
+//! magnitude one (no square overflows or vanishes). Rows under cosine and correlation become unit vectors, and rows under
+//! the Hellinger distance the unit vectors of their roots; then `|a - b|^2` is twice the distance, or twice its square.
+
+mod sparse;
+
+use std::ops::Range;
+
+use lowland_core::simd::simd_dispatch;
+use rayon::prelude::*;
+
+use super::exact::{CandidatePairs, PairSource, TileThresholds};
+use lowland_core::{Dense, Metric};
+use lowland_linalg::dense::{power_of_two_near, product_nt};
+
+pub(super) use sparse::{SparseProductPairs, TransformedSparseRows, sparse_cost};
+
+/// Whether a metric is a function of inner products of transformed rows.
+pub(super) fn supports(metric: Metric) -> bool {
+    matches!(metric, Metric::Euclidean | Metric::Cosine | Metric::Correlation | Metric::Hellinger)
+}
+
+/// Where Euclidean rows are moved to before they are rounded to `f32` products.
+pub(super) struct CenterAndScale {
+    mean: Vec<f64>,
+    scale: f64,
+}
+
+/// Rows a chunk, in the sums over all rows: fixed, so that the result does not depend on the threads.
+const CHUNK: usize = 4096;
+
+impl CenterAndScale {
+    /// The centre of `data`, and the scale at which `data` and `queries` are of magnitude one.
+    pub(super) fn new(data: &Dense, queries: &Dense) -> Self {
+        let dim = data.dim().max(1);
+        let sums: Vec<Vec<f64>> = data
+            .values()
+            .par_chunks(CHUNK * dim)
+            .map(|rows| {
+                let mut sum = vec![0.0; data.dim()];
+                rows.chunks_exact(dim).for_each(|row| sum.iter_mut().zip(row).for_each(|(s, &x)| *s += f64::from(x)));
+                sum
+            })
+            .collect();
+        let rows = data.rows().max(1) as f64;
+        let mean = (0..data.dim()).map(|c| sums.iter().map(|sum| sum[c]).sum::<f64>() / rows).collect();
+        let largest = |rows: &Dense| rows.values().par_iter().copied().map(f32::abs).reduce(|| 0.0, f32::max);
+        Self { mean, scale: unit_scale(f64::from(largest(data).max(largest(queries)))) }
+    }
+}
+
+/// The power of two that brings `largest` to about one.
+pub(super) fn unit_scale(largest: f64) -> f64 {
+    1.0 / power_of_two_near(largest)
+}
+
+/// Transformed dense rows.
+pub(super) struct TransformedRows {
+    /// Row after row.
+    pub values: Vec<f32>,
+    /// Columns; may be more than the data has.
+    pub dim: usize,
+    pub bounds: SquaredDistanceBounds,
+}
+
+/// What turns inner products into bounds of squared distances.
+pub(super) struct SquaredDistanceBounds {
+    /// `|a|^2` less the margin.
+    pub floor: Vec<f32>,
+    /// The most by which rounding can move `|a - b|^2`, divided between the two rows.
+    margin: Vec<f32>,
+}
+
+impl SquaredDistanceBounds {
+    pub(super) fn slack(&self, i: usize, other: &SquaredDistanceBounds, j: usize) -> f32 {
+        2.0 * (self.margin[i] + other.margin[j])
+    }
+}
+
+impl TransformedRows {
+    /// Rows transformed for `metric`; `frame` is used for Euclidean rows only.
+    ///
+    /// A zero row under Hellinger is a distribution on a column of its own, shared with other zero rows. With
+    /// `separate_zeros` that is done for cosine and correlation too: then Euclidean distances between the transformed rows
+    /// are right except between two zero rows.
+    pub(super) fn new(data: &Dense, metric: Metric, frame: &CenterAndScale, separate_zeros: bool) -> Self {
+        let source = data.dim();
+        let extra = metric == Metric::Hellinger || (separate_zeros && metric != Metric::Euclidean);
+        let dim = (source + usize::from(extra)).max(1);
+        let mut values = vec![0f32; data.rows() * dim];
+        let mut size = vec![0f64; data.rows()];
+        values.par_chunks_mut(dim).zip(&mut size).enumerate().for_each(|(i, (out, size))| {
+            let row = data.row(i);
+            match metric {
+                Metric::Euclidean => {
+                    for (c, &x) in row.iter().enumerate() {
+                        out[c] = ((f64::from(x) - frame.mean[c]) * frame.scale) as f32;
+                    }
+                    *size = out.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+                }
+                _ => {
+                    let unit = unit_vector(row.iter().map(|&x| f64::from(x)), source, metric);
+                    let zero = unit.write_to(out);
+                    if zero && extra {
+                        out[source] = 1.0;
+                    }
+                    // A row without direction is as far as a right angle from all others.
+                    *size = 1.0;
+                }
+            }
+        });
+        // In units of the rounding error u = 2^-24, as multiples of |a|^2 + |b|^2: the product of length d has at most d
+        // (any order of summation), rounding the transformed rows 4, the squares and the three terms 7; two distances
+        // that round to the same f32 differ by 8.
+        let relative = (dim as f64 + 24.0) * 2f64.powi(-24);
+        Self { values, dim, bounds: bounds(&size, &size.iter().map(|s| s * relative).collect::<Vec<_>>()) }
+    }
+
+    fn rows(&self, range: &Range<usize>) -> &[f32] {
+        &self.values[range.start * self.dim..range.end * self.dim]
+    }
+}
+
+fn bounds(size: &[f64], margin: &[f64]) -> SquaredDistanceBounds {
+    SquaredDistanceBounds {
+        floor: size.iter().zip(margin).map(|(s, m)| (s - m) as f32).collect(),
+        // Rows that coincide with the centre still differ from each other by what underflowed.
+        margin: margin.iter().map(|&m| m as f32 + 1e-36).collect(),
+    }
+}
+
+/// A row as a unit vector: `(x - shift) / length`, or the roots of that.
+struct UnitVector<I> {
+    row: I,
+    shift: f64,
+    length: f64,
+    root: bool,
+}
+
+fn unit_vector<I: Iterator<Item = f64> + Clone>(row: I, columns: usize, metric: Metric) -> UnitVector<I> {
+    let sum = |row: I, term: &dyn Fn(f64) -> f64| row.map(term).sum::<f64>();
+    match metric {
+        Metric::Hellinger => UnitVector { length: sum(row.clone(), &|x| x), row, shift: 0.0, root: true },
+        Metric::Correlation => {
+            let shift = sum(row.clone(), &|x| x) / columns as f64;
+            UnitVector { length: sum(row.clone(), &|x| (x - shift) * (x - shift)).sqrt(), row, shift, root: false }
+        }
+        _ => UnitVector { length: sum(row.clone(), &|x| x * x).sqrt(), row, shift: 0.0, root: false },
+    }
+}
+
+impl<I: Iterator<Item = f64>> UnitVector<I> {
+    /// Writes the unit vector; says whether the row has none and `out` was left zero.
+    fn write_to(self, out: &mut [f32]) -> bool {
+        if self.length == 0.0 {
+            return true;
+        }
+        for (out, x) in out.iter_mut().zip(self.row) {
+            let scaled = (x - self.shift) / self.length;
+            *out = if self.root { scaled.sqrt() } else { scaled } as f32;
+        }
+        false
+    }
+}
+
+/// Dense rows against dense rows, by matrix products.
+pub(super) struct DenseProductPairs<'a> {
+    pub queries: &'a TransformedRows,
+    pub points: &'a TransformedRows,
+    pub distance: &'a (dyn Fn(usize, usize) -> f32 + Sync),
+}
+
+impl PairSource for DenseProductPairs<'_> {
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
+            product_nt(self.queries.rows(&rows), self.points.rows(&columns), self.queries.dim, out);
+            squared_distances_from_products(&self.queries.bounds.floor[rows], &self.points.bounds.floor[columns], out);
+        });
+    }
+
+    fn slack(&self, i: usize, j: usize) -> f32 {
+        self.queries.bounds.slack(i, &self.points.bounds, j)
+    }
+
+    fn distance(&self, i: usize, j: usize) -> f32 {
+        (self.distance)(i, j)
+    }
+
+    fn pair_cost(&self) -> f64 {
+        dense_cost(self.queries.dim)
+    }
+}
+
+/// Nanoseconds of a dense pair.
+pub(super) fn dense_cost(dim: usize) -> f64 {
+    1.2 + 0.02 * dim as f64
+}
+
+/// `|a|^2 + |b|^2 - 2 <a, b>`, row by row.
+#[simd_dispatch]
+pub(super) fn squared_distances_from_products(rows: &[f32], columns: &[f32], out: &mut [f32]) {
+    for (line, &a) in out.chunks_exact_mut(columns.len()).zip(rows) {
+        for (out, &b) in line.iter_mut().zip(columns) {
+            *out = (a + b) - 2.0 * *out;
+        }
+    }
+}

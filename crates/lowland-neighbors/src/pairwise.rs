@@ -1,0 +1,123 @@
+//! Exact search for metrics that no product gives: the distance itself, pair by pair.
+
+use std::ops::Range;
+
+use super::distance;
+use super::exact::{CandidatePairs, PairSource, TileThresholds};
+use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
+use lowland_core::{Dense, Metric, Sparse};
+
+/// Dense rows, any numeric metric.
+pub(super) struct DenseMetricPairs<'a> {
+    pub queries: &'a Dense,
+    pub points: &'a Dense,
+    pub metric: Metric,
+}
+
+impl PairSource for DenseMetricPairs<'_> {
+    const BOUNDS_ARE_EXACT: bool = true;
+
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
+            let dim = self.points.dim();
+            let points = &self.points.values()[columns.start * dim..columns.end * dim];
+            for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
+                distance::dense_many(self.metric, self.queries.row(i), points, line);
+            }
+        });
+    }
+
+    fn distance(&self, i: usize, j: usize) -> f32 {
+        distance::dense(self.metric, self.queries.row(i), self.points.row(j)) as f32
+    }
+
+    fn pair_cost(&self) -> f64 {
+        dense_cost(self.metric, self.points.dim())
+    }
+}
+
+/// Nanoseconds of one dense distance.
+pub(super) fn dense_cost(metric: Metric, dim: usize) -> f64 {
+    let each = match metric {
+        Metric::Minkowski(p) if [1.0, 2.0, 3.0, 4.0].contains(&p) => 0.4,
+        Metric::Minkowski(_) => 20.0,
+        Metric::BrayCurtis | Metric::Hellinger | Metric::Jaccard => 0.6,
+        _ => 0.25,
+    };
+    5.0 + each * dim as f64
+}
+
+/// Sparse rows, any numeric metric.
+pub(super) struct SparseMetricPairs<'a> {
+    pub queries: &'a Sparse,
+    pub points: &'a Sparse,
+    pub metric: Metric,
+}
+
+impl PairSource for SparseMetricPairs<'_> {
+    const BOUNDS_ARE_EXACT: bool = true;
+
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
+            for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
+                for (out, j) in line.iter_mut().zip(columns.clone()) {
+                    *out = self.distance(i, j);
+                }
+            }
+        });
+    }
+
+    fn distance(&self, i: usize, j: usize) -> f32 {
+        distance::sparse(self.metric, self.queries.row(i), self.points.row(j), self.points.dim()) as f32
+    }
+
+    fn pair_cost(&self) -> f64 {
+        sparse_cost(self.points.values().len(), self.points.rows())
+    }
+}
+
+/// Nanoseconds of one sparse distance.
+pub(super) fn sparse_cost(entries: usize, rows: usize) -> f64 {
+    10.0 + 5.0 * entries as f64 / rows.max(1) as f64
+}
+
+/// Nanoseconds of the distance of two strings of some mean length: bit vectors up to 64 letters, the table above.
+pub(super) fn text_cost(letters: usize, rows: usize) -> f64 {
+    let mean = letters as f64 / rows.max(1) as f64;
+    30.0 + if mean <= 64.0 { 4.0 * mean } else { mean * mean }
+}
+
+/// Strings.
+pub(super) struct TextPairs<'a> {
+    pub queries: &'a EncodedStrings,
+    pub points: &'a EncodedStrings,
+    pub alphabet: usize,
+}
+
+impl PairSource for TextPairs<'_> {
+    const BOUNDS_ARE_EXACT: bool = true;
+
+    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+        hits.add_tile(thresholds, |out| {
+            let mut matcher = EditDistanceMatcher::new(self.alphabet);
+            for ((i, line), &row_threshold) in rows.zip(out.chunks_exact_mut(columns.len())).zip(thresholds.rows) {
+                matcher.set(self.queries.word(i));
+                for ((out, j), &column_threshold) in line.iter_mut().zip(columns.clone()).zip(thresholds.columns) {
+                    // A cast of the infinite reach of a new row saturates.
+                    let limit = row_threshold.max(column_threshold) as u32;
+                    *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);
+                }
+            }
+        });
+    }
+
+    fn distance(&self, i: usize, j: usize) -> f32 {
+        let mut matcher = EditDistanceMatcher::new(self.alphabet);
+        matcher.set(self.queries.word(i));
+        matcher.within(self.points.word(j), u32::MAX).map_or(f32::INFINITY, |d| d as f32)
+    }
+
+    fn pair_cost(&self) -> f64 {
+        text_cost(self.points.letters(), self.points.rows())
+    }
+}
