@@ -11,6 +11,7 @@ mod state;
 use super::eigen::{EigenMethod, EigenOptions, EigenReport, Eigenpairs, SpectrumEnd};
 use super::pcg::log_scale_progress;
 use super::{Preconditioner, SymmetricOperator, block, dense};
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 

@@ -8,6 +8,7 @@ use super::covariance::{Covariance, column_means, covariance_matrix};
 use super::{
     EigenMethod, EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, SpectrumEnd, block, dense,
 };
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Result, Seed, Shape};
 

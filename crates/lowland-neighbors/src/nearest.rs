@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::exact::{search_queries, search_self};
 use super::{NeighborGraph, NeighborParams, Search, approximate, precomputed};
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Metric, Result};
 
@@ -167,11 +168,7 @@ pub(super) fn check_count(k: usize, points: usize, within: bool) -> Result<()> {
             what: format!("n_neighbors = {k}"),
             needed: k.saturating_add(usize::from(within)),
             found: points,
-            remedy: if within {
-                "A point is not its own neighbour: n_neighbors can be at most the number of points less one."
-            } else {
-                "n_neighbors can be at most the number of points searched."
-            },
+            remedies: vec![Remedy::FewerNeighbors],
         });
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The data are the distances: the nearest of each row are read off.
 
 use super::distance::by_distance_then_index;
+use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Error, Result};
 

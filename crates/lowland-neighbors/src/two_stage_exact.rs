@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use lowland_core::simd::simd_dispatch;
 
 use super::exact::{CandidatePair, CandidatePairs, PairSource, TILE, TileThresholds};
 use super::inner_product::{self, TransformedRows};
