@@ -1,7 +1,9 @@
 //! The locally linear latent variable model (Park et al. 2015): a map with a covariance for every point, and a bound on
 //! the evidence.
 
-use lowland_algorithms::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
+use lowland_algorithms::lllvm::{
+    Alpha, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
+};
 use lowland_core::archive::Archive;
 use lowland_core::params::{at_least_one, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
@@ -88,7 +90,7 @@ impl Recipe for Lllvm {
 
     fn fit(&self, input: Input, context: &mut Context) -> Result<Fit<LllvmModel>> {
         self.metric.check(input.data)?;
-        let rows = Rows::new(input.data)?;
+        let rows = ScaledRows::new(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
@@ -97,10 +99,10 @@ impl Recipe for Lllvm {
             } else {
                 "all rows are equal: they share one place"
             });
-            (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
+            (Posterior::constant(n, rows.columns(), self.n_components), Outcome::direct())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
-            self.iterate(&Problem::new(Network::new(&edges)?, rows.clone())?, context)?
+            self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?, context)?
         };
         let embedding = posterior.embedding();
         let model = LllvmModel { params: self.clone(), data: input.data.clone(), rows, posterior };
@@ -110,7 +112,7 @@ impl Recipe for Lllvm {
     fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmModel> {
         let data = Data::load("training", archive)?;
         self.metric.check(&data)?;
-        let rows = Rows::new(&data)?;
+        let rows = ScaledRows::new(&data)?;
         let embedding = Embedding::load("embedding", archive)?;
         if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
             return Err(archive.bad("its parts differ in size".into()));
@@ -122,35 +124,35 @@ impl Recipe for Lllvm {
 
 impl Lllvm {
     /// What EM fits.
-    pub fn settings(&self) -> Settings {
-        Settings::new(self.n_components, self.alpha)
+    pub fn settings(&self) -> LllvmOptions {
+        LllvmOptions::new(self.n_components, self.alpha)
     }
 
     /// EM from all starts, with random numbers of their own for each `purpose`.
     pub(crate) fn starts<'a>(
         &self,
-        problem: &'a Problem,
+        problem: &'a LllvmProblem,
         purpose: &str,
         context: &mut Context,
-    ) -> Result<(Starts<'a>, Outcome)> {
+    ) -> Result<(MultiStartEm<'a>, Outcome)> {
         let seed = context.seed.stream(purpose);
-        let mut starts = Starts::new(problem, self.settings(), self.starts, self.tol, seed)?;
+        let mut starts = MultiStartEm::new(problem, self.settings(), self.starts, self.tol, seed)?;
         let outcome = run(&mut starts, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
         Ok((starts, outcome))
     }
 
-    fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
+    fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, Outcome)> {
         let (starts, outcome) = context.stage(ITERATIONS, |context| self.starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
             let bounds: Vec<String> = starts.bounds().iter().map(|bound| format!("{bound:.2}")).collect();
             context.note(format!("bounds of the starts: {}", bounds.join(", ")));
         }
-        if let Some(alpha) = starts.collapsed() {
+        if let Some(alpha) = starts.collapsed_alpha() {
             context.note(format!(
                 "warning: the map has collapsed onto a point (alpha {alpha:.3e}); fix alpha, at 1e-3 for instance"
             ));
         }
-        Ok((starts.finish()?, outcome))
+        Ok((starts.into_posterior()?, outcome))
     }
 }
 
@@ -163,7 +165,7 @@ pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, co
 pub struct LllvmModel {
     params: Lllvm,
     data: Data,
-    rows: Rows,
+    rows: ScaledRows,
     posterior: Posterior,
 }
 
@@ -196,7 +198,7 @@ impl Model for LllvmModel {
     fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
         let k = self.params.n_neighbors.min(self.data.rows());
         let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
-        let placing = self.posterior.place(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
+        let placing = self.posterior.transform(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
         let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
         Ok(Placed { std, covariances, ..Placed::bare(placing.embedding) })
     }
@@ -206,7 +208,7 @@ impl Model for LllvmModel {
     }
 
     fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
-        let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
+        let rebuilt = self.posterior.inverse_transform(points, &self.rows, self.params.n_neighbors, progress)?;
         let columns = self.rows.columns();
         Ok(Some((Data::dense(rebuilt.rows, columns)?, Some(Data::dense(rebuilt.std, columns)?))))
     }

@@ -9,7 +9,7 @@ mod edges;
 pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
 
 use crate::methods::{Input, Job, Lllvm, Neighbors, Recipe, model_edges, neighbors};
-use lowland_algorithms::lllvm::{Network, Problem, Rows, Starts};
+use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::params::refuse;
 use lowland_core::run::{Context, Ended, Limits, Observer};
 use lowland_core::{Data, Error, Result, Seed, Shape};
@@ -144,7 +144,7 @@ pub fn by_bound(
         let (mut choices, mut collapsed) = (Vec::new(), Vec::new());
         for &n_neighbors in n_neighbors {
             let edges = model_edges(data, &graph.truncate(n_neighbors), params.metric, context)?;
-            let problem = Problem::new(Network::new(&edges)?, rows.clone())?;
+            let problem = LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?;
             for &n_components in n_components {
                 let params = Lllvm { n_neighbors, n_components, ..params.clone() };
                 let (starts, ended) = fitted(&problem, &params, context)?;
@@ -153,7 +153,7 @@ pub fn by_bound(
                     warn_of_collapse(&collapsed, context);
                     return stopped(choices, context);
                 }
-                if starts.collapsed().is_some() {
+                if starts.collapsed_alpha().is_some() {
                     collapsed.push(format!("n_neighbors {n_neighbors}, n_components {n_components}"));
                 }
                 choices.push(Choice { n_neighbors, n_components, values: starts.bounds() });
@@ -185,7 +185,7 @@ fn warn_of_collapse(names: &[String], context: &mut Context) {
 }
 
 /// The same starts for every candidate, as far as they can be.
-fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Result<(Starts<'a>, Ended)> {
+fn fitted<'a>(problem: &'a LllvmProblem, params: &Lllvm, context: &mut Context) -> Result<(MultiStartEm<'a>, Ended)> {
     params.check()?;
     let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.ended))
@@ -199,8 +199,8 @@ pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> 
     model_edges(data, &graph, params.metric, context)
 }
 
-fn rows_of(data: &Data) -> Result<Rows> {
-    let rows = Rows::new(data)?;
+fn rows_of(data: &Data) -> Result<ScaledRows> {
+    let rows = ScaledRows::new(data)?;
     if rows.values.iter().all(|&v| v == 0.0) {
         let remedy = "All rows are equal: there is nothing to choose";
         return Err(Error::TooFewPoints { what: "a choice".into(), needed: 2, found: 1, remedy });
