@@ -5,6 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::metric_space::MetricSpace;
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Metric};
 use lowland_linalg::dense::product_nt;
 

@@ -2,6 +2,7 @@
 
 use super::metric_space::MetricSpace;
 use super::ranks::neighbor_ranks;
+use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result};
 use lowland_neighbors::NeighborGraph;

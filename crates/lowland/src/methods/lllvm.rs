@@ -1,7 +1,9 @@
 //! The locally linear latent variable model (Park et al. 2015): a map with a covariance for every point, and a bound on
 //! the evidence.
 
-use lowland_algorithms::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
+use lowland_algorithms::lllvm::{
+    Alpha, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
+};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params, refuse, tolerance};
@@ -99,7 +101,7 @@ impl Method for Lllvm {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LllvmTransformer>> {
         self.metric.check(input.data)?;
-        let rows = Rows::new(input.data)?;
+        let rows = ScaledRows::new(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
@@ -107,7 +109,7 @@ impl Method for Lllvm {
             (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
-            self.iterate(&Problem::new(Network::new(&edges)?, rows.clone())?, context)?
+            self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?, context)?
         };
         let embedding = posterior.embedding();
         let transformer = LllvmTransformer { params: self.clone(), data: input.data.clone(), rows, posterior };
@@ -117,7 +119,7 @@ impl Method for Lllvm {
     fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmTransformer> {
         let data = Data::load("training", archive)?;
         self.metric.check(&data)?;
-        let rows = Rows::new(&data)?;
+        let rows = ScaledRows::new(&data)?;
         let embedding = Embedding::load("embedding", archive)?;
         if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
             return Err(archive.bad("its parts differ in size".into()));
@@ -129,24 +131,24 @@ impl Method for Lllvm {
 
 impl Lllvm {
     /// What EM fits.
-    pub fn settings(&self) -> Settings {
-        Settings::new(self.n_components, self.alpha)
+    pub fn settings(&self) -> LllvmOptions {
+        LllvmOptions::new(self.n_components, self.alpha)
     }
 
     /// EM from all starts, with random numbers of their own for each `purpose`.
     pub(crate) fn starts<'a>(
         &self,
-        problem: &'a Problem,
+        problem: &'a LllvmProblem,
         purpose: &str,
         context: &mut Context,
-    ) -> Result<(Starts<'a>, Outcome)> {
+    ) -> Result<(MultiStartEm<'a>, Outcome)> {
         let seed = context.seed.stream(purpose);
-        let mut starts = Starts::new(problem, self.settings(), self.starts, self.tol, seed)?;
+        let mut starts = MultiStartEm::new(problem, self.settings(), self.starts, self.tol, seed)?;
         let outcome = run(&mut starts, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
         Ok((starts, outcome))
     }
 
-    fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
+    fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, Outcome)> {
         let (starts, outcome) = context.stage(ITERATIONS, |context| self.starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
             context.note(Note::StartBounds(starts.bounds()));
@@ -154,7 +156,7 @@ impl Lllvm {
         if let Some(alpha) = starts.collapsed() {
             context.note(Note::PosteriorCollapsed { alpha });
         }
-        Ok((starts.finish()?, outcome))
+        Ok((starts.into_posterior()?, outcome))
     }
 }
 
@@ -167,7 +169,7 @@ pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, co
 pub struct LllvmTransformer {
     params: Lllvm,
     data: Data,
-    rows: Rows,
+    rows: ScaledRows,
     posterior: Posterior,
 }
 
@@ -206,7 +208,7 @@ impl Transformer for LllvmTransformer {
     }
 
     fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
-        let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
+        let rebuilt = self.posterior.inverse_transform(points, &self.rows, self.params.n_neighbors, progress)?;
         let columns = self.rows.columns();
         Ok(Some((Data::dense(rebuilt.rows, columns)?, Some(Data::dense(rebuilt.std, columns)?))))
     }

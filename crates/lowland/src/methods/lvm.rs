@@ -1,6 +1,8 @@
 //! The tractable latent variable model (Saul 2020): a map with a variance for every point.
 
-use lowland_algorithms::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
+use lowland_algorithms::lvm::{
+    AdjacencyRule, EmOptions, LvmEm, LvmState, LvmTransformOutput, PairOptions, Precision, TrainingPairs, Variances,
+};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
@@ -149,8 +151,9 @@ impl Method for Lvm {
         let edges = self.edges(&data, &near, context)?;
         let structure = context.stage(LANDMARKS, |context| {
             let seed = context.seed.stream(LANDMARKS);
-            let settings = Settings { levels: levels(self.levels, data.rows()), adjacent: Adjacent::Directed, seed };
-            context.with_progress(|progress| Structure::new(&data, self.metric, &edges, settings, progress))
+            let settings =
+                PairOptions { levels: levels(self.levels, data.rows()), adjacency: AdjacencyRule::Directed, seed };
+            context.with_progress(|progress| TrainingPairs::new(&data, self.metric, &edges, settings, progress))
         })?;
         let (em, outcome) = self.iterate(structure, wanted, context)?;
         let frozen = Frozen::new(em.structure(), &em.means(), &em.variances(), &near);
@@ -175,7 +178,7 @@ impl Method for Lvm {
         let transformer = LvmTransformer {
             params: self.clone(),
             data: Data::load("training", archive)?,
-            frozen: Frozen::load(archive, embedding.dim())?,
+            frozen: LvmState::load(archive, embedding.dim())?,
             std: archive.finite("lvm/std")?.to_vec(),
         };
         self.metric.check(&transformer.data)?;
@@ -209,13 +212,13 @@ impl Lvm {
     }
 
     /// From a spectral start, or from a checkpoint.
-    fn iterate(&self, structure: Structure, wanted: usize, context: &mut Context) -> Result<(Em, Outcome)> {
+    fn iterate(&self, structure: TrainingPairs, wanted: usize, context: &mut Context) -> Result<(LvmEm, Outcome)> {
         let (n, dim) = (structure.points(), self.n_components);
         let mut means = vec![0.0; n * dim];
         if wanted > 0 && context.resumed().is_none() {
             context.stage(START, |context| start(&structure, wanted, &mut means, dim, context))?;
         }
-        let variances = structure.start_variances(dim);
+        let variances = structure.initial_variances(dim);
         let options = EmOptions {
             momentum: self.momentum,
             variances: self.variances,
@@ -223,7 +226,7 @@ impl Lvm {
             precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
             ..EmOptions::default()
         };
-        let mut em = Em::new(structure, means, variances, dim, options)?;
+        let mut em = LvmEm::new(structure, means, variances, dim, options)?;
         if wanted == 0 {
             context.note(Note::AllRowsEqual);
             return Ok((em, Outcome::direct()));
@@ -239,10 +242,10 @@ impl Lvm {
 const START_WIDTH: f64 = 0.1;
 
 /// The bottom eigenvectors of the Laplacian of the similarities; random where the solver fails.
-fn start(structure: &Structure, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
+fn start(structure: &TrainingPairs, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
     let seed = context.seed.stream(START);
     let tolerance = SpectralCoordinates::TOLERANCE;
-    let similar = structure.similarities();
+    let similar = structure.similarity_weights();
     let solver = SpectralCoordinates::new(similar, LaplacianKind::Plain, wanted, tolerance, seed);
     let found = solver.and_then(|mut solver| {
         context.with_progress(|progress| solver.run(progress))?;
@@ -301,7 +304,7 @@ fn merged(n: usize, rows: &[usize], map: &Embedding, others: &[usize], other: &E
 pub struct LvmTransformer {
     params: Lvm,
     data: Data,
-    frozen: Frozen,
+    frozen: LvmState,
     std: Vec<f64>,
 }
 
@@ -337,7 +340,7 @@ impl Transformer for LvmTransformer {
             let remedies = numbers_needed();
             return Err(Error::Kind { what: "the inverse", kind: "text", remedies });
         }
-        let values = self.frozen.inverse(points, self.params.n_neighbors, row, columns, progress)?;
+        let values = self.frozen.inverse_transform(points, self.params.n_neighbors, row, columns, progress)?;
         Data::dense(values, columns).map(Some)
     }
 }

@@ -148,7 +148,7 @@ pub fn by_bound(
         let (mut choices, mut collapsed) = (Vec::new(), Vec::new());
         for &n_neighbors in n_neighbors {
             let edges = model_edges(data, &graph.truncate(n_neighbors), params.metric, context)?;
-            let problem = Problem::new(Network::new(&edges)?, rows.clone())?;
+            let problem = LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?;
             for &n_components in n_components {
                 let params = Lllvm { n_neighbors, n_components, ..params.clone() };
                 let (starts, ended) = fitted(&problem, &params, context)?;
@@ -157,7 +157,7 @@ pub fn by_bound(
                     warn_of_collapse(&collapsed, context);
                     return stopped(choices, context);
                 }
-                if starts.collapsed().is_some() {
+                if starts.collapsed_alpha().is_some() {
                     collapsed.push(format!("n_neighbors {n_neighbors}, n_components {n_components}"));
                 }
                 choices.push(Choice { n_neighbors, n_components, values: starts.bounds() });
@@ -203,8 +203,8 @@ pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> 
     model_edges(data, &graph, params.metric, context)
 }
 
-fn rows_of(data: &Data) -> Result<Rows> {
-    let rows = Rows::new(data)?;
+fn rows_of(data: &Data) -> Result<ScaledRows> {
+    let rows = ScaledRows::new(data)?;
     if rows.values.iter().all(|&v| v == 0.0) {
         return Err(Error::TooFewPoints {
             what: "a selection among different rows".into(),
