@@ -2,12 +2,12 @@
 //! iterations alone on the first 2,000 rows, as the peer does; the other cases are whole fits.
 
 use anyhow::Result;
-use lowland::affinity::{entropic, joint};
+use lowland::affinity::{entropic_affinities, joint_affinities};
 use lowland::graph::lengths;
+use lowland::mapit::{MapItField, SimilarityKernel};
 use lowland::methods::Job;
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
-use lowland::objective::{MapIt, Similarity};
-use lowland::optim::{Descent, Momentum, MomentumParams};
+use lowland::optim::{Descent, MomentumDescent, MomentumDescentParams};
 use lowland::quality::knn_recall;
 use lowland::run::{Limits, Silent, Stepper};
 use lowland::{Data, Dense, Embedding, Metric, Points, Seed};
@@ -55,12 +55,13 @@ fn recall(data: &Data, map: Points) -> lowland::Result<f64> {
 fn program(rows: &Dense) -> Result<Measured> {
     let n = ROWS.min(rows.rows());
     let data = Data::dense(rows.values()[..n * rows.dim()].to_vec(), rows.dim())?;
-    let weights = joint(entropic(lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
+    let weights = joint_affinities(entropic_affinities(lengths(&near(&data, n - 1)?)?, 15.0).rows)?;
     let start = Seed(0).normals(2 * n).iter().map(|v| 1e-4 * v).collect();
-    let program = MapIt::exact(&weights, 10, Similarity::Student)?;
+    let program = MapItField::exact(&weights, 10, SimilarityKernel::Student)?;
     let learning_rate = n as f64 / 40.0;
-    let params = MomentumParams { learning_rate, momentum: [0.5, 0.8], early: 250, longest: f64::INFINITY };
-    let mut descent = Descent::new(program, Box::new(Momentum::new(params)), Embedding::new(start, 2)?);
+    let params =
+        MomentumDescentParams { learning_rate, momentum: [0.5, 0.8], early_steps: 250, max_step: f64::INFINITY };
+    let mut descent = Descent::new(program, Box::new(MomentumDescent::new(params)), Embedding::new(start, 2)?);
     let (step, used) = timed(|| (0..999).try_for_each(|_| descent.step().map(|_| ())).and_then(|()| descent.step()))?;
     let recall = recall(&data, descent.embedding().points())?;
     Ok(Measured { used, found: json!({ "objective": step.objective, "recall at 15": recall }) })

@@ -24,7 +24,9 @@ pub mod methods;
 pub mod prepare;
 pub mod select;
 
-pub use lowland_algorithms::{affinity, gplvm, lllvm, llx, lvm, objective, optim, tsm};
+pub use lowland_algorithms::{
+    affinity, gplvm, lllvm, llx, lvm, mapit, neighbor_embedding, objective, optim, out_of_sample, tsm,
+};
 pub use lowland_core::{Data, Dense, Embedding, Error, Metric, Points, Result, Seed, Shape, Sparse, with_threads};
 pub use lowland_core::{archive, params, run};
 pub use lowland_neighbors::graph;

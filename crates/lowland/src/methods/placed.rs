@@ -1,7 +1,8 @@
 //! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
 
 use lowland_algorithms::affinity::{AffinityKind, Perplexities};
-use lowland_algorithms::objective::{Energy, Placement};
+use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingTransform};
+use lowland_algorithms::out_of_sample::OutOfSampleObjective;
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Metric, Result};
@@ -42,7 +43,7 @@ impl Placed {
         let &[repulsion] = archive.finite("placement/repulsion")? else {
             return Err(archive.bad("there is not one strength of repulsion".into()));
         };
-        let perplexity = asked.used(archive)?;
+        let perplexity = Perplexities::load(archive, asked)?;
         if data.dim() != dim || map.rows() != data.rows() {
             return Err(archive.bad("its parts differ in size".into()));
         }
@@ -62,8 +63,9 @@ impl Model for Placed {
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
         let rows = affinities(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
-        let placement = Placement { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
-        let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
+        let placement =
+            NeighborEmbeddingTransform { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
+        let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Embedding::new(places, self.map.dim())
     }
 
