@@ -78,7 +78,7 @@ pub fn joint_affinities(rows: Csr) -> Result<Csr> {
     drop(rows);
     let total: f64 = joint.values().iter().sum();
     if !(total > 0.0 && total.is_finite()) {
-        let reason = format!("the weights sum to {total}: some pair must be drawn together");
+        let reason = format!("the weights sum to {total}: at least one must be positive");
         return Err(Error::Format { what: "graph of affinities", reason });
     }
     joint.scale(1.0 / total);

@@ -27,7 +27,7 @@ impl Perplexities {
     /// Checks that every perplexity is a valid number of neighbors.
     pub fn check(&self) -> Result<()> {
         let fine = self.0.iter().all(|p| (1.0..1e9).contains(p));
-        if fine { Ok(()) } else { refuse("perplexity", self, "at least 1, a number of neighbours") }
+        if fine { Ok(()) } else { refuse("perplexity", self, "at least 1, a number of neighbors") }
     }
 
     /// Returns the perplexities limited to `max`.

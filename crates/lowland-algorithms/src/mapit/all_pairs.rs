@@ -88,7 +88,7 @@ impl AllPairs {
                     out.iter_mut().zip(sums).for_each(|(out, sums)| *out += sums[l]);
                 }
             }
-            out.chunks_exact_mut(d).skip(1).step_by(2).flatten().for_each(|push| *push = -*push);
+            out.chunks_exact_mut(d).skip(1).step_by(2).flatten().for_each(|repulsion| *repulsion = -*repulsion);
         });
         entropies
     }

@@ -126,9 +126,9 @@ impl CauchySchwarzDivergence {
         let points = self.buffer.pad(y);
         let c1 = edges::add_weighted(&self.attraction, &self.balance, &self.zeros, points, self.similarity, out);
         let c1 = c1.max(MIN_ENTROPY_WEIGHT);
-        let push = 1.0 / self.potential.scale().sqrt() / c2;
+        let repulsion_factor = 1.0 / self.potential.scale().sqrt() / c2;
         out.par_chunks_mut(CHUNK).zip(self.potential.gradients.par_chunks(CHUNK)).for_each(|(out, slopes)| {
-            out.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 4.0 / c1 * *out + push * slope);
+            out.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 4.0 / c1 * *out + repulsion_factor * slope);
         });
         self.entropies = [c1, c2];
         Ok(0.5 * c2.ln() - c1.ln())

@@ -134,12 +134,12 @@ impl MapItField {
                 let c2 = potential.sum(y)?;
                 let [c1, c2] = self.entropy.choose([c1, c2], near);
                 // The repulsion is the potential's gradient divided by -4, which is by coordinates in units of the kernel.
-                let push = 0.25 / potential.scale().sqrt() / c2;
+                let repulsion_factor = 0.25 / potential.scale().sqrt() / c2;
                 let rows = out.par_chunks_mut(CHUNK * d).zip(self.edge_sums.par_chunks(CHUNK * 2 * d));
                 rows.zip(potential.gradients.par_chunks(CHUNK * d)).for_each(|((out, edges), slopes)| {
                     let rows = out.chunks_exact_mut(d).zip(edges.chunks_exact(2 * d)).zip(slopes.chunks_exact(d));
                     for ((out, edges), slopes) in rows {
-                        (0..d).for_each(|c| out[c] = edges[c] / c1 + edges[d + c] / c2 + push * slopes[c]);
+                        (0..d).for_each(|c| out[c] = edges[c] / c1 + edges[d + c] / c2 + repulsion_factor * slopes[c]);
                     }
                 });
                 [c1, c2]

@@ -100,8 +100,8 @@ impl<F: Fours, const T: bool> EdgeCoefficients<F, 2> for NeighborCoefficients<'_
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         let own = fours.mul(self.counted, edges.weights);
-        let pull = fours.sub(edges.of_ends(fours, self.marginals), own);
-        let push = fours.sub(similarity, edges.of_ends(fours, self.map_marginals));
-        [fours.mul(pull, slope), fours.mul(push, slope)]
+        let attraction = fours.sub(edges.of_ends(fours, self.marginals), own);
+        let repulsion = fours.sub(similarity, edges.of_ends(fours, self.map_marginals));
+        [fours.mul(attraction, slope), fours.mul(repulsion, slope)]
     }
 }

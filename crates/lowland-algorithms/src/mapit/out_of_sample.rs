@@ -124,10 +124,10 @@ impl PointObjective for FieldOfPoint<'_> {
         potentials: &[(f64, &[f64])],
     ) -> (f64, Vec<f64>) {
         let c2 = self.0.state.entropies[1];
-        let push = 0.25 / c2;
+        let repulsion_factor = 0.25 / c2;
         let (potential, slopes) = potentials[0];
-        let mut value = push * potential;
-        let mut gradient: Vec<f64> = slopes.iter().map(|slope| push * slope).collect();
+        let mut value = repulsion_factor * potential;
+        let mut gradient: Vec<f64> = slopes.iter().map(|slope| repulsion_factor * slope).collect();
         for &(j, strength, near) in &attractions.points {
             let there = self.0.map.row(j);
             let (similar, slope) = self.0.similarity.value_and_slope(squared_distance(point, there));

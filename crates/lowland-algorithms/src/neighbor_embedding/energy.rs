@@ -69,6 +69,24 @@ impl Default for EnergySchedule {
     }
 }
 
+/// A stage of an [`EnergySchedule`] in which the energy is not the final one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduleStage {
+    /// The attraction is exaggerated.
+    Exaggeration,
+    /// Lambda has not reached its value.
+    Homotopy,
+}
+
+impl std::fmt::Display for ScheduleStage {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Exaggeration => "attraction was still exaggerated",
+            Self::Homotopy => "lambda was still growing",
+        })
+    }
+}
+
 /// Factors of the energy's two terms at an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct EnergyFactors {

@@ -13,6 +13,6 @@ mod out_of_sample;
 #[cfg(test)]
 mod tests;
 
-pub use energy::{Energy, EnergySchedule};
+pub use energy::{Energy, EnergySchedule, ScheduleStage};
 pub use objective::NeighborEmbeddingObjective;
 pub use out_of_sample::NeighborEmbeddingTransform;

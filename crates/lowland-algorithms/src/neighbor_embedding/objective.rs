@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::attraction::Attraction;
 use super::energy::EnergyFactors;
-use super::{Energy, EnergySchedule};
+use super::{Energy, EnergySchedule, ScheduleStage};
 use crate::objective::{AccuracyController, KernelPotential, Objective, ObjectiveChange, VectorField};
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Points, Result};
@@ -90,11 +90,11 @@ impl NeighborEmbeddingObjective {
         self.potential.bound()
     }
 
-    /// Returns a description of the schedule's current stage, if the schedule was not finished at the last iteration.
-    pub fn unfinished_stage(&self) -> Option<&'static str> {
+    /// Returns the stage of the schedule at the last iteration, if the schedule was not finished.
+    pub fn unfinished_stage(&self) -> Option<ScheduleStage> {
         match self.schedule_pending {
-            true if self.factors.exaggeration != 1.0 => Some("attraction was still exaggerated"),
-            true => Some("lambda was still growing"),
+            true if self.factors.exaggeration != 1.0 => Some(ScheduleStage::Exaggeration),
+            true => Some(ScheduleStage::Homotopy),
             false => None,
         }
     }
@@ -160,9 +160,9 @@ impl VectorField for NeighborEmbeddingObjective {
         self.repulsion_value = repulsion;
         let attraction = self.attraction.forces(self.energy.attraction(), y, with_value, out);
         // The factor 2 counts both orders of each pair; the gradients are by coordinates in units of the kernel.
-        let push = 2.0 * strength / self.energy.scale().sqrt();
+        let repulsion_factor = 2.0 * strength / self.energy.scale().sqrt();
         out.par_chunks_mut(CHUNK).zip(self.potential.gradients.par_chunks(CHUNK)).for_each(|(out, gradients)| {
-            out.iter_mut().zip(gradients).for_each(|(out, g)| *out = 4.0 * exaggeration * *out + push * g);
+            out.iter_mut().zip(gradients).for_each(|(out, g)| *out = 4.0 * exaggeration * *out + repulsion_factor * g);
         });
         if !self.potential.is_exact() {
             // Forces between points cancel. The remainder of an engine's errors would move the map as a whole, unopposed.

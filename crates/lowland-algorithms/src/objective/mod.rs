@@ -1,4 +1,4 @@
-//! What an optimizer minimizes: the traits that [`crate::optim`] works on, and the sums that several objectives share.
+//! Objectives: the traits that the optimizers of [`crate::optim`] work on, and the sums that several objectives share.
 
 mod accuracy;
 pub(crate) mod edge_sums;
@@ -11,7 +11,7 @@ use lowland_linalg::Csr;
 pub use accuracy::{Accuracy, AccuracyController};
 pub(crate) use kernel_potential::KernelPotential;
 
-/// What [`VectorField::begin_iteration`] has changed.
+/// The kind of change that [`VectorField::begin_iteration`] has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectiveChange {
     /// Nothing.

@@ -230,10 +230,11 @@ fn the_error_stays_within_the_tolerance() {
         let weights = oracle.attraction();
         for (i, j, w) in weights.iter() {
             let apart: [f64; 2] = std::array::from_fn(|c| y[i * 2 + c] - y[j * 2 + c]);
-            let pull = 4.0 * w / (1.0 + apart[0].powi(2) + apart[1].powi(2));
-            (0..2).for_each(|c| attraction[i * 2 + c] += pull * apart[c]);
+            let force = 4.0 * w / (1.0 + apart[0].powi(2) + apart[1].powi(2));
+            (0..2).for_each(|c| attraction[i * 2 + c] += force * apart[c]);
         }
-        let repulsion = exact.iter().zip(&attraction).map(|(all, pull)| (all - pull).powi(2)).sum::<f64>().sqrt();
+        let repulsion =
+            exact.iter().zip(&attraction).map(|(all, attraction)| (all - attraction).powi(2)).sum::<f64>().sqrt();
         assert!(wrong < 3.0 * tolerance * repulsion, "{wrong} of {repulsion}");
     }
 }

@@ -67,3 +67,40 @@ impl TrainingRows<'_> {
         Embedding::new(objective.coordinates(&affinities, &mut Exact, &mut rest)?, objective.map().dim())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neighbor_embedding::{Energy, NeighborEmbeddingTransform};
+
+    #[test]
+    fn new_rows_are_transformed_independently_and_close_to_their_neighbors() {
+        let data = Data::dense((0..60u8).map(f32::from).collect(), 1).unwrap();
+        let map: Vec<f64> = (0..60u8).flat_map(|i| [0.1 * f64::from(i), 0.0]).collect();
+        let perplexity = Perplexities::new(vec![3.0]).unwrap();
+        let objective = NeighborEmbeddingTransform {
+            map: Points::new(&map, 2).unwrap(),
+            energy: Energy::SymmetricSne,
+            repulsion: 0.0,
+        };
+        let transform = |affinity: AffinityKind, rows: &[f32], progress: &mut Progress| {
+            let (metric, perplexity) = (Metric::Euclidean, &perplexity);
+            let training = TrainingRows { data: &data, metric, affinity, perplexity, min_neighbors: 6 };
+            training.transform(&Data::dense(rows.to_vec(), 1).unwrap(), &objective, progress).unwrap()
+        };
+        let mut shares = Vec::new();
+        let rows = [30.5, 10.2, 44.0];
+        let together = transform(AffinityKind::Entropic, &rows, &mut |done| {
+            shares.push(done);
+            Ok(())
+        });
+        assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        for (i, row) in rows.into_iter().enumerate() {
+            assert!((together.row(i)[0] - 0.1 * f64::from(row)).abs() < 0.05, "{:?}", together.row(i));
+            // Precomputed affinities say nothing about new rows: theirs are entropic.
+            for affinity in [AffinityKind::Entropic, AffinityKind::Precomputed] {
+                assert_eq!(transform(affinity, &[row], &mut |_| Ok(())).values(), together.row(i));
+            }
+        }
+    }
+}

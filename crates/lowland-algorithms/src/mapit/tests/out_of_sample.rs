@@ -28,9 +28,9 @@ fn the_field_vanishes_at_a_transformed_point() {
         let entropies = [0.7, 6000.0];
         let state = MapItFittedState { marginals: [p.clone(), q.clone()], entropies };
         let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, cost: None };
-        let placed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
+        let transformed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
         for row in 0..30 {
-            let here = &placed[2 * row..2 * row + 2];
+            let here = &transformed[2 * row..2 * row + 2];
             let (columns, weights) = rows.row(row);
             let mut order: Vec<usize> = (0..8).collect();
             order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
@@ -51,7 +51,7 @@ fn the_field_vanishes_at_a_transformed_point() {
             assert!(field[0].hypot(field[1]) < 1e-4 * size, "{kind:?} row {row}: {field:?} of {size}");
         }
         let one = Csr::from_triplets(1, n, rows.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2))).unwrap();
-        assert_eq!(transform.coordinates(&one, &mut Exact, &mut |_| Ok(())).unwrap(), placed[14..16]);
+        assert_eq!(transform.coordinates(&one, &mut Exact, &mut |_| Ok(())).unwrap(), transformed[14..16]);
     }
 }
 
@@ -83,7 +83,7 @@ fn a_transformed_point_minimizes_the_cost_of_the_map_with_one_more_point() {
         let state =
             CauchySchwarzDivergence::new(cost, p.clone(), k, kind, engine(), 0.01).unwrap().fitted_state(map).unwrap();
         let transform = MapItTransform { map, similarity: kind, state: &state, k, cost: Some(cost) };
-        let placed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
+        let transformed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
         for row in 0..9 {
             // The same cost with the new point as the last.
             let new = rows
@@ -93,13 +93,13 @@ fn a_transformed_point_minimizes_the_cost_of_the_map_with_one_more_point() {
             let old = p.iter().map(|(i, j, w)| (i as u32, j as u32, w));
             let all = Csr::from_triplets(n + 1, n + 1, old.chain(new).collect::<Vec<_>>()).unwrap();
             let mut whole = CauchySchwarzDivergence::new(cost, all, k, kind, engine(), 0.01).unwrap();
-            let mut at = |place: &[f64]| {
-                let y = [&values[..], place].concat();
+            let mut at = |point: &[f64]| {
+                let y = [&values[..], point].concat();
                 let mut gradient = vec![0.0; y.len()];
                 let value = whole.evaluate(Points::new(&y, 2).unwrap(), true, &mut gradient).unwrap().unwrap();
                 (value, gradient[2 * n..].to_vec())
             };
-            let here = &placed[2 * row..2 * row + 2];
+            let here = &transformed[2 * row..2 * row + 2];
             let (least, gradient) = at(here);
             let typical = largest(&at(&[here[0] + 0.3, here[1]]).1);
             assert!(largest(&gradient) < 1e-4 * typical, "{cost:?} {kind:?} row {row}: {gradient:?} of {typical}");
@@ -120,8 +120,8 @@ fn a_point_transformed_by_the_neighborhood_cost_has_the_optimal_marginal_if_it_i
     let row = Csr::from_triplets(1, n, (0..8u32).map(|j| (0, j, f64::from(8 - j) / 36.0))).unwrap();
     let marginal: f64 = (4..9).map(|w| f64::from(w) / 36.0).sum::<f64>() / n as f64;
     for kind in KINDS {
-        let similar = |place: &[f64]| {
-            let square = |j: usize| place.iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+        let similar = |point: &[f64]| {
+            let square = |j: usize| point.iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
             (0..5).map(|j| kind.value_and_slope(square(j)).0).sum::<f64>()
         };
         // With c2 / c1 so small, and so large, that the optimal marginal is attainable, and not.
@@ -130,14 +130,17 @@ fn a_point_transformed_by_the_neighborhood_cost_has_the_optimal_marginal_if_it_i
                 MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [marginal * 1e3, wanted * 1e3] };
             let cost = Some(MapItCost::Neighborhoods);
             let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, cost };
-            let placed = transform.coordinates(&row, &mut Exact, &mut |_| Ok(())).unwrap();
-            let found = similar(&placed);
+            let transformed = transform.coordinates(&row, &mut Exact, &mut |_| Ok(())).unwrap();
+            let found = similar(&transformed);
             if reach {
                 assert!((found - wanted).abs() < 1e-3 * wanted, "{kind:?}: {found} of {wanted}");
             } else {
                 // A local maximum of the marginal.
                 let around = [(0.01, 0.0), (-0.01, 0.0), (0.0, 0.01), (0.0, -0.01)];
-                assert!(around.iter().all(|(x, y)| similar(&[placed[0] + x, placed[1] + y]) < found), "{kind:?}");
+                assert!(
+                    around.iter().all(|(x, y)| similar(&[transformed[0] + x, transformed[1] + y]) < found),
+                    "{kind:?}"
+                );
             }
         }
     }
