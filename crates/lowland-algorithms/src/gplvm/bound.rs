@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::psi::{Psi, Slopes};
-use crate::objective::{Field, Objective};
+use crate::objective::{Objective, VectorField};
 use crate::optim::{Lbfgs, Optimizer};
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Points, Result};
@@ -227,8 +227,8 @@ fn add(total: &mut [f64], part: &[f64]) {
     total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
 }
 
-impl Field for Bound {
-    fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
+impl VectorField for Bound {
+    fn evaluate(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
         let state = self.state(y.values());
         // Numbers so far off that the kernel cannot be inverted are as bad as can be.
         let parts = match self.parts(&state) {
@@ -357,8 +357,8 @@ struct NewRow<'a> {
     square: f64,
 }
 
-impl Field for NewRow<'_> {
-    fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
+impl VectorField for NewRow<'_> {
+    fn evaluate(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
         let Frozen { psi, precision, columns, by_second, .. } = self.frozen;
         let (m, dim, columns) = (psi.count(), y.rows() / 2, *columns as f64);
         let (mean, logs) = y.values().split_at(dim);

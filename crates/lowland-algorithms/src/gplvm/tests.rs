@@ -2,7 +2,7 @@
 
 use super::bound::{Bound, Sizes};
 use super::psi::Psi;
-use crate::objective::Field;
+use crate::objective::VectorField;
 use lowland_core::Points;
 use lowland_core::Seed;
 use lowland_linalg::dense::Cholesky;
@@ -62,7 +62,7 @@ fn the_gradient_is_that_of_the_bound() {
             (moved(h) - moved(-h)) / (2.0 * h)
         })
         .collect();
-    let value = bound.field(Points::new(&numbers, 1).unwrap(), true, &mut slope).unwrap().unwrap();
+    let value = bound.evaluate(Points::new(&numbers, 1).unwrap(), true, &mut slope).unwrap().unwrap();
     assert!((value - at_value(&bound, &numbers)).abs() < 1e-12 * value.abs());
     let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     assert!(largest > 1e-2, "the fixture is at rest");

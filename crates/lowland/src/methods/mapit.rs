@@ -1,12 +1,15 @@
 //! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities, joint};
-use lowland_algorithms::objective::{
-    CauchySchwarz, Cost, EntropyWeights, MapIt as Program, MapItFrozen, MapItPlacement, Sampling, Similarity,
+use lowland_algorithms::affinity::{AffinityKind, Perplexities, joint_affinities};
+use lowland_algorithms::mapit::{
+    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
+    NonNeighborSampling, SimilarityKernel,
 };
 use lowland_algorithms::optim::{
-    Descent, FixedPoint, Lbfgs, LineSearch, Momentum, MomentumParams, Optimizer, OptimizerKind, SpectralDirection,
+    Descent, FixedPoint, Lbfgs, LineSearch, MomentumDescent, MomentumDescentParams, Optimizer, OptimizerKind,
+    SpectralDirection,
 };
+use lowland_algorithms::out_of_sample::OutOfSampleObjective;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
@@ -48,12 +51,12 @@ params! {
         n_neighbors: usize = 10,
         /// The released program, fast or exact or with samples; or the true objective.
         variant: Variant = Variant::Fast,
-        /// Similarity of points in the map.
-        kernel: Similarity = Similarity::Student,
+        /// SimilarityKernel of points in the map.
+        kernel: SimilarityKernel = SimilarityKernel::Student,
         /// Over which pairs the program's entropy weights are summed.
         entropy: EntropyWeights = EntropyWeights::All,
         /// What variant objective minimises.
-        cost: Cost = Cost::Pairs,
+        cost: MapItCost = MapItCost::Pairs,
         /// How variant objective minimises it.
         optimizer: OptimizerKind = OptimizerKind::Lbfgs,
         /// Non-neighbours drawn for each point by variant sampled, as a multiple of n_neighbors.
@@ -103,31 +106,37 @@ impl MapIt {
     }
 
     /// The program with pushes by an engine.
-    fn summed(&self, weights: &Csr) -> Result<Program> {
-        let program = Program::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
+    fn summed(&self, weights: &Csr) -> Result<MapItField> {
+        let program = MapItField::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
         Ok(program.with_entropy(self.entropy))
     }
 
-    fn program(&self, weights: &Csr, context: &Context) -> Result<Program> {
+    fn program(&self, weights: &Csr, context: &Context) -> Result<MapItField> {
         let program = match self.variant {
             Variant::Sampled => {
                 let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
-                let sampling = Sampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
-                Program::sampled(weights, self.n_neighbors, self.kernel, sampling)?
+                let sampling =
+                    NonNeighborSampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
+                MapItField::sampled(weights, self.n_neighbors, self.kernel, sampling)?
             }
-            Variant::Exact => Program::exact(weights, self.n_neighbors, self.kernel)?,
+            Variant::Exact => MapItField::exact(weights, self.n_neighbors, self.kernel)?,
             Variant::Fast | Variant::Objective => return self.summed(weights),
         };
         Ok(program.with_entropy(self.entropy))
     }
 
-    fn momentum(&self, n: usize) -> Momentum {
+    fn momentum(&self, n: usize) -> MomentumDescent {
         let learning_rate = self.learning_rate.given().unwrap_or(n as f64 / POINTS_PER_RATE);
         // The program's own schedule (the paper's text changes after 100 iterations).
-        Momentum::new(MomentumParams { learning_rate, momentum: [0.5, 0.8], early: 250, longest: LONGEST_STEP })
+        MomentumDescent::new(MomentumDescentParams {
+            learning_rate,
+            momentum: [0.5, 0.8],
+            early_steps: 250,
+            max_step: LONGEST_STEP,
+        })
     }
 
-    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<CauchySchwarz>> {
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<CauchySchwarzDivergence>> {
         let search = LineSearch::new(1.5);
         match self.optimizer {
             OptimizerKind::Gd => Box::new(self.momentum(n)),
@@ -143,28 +152,29 @@ impl MapIt {
         weights: &Csr,
         start: Embedding,
         context: &mut Context,
-    ) -> Result<(Embedding, Outcome, MapItFrozen)> {
+    ) -> Result<(Embedding, Outcome, MapItFittedState)> {
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let (embedding, outcome, frozen, measured) = if self.variant == Variant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
-            let objective = CauchySchwarz::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
+            let objective =
+                CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
             let mut descent = Descent::new(objective, self.optimizer(n), start);
             let outcome = run(&mut descent, rule, context)?;
             let map = descent.embedding();
-            let frozen = descent.objective().frozen(map.points())?;
-            (map, outcome, frozen, descent.objective().measured())
+            let frozen = descent.objective().fitted_state(map.points())?;
+            (map, outcome, frozen, descent.objective().measured_error())
         } else {
             let mut descent = Descent::new(self.program(weights, context)?, Box::new(self.momentum(n)), start);
             let outcome = run(&mut descent, rule, context)?;
             let map = descent.embedding();
             let frozen = if self.variant == Variant::Sampled {
                 // The sums of a sample are not those of the map.
-                self.summed(weights)?.frozen(map.points())?
+                self.summed(weights)?.fitted_state(map.points())?
             } else {
-                descent.objective().frozen(map.points())?
+                descent.objective().fitted_state(map.points())?
             };
-            (map, outcome, frozen, descent.objective().measured())
+            (map, outcome, frozen, descent.objective().measured_error())
         };
         if let Some((engine, error)) = measured {
             let engine = engine.to_string();
@@ -262,7 +272,7 @@ impl Method for MapIt {
         let (weights, graph) = context.stage(AFFINITIES, |_| {
             let lengths = edge_lengths(&graph)?;
             let graph = exact.then_some(graph);
-            Ok((joint(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
+            Ok((joint_affinities(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
         })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
@@ -325,7 +335,7 @@ pub struct MapItTransformer {
     settings: MapIt,
     /// As the map was made with.
     perplexity: Perplexities,
-    frozen: MapItFrozen,
+    frozen: MapItFittedState,
 }
 
 impl Transformer for MapItTransformer {
@@ -339,10 +349,10 @@ impl Transformer for MapItTransformer {
         });
         let distances = Csr::from_triplets(new.rows(), n, edges)?;
         let rows = affinities(distances, AffinityKind::Entropic, &self.perplexity)?;
-        let placement = MapItPlacement {
+        let placement = MapItTransform {
             map: self.map.points(),
             similarity: settings.kernel,
-            frozen: &self.frozen,
+            state: &self.frozen,
             k: settings.n_neighbors,
             cost: (settings.variant == Variant::Objective).then_some(settings.cost),
         };

@@ -2,10 +2,14 @@
 
 use rayon::prelude::*;
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities, entropic, given, joint, uniform};
-use lowland_algorithms::objective::{Accuracy, AccuracyControl, Energy, NeighborEmbedding, Schedule};
+use lowland_algorithms::affinity::{
+    AffinityKind, Perplexities, entropic_affinities, joint_affinities, precomputed_affinities, uniform_affinities,
+};
+use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective};
+use lowland_algorithms::objective::{Accuracy, AccuracyController};
 use lowland_algorithms::optim::{
-    Descent, FixedPoint, Gains, GainsParams, Lbfgs, LineSearch, Optimizer, OptimizerKind, SpectralDirection,
+    Descent, FixedPoint, GradientDescent, GradientDescentParams, Lbfgs, LineSearch, Optimizer, OptimizerKind,
+    SpectralDirection,
 };
 use lowland_core::message::{Note, ToleranceMiss};
 use lowland_core::params::{Auto, at_least_one, choice, refuse, tolerance};
@@ -121,7 +125,7 @@ macro_rules! neighbor_embedding {
         impl $type {
             fn settings(&self) -> Settings {
                 let own = self;
-                let schedule = Schedule {
+                let schedule = EnergySchedule {
                     exaggeration: self.early_exaggeration,
                     exaggeration_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
                     homotopy: $homotopy(own),
@@ -270,7 +274,7 @@ impl Settings {
         self.metric.check(input.data)?;
         let n = input.data.rows();
         let Neighbors { graph, exact } = self.graph(input, context)?;
-        let perplexity = self.perplexity.at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        let perplexity = self.perplexity.limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexity && self.affinity == AffinityKind::Entropic {
             let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
             context.note(Note::PerplexityReduced { perplexity, neighbors });
@@ -303,7 +307,7 @@ impl Settings {
             let lengths = edge_lengths(&graph)?;
             // What is no longer needed goes at once: at a million points each of these is a gigabyte.
             let graph = exact.then_some(graph);
-            Ok((joint(affinities(lengths, self.affinity, &perplexity)?)?, graph))
+            Ok((joint_affinities(affinities(lengths, self.affinity, &perplexity)?)?, graph))
         })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
@@ -336,7 +340,7 @@ impl Settings {
         }
         let repulsion = match energy {
             Energy::Elastic { lambda } => lambda * n as f64,
-            _ => n as f64 / objective.kernel_total(embedding.points())?,
+            _ => n as f64 / objective.kernel_sum(embedding.points())?,
         };
         let transformer = placed(&embedding, repulsion);
         Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
@@ -370,7 +374,7 @@ impl Settings {
         }
     }
 
-    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<NeighborEmbedding>> {
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<NeighborEmbeddingObjective>> {
         // Steps may grow again: the reference program's only shrink, and stay short ever after one bad iteration.
         let search = LineSearch::new(1.5);
         // Springs pull without limit, so that gradient descent needs limits; the t distribution's pull fades by itself.
@@ -378,12 +382,12 @@ impl Settings {
         // The elastic embedding's push is not normalised: while the map is small it is as strong as all points together.
         let elastic = matches!(self.energy, Energy::Elastic { .. });
         match self.optimizer {
-            OptimizerKind::Gd => Box::new(Gains::new(GainsParams {
+            OptimizerKind::Gd => Box::new(GradientDescent::new(GradientDescentParams {
                 learning_rate: self.learning_rate.given().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
                 momentum: 0.8,
-                least_gain: if springs { 1e-4 } else { 0.01 },
-                longest: LONGEST_STEP,
-                longest_share: if springs { 0.2 } else { f64::INFINITY },
+                min_gain: if springs { 1e-4 } else { 0.01 },
+                max_step: LONGEST_STEP,
+                max_relative_step: if springs { 0.2 } else { f64::INFINITY },
             })),
             OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
             OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
@@ -400,8 +404,8 @@ impl Settings {
 /// Affinities from a matrix of distances (or of affinities, where those were handed in); rows sum to one.
 pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexities) -> Result<Csr> {
     match kind {
-        AffinityKind::Precomputed => given(&lengths),
-        AffinityKind::Uniform => Ok(uniform(&lengths)),
+        AffinityKind::Precomputed => precomputed_affinities(&lengths),
+        AffinityKind::Uniform => Ok(uniform_affinities(&lengths)),
         AffinityKind::Entropic => {
             let (&last, others) = perplexity.values().split_last().expect("at least one");
             let mut sum: Option<Csr> = None;
@@ -412,9 +416,9 @@ pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexi
                 rows
             };
             for &other in others {
-                sum = Some(add(sum, entropic(lengths.clone(), other).rows));
+                sum = Some(add(sum, entropic_affinities(lengths.clone(), other).rows));
             }
-            let mut rows = add(sum, entropic(lengths, last).rows);
+            let mut rows = add(sum, entropic_affinities(lengths, last).rows);
             rows.scale(1.0 / perplexity.values().len() as f64);
             Ok(rows)
         }
@@ -424,7 +428,7 @@ pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexi
 /// Neighbours wanted for each point.
 pub(super) fn neighbors_for(kind: AffinityKind, perplexity: &Perplexities) -> usize {
     let factor = if kind == AffinityKind::Uniform { 1.0 } else { NEIGHBORS_PER_PERPLEXITY };
-    (factor * perplexity.largest()).ceil() as usize
+    (factor * perplexity.max()).ceil() as usize
 }
 
 /// Squared distances of all pairs, scaled to a mean of one.

@@ -1,7 +1,8 @@
 //! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
 
 use lowland_algorithms::affinity::{AffinityKind, Perplexities};
-use lowland_algorithms::objective::{Energy, Placement};
+use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingTransform};
+use lowland_algorithms::out_of_sample::OutOfSampleObjective;
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Metric, Result};
@@ -42,7 +43,7 @@ impl NeighborEmbeddingTransformer {
         let &[repulsion] = archive.finite("placement/repulsion")? else {
             return Err(archive.bad("there is not one strength of repulsion".into()));
         };
-        let perplexity = asked.used(archive)?;
+        let perplexity = Perplexities::load(archive, asked)?;
         if data.dim() != dim || map.rows() != data.rows() {
             return Err(archive.bad("its parts differ in size".into()));
         }

@@ -1,11 +1,11 @@
-//! The released program's sums over all pairs, each pair once: tiles of eight points by eight, from the diagonal on.
+//! The released program's sums over all pairs, each pair once: tiles of eight by eight points, from the diagonal on.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Similarity;
-use super::edges::{by_kind, in_order};
+use super::SimilarityKernel;
+use super::edges::{dispatch_by_kernel, sum_in_order};
 use lowland_core::Points;
 use lowland_core::simd::exp;
 use lowland_core::simd::simd_dispatch;
@@ -14,27 +14,27 @@ use lowland_linalg::Csr;
 /// Points along the side of a tile.
 const LANES: usize = 8;
 type Lanes = [f64; LANES];
-/// Rows of a tile handled at once: as many as leave their sums in registers.
+/// Rows of a tile processed at once: as many as keep their sums in registers.
 const ROWS: usize = 4;
-/// Where what fills up the last tile lies: so far off, and apart, that it is similar to nothing.
-const FAR: f64 = 1e100;
-/// Rows of tiles for each part at the least, and parts at the most; the sums of every part are kept apart.
-const TILES: usize = 16;
-const PARTS: usize = 64;
+/// Distance of the points that pad the last tile, from the map and from each other: their similarities vanish.
+const PADDING_DISTANCE: f64 = 1e100;
+/// Minimal number of tile rows per part, and maximal number of parts; every part has its own sums.
+const MIN_TILE_ROWS: usize = 16;
+const MAX_PARTS: usize = 64;
 
-/// All affinities, and the map's coordinates.
+/// The affinities of all pairs, with buffers for the sums.
 pub(super) struct AllPairs {
-    /// Tiles of eight rows by eight columns: all from the diagonal on, a row of tiles after the other.
+    /// Tiles of eight rows by eight columns from the diagonal on, one row of tiles after the other.
     weights: Vec<Lanes>,
-    /// The map, eight points at a time, coordinate by coordinate.
-    places: Vec<Lanes>,
-    parts: Vec<Part>,
+    /// The map in groups of eight points, coordinate by coordinate.
+    coordinates: Vec<Lanes>,
+    parts: Vec<TileRows>,
 }
 
-/// Some rows of tiles.
-struct Part {
+/// A range of rows of tiles, with its sums.
+struct TileRows {
     tiles: Range<usize>,
-    /// For eight points at a time, from the first of its rows on: the pulls by coordinate, then the pushes.
+    /// For each group of eight points, from the first of the rows on: the attraction by coordinate, then the repulsion.
     sums: Vec<Lanes>,
 }
 
@@ -46,41 +46,41 @@ impl AllPairs {
             let tile = first_tile(i / LANES, groups) + (j / LANES - i / LANES);
             weights[tile * LANES + i % LANES][j % LANES] = p;
         }
-        // As many tiles in each part. They depend on nothing but the number of points: so does the order of the sums.
-        let count = (groups / TILES).clamp(1, PARTS);
+        // Parts with equal numbers of tiles. They depend only on the number of points, and so does the order of summation.
+        let count = (groups / MIN_TILE_ROWS).clamp(1, MAX_PARTS);
         let ends: Vec<usize> = (0..=count)
             .map(|part| (0..groups).find(|&g| first_tile(g, groups) * count >= part * first_tile(groups, groups)))
             .map(|end| end.unwrap_or(groups))
             .collect();
-        let parts = ends.windows(2).map(|ends| Part { tiles: ends[0]..ends[1], sums: Vec::new() }).collect();
-        Self { weights, places: Vec::new(), parts }
+        let parts = ends.windows(2).map(|ends| TileRows { tiles: ends[0]..ends[1], sums: Vec::new() }).collect();
+        Self { weights, coordinates: Vec::new(), parts }
     }
 
-    /// `sum_j P_ij S_ij (y_i - y_j)` and `-sum_j K_ij S_ij (y_i - y_j)`, side by side for each point; returns `c1, c2`.
-    pub fn sums(&mut self, y: Points, similarity: Similarity, out: &mut [f64]) -> [f64; 2] {
+    /// Writes `sum_j P_ij S_ij (y_i - y_j)` and `-sum_j K_ij S_ij (y_i - y_j)`, side by side for each point; returns `c1, c2`.
+    pub fn sums(&mut self, y: Points, similarity: SimilarityKernel, out: &mut [f64]) -> [f64; 2] {
         let (d, groups) = (y.dim(), y.rows().div_ceil(LANES));
-        let Self { weights, places, parts } = self;
-        places.clear();
-        places.resize(groups * d, std::array::from_fn(|l| FAR * (l + 1) as f64));
+        let Self { weights, coordinates, parts } = self;
+        coordinates.clear();
+        coordinates.resize(groups * d, std::array::from_fn(|l| PADDING_DISTANCE * (l + 1) as f64));
         for (i, row) in y.values().chunks_exact(d).enumerate() {
-            row.iter().enumerate().for_each(|(c, v)| places[i / LANES * d + c][i % LANES] = *v);
+            row.iter().enumerate().for_each(|(c, v)| coordinates[i / LANES * d + c][i % LANES] = *v);
         }
-        let (weights, places) = (&weights[..], &places[..]);
+        let (weights, coordinates) = (&weights[..], &coordinates[..]);
         let of_parts = parts.par_iter_mut().map(|part| {
             part.sums.clear();
             part.sums.resize((groups - part.tiles.start) * 2 * d, [0.0; LANES]);
             let mut entropies = [0.0; 2];
             for row in part.tiles.clone() {
                 let weights = &weights[first_tile(row, groups) * LANES..first_tile(row + 1, groups) * LANES];
-                let (places, sums) = (&places[row * d..], &mut part.sums[(row - part.tiles.start) * 2 * d..]);
-                let found = by_kind!(row_of_tiles, y, similarity, (weights, places, d, sums));
+                let (coordinates, sums) = (&coordinates[row * d..], &mut part.sums[(row - part.tiles.start) * 2 * d..]);
+                let found = dispatch_by_kernel!(row_of_tiles, y, similarity, (weights, coordinates, d, sums));
                 (0..2).for_each(|e| entropies[e] += found[e]);
             }
             entropies
         });
-        let entropies = in_order(of_parts.collect());
+        let entropies = sum_in_order(of_parts.collect());
         let parts = &parts[..];
-        out.par_chunks_mut(LANES * 2 * d).with_min_len(TILES).enumerate().for_each(|(group, out)| {
+        out.par_chunks_mut(LANES * 2 * d).with_min_len(MIN_TILE_ROWS).enumerate().for_each(|(group, out)| {
             out.fill(0.0);
             for part in parts.iter().take_while(|part| part.tiles.start <= group) {
                 let sums = &part.sums[(group - part.tiles.start) * 2 * d..][..2 * d];
@@ -88,43 +88,44 @@ impl AllPairs {
                     out.iter_mut().zip(sums).for_each(|(out, sums)| *out += sums[l]);
                 }
             }
-            out.chunks_exact_mut(d).skip(1).step_by(2).flatten().for_each(|push| *push = -*push);
+            out.chunks_exact_mut(d).skip(1).step_by(2).flatten().for_each(|repulsion| *repulsion = -*repulsion);
         });
         entropies
     }
 }
 
-/// Tiles before those of a row of tiles, of so many rows.
+/// Returns the number of tiles before a row of tiles, of `groups` rows in total.
 fn first_tile(row: usize, groups: usize) -> usize {
     row * groups - row * row.saturating_sub(1) / 2
 }
 
-/// One row of tiles: `places` and `sums` begin with its own eight points. Returns `sum P K` and `sum K^2` over ordered
-/// pairs.
+/// Adds the sums of one row of tiles; `coordinates` and `sums` begin with its own eight points. Returns `sum P K` and
+/// `sum K^2` over ordered pairs.
 #[simd_dispatch]
 fn row_of_tiles<const D: usize, const T: bool>(
     weights: &[Lanes],
-    places: &[Lanes],
+    coordinates: &[Lanes],
     dim: usize,
     sums: &mut [Lanes],
 ) -> [f64; 2] {
     let mut found = [0.0; 2];
     for first in (0..LANES).step_by(ROWS) {
         let [own, others] = if D == 0 {
-            any_rows::<T>(weights, places, dim, first, sums)
+            any_dim_rows::<T>(weights, coordinates, dim, first, sums)
         } else {
-            few_rows::<D, T>(weights, places, first, sums)
+            fixed_dim_rows::<D, T>(weights, coordinates, first, sums)
         };
-        // On the diagonal a pair is met in both orders.
-        (0..2).for_each(|e| found[e] += sum(&own[e]) + 2.0 * sum(&others[e]));
+        // The diagonal tile contains each pair in both orders.
+        (0..2).for_each(|e| found[e] += sum_lanes(&own[e]) + 2.0 * sum_lanes(&others[e]));
     }
     found
 }
 
-/// What one point and eight others are pulled and pushed by; adds to the entropies. With `OWN`, the point is the one at
-/// `row` of the eight. A loop for each operation: of loops that do several, vectors are made across the operations.
+/// Returns the coefficients of attraction and repulsion between one point and eight others; adds to the entropies. With `OWN`,
+/// the point is number `row` of the eight. Each operation has its own loop: with several in one loop, the compiler would
+/// vectorize across the operations.
 #[inline(always)]
-fn strengths<const T: bool, const OWN: bool>(
+fn coefficients<const T: bool, const OWN: bool>(
     squares: &Lanes,
     weights: &Lanes,
     row: usize,
@@ -159,51 +160,54 @@ fn strengths<const T: bool, const OWN: bool>(
 }
 
 #[inline(always)]
-fn total(lanes: &Lanes) -> f64 {
+fn sum_lanes_inline(lanes: &Lanes) -> f64 {
     let [a, b, c, d, e, f, g, h] = *lanes;
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
-/// [`total`] out of line: where its pairs of lanes are seen, the loops before it are made into vectors of two.
+/// [`sum_lanes_inline`] out of line: if it were inlined, its pairs of lanes would make the compiler use vectors of two in the
+/// preceding loops.
 #[inline(never)]
-fn sum(lanes: &Lanes) -> f64 {
-    total(lanes)
+fn sum_lanes(lanes: &Lanes) -> f64 {
+    sum_lanes_inline(lanes)
 }
 
-/// `ROWS` rows of a row of tiles, in `D` dimensions; returns the entropies of the diagonal tile and of the others.
+/// Adds the sums of `ROWS` rows of a row of tiles, in `D` dimensions; returns the entropies of the diagonal tile and of the
+/// others.
 #[inline(always)]
-fn few_rows<const D: usize, const T: bool>(
+fn fixed_dim_rows<const D: usize, const T: bool>(
     weights: &[Lanes],
-    places: &[Lanes],
+    coordinates: &[Lanes],
     first: usize,
     sums: &mut [Lanes],
 ) -> [[Lanes; 2]; 2] {
     let (mut own, mut others) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
-    let here: [[f64; D]; ROWS] = std::array::from_fn(|r| std::array::from_fn(|c| places[c][first + r]));
+    let here: [[f64; D]; ROWS] = std::array::from_fn(|r| std::array::from_fn(|c| coordinates[c][first + r]));
     let mut rows = [[[[0.0; LANES]; D]; 2]; ROWS];
     let (weights, other_weights) = weights.split_at(LANES);
-    let (places, other_places) = places.split_at(D);
+    let (coordinates, other_places) = coordinates.split_at(D);
     let (sums, other_sums) = sums.split_at_mut(2 * D);
     let mut columns = [[[0.0; LANES]; D]; 2];
-    tile::<D, T, true>(&here, places, &weights[first..][..ROWS], first, &mut rows, &mut columns, &mut own);
+    tile::<D, T, true>(&here, coordinates, &weights[first..][..ROWS], first, &mut rows, &mut columns, &mut own);
     let tiles = other_weights.chunks_exact(LANES).zip(other_places.chunks_exact(D.max(1)));
-    for ((weights, places), sums) in tiles.zip(other_sums.chunks_exact_mut(2 * D.max(1))) {
+    for ((weights, coordinates), sums) in tiles.zip(other_sums.chunks_exact_mut(2 * D.max(1))) {
         columns = std::array::from_fn(|e| std::array::from_fn(|c| sums[e * D + c]));
         let weights = &weights[first..][..ROWS];
-        tile::<D, T, false>(&here, places, weights, first, &mut rows, &mut columns, &mut others);
+        tile::<D, T, false>(&here, coordinates, weights, first, &mut rows, &mut columns, &mut others);
         columns.as_flattened().iter().zip(sums).for_each(|(from, to)| *to = *from);
     }
     for (r, rows) in rows.iter().enumerate() {
-        rows.as_flattened().iter().zip(&mut *sums).for_each(|(from, to)| to[first + r] += sum(from));
+        rows.as_flattened().iter().zip(&mut *sums).for_each(|(from, to)| to[first + r] += sum_lanes(from));
     }
     [own, others]
 }
 
-/// `ROWS` rows of one tile. On the diagonal, its `OWN`, a pair is met in both orders, and only the rows' sums grow.
+/// Adds the sums of `ROWS` rows of one tile. The diagonal tile, with `OWN`, contains each pair in both orders, so that only
+/// the rows' sums are updated.
 #[inline(always)]
 fn tile<const D: usize, const T: bool, const OWN: bool>(
     here: &[[f64; D]; ROWS],
-    places: &[Lanes],
+    coordinates: &[Lanes],
     weights: &[Lanes],
     first: usize,
     rows: &mut [[[Lanes; D]; 2]; ROWS],
@@ -211,18 +215,18 @@ fn tile<const D: usize, const T: bool, const OWN: bool>(
     entropies: &mut [Lanes; 2],
 ) {
     for r in 0..ROWS {
-        let (mut apart, mut squares) = ([[0.0; LANES]; D], [0.0; LANES]);
+        let (mut differences, mut squares) = ([[0.0; LANES]; D], [0.0; LANES]);
         for c in 0..D {
             for l in 0..LANES {
-                apart[c][l] = here[r][c] - places[c][l];
-                squares[l] += apart[c][l] * apart[c][l];
+                differences[c][l] = here[r][c] - coordinates[c][l];
+                squares[l] += differences[c][l] * differences[c][l];
             }
         }
-        let forces = strengths::<T, OWN>(&squares, &weights[r], first + r, entropies);
+        let forces = coefficients::<T, OWN>(&squares, &weights[r], first + r, entropies);
         for e in 0..2 {
             for c in 0..D {
                 for l in 0..LANES {
-                    let force = forces[e][l] * apart[c][l];
+                    let force = forces[e][l] * differences[c][l];
                     rows[r][e][c][l] += force;
                     if !OWN {
                         columns[e][c][l] -= force;
@@ -233,32 +237,33 @@ fn tile<const D: usize, const T: bool, const OWN: bool>(
     }
 }
 
-/// As [`few_rows`], in any number of dimensions.
+/// Like [`fixed_dim_rows`], in any number of dimensions.
 #[inline(always)]
-fn any_rows<const T: bool>(
+fn any_dim_rows<const T: bool>(
     weights: &[Lanes],
-    places: &[Lanes],
+    coordinates: &[Lanes],
     dim: usize,
     first: usize,
     sums: &mut [Lanes],
 ) -> [[Lanes; 2]; 2] {
     let (mut own, mut others) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
-    let here = &places[..dim];
+    let here = &coordinates[..dim];
     for row in first..first + ROWS {
-        for (tile, (weights, places)) in weights.chunks_exact(LANES).zip(places.chunks_exact(dim)).enumerate() {
+        for (tile, (weights, coordinates)) in weights.chunks_exact(LANES).zip(coordinates.chunks_exact(dim)).enumerate()
+        {
             let mut squares = [0.0; LANES];
-            for (here, there) in here.iter().zip(places) {
+            for (here, there) in here.iter().zip(coordinates) {
                 (0..LANES).for_each(|l| squares[l] += (here[row] - there[l]) * (here[row] - there[l]));
             }
             let forces = if tile == 0 {
-                strengths::<T, true>(&squares, &weights[row], row, &mut own)
+                coefficients::<T, true>(&squares, &weights[row], row, &mut own)
             } else {
-                strengths::<T, false>(&squares, &weights[row], row, &mut others)
+                coefficients::<T, false>(&squares, &weights[row], row, &mut others)
             };
             for (e, forces) in forces.iter().enumerate() {
                 for c in 0..dim {
-                    let force: Lanes = std::array::from_fn(|l| forces[l] * (here[c][row] - places[c][l]));
-                    sums[e * dim + c][row] += total(&force);
+                    let force: Lanes = std::array::from_fn(|l| forces[l] * (here[c][row] - coordinates[c][l]));
+                    sums[e * dim + c][row] += sum_lanes_inline(&force);
                     if tile > 0 {
                         let sums = &mut sums[(tile * 2 + e) * dim + c];
                         (0..LANES).for_each(|l| sums[l] -= force[l]);

@@ -1,37 +1,37 @@
-//! The paper's sampling of non-neighbours (figures 8 and 12): a few of them for each point, with a weight.
+//! The paper's sampling of non-neighbors (figures 8 and 12): a few of them for each point, with a weight.
 
 use rand::Rng;
 use rayon::prelude::*;
 
-use super::Similarity;
+use super::SimilarityKernel;
 use super::neighborhoods::Neighborhoods;
-use crate::objective::edges::ROWS;
-use crate::objective::pull::squared_distance;
+use crate::objective::edge_sums::ROWS;
+use crate::objective::squared_distance;
 use lowland_core::{Points, Seed};
 
-/// How non-neighbours are drawn: with replacement, anew for each iteration and point.
+/// Sampling of non-neighbors with replacement, for each iteration and point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sampling {
-    /// Draws for each point.
+pub struct NonNeighborSampling {
+    /// Number of draws for each point.
     pub count: usize,
-    /// What each counts for; `None` for the share that was drawn: non-neighbours over draws.
+    /// Weight of each draw; `None` for the number of non-neighbors divided by that of draws.
     pub weight: Option<f64>,
-    /// Each iteration takes its own stream of this.
+    /// Seed; each iteration and point has its own stream.
     pub seed: Seed,
     iteration: usize,
 }
 
-impl Sampling {
-    /// At the first iteration.
+impl NonNeighborSampling {
+    /// Creates a sampling at the first iteration.
     pub fn new(count: usize, weight: Option<f64>, seed: Seed) -> Self {
         Self { count, weight, seed, iteration: 1 }
     }
 
-    pub(super) fn prepare(&mut self, iteration: usize) {
+    pub(super) fn begin_iteration(&mut self, iteration: usize) {
         self.iteration = iteration;
     }
 
-    /// The points drawn for `i`, and what each counts for.
+    /// Returns the points drawn for `i`, and the weight of each.
     fn draw(&self, graph: &Neighborhoods, i: usize) -> (impl Iterator<Item = usize>, f64) {
         let n = graph.marginals.len();
         let (near, _) = graph.near.row(i);
@@ -40,7 +40,7 @@ impl Sampling {
         let mut rng = self.seed.item(self.iteration).item(i).rng();
         let draws = (0..count).map(move |_| {
             loop {
-                // The high half of a product: a multiple of the range that is off by no more than 2^-32.
+                // The high half of a product; its deviation from the uniform distribution is at most 2^-32.
                 let j = (((rng.next_u64() >> 32) * n as u64) >> 32) as usize;
                 if j != i && near.binary_search(&(j as u32)).is_err() {
                     return j;
@@ -50,12 +50,13 @@ impl Sampling {
         (draws, self.weight.unwrap_or(left as f64 / count.max(1) as f64))
     }
 
-    /// `c1`, over the affinities that there are, and `c2`, over the neighbours and the sample. A weight that was given is for forces.
+    /// Returns `c1`, summed over all affinities, and `c2`, estimated from the neighbors and the sample. A given weight
+    /// applies to forces only.
     pub(super) fn entropies(
         &self,
         graph: &Neighborhoods,
         y: Points,
-        similarity: Similarity,
+        similarity: SimilarityKernel,
         near: [f64; 2],
     ) -> [f64; 2] {
         let estimate = Self { weight: None, ..*self };
@@ -77,14 +78,14 @@ impl Sampling {
         parts.iter().fold(near, |sum, part| [sum[0] + part[0], sum[1] + part[1]])
     }
 
-    /// The field, non-neighbours by the sample alone: their pulls too.
+    /// Writes the field. Attraction and repulsion of non-neighbors are those of the sample.
     pub(super) fn field(
         &self,
         graph: &Neighborhoods,
         map_marginals: &[f64],
         [c1, c2]: [f64; 2],
         y: Points,
-        similarity: Similarity,
+        similarity: SimilarityKernel,
         out: &mut [f64],
     ) {
         out.par_chunks_mut(y.dim()).with_min_len(ROWS).enumerate().for_each(|(i, out)| {

@@ -1,26 +1,27 @@
-//! Affinities split into each point's neighbourhood and the rest.
+//! Affinities split into each point's neighborhood and the rest.
 
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
 
-/// Symmetric affinities, the largest of every row apart from the others.
+/// Symmetric affinities, with the largest of every row separated from the others.
 pub(super) struct Neighborhoods {
     /// The `k` largest affinities of each row: `N(i)`.
     pub near: Csr,
-    /// All others.
+    /// The other affinities.
     pub others: Csr,
     /// `p_j`, the sum of `P_lj` over `l` in `N(j)`.
     pub marginals: Vec<f64>,
 }
 
 impl Neighborhoods {
-    /// With `k` neighbours for each point, or as many as it has. Of equal affinities the first count.
+    /// Splits affinities into the `k` largest of each row, or as many as it has, and the others. Among equal affinities,
+    /// those with lower column numbers come first.
     pub fn new(affinities: &Csr, k: usize) -> Result<Self> {
         let n = affinities.rows();
         if affinities.columns() != n {
             return Err(Error::Shape { what: "columns of the affinities", expected: n, found: affinities.columns() });
         }
-        // The last that is taken: everything larger, and of its equals those up to it.
+        // The last affinity of each neighborhood; larger ones, and equal ones of lower columns, belong to it too.
         let last: Vec<Option<(f64, usize)>> = (0..n)
             .map(|i| {
                 let (columns, values) = affinities.row(i);
@@ -31,9 +32,9 @@ impl Neighborhoods {
                 Some(*order.select_nth_unstable_by(at, by_size).1)
             })
             .collect();
-        let taken = |i: usize, j: usize, p: f64| last[i].is_some_and(|(q, last)| p > q || (p == q && j <= last));
-        let near = affinities.filter(taken);
-        let others = affinities.filter(|i, j, p| !taken(i, j, p));
+        let is_near = |i: usize, j: usize, p: f64| last[i].is_some_and(|(q, last)| p > q || (p == q && j <= last));
+        let near = affinities.filter(is_near);
+        let others = affinities.filter(|i, j, p| !is_near(i, j, p));
         let marginals = near.row_sums();
         Ok(Self { near, others, marginals })
     }
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbourhoods_hold_the_largest_and_the_first_of_equals() {
+    fn neighborhoods_hold_the_largest_affinities_and_the_first_of_equal_ones() {
         let rows = [(0, 1, 0.3), (0, 2, 0.5), (0, 3, 0.3), (1, 0, 0.3), (2, 0, 0.5), (3, 0, 0.3)];
         let all = Csr::from_triplets(4, 4, rows).unwrap();
         let split = Neighborhoods::new(&all, 2).unwrap();
