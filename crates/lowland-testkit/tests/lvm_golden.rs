@@ -1,7 +1,7 @@
 //! The latent variable model against an independent numpy program: the exact model on 150 digits, and one level of
 //! coarse-graining on the same points (golden/extract.py says where the arrays come from).
 
-use lowland_neighbors::graph::{edges_of, minimum_spanning_forest, mutual_reach};
+use lowland_neighbors::graph::{undirected_edges, minimum_spanning_forest, mutual_reach};
 use lowland_linalg::Csr;
 use lowland_algorithms::lvm::{
     AdjacencyRule, BoundedDistance, DissimilarGroup, EmOptions, LandmarkCells, LvmEm, PairOptions, TrainingPairs,

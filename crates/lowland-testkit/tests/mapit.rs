@@ -27,7 +27,7 @@ fn clouds_stay_apart_from_every_start_in_every_dimension_by_every_engine() {
     ] {
         // So many neighbours that the graph is whole, which a spectral start asks for.
         let map = fit(&data, &[&values[..], &[("max_iter", "400"), ("perplexity", "25")]].concat());
-        let near = nearest_points(map.embedding().points(), 1, &mut |_| Ok(())).unwrap();
+        let near = nearest_points(map.embedding().points(), 1).unwrap();
         let error = classification_error(&near, &labels, 1).unwrap();
         assert!(error < 0.03, "{values:?}: {error}");
     }
@@ -92,7 +92,7 @@ fn a_sample_of_the_non_neighbours_keeps_the_neighbours_that_the_whole_keeps() {
     let data = clouds(4, 60, 6, 2.0, 8);
     let map = |values: &[(&str, &str)]| {
         let map = fit(&data, &[values, &[("max_iter", "500")]].concat());
-        nearest_points(map.embedding().points(), 30, &mut |_| Ok(())).unwrap()
+        nearest_points(map.embedding().points(), 30).unwrap()
     };
     let (whole, sampled) = (map(&[]), map(&[("variant", "sampled")]));
     let kept = knn_recall(&whole, &sampled, 30).unwrap();

@@ -22,7 +22,7 @@ fn neighbors(data: &Data, k: usize) -> NeighborGraph {
 }
 
 fn recall(data: &Data, fitted: &Model) -> f64 {
-    let map = nearest_points(fitted.embedding().points(), 10, &mut |_| Ok(())).expect("neighbours");
+    let map = nearest_points(fitted.embedding().points(), 10).expect("neighbours");
     knn_recall(&neighbors(data, 10), &map, 10).expect("graphs of one size")
 }
 

@@ -32,10 +32,10 @@ fn problem(setting: &Setting) -> Problem {
     let x = transposed(&golden(&format!("inputs_{}", setting.run)));
     let dim = golden("x").rows();
     let (n, tau) = (x.len() / dim, setting.tau);
-    let mut dots = vec![0.0; n * n];
-    dense::product_nt(&x, &x, dim, &mut dots);
-    let norms: Vec<f64> = (0..n).map(|i| dots[i * n + i].sqrt()).collect();
-    let above = |at: usize| dots[at] - tau * norms[at / n] * norms[at % n];
+    let mut dot_products = vec![0.0; n * n];
+    dense::product_nt(&x, &x, dim, &mut dot_products);
+    let norms: Vec<f64> = (0..n).map(|i| dot_products[i * n + i].sqrt()).collect();
+    let above = |at: usize| dot_products[at] - tau * norms[at / n] * norms[at % n];
     let entries = (0..n * n).filter(|&at| above(at) > 0.0).map(|at| ((at / n) as u32, (at % n) as u32, above(at)));
     let mut covariance = vec![0.0; dim * dim];
     dense::product_tn_add(&x, &x, n, &mut covariance);

@@ -81,7 +81,7 @@ impl DynMethod for Landmarks {
     fn memory(&self, shape: Shape) -> u64 {
         let k = self.llx.n_neighbors.min(shape.rows);
         let part = self.landmark_shape(shape);
-        let search = lowland_neighbors::memory(shape, self.llx.metric, k, self.llx.search);
+        let search = lowland_neighbors::search_memory(shape, self.llx.metric, k, self.llx.search);
         // Weights as lists, as rows and as columns; the embedding and the solver's blocks.
         let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
         let extension = search.saturating_add(weights as u64);

@@ -74,7 +74,7 @@ pub fn precomputed_affinities(weights: &Csr) -> Result<Csr> {
 
 /// Returns `(P + P') / 2`, scaled to sum to one, without entries that are zero.
 pub fn joint_affinities(rows: Csr) -> Result<Csr> {
-    let mut joint = symmetrize(&rows, Symmetrize::Average)?;
+    let mut joint = symmetrize(&rows, Symmetrization::Average)?;
     drop(rows);
     let total: f64 = joint.values().iter().sum();
     if !(total > 0.0 && total.is_finite()) {

@@ -114,7 +114,7 @@ impl Bound {
             .collect();
         let mut second = vec![0.0; m * m];
         sums.iter().for_each(|sum| second.iter_mut().zip(sum).for_each(|(total, v)| *total += v));
-        mirror(&mut second, m);
+        mirror_upper_triangle(&mut second, m);
         let mut kernel = psi.kernel();
         (0..m).for_each(|a| kernel[a * m + a] *= 1.0 + JITTER);
         let joint: Vec<f64> = kernel.iter().zip(&second).map(|(k, s)| k + beta * s).collect();
@@ -215,7 +215,7 @@ impl Bound {
 }
 
 /// The lower triangle, repeated above the diagonal.
-fn mirror(matrix: &mut [f64], m: usize) {
+fn mirror_upper_triangle(matrix: &mut [f64], m: usize) {
     for a in 0..m {
         for b in 0..a {
             matrix[b * m + a] = matrix[a * m + b];
@@ -365,7 +365,7 @@ impl VectorField for NewRow<'_> {
         let spread: Vec<f64> = logs.iter().map(|v| v.exp()).collect();
         let (mut first, mut second) = (vec![0.0; m], vec![0.0; m * m]);
         psi.expect(mean, &spread, &mut first, &mut second);
-        mirror(&mut second, m);
+        mirror_upper_triangle(&mut second, m);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let divergence: f64 = 0.5 * mean.iter().zip(&spread).map(|(m, s)| m * m + s - s.ln() - 1.0).sum::<f64>();
         let value = 0.5 * columns * (precision.ln() - (2.0 * std::f64::consts::PI).ln() - precision * psi.signal)

@@ -11,7 +11,7 @@ use super::posterior::{Hyperparameters, Posterior};
 use super::problem::LllvmProblem;
 use super::quadratic_form::{FormKind, quadratic_form};
 use lowland_core::{Error, Result};
-use lowland_linalg::{dense, mirror, spd_inverse};
+use lowland_linalg::{dense, mirror_upper_triangle, spd_inverse};
 
 /// Rows per matrix product.
 const PANEL: usize = 128;

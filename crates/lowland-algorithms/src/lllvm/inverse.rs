@@ -5,7 +5,7 @@ use super::problem::ScaledRows;
 use super::transform::add_scaled;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Metric, Points, Result};
-use lowland_neighbors::nearest_to;
+use lowland_neighbors::nearest_to_with;
 
 /// Rows of the data for points of the map.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ impl Posterior {
         let single = |values: &[f64]| Data::dense(values.iter().map(|&v| v as f32).collect(), self.hyperparameters.dim);
         let (targets, latents) = (single(points.values())?, single(&self.latents)?);
         let k = n_neighbors.min(self.n);
-        let graph = nearest_to(&targets, &latents, k, Metric::Euclidean, &mut |done| progress(0.2 * done))?;
+        let graph = nearest_to_with(&targets, &latents, k, Metric::Euclidean, &mut |done| progress(0.2 * done))?;
         let one = |i: usize| self.reconstruct_row(points.row(i), rows, graph.row(i).0);
         let reconstructed = in_batches(points.rows(), &mut |done| progress(0.2 + 0.8 * done), one)?;
         let (mut values, mut std) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use super::problem::LllvmProblem;
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
 use lowland_core::{Embedding, Error, Result, Seed};
-use lowland_linalg::mirror;
+use lowland_linalg::mirror_upper_triangle;
 
 /// A map has collapsed if its spread is below this fraction of its standard deviations.
 const COLLAPSE_RATIO: f64 = 1e-3;
@@ -112,7 +112,7 @@ impl Stepper for MultiStartEm<'_> {
                 row[a..].copy_from_slice(own);
                 rest = more;
             }
-            mirror(&mut em.moments, side);
+            mirror_upper_triangle(&mut em.moments, side);
         }
         Ok(())
     }

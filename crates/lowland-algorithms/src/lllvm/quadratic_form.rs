@@ -19,6 +19,7 @@
 //! Rows of `P` and `X` are sums of rows. They are computed for a panel of rows at a time and stored by column, so
 //! that the products with `B` and `G` from the right are again sums over contiguous memory that is in the cache.
 
+use lowland_core::simd::simd_dispatch;
 use rayon::prelude::*;
 
 use super::laplacian_graph::LaplacianGraph;

@@ -8,7 +8,7 @@
 
 use lowland_core::run::Progress;
 use lowland_core::{Data, Metric, Result, Seed};
-use lowland_neighbors::{distance, nearest_to};
+use lowland_neighbors::{distance, nearest_to_with};
 
 /// A group of points in which every pair is dissimilar.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,7 +89,7 @@ impl BoundedDistance<'_> {
         } else {
             self.data.select(&row_indices(points))
         };
-        let graph = nearest_to(&queries, &self.data.select(&row_indices(landmarks)), 1, self.metric, progress)?;
+        let graph = nearest_to_with(&queries, &self.data.select(&row_indices(landmarks)), 1, self.metric, progress)?;
         Ok(graph.indices().iter().map(|&j| j as usize).collect())
     }
 }

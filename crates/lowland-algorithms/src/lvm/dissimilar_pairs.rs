@@ -13,7 +13,7 @@ use super::excluded_pairs::{ExcludedPairs, excluded_pairs, padded_len};
 use super::kernel::{BlockInputs, PairSum, sum_rows};
 use super::training_pairs::AdjacencyRule;
 use lowland_core::inverse;
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 use lowland_linalg::Csr;
 
 /// All groups in the layout of the E-step, with the points padded to whole vectors.
@@ -135,7 +135,7 @@ impl DissimilarPairs {
     /// The E-step over all dissimilar pairs, in the precision of `T`. Fills the workspace, from which
     /// [`DissimilarPairs::add_sums`] reads. Returns the pairs' contribution to the log-likelihood if
     /// [`PairSum::MeanGradient`] was requested, 0 otherwise.
-    pub(super) fn evaluate<T: Number>(
+    pub(super) fn evaluate<T: FastFloat>(
         &self,
         requested: PairSum,
         means: &[f64],
@@ -195,7 +195,7 @@ impl DissimilarPairs {
 
     /// Fills the inputs of a block: coordinates (relative to its first point, to keep precision in `f32`),
     /// variances, A, B, and weights.
-    fn fill_input<T: Number>(
+    fn fill_input<T: FastFloat>(
         &self,
         block: PairBlock,
         means: &[f64],
@@ -212,27 +212,27 @@ impl DissimilarPairs {
             let origin = &means[members[0] as usize * dim..][..dim];
             for (local, &point) in members.iter().enumerate() {
                 let mean = &means[point as usize * dim..][..dim];
-                (0..dim).for_each(|c| coordinates[c * padded_len + local] = T::of(mean[c] - origin[c]));
+                (0..dim).for_each(|c| coordinates[c * padded_len + local] = T::from_f64(mean[c] - origin[c]));
             }
         }
-        variance_column.iter_mut().zip(members).for_each(|(out, &point)| *out = T::of(variances[point as usize]));
+        variance_column.iter_mut().zip(members).for_each(|(out, &point)| *out = T::from_f64(variances[point as usize]));
         if stale >= StaleInputs::All {
             for (out, values) in
                 constants.chunks_exact_mut(padded_len).zip([&self.row_scales, &self.column_scales, &self.weights])
             {
-                out.iter_mut().zip(&values[block.start..]).for_each(|(out, value)| *out = T::of(*value));
+                out.iter_mut().zip(&values[block.start..]).for_each(|(out, value)| *out = T::from_f64(*value));
             }
         }
     }
 
     /// Adds the sums of a point over all strips to `out`, always in the same order.
-    pub(super) fn add_sums<T: Number>(&self, point: usize, workspace: &DissimilarWorkspace<T>, out: &mut [f64]) {
+    pub(super) fn add_sums<T: FastFloat>(&self, point: usize, workspace: &DissimilarWorkspace<T>, out: &mut [f64]) {
         let columns = out.len();
         let locations = &self.locations[self.location_starts[point] as usize..self.location_starts[point + 1] as usize];
         for location in locations {
             let start = location.strip as usize * columns + location.local as usize;
             for (c, out) in out.iter_mut().enumerate() {
-                *out += workspace.sums[start + c * location.padded_len as usize].wide();
+                *out += workspace.sums[start + c * location.padded_len as usize].to_f64();
             }
         }
     }

@@ -229,7 +229,7 @@ impl LvmEm {
 }
 
 /// The E-step over dissimilar pairs, with the sums of each point added to `out`.
-fn dissimilar_sums<T: Number>(
+fn dissimilar_sums<T: FastFloat>(
     pairs: &DissimilarPairs,
     requested: PairSum,
     means: &[f64],

@@ -6,7 +6,7 @@ use super::state::LvmState;
 use crate::llx::affine_weights;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Metric, Points, Result};
-use lowland_neighbors::nearest_to;
+use lowland_neighbors::nearest_to_with;
 
 /// Ridge of the weights, relative to the trace of their Gram matrix.
 const RIDGE: f64 = 1e-3;
@@ -27,7 +27,7 @@ impl LvmState {
             |values: &[f64], unit: f64| Data::dense(values.iter().map(|v| (v / unit) as f32).collect(), self.dim);
         let (targets, means) = (single(points.values(), self.unit)?, single(&self.means, 1.0)?);
         let k = n_neighbors.min(self.points());
-        let graph = nearest_to(&targets, &means, k, Metric::Euclidean, progress)?;
+        let graph = nearest_to_with(&targets, &means, k, Metric::Euclidean, progress)?;
         let rows: Vec<Vec<f32>> = (0..points.rows())
             .into_par_iter()
             .map(|i| {

@@ -9,7 +9,7 @@
 use lowland_core::simd::simd_dispatch;
 
 use super::excluded_pairs::{ExcludedTile, STRIDE, TILE, first_tile};
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 
 /// Which sum over dissimilar pairs to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ type TileValues<T> = [T; TILE];
 
 /// Sums over the pairs of the rows `first..last` with all later points, added to `out` column by column. Returns the
 /// log-likelihood if it was requested.
-pub(super) fn sum_rows<T: Number>(
+pub(super) fn sum_rows<T: FastFloat>(
     requested: PairSum,
     inputs: &BlockInputs<T>,
     first: usize,
@@ -65,7 +65,7 @@ pub(super) fn sum_rows<T: Number>(
     }
 }
 
-fn dispatch_dimension<T: Number, const MEANS: bool, const UNIFORM: bool>(
+fn dispatch_dimension<T: FastFloat, const MEANS: bool, const UNIFORM: bool>(
     inputs: &BlockInputs<T>,
     first: usize,
     last: usize,
@@ -90,7 +90,7 @@ struct StripSums<T> {
 
 /// `D` is the number of dimensions, or 0 if it is only known at run time. Loops of fixed length are vectorized.
 #[simd_dispatch]
-fn sum_strip<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
+fn sum_strip<T: FastFloat, const D: usize, const MEANS: bool, const UNIFORM: bool>(
     inputs: &BlockInputs<T>,
     first: usize,
     last: usize,
@@ -103,7 +103,7 @@ fn sum_strip<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
     let mut sums = StripSums {
         row_sums: vec![[T::default(); TILE]; columns],
         logs: [T::default(); TILE],
-        product: [T::of(1.0); TILE],
+        product: [T::from_f64(1.0); TILE],
     };
     for i in first..last {
         let (mut next, end) = (inputs.excluded_starts[i] as usize, inputs.excluded_starts[i + 1] as usize);
@@ -122,14 +122,14 @@ fn sum_strip<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
             *row_sums = [T::default(); TILE];
         }
         if MEANS && !UNIFORM {
-            likelihood += sum_lanes(&sums.logs).wide();
+            likelihood += sum_lanes(&sums.logs).to_f64();
             sums.logs = [T::default(); TILE];
         }
     }
     if MEANS && UNIFORM && first < last {
-        let logs = sums.logs.iter().map(|log| log.wide() * std::f64::consts::LN_2).sum::<f64>();
-        let products = sums.product.iter().map(|product| product.wide().ln()).sum::<f64>();
-        likelihood = (inputs.weights[first] * inputs.weights[first]).wide() * (logs + products);
+        let logs = sums.logs.iter().map(|log| log.to_f64() * std::f64::consts::LN_2).sum::<f64>();
+        let products = sums.product.iter().map(|product| product.to_f64().ln()).sum::<f64>();
+        likelihood = (inputs.weights[first] * inputs.weights[first]).to_f64() * (logs + products);
     }
     likelihood
 }
@@ -137,7 +137,7 @@ fn sum_strip<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
 /// The pairs of point `i` with the tile of points that starts at `at`. Bits in `excluded` mark the excluded pairs,
 /// from the point and to it.
 #[inline(always)]
-fn sum_tile<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
+fn sum_tile<T: FastFloat, const D: usize, const MEANS: bool, const UNIFORM: bool>(
     inputs: &BlockInputs<T>,
     i: usize,
     at: usize,
@@ -146,7 +146,7 @@ fn sum_tile<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
     out: &mut [T],
 ) {
     let dim = if D > 0 { D } else { inputs.dim };
-    let (half, one, zero, dimensions) = (T::of(0.5), T::of(1.0), T::default(), T::of(dim as f64));
+    let (half, one, zero, dimensions) = (T::from_f64(0.5), T::from_f64(1.0), T::default(), T::from_f64(dim as f64));
     let padded_len = inputs.variances.len();
     let mut q = [zero; TILE];
     for c in 0..dim {
@@ -196,14 +196,14 @@ fn sum_tile<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
             let included = excluded[direction] & (1 << j) == 0;
             let (coinciding, probability) = if D > 0 {
                 let (power, rest) = half_power(D, power[direction][j], rest[direction][j]);
-                let (decay, decay_complement) = half_square[direction][j].exp_minus();
+                let (decay, decay_complement) = half_square[direction][j].exp_neg();
                 (power * decay, rest * decay + decay_complement)
             } else {
                 // A loop of variable length would not be vectorized; a logarithm is.
-                let root = half * dimensions * power[direction][j].ln_with(rest[direction][j]);
-                (half_square[direction][j] - root).exp_minus()
+                let root = half * dimensions * power[direction][j].ln_with_complement(rest[direction][j]);
+                (half_square[direction][j] - root).exp_neg()
             };
-            apart[direction] = if probability > T::LEAST { probability } else { T::LEAST };
+            apart[direction] = if probability > T::TINY { probability } else { T::TINY };
             counted[direction] = if included { apart[direction] } else { one };
             odds[direction] = if included { coinciding * inverse[direction][j] } else { zero };
             if !MEANS {
@@ -215,7 +215,7 @@ fn sum_tile<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
         coefficient[j] = weight * if UNIFORM { weight } else { weights[j] } * both;
         if MEANS && UNIFORM {
             // Uniform weights: the logarithm of the product of all probabilities.
-            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).parts();
+            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).mantissa_and_exponent();
             sums.product[j] = mantissa;
             sums.logs[j] += exponent;
         } else if MEANS {
@@ -243,7 +243,7 @@ fn sum_tile<T: Number, const D: usize, const MEANS: bool, const UNIFORM: bool>(
 
 /// Pairwise sum in a fixed order, vectorized throughout.
 #[inline(always)]
-fn sum_lanes<T: Number>(x: &TileValues<T>) -> T {
+fn sum_lanes<T: FastFloat>(x: &TileValues<T>) -> T {
     let mut x = *x;
     let mut width = TILE / 2;
     while width > 0 {
@@ -257,9 +257,9 @@ fn sum_lanes<T: Number>(x: &TileValues<T>) -> T {
 
 /// Computes `r^(d/2)` and `1 - r^(d/2)` from `r` and `1 - r`.
 #[inline(always)]
-fn half_power<T: Number>(dim: usize, r: T, complement: T) -> (T, T) {
+fn half_power<T: FastFloat>(dim: usize, r: T, complement: T) -> (T, T) {
     let half = dim / 2;
-    let (mut power, mut rest) = if half == 0 { (T::of(1.0), T::default()) } else { (r, complement) };
+    let (mut power, mut rest) = if half == 0 { (T::from_f64(1.0), T::default()) } else { (r, complement) };
     // Repeated squaring: with p = r^m, 1 - p^2 = (1 - p)(1 + p) and 1 - p r = (1 - p) r + (1 - r).
     for bit in (0..half.checked_ilog2().unwrap_or(0)).rev() {
         rest += rest * power;
@@ -270,8 +270,8 @@ fn half_power<T: Number>(dim: usize, r: T, complement: T) -> (T, T) {
         }
     }
     if dim % 2 == 1 {
-        let root = r.root();
-        rest += power * complement / (T::of(1.0) + root);
+        let root = r.sqrt();
+        rest += power * complement / (T::from_f64(1.0) + root);
         power = power * root;
     }
     (power, rest)

@@ -5,6 +5,7 @@
 //! Every iteration of conjugate gradients that starts at the current means increases the bound that the M-step
 //! maximizes, so the likelihood increases however early the solver stops.
 
+use lowland_core::simd::simd_dispatch;
 use rayon::prelude::*;
 
 /// Rows per task.

@@ -6,7 +6,7 @@ use lowland_core::simd::simd_dispatch;
 use rayon::prelude::*;
 
 use lowland_core::Result;
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 use lowland_linalg::Csr;
 
 /// Rows per task.
@@ -103,7 +103,7 @@ impl SimilarPairs {
     /// Computes `W` of eq 18 for every link (`attraction`), its row sums (`diagonal`), and `gradient_i -= sum_j W_ij
     /// (mu_i - mu_j)`. Returns the pairs' contribution to the log-likelihood, with logarithms in the precision of
     /// `T`. `endpoints` comes from [`pack_endpoints`].
-    pub(super) fn mean_terms<T: Number>(
+    pub(super) fn mean_terms<T: FastFloat>(
         &self,
         endpoints: &[f64],
         dim: usize,
@@ -223,7 +223,7 @@ fn sum_lanes(lanes: [f64; LANES]) -> f64 {
 }
 
 #[simd_dispatch]
-fn mean_terms_of_rows<T: Number, const D: usize>(links: &LinkInputs, rows: MStepRows, dim: usize) -> f64 {
+fn mean_terms_of_rows<T: FastFloat, const D: usize>(links: &LinkInputs, rows: MStepRows, dim: usize) -> f64 {
     let dim = if D > 0 { D } else { dim };
     let MStepRows { first, attraction: mut rest, diagonal, gradient } = rows;
     let (mut q, mut likelihood) = (Vec::new(), 0.0);
@@ -242,7 +242,7 @@ fn mean_terms_of_rows<T: Number, const D: usize>(links: &LinkInputs, rows: MStep
             let inverse = 1.0 / (scales2[at] + attraction[at]);
             attraction[at] = weights[at] * inverse;
             // ln P = (d ln(delta^2/s) - q/s) / 2.
-            let ln = T::of(scales2[at] * inverse).ln().wide();
+            let ln = T::from_f64(scales2[at] * inverse).ln().to_f64();
             terms[at] = weights[at] * (dim as f64 * ln - terms[at] * inverse);
         }
         // Every pair is visited from both ends, hence another factor of one half.

@@ -8,9 +8,9 @@ use super::kernel::{self, PairSum};
 use super::state::LvmState;
 use super::training_pairs::{HALF_COINCIDENCE, TrainingPairs};
 use lowland_core::run::Progress;
-use lowland_core::simd::numbers::Number;
+use lowland_core::simd::FastFloat;
 use lowland_core::{Data, Embedding, Metric, Result};
-use lowland_neighbors::{distance, nearest_to};
+use lowland_neighbors::{distance, nearest_to_with};
 
 /// The positions of new points in the map.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ impl LvmState {
         progress: &mut Progress,
     ) -> Result<LvmTransformOutput> {
         let k = n_neighbors.min(data.rows());
-        let graph = nearest_to(new, data, k, metric, progress)?;
+        let graph = nearest_to_with(new, data, k, metric, progress)?;
         let landmark_distance = |i: usize, point: usize| distance(new, i, data, self.landmarks[point] as usize, metric);
         let points: Vec<(Vec<f64>, f64, f64)> = (0..new.rows())
             .into_par_iter()
@@ -174,7 +174,7 @@ impl NewPoint {
                     q += (mean[c] - other[c]).powi(2);
                 }
                 attraction += weight / s;
-                similar_likelihood += 0.5 * weight * (dim as f64 * Number::ln(scale2 / s) - q / s);
+                similar_likelihood += 0.5 * weight * (dim as f64 * FastFloat::ln(scale2 / s) - q / s);
             }
             let dissimilar_likelihood = self.evaluate(PairSum::MeanGradient, &mean, variance, dim);
             score = similar_likelihood + dissimilar_likelihood;

@@ -13,7 +13,7 @@ use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::dot;
 use lowland_nbody::KernelSum;
-use lowland_neighbors::graph::{Symmetrize, symmetrize};
+use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
 choice! {
     /// The Cauchy-Schwarz divergence that is minimized.
@@ -73,7 +73,7 @@ impl CauchySchwarzDivergence {
                 let total: f64 = (0..n).map(|i| marginals[i] * outgoing.row(i).0.len() as f64).sum();
                 let attraction = symmetrize(
                     &outgoing.map(|i, _, _| marginals[i] / total.max(MIN_ENTROPY_WEIGHT)),
-                    Symmetrize::Average,
+                    Symmetrization::Average,
                 )?;
                 (marginals, attraction)
             }

@@ -6,13 +6,13 @@ use rayon::prelude::*;
 use super::SimilarityKernel;
 use crate::objective::edge_sums::{EdgeBlock, EdgeCoefficients, PaddedPoints, ROWS, sum_over_edges};
 use lowland_core::simd::exp;
-use lowland_core::simd::fours::{self, Fours, Loop};
+use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 use lowland_linalg::Csr;
 
 /// Returns the similarity `K(s)` and its slope `-K'(s)`, where `s` are the squared lengths of some edges. `T` selects the t
 /// distribution rather than the Gaussian.
 #[inline(always)]
-pub(super) fn similarity<F: Fours, const T: bool>(fours: F, squares: F::Four) -> [F::Four; 2] {
+pub(super) fn similarity<F: Simd, const T: bool>(fours: F, squares: F::F64x4) -> [F::F64x4; 2] {
     if T {
         let one = fours.splat(1.0);
         let similarity = fours.div(one, fours.add(one, squares));
@@ -69,7 +69,7 @@ fn marginal_rows<const D: usize, const T: bool>(
     first: usize,
     out: &mut [f64],
 ) -> [f64; 2] {
-    fours::run(MarginalSums::<D, T> { graph, points, first, out })
+    run_kernel(MarginalSums::<D, T> { graph, points, first, out })
 }
 
 /// The sums of [`sum_marginals`] for the rows from `first` on, as many as `out` holds.
@@ -80,11 +80,11 @@ pub(super) struct MarginalSums<'a, const D: usize, const T: bool> {
     pub out: &'a mut [f64],
 }
 
-impl<const D: usize, const T: bool> Loop for MarginalSums<'_, D, T> {
+impl<const D: usize, const T: bool> SimdKernel for MarginalSums<'_, D, T> {
     type Output = [f64; 2];
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> [f64; 2] {
+    fn run<F: Simd>(self, fours: F) -> [f64; 2] {
         let zero = fours.splat(0.0);
         let mut sums = MarginalCoefficients::<F, T> { row: zero, weighted: zero, squares: zero };
         for (i, out) in (self.first..).zip(self.out) {
@@ -97,15 +97,15 @@ impl<const D: usize, const T: bool> Loop for MarginalSums<'_, D, T> {
 }
 
 /// Accumulates `sum K` of a row, and `sum w K` and `sum K^2` of all rows.
-struct MarginalCoefficients<F: Fours, const T: bool> {
-    row: F::Four,
-    weighted: F::Four,
-    squares: F::Four,
+struct MarginalCoefficients<F: Simd, const T: bool> {
+    row: F::F64x4,
+    weighted: F::F64x4,
+    squares: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> EdgeCoefficients<F, 0> for MarginalCoefficients<F, T> {
+impl<F: Simd, const T: bool> EdgeCoefficients<F, 0> for MarginalCoefficients<F, T> {
     #[inline(always)]
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; 0] {
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; 0] {
         let [similarity, _] = similarity::<F, T>(fours, edges.squares);
         let similarity = fours.mul(edges.present, similarity);
         self.row = fours.add(self.row, similarity);
@@ -140,7 +140,7 @@ fn weighted_rows<const D: usize, const T: bool>(
     first: usize,
     out: &mut [f64],
 ) -> [f64; 1] {
-    fours::run(WeightedSums::<D, T> { graph, here, there, points, first, out })
+    run_kernel(WeightedSums::<D, T> { graph, here, there, points, first, out })
 }
 
 /// The sums of [`add_weighted`] for the rows from `first` on, as many as `out` holds.
@@ -153,11 +153,11 @@ pub(super) struct WeightedSums<'a, const D: usize, const T: bool> {
     pub out: &'a mut [f64],
 }
 
-impl<const D: usize, const T: bool> Loop for WeightedSums<'_, D, T> {
+impl<const D: usize, const T: bool> SimdKernel for WeightedSums<'_, D, T> {
     type Output = [f64; 1];
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> [f64; 1] {
+    fn run<F: Simd>(self, fours: F) -> [f64; 1] {
         let mut sums =
             WeightedCoefficients::<F, T> { here: fours.splat(0.0), there: self.there, value: fours.splat(0.0) };
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(self.points.y.dim())) {
@@ -169,15 +169,15 @@ impl<const D: usize, const T: bool> Loop for WeightedSums<'_, D, T> {
 }
 
 /// The coefficients `w_ij (here_i + there_j) S_ij`; accumulates the sum of `w_ij K_ij`.
-struct WeightedCoefficients<'a, F: Fours, const T: bool> {
-    here: F::Four,
+struct WeightedCoefficients<'a, F: Simd, const T: bool> {
+    here: F::F64x4,
     there: &'a [f64],
-    value: F::Four,
+    value: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> EdgeCoefficients<F, 1> for WeightedCoefficients<'_, F, T> {
+impl<F: Simd, const T: bool> EdgeCoefficients<F, 1> for WeightedCoefficients<'_, F, T> {
     #[inline(always)]
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; 1] {
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; 1] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         let both = fours.add(self.here, edges.of_ends(fours, self.there));

@@ -7,7 +7,7 @@ use super::SimilarityKernel;
 use super::edges::{dispatch_by_kernel, similarity, sum_in_order};
 use super::neighborhoods::Neighborhoods;
 use crate::objective::edge_sums::{EdgeBlock, EdgeCoefficients, PaddedPoints, ROWS, sum_over_edges};
-use lowland_core::simd::fours::{self, Fours, Loop};
+use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 
 /// Adds sums over edges to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the neighbor's marginal `p_j` in
 /// place of `w_ij` for neighbors, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbors only. `S = -K'`. With
@@ -37,7 +37,7 @@ fn field_rows<const D: usize, const T: bool>(
     first: usize,
     out: &mut [f64],
 ) -> [f64; 1] {
-    fours::run(FieldSums::<D, T> { graph, map_marginals, counted, points, first, out })
+    run_kernel(FieldSums::<D, T> { graph, map_marginals, counted, points, first, out })
 }
 
 /// The sums of [`add_field_edges`] for the rows from `first` on, as many as `out` holds.
@@ -50,11 +50,11 @@ pub(super) struct FieldSums<'a, const D: usize, const T: bool> {
     pub out: &'a mut [f64],
 }
 
-impl<const D: usize, const T: bool> Loop for FieldSums<'_, D, T> {
+impl<const D: usize, const T: bool> SimdKernel for FieldSums<'_, D, T> {
     type Output = [f64; 1];
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) -> [f64; 1] {
+    fn run<F: Simd>(self, fours: F) -> [f64; 1] {
         let (graph, d) = (self.graph, self.points.y.dim());
         let mut far = NonNeighborCoefficients::<F, T> { value: fours.splat(0.0) };
         let mut near = NeighborCoefficients::<F, T> {
@@ -72,13 +72,13 @@ impl<const D: usize, const T: bool> Loop for FieldSums<'_, D, T> {
 }
 
 /// The coefficients `w_ij S_ij` of non-neighbors.
-struct NonNeighborCoefficients<F: Fours, const T: bool> {
-    value: F::Four,
+struct NonNeighborCoefficients<F: Simd, const T: bool> {
+    value: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> EdgeCoefficients<F, 1> for NonNeighborCoefficients<F, T> {
+impl<F: Simd, const T: bool> EdgeCoefficients<F, 1> for NonNeighborCoefficients<F, T> {
     #[inline(always)]
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; 1] {
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; 1] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         [fours.mul(edges.weights, slope)]
@@ -86,17 +86,17 @@ impl<F: Fours, const T: bool> EdgeCoefficients<F, 1> for NonNeighborCoefficients
 }
 
 /// The coefficients of neighbors: `(p_j - w_ij) S_ij`, without `w_ij` if it was not counted, and `(K_ij - q_j) S_ij`.
-struct NeighborCoefficients<'a, F: Fours, const T: bool> {
+struct NeighborCoefficients<'a, F: Simd, const T: bool> {
     marginals: &'a [f64],
     map_marginals: &'a [f64],
     /// One if all pairs were counted, else zero.
-    counted: F::Four,
-    value: F::Four,
+    counted: F::F64x4,
+    value: F::F64x4,
 }
 
-impl<F: Fours, const T: bool> EdgeCoefficients<F, 2> for NeighborCoefficients<'_, F, T> {
+impl<F: Simd, const T: bool> EdgeCoefficients<F, 2> for NeighborCoefficients<'_, F, T> {
     #[inline(always)]
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; 2] {
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; 2] {
         let [similarity, slope] = similarity::<F, T>(fours, edges.squares);
         self.value = fours.add(self.value, fours.mul(edges.weights, similarity));
         let own = fours.mul(self.counted, edges.weights);

@@ -126,7 +126,7 @@ fn student_value(weights: &Csr, points: PaddedPoints, dof: f64) -> f64 {
 
 #[simd_dispatch]
 fn student_rows<const D: usize>(rows: StudentForces<D>) {
-    fours::run(rows);
+    run_kernel(rows);
 }
 
 /// Forces of the Student kernel on the rows from `first` on, as many as `out` holds. `D` is the dimension, or zero for any.
@@ -138,11 +138,11 @@ struct StudentForces<'a, const D: usize> {
     out: &'a mut [f64],
 }
 
-impl<const D: usize> Loop for StudentForces<'_, D> {
+impl<const D: usize> SimdKernel for StudentForces<'_, D> {
     type Output = ();
 
     #[inline(always)]
-    fn run<F: Fours>(self, fours: F) {
+    fn run<F: Simd>(self, fours: F) {
         let (factor, mut kernel) =
             ((self.dof + 1.0) / (2.0 * self.dof), StudentCoefficients { inverse: 1.0 / self.dof });
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(self.points.y.dim())) {
@@ -160,9 +160,9 @@ struct StudentCoefficients {
     inverse: f64,
 }
 
-impl<F: Fours> EdgeCoefficients<F, 1> for StudentCoefficients {
+impl<F: Simd> EdgeCoefficients<F, 1> for StudentCoefficients {
     #[inline(always)]
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; 1] {
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; 1] {
         let scaled = fours.mul(edges.squares, fours.splat(self.inverse));
         [fours.div(edges.weights, fours.add(fours.splat(1.0), scaled))]
     }
@@ -170,7 +170,7 @@ impl<F: Fours> EdgeCoefficients<F, 1> for StudentCoefficients {
 
 #[simd_dispatch]
 fn student_value_rows<const D: usize>(rows: StudentValue<D>) -> f64 {
-    fours::run(rows)
+    run_kernel(rows)
 }
 
 /// The sum of the Student kernel's `w f(s)` over the edges of some rows.
@@ -201,9 +201,9 @@ impl<const D: usize> SimdKernel for StudentValue<'_, D> {
 /// Collects the squared lengths of a row's edges, padded with zeros to a multiple of four.
 struct SquaredLengths(Vec<f64>);
 
-impl<F: Fours> EdgeCoefficients<F, 0> for SquaredLengths {
+impl<F: Simd> EdgeCoefficients<F, 0> for SquaredLengths {
     #[inline(always)]
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; 0] {
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; 0] {
         self.0.extend_from_slice(&fours.store(edges.squares));
         []
     }
@@ -284,8 +284,8 @@ mod tests {
             let (points, dof, first, rows) = (buffer.pad(Points::new(&values, d).unwrap()), 1.5, 0, 0..n);
             let [plain, own] = [true, false].map(|plain| {
                 let (weights, mut force) = (&weights, vec![0.0; n * d]);
-                fours::run_as(StudentForces::<D> { weights, points, dof, first, out: &mut force }, plain);
-                force.push(fours::run_as(StudentValue::<D> { weights, points, dof, rows: rows.clone() }, plain));
+                run_kernel_with(StudentForces::<D> { weights, points, dof, first, out: &mut force }, plain);
+                force.push(run_kernel_with(StudentValue::<D> { weights, points, dof, rows: rows.clone() }, plain));
                 force.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
             });
             assert_eq!(plain, own, "{d} dimensions");

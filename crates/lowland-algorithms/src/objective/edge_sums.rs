@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_core::Points;
-use lowland_core::simd::fours::Fours;
+use lowland_core::simd::Simd;
 
 /// Rows per task: fixed, because the order of summation depends on it.
 pub(crate) const ROWS: usize = 256;
@@ -37,34 +37,34 @@ impl PaddedPointsBuffer {
 
 /// Four edges of a row. Where there are fewer, the missing ones lead back to the row's own point with weight zero and are
 /// marked as not present.
-pub(crate) struct EdgeBlock<F: Fours> {
+pub(crate) struct EdgeBlock<F: Simd> {
     ends: [usize; 4],
-    pub weights: F::Four,
+    pub weights: F::F64x4,
     /// One for an edge, zero for a missing one.
-    pub present: F::Four,
+    pub present: F::F64x4,
     /// Squared lengths in the map.
-    pub squares: F::Four,
+    pub squares: F::F64x4,
 }
 
-impl<F: Fours> EdgeBlock<F> {
+impl<F: Simd> EdgeBlock<F> {
     /// Returns the values of the points where the edges end.
     #[inline(always)]
-    pub fn of_ends(&self, fours: F, values: &[f64]) -> F::Four {
+    pub fn of_ends(&self, fours: F, values: &[f64]) -> F::F64x4 {
         let [a, b, c, d] = self.ends;
         fours.load([values[a], values[b], values[c], values[d]])
     }
 }
 
 /// Coefficients of edges in a sum.
-pub(crate) trait EdgeCoefficients<F: Fours, const C: usize> {
+pub(crate) trait EdgeCoefficients<F: Simd, const C: usize> {
     /// Returns `C` coefficients for each of four edges.
-    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::Four; C];
+    fn of_block(&mut self, fours: F, edges: &EdgeBlock<F>) -> [F::F64x4; C];
 }
 
 /// Adds `sum_j coefficient_c(i, j) (y_i - y_j)` over the edges of row `i` to the `c`-th part of `sums`, for each of the `C`
 /// coefficients. `D` is the dimension, or zero for any.
 #[inline(always)]
-pub(crate) fn sum_over_edges<F: Fours, const D: usize, const C: usize>(
+pub(crate) fn sum_over_edges<F: Simd, const D: usize, const C: usize>(
     fours: F,
     points: PaddedPoints,
     i: usize,
@@ -96,16 +96,16 @@ pub(crate) fn sum_over_edges<F: Fours, const D: usize, const C: usize>(
 }
 
 /// Sums over the edges of a point.
-struct RowSums<'a, F: Fours, const D: usize, const C: usize> {
+struct RowSums<'a, F: Simd, const D: usize, const C: usize> {
     fours: F,
     points: PaddedPoints<'a>,
     i: usize,
     /// The point's coordinates, each repeated four times.
-    here: [F::Four; D],
-    sums: [[F::Four; D]; C],
+    here: [F::F64x4; D],
+    sums: [[F::F64x4; D]; C],
 }
 
-impl<'a, F: Fours, const D: usize, const C: usize> RowSums<'a, F, D, C> {
+impl<'a, F: Simd, const D: usize, const C: usize> RowSums<'a, F, D, C> {
     #[inline(always)]
     fn new(fours: F, points: PaddedPoints<'a>, i: usize) -> Self {
         let mut here = [fours.splat(0.0); D];
@@ -149,7 +149,7 @@ impl<'a, F: Fours, const D: usize, const C: usize> RowSums<'a, F, D, C> {
 
     /// Returns the vectors from four ends to the point, coordinate by coordinate, and their squared lengths.
     #[inline(always)]
-    fn differences(&self, [a, b, c, d]: [usize; 4]) -> ([F::Four; D], F::Four) {
+    fn differences(&self, [a, b, c, d]: [usize; 4]) -> ([F::F64x4; D], F::F64x4) {
         let (fours, vectors) = (self.fours, self.points.vectors);
         let rows = [fours.load(vectors[a]), fours.load(vectors[b]), fours.load(vectors[c]), fours.load(vectors[d])];
         let there = fours.transpose(rows);
@@ -163,7 +163,7 @@ impl<'a, F: Fours, const D: usize, const C: usize> RowSums<'a, F, D, C> {
 
     /// Returns the squared lengths in any dimension.
     #[inline(always)]
-    fn any_squares(&self, ends: [usize; 4]) -> F::Four {
+    fn any_squares(&self, ends: [usize; 4]) -> F::F64x4 {
         let (here, mut squares) = (self.points.y.row(self.i), [0.0; 4]);
         for l in 0..4 {
             let there = self.points.y.row(ends[l]);

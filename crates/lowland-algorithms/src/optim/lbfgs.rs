@@ -72,7 +72,7 @@ impl Lbfgs {
         }
         of_changes.iter_mut().for_each(|factor| *factor *= scale);
         scaled_gradient.par_iter_mut().with_min_len(4096).for_each(|g| *g *= scale);
-        add_mixture(&pair_vectors(pairs), &[of_steps, of_changes].concat(), &mut scaled_gradient);
+        add_linear_combination(&pair_vectors(pairs), &[of_steps, of_changes].concat(), &mut scaled_gradient);
         let mut direction = Vec::new();
         scale_rows(&scaled_gradient, &self.roots, dim, 1.0, &mut direction);
         direction
@@ -80,7 +80,7 @@ impl Lbfgs {
 
     /// Stores a step, if its curvature is positive beyond noise.
     fn store_pair(&mut self, step: Vec<f32>, change: Vec<f32>) {
-        let products = dots(&[&step, &change], &[&to_f64(&step), &to_f64(&change)]);
+        let products = dot_products(&[&step, &change], &[&to_f64(&step), &to_f64(&change)]);
         if products[1] > MIN_CURVATURE * (products[0] * products[3]).sqrt() {
             if self.pairs.len() == MAX_PAIRS {
                 self.pairs.pop_front();
@@ -107,10 +107,10 @@ fn to_f64(values: &[f32]) -> Vec<f64> {
 fn products_with(pairs: &mut VecDeque<CurvaturePair>, gradient: &[f64]) -> Vec<[f64; 2]> {
     let m = pairs.len();
     let Some(last) = pairs.back().filter(|last| last.products.is_empty()) else {
-        let products = dots(&pair_vectors(pairs), &[gradient]);
+        let products = dot_products(&pair_vectors(pairs), &[gradient]);
         return (0..m).map(|i| [products[i], products[m + i]]).collect();
     };
-    let products = dots(&pair_vectors(pairs), &[gradient, &to_f64(&last.step), &to_f64(&last.change)]);
+    let products = dot_products(&pair_vectors(pairs), &[gradient, &to_f64(&last.step), &to_f64(&last.change)]);
     let product = |vector: usize, with: usize| products[3 * vector + with];
     for (i, pair) in pairs.iter_mut().enumerate().take(m - 1) {
         pair.products.push_back([product(i, 2), product(m + i, 2)]);

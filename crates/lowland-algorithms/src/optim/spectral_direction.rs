@@ -42,7 +42,7 @@ impl LaplacianSolver {
     fn new(weights: &Csr, dim: usize) -> Result<Self> {
         let degrees = weights.row_sums();
         let n = degrees.len();
-        let connected = Components::of_matrix(weights).count() == 1;
+        let connected = Components::from_matrix(weights).count() == 1;
         let shift = if connected {
             CONNECTED_SHIFT * degrees.iter().copied().fold(f64::INFINITY, f64::min)
         } else {

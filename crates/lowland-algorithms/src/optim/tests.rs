@@ -17,7 +17,7 @@ fn affinities(n: usize) -> Csr {
     let cell = |(at, e): (usize, &f64)| (e + if at % 6 == at / 6 % 5 { 4.0 } else { 0.0 }) as f32;
     let data = Data::dense(noise.iter().enumerate().map(cell).collect(), 6).unwrap();
     let params = NeighborParams { n_neighbors: 30, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    let graph = nearest(&data, &params, &mut |_| Ok(())).unwrap().graph;
+    let graph = nearest(&data, &params).unwrap().graph;
     joint_affinities(entropic_affinities(lengths(&graph).unwrap(), 10.0).rows).unwrap()
 }
 

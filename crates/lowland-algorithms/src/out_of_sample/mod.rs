@@ -8,7 +8,7 @@ use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Metric, Points, Result};
 use lowland_linalg::Csr;
 use lowland_nbody::{Exact, KernelSum};
-use lowland_neighbors::nearest_to;
+use lowland_neighbors::nearest_to_with;
 
 pub(crate) use point_search::{AffinityRow, MapPotential, PointObjective, minimize_points};
 
@@ -47,7 +47,7 @@ impl TrainingRows<'_> {
         let n = self.data.rows();
         let kind = if self.affinity == AffinityKind::Precomputed { AffinityKind::Entropic } else { self.affinity };
         let k = neighbors_for(kind, self.perplexity).max(self.min_neighbors).min(n);
-        let graph = nearest_to(new, self.data, k, self.metric, progress)?;
+        let graph = nearest_to_with(new, self.data, k, self.metric, progress)?;
         let edges = (0..new.rows()).flat_map(|i| {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))

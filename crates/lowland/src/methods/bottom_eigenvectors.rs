@@ -6,7 +6,7 @@ use lowland_core::params::refuse;
 use lowland_core::run::{Context, Outcome, Stage};
 use lowland_core::{Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::dense::Cholesky;
-use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, Which, eigenpairs};
+use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs_with};
 use lowland_neighbors::graph::Components;
 use lowland_neighbors::{NeighborGraph, Search};
 
@@ -41,7 +41,7 @@ pub(super) fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: S
     let entries = n * (edges + 1.0).powi(2) * 60.0;
     let factor = if shape.rows <= MOST_DENSE { 16.0 * n * n } else { 8.0 * MOST as f64 };
     let own = entries + factor + n * (d + 14.0) * 80.0;
-    lowland_neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
+    lowland_neighbors::search_memory(shape, metric, k, search).saturating_add(own as u64)
 }
 
 /// The bottom eigenvectors, but the constant one, of the matrix that `matrix` makes of the neighbour graph.
@@ -83,7 +83,7 @@ pub(super) fn fit(
 /// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
 /// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
 fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
-    let parts = Components::of_neighbors(graph).count();
+    let parts = Components::from_neighbors(graph).count();
     if parts > 1 {
         let constant = wanted.min(parts - 1);
         context.note(Note::ComponentsInCoordinates { components: parts, constant, n_components: wanted });
@@ -97,7 +97,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
     let n = matrix.rows();
     let constant = vec![1.0 / (n as f64).sqrt(); n];
     // The values themselves are near zero: residuals are compared with the whole matrix.
-    let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(Which::Smallest, wanted) };
+    let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
     let factor = ShiftedInverse::new(matrix, most)?;
     let diagonal = Jacobi::new(&matrix.diagonal());
     let preconditioner: &dyn Preconditioner = match &factor {
@@ -109,7 +109,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
     };
     let seed = context.seed.stream(EIGENVECTORS);
     let found =
-        context.with_progress(|progress| eigenpairs(matrix, preconditioner, options, &constant, 1, seed, progress))?;
+        context.with_progress(|progress| eigenpairs_with(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
         if factor.is_none() {
             let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \

@@ -19,7 +19,7 @@ fn vectors(of: fn(&Data, &NeighborGraph, &mut Context) -> Result<Csr>, most: usi
     let mut silent = Silent;
     let mut context = Context::new(&mut silent, Seed(1), None);
     let params = lowland_neighbors::NeighborParams::default();
-    let graph = lowland_neighbors::nearest(&data, &params, &mut |_| Ok(()))?.graph;
+    let graph = lowland_neighbors::nearest(&data, &params)?.graph;
     bottom(&of(&data, &graph, &mut context)?, 2, 15, most, &mut context)
 }
 

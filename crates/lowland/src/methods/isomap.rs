@@ -155,7 +155,7 @@ impl Method for Isomap {
             && transformer.values.len() == self.n_components
             && transformer.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
-            && Components::of_matrix(&transformer.lengths).count() == 1;
+            && Components::from_matrix(&transformer.lengths).count() == 1;
         if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }

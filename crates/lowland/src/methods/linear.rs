@@ -84,7 +84,7 @@ macro_rules! linear_method {
 
 pub(super) const COMPONENTS: &str = "components";
 
-pub(super) fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
+pub(super) fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaAlgorithm {
     match solver {
         LinearSolver::Auto => choose_pca_algorithm(shape.dim, shape.sparse, components),
         LinearSolver::Exact => PcaAlgorithm::Covariance,

@@ -26,7 +26,7 @@ fn groups(n: usize, columns: usize, apart: f64, seed: u64) -> Data {
 
 /// The share of points whose nearest point on the map is of the same group, groups taking turns.
 fn kept_together(fitted: &Model) -> f64 {
-    let near = nearest_points(fitted.embedding().points(), 1, &mut quiet).unwrap();
+    let near = nearest_points(fitted.embedding().points(), 1).unwrap();
     let n = near.rows();
     (0..n).filter(|&i| near.row(i).0[0] as usize % 2 == i % 2).count() as f64 / n as f64
 }

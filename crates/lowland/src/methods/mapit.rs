@@ -18,8 +18,8 @@ use lowland_core::{Data, Embedding, Metric, Result, Shape};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
 use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
-use lowland_neighbors::graph::lengths;
-use lowland_neighbors::{self, Search, nearest_to};
+use lowland_neighbors::graph::edge_lengths;
+use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::init::{Init, initial_embedding};
 use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};

@@ -17,7 +17,7 @@ use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::Csr;
 use lowland_nbody::{Engine, new_engine};
-use lowland_neighbors::graph::lengths;
+use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search, distance};
 
 use super::init::{Init, initial_embedding};

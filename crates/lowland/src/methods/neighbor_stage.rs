@@ -94,9 +94,9 @@ pub(super) fn connected_lengths(
     if parts.count() < 2 {
         return Ok(lengths);
     }
-    let joins = context.with_progress(|progress| join_components(data, metric, &parts, progress))?;
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
     context.note(Note::ComponentsJoined { components: parts.count() });
-    with_edges(&lengths, &joins)
+    add_edges(&lengths, &joins)
 }
 
 /// Whether no row differs from another. That a row's neighbours are all copies of it is not enough: others may be elsewhere.

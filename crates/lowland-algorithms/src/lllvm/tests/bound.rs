@@ -87,7 +87,7 @@ impl BoundState {
         (at(step) - at(-step)) / (2.0 * step)
     }
 
-    /// Changes an entry of a covariance and its mirror image.
+    /// Changes an entry of a covariance and its mirror_upper_triangle image.
     fn change_entry(covariance: &mut [f64], (a, b): (usize, usize), h: f64) {
         covariance[a * SIDE + b] += h;
         if a != b {

@@ -7,7 +7,7 @@ mod posterior;
 use super::*;
 use lowland_core::{Data, Metric, Seed};
 use lowland_linalg::Csr;
-use lowland_neighbors::{NeighborGraph, nearest_to};
+use lowland_neighbors::{NeighborGraph, nearest_to_with};
 
 fn no_progress(_: f64) -> lowland_core::Result<()> {
     Ok(())
@@ -94,7 +94,7 @@ fn posterior(n: usize) -> (LllvmProblem, Posterior) {
 
 /// The nearest rows of each row, itself included.
 fn nearest(new: &Data, data: &Data, k: usize) -> NeighborGraph {
-    nearest_to(new, data, k, Metric::Euclidean, &mut no_progress).unwrap()
+    nearest_to_with(new, data, k, Metric::Euclidean, &mut no_progress).unwrap()
 }
 
 /// The terms of the log joint of a new point and its neighbors that depend on the new point, from the definitions.

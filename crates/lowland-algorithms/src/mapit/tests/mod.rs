@@ -7,7 +7,7 @@ use super::*;
 use crate::affinity::joint_affinities;
 use crate::objective::VectorField;
 use crate::objective::edge_sums::PaddedPointsBuffer;
-use lowland_core::simd::fours;
+use lowland_core::simd::run_kernel_with;
 use lowland_core::{Points, Seed, with_threads};
 use lowland_linalg::Csr;
 use lowland_nbody::{Engine, Exact, engine};
@@ -104,11 +104,11 @@ fn sums_over_edges_have_the_same_bits_on_every_instruction_set() {
             let map_marginals = &map_marginals;
             let rows =
                 field_edges::FieldSums::<D, T> { graph: &graph, map_marginals, counted: true, points, first, out };
-            let [value] = fours::run_as(rows, plain);
+            let [value] = run_kernel_with(rows, plain);
             let (graph, others, out) = (&graph.near, &graph.others, &mut weighted[..]);
-            let [sum] = fours::run_as(edges::WeightedSums::<D, T> { graph, here, there, points, first, out }, plain);
+            let [sum] = run_kernel_with(edges::WeightedSums::<D, T> { graph, here, there, points, first, out }, plain);
             let (graph, out) = (others, &mut marginals[..]);
-            let sums = fours::run_as(edges::MarginalSums::<D, T> { graph, points, first, out }, plain);
+            let sums = run_kernel_with(edges::MarginalSums::<D, T> { graph, points, first, out }, plain);
             let all = [program, weighted, marginals, vec![value, sum, sums[0], sums[1]]].concat();
             all.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
         });
