@@ -9,6 +9,11 @@ use lowland_core::params::{ParamValue, refuse};
 pub struct Perplexities(Vec<f64>);
 
 impl Perplexities {
+    /// One perplexity and others, if there are any.
+    pub fn of(first: f64, others: &[f64]) -> Self {
+        Self(std::iter::once(first).chain(others.iter().copied()).collect())
+    }
+
     /// Returns the perplexities, or `None` if there are none.
     pub fn new(values: Vec<f64>) -> Option<Self> {
         (!values.is_empty()).then_some(Self(values))

@@ -37,7 +37,7 @@ impl Method for GpLvm {
     const CLASS_NAME: &'static str = "GPLVM";
     const SUMMARY: &'static str =
         "Bayesian Gaussian process latent variable model: a smooth function from the map to the rows";
-    const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. Starts \
+    const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. MultiStartEm \
         from PCA and stays close to it; for comparison with lllvm and lvm.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;

@@ -106,7 +106,7 @@ impl Method for Lllvm {
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
             context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
-            (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
+            (Posterior::constant(n, rows.columns(), self.n_components), Outcome::direct())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
             self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?, context)?
@@ -153,7 +153,7 @@ impl Lllvm {
         if self.starts > 1 {
             context.note(Note::StartBounds(starts.bounds()));
         }
-        if let Some(alpha) = starts.collapsed() {
+        if let Some(alpha) = starts.collapsed_alpha() {
             context.note(Note::PosteriorCollapsed { alpha });
         }
         Ok((starts.into_posterior()?, outcome))
@@ -198,7 +198,7 @@ impl Transformer for LllvmTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let k = self.params.n_neighbors.min(self.data.rows());
         let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
-        let placing = self.posterior.place(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
+        let placing = self.posterior.transform(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
         let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
         Ok(TransformOutput { std, covariances, ..placing.embedding.into() })
     }

@@ -156,7 +156,7 @@ impl Method for Lvm {
             context.with_progress(|progress| TrainingPairs::new(&data, self.metric, &edges, settings, progress))
         })?;
         let (em, outcome) = self.iterate(structure, wanted, context)?;
-        let frozen = Frozen::new(em.structure(), &em.means(), &em.variances(), &near);
+        let frozen = LvmState::new(em.pairs(), &em.means(), &em.variances(), &near);
         let mut transformer = LvmTransformer { params: self.clone(), data, std: frozen.std(), frozen };
         let mut embedding = em.embedding();
         if let Some(rows) = kept {
@@ -320,8 +320,8 @@ impl Transformer for LvmTransformer {
     }
 
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let lvm::Placed { embedding, std, scores } =
-            self.frozen.place(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
+        let LvmTransformOutput { embedding, std, scores } =
+            self.frozen.transform(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
         Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
     }
 

@@ -1,6 +1,6 @@
 //! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities, joint_affinities};
+use lowland_algorithms::affinity::{AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for};
 use lowland_algorithms::mapit::{
     CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
     NonNeighborSampling, SimilarityKernel,
@@ -22,7 +22,7 @@ use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::init::{Init, initial_embedding};
-use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};
+use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, positive};
 use super::neighbor_stage::{self, Neighbors, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
@@ -183,7 +183,7 @@ impl MapIt {
         Ok((embedding, outcome, frozen))
     }
 
-    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFrozen) -> MapItTransformer {
+    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFittedState) -> MapItTransformer {
         MapItTransformer { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
     }
 }
@@ -253,14 +253,14 @@ impl Method for MapIt {
         let n = input.data.rows();
         let wanted = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree()).min(self.required_neighbors(n));
         let Neighbors { graph, exact } = neighbors(input, wanted, self.metric, self.search, context)?;
-        let perplexity = self.perplexities().at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        let perplexity = self.perplexities().limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexities() {
-            let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
+            let (perplexity, neighbors) = (perplexity.max(), graph.min_degree());
             context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let frozen = MapItFrozen { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
+            let frozen = MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
             let transformer = self.model(input.data, &embedding, perplexity, frozen);
             return Ok(FitOutput {
                 embedding,
@@ -272,7 +272,7 @@ impl Method for MapIt {
         let (weights, graph) = context.stage(AFFINITIES, |_| {
             let lengths = edge_lengths(&graph)?;
             let graph = exact.then_some(graph);
-            Ok((joint_affinities(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
+            Ok((joint_affinities(affinities_from_distances(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
         })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
@@ -306,12 +306,12 @@ impl Method for MapIt {
         if !(c1 > 0.0 && c2 > 0.0) {
             return Err(archive.bad("an entropy weight is not positive".into()));
         }
-        let frozen = MapItFrozen { marginals, entropies: [c1, c2] };
+        let frozen = MapItFittedState { marginals, entropies: [c1, c2] };
         Ok(MapItTransformer {
             data,
             map,
             settings: self.clone(),
-            perplexity: self.perplexities().used(archive)?,
+            perplexity: Perplexities::load(archive, &self.perplexities())?,
             frozen,
         })
     }
@@ -348,7 +348,7 @@ impl Transformer for MapItTransformer {
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
         let distances = Csr::from_triplets(new.rows(), n, edges)?;
-        let rows = affinities(distances, AffinityKind::Entropic, &self.perplexity)?;
+        let rows = affinities_from_distances(distances, AffinityKind::Entropic, &self.perplexity)?;
         let placement = MapItTransform {
             map: self.map.points(),
             similarity: settings.kernel,
@@ -356,7 +356,7 @@ impl Transformer for MapItTransformer {
             k: settings.n_neighbors,
             cost: (settings.variant == Variant::Objective).then_some(settings.cost),
         };
-        let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
+        let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Ok(Embedding::new(places, self.map.dim())?.into())
     }
 

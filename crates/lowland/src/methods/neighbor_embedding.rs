@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_algorithms::affinity::{
-    AffinityKind, Perplexities, entropic_affinities, joint_affinities, precomputed_affinities, uniform_affinities,
+    AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
 use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective};
 use lowland_algorithms::objective::{Accuracy, AccuracyController};
@@ -38,7 +38,8 @@ choice! {
 /// What [`neighbor_embedding!`] refers to in the file of a method.
 pub(super) mod prelude {
     pub use lowland_algorithms::affinity::{AffinityKind, Perplexities};
-    pub use lowland_algorithms::objective::{Accuracy, Energy, Schedule};
+    pub use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule};
+    pub use lowland_algorithms::objective::Accuracy;
     pub use lowland_algorithms::optim::OptimizerKind;
     pub use lowland_core::archive::Archive;
     pub use lowland_core::params::{Auto, refuse};
@@ -69,7 +70,7 @@ pub struct Settings {
     pub(super) learning_rate: Auto<f64>,
     pub(super) max_iter: usize,
     pub(super) tol: f64,
-    pub(super) schedule: Schedule,
+    pub(super) schedule: EnergySchedule,
     pub(super) repulsion: RepulsionWeights,
     /// The objective; a lambda is for affinities whose rows sum to one.
     pub(super) energy: Energy,
@@ -276,7 +277,7 @@ impl Settings {
         let Neighbors { graph, exact } = self.graph(input, context)?;
         let perplexity = self.perplexity.limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexity && self.affinity == AffinityKind::Entropic {
-            let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
+            let (perplexity, neighbors) = (perplexity.max(), graph.min_degree());
             context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         let energy = match self.energy {
@@ -307,7 +308,7 @@ impl Settings {
             let lengths = edge_lengths(&graph)?;
             // What is no longer needed goes at once: at a million points each of these is a gigabyte.
             let graph = exact.then_some(graph);
-            Ok((joint_affinities(affinities(lengths, self.affinity, &perplexity)?)?, graph))
+            Ok((joint_affinities(affinities_from_distances(lengths, self.affinity, &perplexity)?)?, graph))
         })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
@@ -324,18 +325,18 @@ impl Settings {
         let mut descent = descent;
         let embedding = descent.embedding();
         let objective = descent.objective();
-        if let Some(error) = objective.control().measured().filter(|error| *error > 0.0) {
+        if let Some(error) = objective.controller().measured_error().filter(|error| *error > 0.0) {
             let missed = if error <= self.tolerance {
                 None
-            } else if objective.control().coarse() {
+            } else if objective.controller().is_coarse() {
                 Some(ToleranceMiss::ScheduleUnfinished)
             } else {
                 Some(ToleranceMiss::EngineLimit)
             };
-            let (engine, certified) = (objective.engine().to_string(), objective.certified());
+            let (engine, certified) = (objective.engine_name().to_string(), objective.certified_bound());
             context.note(Note::RepulsionError { engine, error, certified, missed });
         }
-        if let Some(reason) = objective.unfinished() {
+        if let Some(reason) = objective.unfinished_stage() {
             context.note(Note::ObjectiveModified { reason: reason.to_string() });
         }
         let repulsion = match energy {
@@ -364,10 +365,10 @@ impl Settings {
         }
     }
 
-    fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbedding> {
+    fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbeddingObjective> {
         let engine = new_engine(self.engine, self.n_components, energy.kernel())?;
-        let control = AccuracyControl::new(self.accuracy, self.tolerance);
-        let objective = NeighborEmbedding::new(energy, weights, engine, control)?.with_schedule(self.schedule);
+        let control = AccuracyController::new(self.accuracy, self.tolerance);
+        let objective = NeighborEmbeddingObjective::new(energy, weights, engine, control)?.with_schedule(self.schedule);
         match self.repulsion {
             RepulsionWeights::Uniform => Ok(objective),
             RepulsionWeights::Distances => objective.with_repulsion_weights(squared_distances(data, self.metric)),
@@ -399,36 +400,6 @@ impl Settings {
     fn start_size(&self) -> f64 {
         if self.optimizer == OptimizerKind::Gd { 1e-4 } else { 1e-2 }
     }
-}
-
-/// Affinities from a matrix of distances (or of affinities, where those were handed in); rows sum to one.
-pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexities) -> Result<Csr> {
-    match kind {
-        AffinityKind::Precomputed => precomputed_affinities(&lengths),
-        AffinityKind::Uniform => Ok(uniform_affinities(&lengths)),
-        AffinityKind::Entropic => {
-            let (&last, others) = perplexity.values().split_last().expect("at least one");
-            let mut sum: Option<Csr> = None;
-            let add = |sum: Option<Csr>, mut rows: Csr| {
-                if let Some(sum) = sum {
-                    rows.values_mut().iter_mut().zip(sum.values()).for_each(|(p, sum)| *p += sum);
-                }
-                rows
-            };
-            for &other in others {
-                sum = Some(add(sum, entropic_affinities(lengths.clone(), other).rows));
-            }
-            let mut rows = add(sum, entropic_affinities(lengths, last).rows);
-            rows.scale(1.0 / perplexity.values().len() as f64);
-            Ok(rows)
-        }
-    }
-}
-
-/// Neighbours wanted for each point.
-pub(super) fn neighbors_for(kind: AffinityKind, perplexity: &Perplexities) -> usize {
-    let factor = if kind == AffinityKind::Uniform { 1.0 } else { NEIGHBORS_PER_PERPLEXITY };
-    (factor * perplexity.max()).ceil() as usize
 }
 
 /// Squared distances of all pairs, scaled to a mean of one.

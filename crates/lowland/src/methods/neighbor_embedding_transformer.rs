@@ -1,6 +1,6 @@
 //! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities};
+use lowland_algorithms::affinity::{AffinityKind, Perplexities, affinities_from_distances, neighbors_for};
 use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingTransform};
 use lowland_algorithms::out_of_sample::OutOfSampleObjective;
 use lowland_core::archive::Archive;
@@ -10,7 +10,6 @@ use lowland_linalg::Csr;
 use lowland_nbody::Exact;
 use lowland_neighbors::nearest_to_with;
 
-use super::neighbor_embedding::{affinities, neighbors_for};
 use crate::method::{TransformOutput, Transformer};
 
 /// A fixed map with the rows it is a map of.
@@ -62,9 +61,9 @@ impl Transformer for NeighborEmbeddingTransformer {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
-        let rows = affinities(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
-        let placement = Placement { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
-        let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
+        let rows = affinities_from_distances(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
+        let placement = NeighborEmbeddingTransform { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
+        let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Ok(Embedding::new(places, self.map.dim())?.into())
     }
 

@@ -12,7 +12,7 @@ use crate::fit::FitOptions;
 use crate::method::{FitInput, Method};
 use crate::methods::neighbor_stage::{Neighbors, neighbors};
 use crate::methods::{Lllvm, Lvm, model_edges};
-use lowland_algorithms::lllvm::{Network, Problem, Rows, Starts};
+use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::message::Note;
 use lowland_core::params::refuse;
 use lowland_core::run::{Context, Ended, Observer};
@@ -189,7 +189,7 @@ fn warn_of_collapse(names: &[String], context: &mut Context) {
 }
 
 /// The same starts for every candidate, as far as they can be.
-fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Result<(Starts<'a>, Ended)> {
+fn fitted<'a>(problem: &'a LllvmProblem, params: &Lllvm, context: &mut Context) -> Result<(MultiStartEm<'a>, Ended)> {
     params.validate()?;
     let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.ended))
