@@ -1,16 +1,16 @@
-//! A set of points and the order of distances within it.
+//! A set of points with an order of distances.
 
 use multiversion::multiversion;
 
 use lowland_core::{Data, Metric, Points};
 use lowland_neighbors::distance;
 
-/// One side of a comparison: the data under a metric, or a map under the euclidean distance.
+/// One side of a comparison: the data under a metric, or a map under the Euclidean distance.
 #[derive(Debug, Clone, Copy)]
 pub enum MetricSpace<'a> {
-    /// The data.
+    /// Data under a metric.
     Data(&'a Data, Metric),
-    /// A map of them.
+    /// A map.
     Map(Points<'a>),
 }
 
@@ -23,8 +23,9 @@ impl MetricSpace<'_> {
         }
     }
 
-    /// A number that orders pairs as their distance does, in `f64`: the square for euclidean distances, so that no root is
-    /// taken, otherwise the distance. This number defines every rank in this module; faster paths must agree with it.
+    /// Returns a number that orders pairs like their distance, in `f64`: the square for Euclidean distances, which
+    /// avoids the root, otherwise the distance. It defines every rank in this crate; faster computations must agree
+    /// with it.
     pub fn key(&self, i: usize, j: usize) -> f64 {
         match *self {
             MetricSpace::Data(Data::Dense(x), Metric::Euclidean) => squared_distance(x.row(i), x.row(j)),
@@ -33,7 +34,8 @@ impl MetricSpace<'_> {
         }
     }
 
-    /// Nanoseconds one comparison of a pair takes, within a factor of about two: what decides between all rows and a sample.
+    /// Approximate cost of comparing a pair, in nanoseconds, to within a factor of about two. Decides between all rows
+    /// and a sample.
     pub(super) fn pair_cost(&self) -> f64 {
         let rows = self.rows().max(1) as f64;
         match *self {
@@ -49,7 +51,7 @@ impl MetricSpace<'_> {
     }
 }
 
-/// In `f64`, in eight sums side by side: the order of additions is the same on every machine.
+/// Squared distance in `f64`, in eight partial sums, so the order of additions is the same on every machine.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
 fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0; 8];
