@@ -38,7 +38,7 @@ fn main() -> Result<()> {
         let share = |grammar: bool| {
             let kind = |score: &&AnalogyScore| score.category.starts_with("gram") == grammar;
             let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().filter(kind).map(part).sum::<usize>() as f64;
-            sum(|score| score.right) / sum(|score| score.asked)
+            sum(|score| score.correct) / sum(|score| score.asked)
         };
         Ok(json!({ "semantic": share(false), "syntactic": share(true) }))
     };

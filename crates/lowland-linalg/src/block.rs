@@ -1,4 +1,4 @@
-//! Tall row-major blocks, `n x m` with few columns: inner products, combinations, orthonormal bases.
+//! Tall row-major blocks, `n x m` with few columns: inner products, linear combinations, orthonormal bases.
 
 use rayon::prelude::*;
 
@@ -6,14 +6,14 @@ use super::dense;
 use lowland_core::Result;
 use lowland_core::simd::simd_dispatch;
 
-/// Rows handled at once. Fixed, because the order of a sum depends on it.
+/// Number of rows of a chunk. Fixed, because the order of summation depends on it.
 pub const CHUNK: usize = 1024;
 
-/// Numbers of a vector handled at once where there are several vectors: so many that memory is read in long runs, so few
-/// that they are at hand again for the next vector. Fixed, as above.
+/// Number of entries of a chunk when several vectors are processed: long enough for sequential reads, short enough to
+/// stay in the cache for the next vector. Fixed, as above.
 const VECTOR_CHUNK: usize = 8192;
 
-/// `a' b` (ma x mb, row-major) of two blocks with the same number of rows.
+/// Returns `a' b` (ma x mb, row-major) for two blocks with the same number of rows.
 pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
     if ma == 0 || mb == 0 {
         return Vec::new();
@@ -30,7 +30,7 @@ pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
     ordered_sum(parts, ma * mb)
 }
 
-/// Adds equally long vectors in their order.
+/// Adds vectors of equal length in order.
 pub fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
     parts.into_iter().fold(vec![0.0; len], |mut total, part| {
         total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
@@ -38,19 +38,19 @@ pub fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
     })
 }
 
-/// The inner product of each column of `a` with the same column of `b`.
+/// Returns the inner product of each column of `a` with the same column of `b`.
 pub fn column_dots(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
     let parts = a.par_chunks(CHUNK * columns.max(1)).zip(b.par_chunks(CHUNK * columns.max(1)));
     column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; accumulator_count(columns)])).collect(), columns)
 }
 
-/// The inner product of two vectors.
+/// Returns the inner product of two vectors.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     dot_products(&[a], &[b])[0]
 }
 
-/// The inner products of some vectors with some others (row-major), each of the first read once. A product's bits depend on
-/// its two vectors only.
+/// Returns the inner products of the vectors `a` with the vectors `b` (row-major), reading each of `a` once. The bits
+/// of a product depend only on its two vectors.
 pub fn dot_products<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
     let len = a.first().map_or(0, |a| a.len());
     let parts = (0..len.div_ceil(VECTOR_CHUNK)).into_par_iter().map(|run| {
@@ -62,7 +62,7 @@ pub fn dot_products<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec
 
 #[simd_dispatch]
 fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
-    // Many sums side by side: one alone waits for itself at every step.
+    // Many partial sums, since each addition to a single sum would wait for the previous one.
     const WIDTH: usize = 32;
     let mut sums = [0.0; WIDTH];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<WIDTH>(), b.as_chunks::<WIDTH>());
@@ -77,7 +77,7 @@ fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
     sums.iter().sum()
 }
 
-/// `out += sum_k factors_k vectors_k`, in this order.
+/// Computes `out += sum_k factors_k vectors_k`, in this order.
 pub fn add_linear_combination<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64], out: &mut [f64]) {
     out.par_chunks_mut(VECTOR_CHUNK).enumerate().for_each(|(run, out)| {
         let (start, len) = (run * VECTOR_CHUNK, out.len());
@@ -100,7 +100,7 @@ fn add_multiples<T: Copy + Into<f64>, const K: usize>(vectors: [&[T]; K], factor
     }
 }
 
-/// The mean of each column.
+/// Returns the mean of each column.
 pub fn column_means(a: &[f64], columns: usize) -> Vec<f64> {
     let parts =
         a.par_chunks(CHUNK * columns.max(1)).map(|a| add_values(a, vec![0.0; accumulator_count(columns)])).collect();
@@ -108,12 +108,13 @@ pub fn column_means(a: &[f64], columns: usize) -> Vec<f64> {
     column_sums(parts, columns).into_iter().map(|sum| sum / rows).collect()
 }
 
-/// Sums that are made side by side, several rows' where there are few columns: one sum alone waits for itself at every step.
+/// Number of partial sums, from several rows if there are few columns, since each addition to a single sum would wait
+/// for the previous one.
 fn accumulator_count(columns: usize) -> usize {
     columns * (32 / columns.max(1)).max(1)
 }
 
-/// The columns' sums from those of several rows each.
+/// Reduces partial sums over several rows to the sums of the columns.
 fn column_sums(parts: Vec<Vec<f64>>, columns: usize) -> Vec<f64> {
     let mut sums = vec![0.0; columns];
     for row in ordered_sum(parts, accumulator_count(columns)).chunks_exact(columns.max(1)) {
@@ -138,7 +139,7 @@ fn add_values(a: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     sums
 }
 
-/// `a c` (n x mc) for a block `a` (n x ma) and a small matrix `c` (ma x mc).
+/// Returns `a c` (n x mc) for a block `a` (n x ma) and a small matrix `c` (ma x mc).
 pub fn combine(a: &[f64], ma: usize, c: &[f64], mc: usize) -> Vec<f64> {
     if ma == 0 || mc == 0 {
         return Vec::new();
@@ -148,7 +149,7 @@ pub fn combine(a: &[f64], ma: usize, c: &[f64], mc: usize) -> Vec<f64> {
     out
 }
 
-/// Removes from each column of `w` (n x mw) its part in the span of an orthonormal `basis` (n x mb).
+/// Removes from each column of `w` (n x mw) its projection onto the span of an orthonormal `basis` (n x mb).
 pub fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
     if mw == 0 || mb == 0 {
         return;
@@ -159,7 +160,7 @@ pub fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
         .for_each(|(w, basis)| dense::product_nn_subtract(basis, &coefficients, mb, w));
 }
 
-/// Blocks side by side.
+/// Concatenates blocks horizontally.
 pub fn concat_columns(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
     let width: usize = blocks.iter().map(|block| block.1).sum();
     let mut out = vec![0.0; rows * width];
@@ -176,7 +177,7 @@ pub fn concat_columns(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
     out
 }
 
-/// The columns named, in that order.
+/// Returns the columns `which`, in this order.
 pub fn select_columns(a: &[f64], ma: usize, which: &[usize]) -> Vec<f64> {
     if ma == 0 {
         return Vec::new();
@@ -184,11 +185,11 @@ pub fn select_columns(a: &[f64], ma: usize, which: &[usize]) -> Vec<f64> {
     a.chunks_exact(ma).flat_map(|row| which.iter().map(|&c| row[c])).collect()
 }
 
-/// An orthonormal basis of the columns of `w` (n x m) orthogonal to the orthonormal `fixed` (n x mf), and its number of
-/// columns: directions that are, to rounding, already in the span of the others are dropped.
+/// Returns an orthonormal basis of the columns of `w` (n x m) orthogonal to the orthonormal `fixed` (n x mf), and its
+/// number of columns. Directions that are, up to rounding, in the span of the others are dropped.
 ///
-/// Two rounds of projection and SVQB (Stathopoulos and Wu, 2002): columns scaled to unit length, then multiplied by
-/// the inverse square root of their Gram matrix, whose tiny eigenvalues mark what to drop.
+/// Two rounds of projection and SVQB (Stathopoulos and Wu, 2002): columns are scaled to unit length, then multiplied by
+/// the inverse square root of their Gram matrix, whose tiny eigenvalues indicate the directions to drop.
 pub fn orthonormalize(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -> Result<(Vec<f64>, usize)> {
     const NOTHING_LEFT: f64 = 1e-12;
     for _ in 0..2 {
@@ -210,9 +211,9 @@ pub fn orthonormalize(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -
     Ok((w, m))
 }
 
-/// Columns of unit length; those not longer than `least` (or not finite) are left out.
+/// Scales columns to unit length; drops those not longer than `least` (or not finite).
 fn scale_columns(w: Vec<f64>, m: usize, least: f64) -> (Vec<f64>, usize) {
-    // Scaled by the largest entry first: the squares of tiny and huge columns would leave the range.
+    // Scaled by the largest entry first, since the squares of tiny and huge columns would leave the range.
     let largest = w.chunks_exact(m.max(1)).fold(vec![0.0f64; m], |mut top, row| {
         top.iter_mut().zip(row).for_each(|(t, v)| *t = if v.is_finite() { t.max(v.abs()) } else { f64::INFINITY });
         top
@@ -241,9 +242,9 @@ pub fn multiply_columns(w: &mut [f64], factors: &[f64]) {
     });
 }
 
-/// Turns each column so that its largest entry (of several nearly as large, the first) is positive.
+/// Flips the sign of each column so that its largest entry (the first of several nearly as large) is positive.
 pub fn fix_signs(block: &mut [f64], columns: usize) {
-    // The margin keeps the choice stable where a symmetric vector has its extreme value at several places.
+    // The margin keeps the choice stable if a symmetric vector attains its maximum at several positions.
     const NEARLY: f64 = 1.0 - 1e-6;
     for c in 0..columns {
         let column = || block.iter().skip(c).step_by(columns);

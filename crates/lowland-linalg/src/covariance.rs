@@ -1,4 +1,4 @@
-//! `A'A` of data less its mean: as a matrix, and as an operator that never forms it.
+//! `A'A` of centered data: as a matrix, and as an operator that never forms it.
 
 use rayon::prelude::*;
 
@@ -8,7 +8,7 @@ use super::{Csr, SymmetricOperator, dense};
 use lowland_core::run::Progress;
 use lowland_core::{Data, Dense, Result, Sparse};
 
-/// Rows converted to `f64` at once.
+/// Number of rows converted to `f64` at once.
 const TILE: usize = 256;
 
 /// `(A - 1 mean')' (A - 1 mean')`.
@@ -17,8 +17,8 @@ pub(super) struct Covariance {
     data: Data,
     mean: Vec<f64>,
     total_squares: f64,
-    /// Sparse rows by column, so that `A' y` needs no reduction: one matrix for each [`Self::rows_per_block`] rows, whose
-    /// part of `y` stays in the cache.
+    /// Sparse rows by column, so that `A' y` needs no reduction: one matrix for each [`Self::rows_per_block`] rows,
+    /// whose part of `y` stays in the cache.
     transposed: Vec<Csr>,
 }
 
@@ -43,13 +43,14 @@ impl Covariance {
         self.total_squares
     }
 
-    /// At least as many as columns: the blocks' row pointers then take no more than one a row of the data.
+    /// At least the number of columns, so that the row pointers of the blocks take at most one entry per row of the
+    /// data.
     fn rows_per_block(&self) -> usize {
         self.dim().max(2048)
     }
 
     fn apply_dense(&self, x: &Dense, v: &[f64], columns: usize, out: &mut [f64]) {
-        // At most 16 parts, each with an output of its own to add up.
+        // At most 16 parts, each with its own output.
         let rows_per_part = x.rows().div_ceil(16).max(TILE);
         let parts: Vec<Vec<f64>> = (0..x.rows().div_ceil(rows_per_part))
             .into_par_iter()
@@ -112,7 +113,7 @@ impl SymmetricOperator for Covariance {
     }
 }
 
-/// Rows `first..first + rows` from column `left` on, less the mean.
+/// Writes the rows `first..first + rows` from column `left` on, minus the mean.
 fn centered_tile(x: &Dense, mean: &[f64], first: usize, rows: usize, left: usize, tile: &mut Vec<f64>) {
     tile.clear();
     for i in first..first + rows {
@@ -120,10 +121,10 @@ fn centered_tile(x: &Dense, mean: &[f64], first: usize, rows: usize, left: usize
     }
 }
 
-/// The covariance matrix, not divided by the number of rows: `dim x dim`, row-major, full.
+/// Returns the covariance matrix, not divided by the number of rows: `dim x dim`, row-major, full.
 ///
-/// Each band of output rows is summed over the data in order by one task, so no two tasks share a sum; a band starts at
-/// its diagonal, the rest is copied over.
+/// Each band of output rows is summed over the data in order by one task, so no two tasks share a sum. A band starts at
+/// its diagonal; the rest is copied.
 pub(super) fn covariance_matrix(x: &Dense, mean: &[f64], progress: &mut Progress) -> Result<Vec<f64>> {
     const BAND: usize = 64;
     const ROWS_PER_REPORT: usize = 16 * TILE;
@@ -166,7 +167,7 @@ pub(super) fn covariance_matrix(x: &Dense, mean: &[f64], progress: &mut Progress
     Ok(matrix)
 }
 
-/// Sums of `len` numbers over all rows, always in the same order.
+/// Sums `len` numbers over all rows, always in the same order.
 fn sum_over_rows(rows: usize, len: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
     let starts: Vec<usize> = (0..rows).step_by(CHUNK.max(rows.div_ceil(16))).collect();
     let step = starts.get(1).copied().unwrap_or(rows);
@@ -178,7 +179,7 @@ fn sum_over_rows(rows: usize, len: usize, add: impl Fn(usize, &mut [f64]) + Sync
     ordered_sum(parts.collect(), len)
 }
 
-/// Column means, zeros unless `center`. Refuses values that are not finite.
+/// Returns the column means, or zeros unless `center`; an error if a value is not finite.
 pub(super) fn column_means(data: &Data, center: bool) -> Result<Vec<f64>> {
     let sums = sum_over_rows(data.rows(), data.dim(), |i, sums| match data {
         Data::Dense(x) => sums.iter_mut().zip(x.row(i)).for_each(|(s, v)| *s += f64::from(*v)),
@@ -194,7 +195,7 @@ pub(super) fn column_means(data: &Data, center: bool) -> Result<Vec<f64>> {
     Ok(if center { sums.iter().map(|s| s / data.rows() as f64).collect() } else { vec![0.0; data.dim()] })
 }
 
-/// The sum of squares about the mean. Refuses values that are not finite.
+/// Returns the sum of squares about the mean; an error if a value is not finite.
 fn sum_of_squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
     let squares_of_mean: f64 = mean.iter().map(|m| m * m).sum();
     let total = sum_over_rows(data.rows(), 1, |i, total| match data {
@@ -202,7 +203,7 @@ fn sum_of_squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
             total[0] += x.row(i).iter().zip(mean).map(|(v, m)| (f64::from(*v) - m).powi(2)).sum::<f64>();
         }
         Data::Sparse(x) => {
-            // Against a row of zeros, only the stored entries change the sum.
+            // Relative to a row of zeros, only the stored entries change the sum.
             let (columns, values) = x.row(i);
             let change = |j: u32, v: f32| f64::from(v) * (f64::from(v) - 2.0 * mean[j as usize]);
             total[0] += squares_of_mean + columns.iter().zip(values).map(|(&j, &v)| change(j, v)).sum::<f64>();
@@ -215,7 +216,7 @@ fn sum_of_squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
     Ok(total.max(0.0))
 }
 
-/// The transpose of some of the rows.
+/// Returns the transpose of some of the rows.
 fn transpose(x: &Sparse, start: usize, rows: usize) -> Result<Csr> {
     let end = (start + rows).min(x.rows());
     let entries = x.indptr()[start]..x.indptr()[end];

@@ -1,4 +1,4 @@
-//! Compressed sparse rows of `f64`.
+//! Sparse matrices of `f64` in compressed sparse row format.
 
 use rayon::prelude::*;
 
@@ -6,7 +6,7 @@ use super::SymmetricOperator;
 use super::sparse_product::add_sparse_product;
 use lowland_core::{Error, Result, inverse};
 
-/// A sparse matrix; within each row the columns ascend and are unique.
+/// A sparse matrix; the columns of each row are ascending and unique.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     indptr: Vec<usize>,
@@ -16,7 +16,8 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// Checks the arrays: `indptr` rises from 0 to the number of entries, columns ascend within a row and are below `columns`.
+    /// Builds a matrix from its arrays. `indptr` must ascend from 0 to the number of entries; the columns of a row must
+    /// ascend and be below `columns`.
     pub fn new(indptr: Vec<usize>, indices: Vec<u32>, values: Vec<f64>, columns: usize) -> Result<Self> {
         let bad = |reason: String| Err(Error::Format { what: "sparse matrix", reason });
         if indptr.first() != Some(&0) || indptr.last() != Some(&indices.len()) || indptr.windows(2).any(|w| w[0] > w[1])
@@ -38,7 +39,7 @@ impl Csr {
         Ok(Self { indptr, indices, values, columns })
     }
 
-    /// From `(row, column, value)` in any order; repeated places are summed, in the order given.
+    /// Builds a matrix from `(row, column, value)` in any order; repeated entries are summed, in the given order.
     pub fn from_triplets(
         rows: usize,
         columns: usize,
@@ -86,13 +87,13 @@ impl Csr {
         self.indices.len()
     }
 
-    /// Columns and values of row `i`.
+    /// Returns the columns and values of row `i`.
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.indptr[i]..self.indptr[i + 1];
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// Where each row starts; one longer than the rows.
+    /// Start of each row in the arrays; one entry more than there are rows.
     pub fn indptr(&self) -> &[usize] {
         &self.indptr
     }
@@ -107,18 +108,18 @@ impl Csr {
         &self.values
     }
 
-    /// Values of all entries, to be changed in place.
+    /// Mutable values of all entries.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
 
-    /// The value at a place; zero where none is stored.
+    /// Returns the value at row `i` and column `j`; zero if none is stored.
     pub fn get(&self, i: usize, j: usize) -> f64 {
         let (columns, values) = self.row(i);
         columns.binary_search(&(j as u32)).map_or(0.0, |at| values[at])
     }
 
-    /// Every stored entry: row, column, value.
+    /// Iterates over the stored entries as `(row, column, value)`.
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         (0..self.rows()).flat_map(move |i| {
             let (columns, values) = self.row(i);
@@ -126,7 +127,7 @@ impl Csr {
         })
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     pub fn transpose(&self) -> Self {
         let indptr = row_starts(self.columns, self.indices.iter().copied());
         let mut next = indptr.clone();
@@ -140,18 +141,18 @@ impl Csr {
         Self { indptr, indices, values, columns: self.rows() }
     }
 
-    /// Whether the matrix equals its transpose, pattern and values.
+    /// Returns whether the matrix equals its transpose in pattern and values.
     pub fn is_symmetric(&self) -> bool {
         self.rows() == self.columns && *self == self.transpose()
     }
 
-    /// The same pattern, each value replaced by what `value(row, column, old)` says.
+    /// Returns a matrix of the same pattern with the values `value(row, column, old)`.
     pub fn map(&self, value: impl Fn(usize, usize, f64) -> f64) -> Self {
         let values = self.iter().map(|(i, j, v)| value(i, j, v)).collect();
         Self { values, indptr: self.indptr.clone(), indices: self.indices.clone(), columns: self.columns }
     }
 
-    /// Only the entries for which `keep(row, column, value)` holds.
+    /// Returns the entries for which `keep(row, column, value)` holds.
     pub fn filter(&self, keep: impl Fn(usize, usize, f64) -> bool) -> Self {
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in 0..self.rows() {
@@ -167,7 +168,8 @@ impl Csr {
         Self { indptr, indices, values, columns: self.columns }
     }
 
-    /// Goes through every place stored in either matrix; keeps it with the value `value(mine, theirs)`, if that says one.
+    /// Merges two matrices: every entry stored in either is kept with the value `value(mine, theirs)`, unless that is
+    /// `None`.
     pub fn merge(&self, other: &Self, value: impl Fn(Option<f64>, Option<f64>) -> Option<f64>) -> Result<Self> {
         for (what, expected, found) in [
             ("rows of a sparse matrix", self.rows(), other.rows()),
@@ -177,7 +179,7 @@ impl Csr {
                 return Err(Error::Shape { what, expected, found });
             }
         }
-        // Counted first: room for both together would be twice what is needed where they overlap.
+        // Counted first: capacity for both together would be twice what is needed if they overlap.
         let count = (0..self.rows()).map(|i| union_size(self.row(i).0, other.row(i).0)).sum();
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::with_capacity(count), Vec::with_capacity(count));
         for i in 0..self.rows() {
@@ -201,27 +203,27 @@ impl Csr {
         columns.iter().copied().zip(values.iter().copied())
     }
 
-    /// The sum of two matrices of the same shape.
+    /// Returns the sum of two matrices of the same shape.
     pub fn add(&self, other: &Self) -> Result<Self> {
         self.merge(other, |a, b| Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)))
     }
 
-    /// Multiplies every value.
+    /// Multiplies every value by `factor`.
     pub fn scale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|v| *v *= factor);
     }
 
-    /// The diagonal.
+    /// Returns the diagonal.
     pub fn diagonal(&self) -> Vec<f64> {
         (0..self.rows().min(self.columns)).map(|i| self.get(i, i)).collect()
     }
 
-    /// The sum of each row.
+    /// Returns the sum of each row.
     pub fn row_sums(&self) -> Vec<f64> {
         (0..self.rows()).map(|i| self.row(i).1.iter().sum()).collect()
     }
 
-    /// Rows and columns of a square matrix in another order: row `rows[i]` becomes row `i`, and column `i` likewise.
+    /// Permutes the rows and columns of a square matrix: row `rows[i]` becomes row `i`, and the columns likewise.
     pub fn renumber(&self, rows: &[u32]) -> Self {
         let place = inverse(rows);
         let mut indptr = Vec::with_capacity(rows.len() + 1);
@@ -254,19 +256,19 @@ impl Csr {
         Self { indptr, indices, values, columns: self.columns }
     }
 
-    /// `out = A x` for a row-major block `x` (columns x m) and `out` (rows x m), in parallel over rows.
+    /// Computes `out = A x` for a row-major block `x` (columns x m) and `out` (rows x m), in parallel over rows.
     pub fn multiply(&self, x: &[f64], m: usize, out: &mut [f64]) {
         out.fill(0.0);
         self.multiply_add(x, m, out);
     }
 
-    /// `out += A x`, as [`Self::multiply`].
+    /// Computes `out += A x`, with shapes as in [`Self::multiply`].
     pub fn multiply_add(&self, x: &[f64], m: usize, out: &mut [f64]) {
         add_sparse_product(&self.indptr, &self.indices, &self.values, x, m, out);
     }
 }
 
-/// How many different numbers two ascending lists hold.
+/// Number of distinct values in two ascending lists.
 fn union_size(a: &[u32], b: &[u32]) -> usize {
     let (mut i, mut j, mut both) = (0, 0, 0);
     while i < a.len() && j < b.len() {
@@ -278,7 +280,7 @@ fn union_size(a: &[u32], b: &[u32]) -> usize {
     a.len() + b.len() - both
 }
 
-/// Where each of `rows` rows starts when entries with these row numbers are laid row after row.
+/// Returns the start of each of `rows` rows when entries with these row numbers are sorted by row.
 fn row_starts(rows: usize, row_of_entry: impl Iterator<Item = u32>) -> Vec<usize> {
     let mut starts = vec![0usize; rows + 1];
     row_of_entry.for_each(|i| starts[i as usize + 1] += 1);
@@ -286,7 +288,7 @@ fn row_starts(rows: usize, row_of_entry: impl Iterator<Item = u32>) -> Vec<usize
     starts
 }
 
-/// The matrix must be symmetric; [`Csr::is_symmetric`] checks.
+/// The matrix must be symmetric, see [`Csr::is_symmetric`].
 impl SymmetricOperator for Csr {
     fn dim(&self) -> usize {
         self.rows()
@@ -296,7 +298,7 @@ impl SymmetricOperator for Csr {
         self.multiply(x, columns, out);
     }
 
-    /// The largest row sum of absolute values, which no eigenvalue exceeds.
+    /// Largest row sum of absolute values, an upper bound of the eigenvalues.
     fn norm(&self) -> f64 {
         (0..self.rows()).map(|i| self.row(i).1.iter().map(|v| v.abs()).sum()).fold(0.0, f64::max)
     }

@@ -1,4 +1,5 @@
-//! Linear algebra: dense products, and what sparse symmetric problems need.
+//! Linear algebra: dense products and decompositions, sparse matrices, eigensolvers and linear solvers for sparse
+//! symmetric problems.
 //!
 //! Everything here is deterministic: reductions run over fixed chunks of rows and are combined in order, whatever the
 //! number of threads.

@@ -1,9 +1,9 @@
-//! The block iteration for eigenpairs.
+//! Block iteration for eigenpairs.
 //!
-//! LOBPCG (Knyazev, 2001) on an orthonormal basis `[X P W]`: the block of approximations `X`, the last search directions
-//! `P` kept orthogonal to `X` in coefficient space (Hetmaniuk and Lehoucq, 2006), and the preconditioned residuals `W`,
-//! orthogonalised with small directions dropped. Columns that have converged stop getting a residual direction but stay
-//! in the basis (soft locking). Small problems are solved densely.
+//! LOBPCG (Knyazev, 2001) on an orthonormal basis `[X P W]`: the block of approximations `X`, the last search
+//! directions `P` kept orthogonal to `X` in coefficient space (Hetmaniuk and Lehoucq, 2006), and the preconditioned
+//! residuals `W`, orthogonalized with small directions dropped. Converged columns get no residual direction but stay in
+//! the basis (soft locking). Small problems are solved densely.
 
 mod dense_solve;
 mod state;
@@ -15,24 +15,24 @@ use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 
-/// Where the iteration stands.
+/// State of the iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
     Converged,
-    /// At its limit or at a standstill, and too large for the fallback.
+    /// At its limit or stalled, and too large for the fallback.
     GaveUp,
     Dense,
     DenseFallback,
 }
 
-/// Iterations without progress after which the solver gives up.
+/// Number of iterations without progress after which the solver gives up.
 const MAX_STALLED_ITERATIONS: usize = 30;
-/// Every so many iterations, images are computed afresh: as combinations of combinations they drift.
+/// Number of iterations after which images are recomputed, since combinations of combinations drift.
 const REFRESH_INTERVAL: usize = 16;
 
-/// The iteration, one step at a time. The operator and preconditioner are handed to each step, so that the solver is
-/// plain data.
+/// The iteration, one step at a time. The operator and the preconditioner are passed to each step, so that the solver
+/// is plain data.
 #[derive(Debug, Clone)]
 pub struct EigenSolver {
     options: EigenOptions,
@@ -47,7 +47,7 @@ pub struct EigenSolver {
     p: Vec<f64>,
     ap: Vec<f64>,
     p_columns: usize,
-    /// Of the operator times [`Self::sign`], ascending.
+    /// Ritz values of the operator times [`Self::sign`], ascending.
     ritz: Vec<f64>,
     residuals: Vec<f64>,
     iterations: usize,
@@ -57,8 +57,8 @@ pub struct EigenSolver {
 }
 
 impl EigenSolver {
-    /// Starts from a random block. `deflate` (dim x columns, row-major) holds vectors whose span is left out: a null
-    /// space that is known, say.
+    /// Starts from a random block. `deflate` (dim x columns, row-major) holds vectors whose span is excluded, such as a
+    /// known null space.
     pub fn new(
         operator: &dyn SymmetricOperator,
         options: EigenOptions,
@@ -130,7 +130,7 @@ impl EigenSolver {
             since_best: 0,
             phase: Phase::Running,
         };
-        // A basis of three blocks must fit beside the deflated vectors.
+        // A basis of three blocks must fit in addition to the deflated vectors.
         if rows <= options.dense_up_to.max(3 * width + solver.deflated_columns) {
             solver.solve_densely(operator, Phase::Dense)?;
         } else {
@@ -140,12 +140,12 @@ impl EigenSolver {
         Ok(solver)
     }
 
-    /// Changes the most block iterations.
+    /// Sets the maximum number of block iterations.
     pub fn set_max_iterations(&mut self, limit: usize) {
         self.options.max_iterations = limit;
     }
 
-    /// One block iteration. Does nothing once [`Self::finished`].
+    /// Performs one block iteration. Does nothing once [`Self::finished`].
     pub fn step(&mut self, operator: &dyn SymmetricOperator, preconditioner: &dyn Preconditioner) -> Result<()> {
         if self.finished() {
             return Ok(());
@@ -161,7 +161,7 @@ impl EigenSolver {
         }
         self.check_convergence();
         if self.phase == Phase::Converged && !self.iterations.is_multiple_of(REFRESH_INTERVAL) {
-            // Trust only residuals of images computed afresh.
+            // Only residuals of recomputed images are trusted.
             self.phase = Phase::Running;
             self.refresh(operator)?;
             self.check_convergence();
@@ -185,7 +185,7 @@ impl EigenSolver {
         let (values, vectors) = dense::eigh(&block::gram(&s, size, &image, size), size)?;
         let first: Vec<usize> = (0..m).collect();
         let new = block::select_columns(&vectors, size, &first);
-        // The part of each active column outside the old block, made orthogonal to the new block.
+        // The part of each active column outside the old block, orthogonalized against the new block.
         let mut turn = block::select_columns(&new, m, active);
         turn[..m * active.len()].fill(0.0);
         let (turn, turns) = block::orthonormalize(turn, active.len(), &new, m)?;
@@ -198,8 +198,8 @@ impl EigenSolver {
         Ok(())
     }
 
-    /// Makes the block orthonormal (filling up with random vectors what has collapsed), computes its images afresh, and
-    /// turns it into Ritz vectors.
+    /// Orthonormalizes the block (replacing collapsed columns by random vectors), recomputes its images, and rotates it
+    /// to Ritz vectors.
     fn refresh(&mut self, operator: &dyn SymmetricOperator) -> Result<()> {
         let (n, m) = (self.rows, self.width);
         let (mut x, mut have) =
@@ -229,7 +229,7 @@ impl EigenSolver {
         Ok(())
     }
 
-    /// `sign * A x`: the solver always looks for the smallest.
+    /// Returns `sign * A x`: the solver always computes the smallest eigenvalues.
     fn image(&self, operator: &dyn SymmetricOperator, x: &[f64], columns: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         if columns > 0 {
@@ -248,7 +248,7 @@ impl EigenSolver {
         }
     }
 
-    /// `A X - X Lambda`, without its part in the deflated space.
+    /// Returns `A X - X Lambda`, projected off the deflated space.
     fn residual_block(&self) -> Vec<f64> {
         let mut r = self.ax.clone();
         for (r, x) in r.chunks_exact_mut(self.width).zip(self.x.chunks_exact(self.width)) {
@@ -258,18 +258,18 @@ impl EigenSolver {
         r
     }
 
-    /// The residual of column `c` as a multiple of its goal.
+    /// Residual of column `c` as a multiple of its goal.
     fn relative_residual(&self, c: usize) -> f64 {
         let goal = self.options.tolerance * self.ritz[c].abs() + self.options.floor * self.norm;
         if self.residuals[c] == 0.0 { 0.0 } else { self.residuals[c] / goal }
     }
 
-    /// The residual furthest from its goal, among the pairs wanted, as a multiple of the goal.
+    /// Largest residual of the wanted pairs, as a multiple of its goal.
     fn worst(&self) -> f64 {
         (0..self.options.wanted).map(|c| self.relative_residual(c)).fold(0.0, f64::max)
     }
 
-    /// Measures the residuals and decides whether to go on.
+    /// Computes the residuals and decides whether to continue.
     fn check_convergence(&mut self) {
         let r = self.residual_block();
         self.residuals = block::column_dots(&r, &r, self.width).into_iter().map(f64::sqrt).collect();
@@ -287,27 +287,27 @@ impl EigenSolver {
         }
     }
 
-    /// Whether there is nothing left to do: converged, or given up.
+    /// Returns whether the iteration has ended: converged or given up.
     pub fn finished(&self) -> bool {
         self.phase != Phase::Running
     }
 
-    /// Whether every pair wanted has met the tolerance (a dense decomposition always counts).
+    /// Returns whether all wanted pairs meet the tolerance (a dense decomposition always counts).
     pub fn converged(&self) -> bool {
         matches!(self.phase, Phase::Converged | Phase::Dense | Phase::DenseFallback)
     }
 
-    /// Block iterations so far.
+    /// Number of block iterations so far.
     pub fn iterations(&self) -> usize {
         self.iterations
     }
 
-    /// The eigenvalues, in the order asked for.
+    /// Eigenvalues, in the requested order.
     pub fn values(&self) -> Vec<f64> {
         self.ritz[..self.options.wanted].iter().map(|v| self.sign() * v).collect()
     }
 
-    /// The eigenvectors, unit columns of a row-major matrix (dim x wanted), the largest entry of each positive.
+    /// Eigenvectors: unit columns of a row-major matrix (dim x wanted), with the largest entry of each positive.
     pub fn vectors(&self) -> Vec<f64> {
         let first: Vec<usize> = (0..self.options.wanted).collect();
         let mut vectors = block::select_columns(&self.x, self.width, &first);
@@ -320,7 +320,7 @@ impl EigenSolver {
         &self.residuals[..self.options.wanted]
     }
 
-    /// How it went.
+    /// Convergence report.
     pub fn report(&self) -> EigenReport {
         EigenReport {
             iterations: self.iterations,
@@ -334,12 +334,12 @@ impl EigenSolver {
         }
     }
 
-    /// The result as it stands.
+    /// Returns the current result.
     pub fn result(&self) -> Eigenpairs {
         Eigenpairs { values: self.values(), vectors: self.vectors(), report: self.report() }
     }
 
-    /// Takes steps until [`Self::finished`]; `progress` hears the share of the way the worst residual has come.
+    /// Iterates until [`Self::finished`]; reports the progress of the worst residual.
     pub fn run(
         &mut self,
         operator: &dyn SymmetricOperator,

@@ -1,4 +1,4 @@
-//! Conjugate gradients with a preconditioner, several right-hand sides at once.
+//! Preconditioned conjugate gradients for several right-hand sides at once.
 
 use rayon::prelude::*;
 
@@ -7,12 +7,12 @@ use super::{Preconditioner, SymmetricOperator};
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result};
 
-/// When to stop.
+/// Stopping criteria of [`pcg`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PcgOptions {
-    /// A column is done when its residual is at most this share of its right-hand side's length.
+    /// A column has converged if the norm of its residual is at most this share of the norm of its right-hand side.
     pub tolerance: f64,
-    /// The most iterations, restarts included.
+    /// Maximum number of iterations, including restarts.
     pub max_iterations: usize,
 }
 
@@ -22,14 +22,14 @@ impl Default for PcgOptions {
     }
 }
 
-/// What the operator sends to zero. Right-hand sides and solutions are kept orthogonal to it.
+/// Null space of the operator. Right-hand sides and solutions are kept orthogonal to it.
 #[derive(Debug, Clone, Copy)]
 pub enum NullSpace<'a> {
-    /// Nothing: the matrix is positive definite.
+    /// Trivial: the matrix is positive definite.
     None,
-    /// Constants: the Laplacian of a connected graph.
+    /// Constant vectors: the Laplacian of a connected graph.
     Constant,
-    /// Vectors constant on each component; for each row the number of its component, counted from 0.
+    /// Vectors that are constant on each component; holds the component of each row, counted from 0.
     Components(&'a [u32]),
 }
 
@@ -48,7 +48,7 @@ impl NullSpace<'_> {
         if columns == 0 {
             return;
         }
-        // One thread, row after row: a few additions a row, and the order never changes.
+        // Sequential, row by row: a few additions per row, always in the same order.
         let mut sums = vec![0.0; parts * columns];
         let mut counts = vec![0usize; parts];
         for (i, row) in x.chunks_exact(columns).enumerate() {
@@ -64,21 +64,21 @@ impl NullSpace<'_> {
     }
 }
 
-/// How a solve went.
+/// Convergence report of [`pcg`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PcgReport {
-    /// Block iterations.
+    /// Number of block iterations.
     pub iterations: usize,
-    /// For each column `|b - A x| / |b|`, computed afresh at the end.
+    /// For each column `|b - A x| / |b|`, recomputed at the end.
     pub residuals: Vec<f64>,
     /// Whether every column met the tolerance.
     pub converged: bool,
 }
 
-/// Solves `A x = b` for each column of the row-major block `b` (dim x columns), starting from what `x` holds.
+/// Solves `A x = b` for each column of the row-major block `b` (dim x columns), starting from `x`.
 ///
-/// Each column has its own step lengths and rests once it has converged. The recurrence's residual drifts from the true
-/// one; where the true one does not meet the tolerance the iteration restarts, a few times at most.
+/// Each column has its own step lengths and is frozen once it has converged. The residual of the recurrence drifts from
+/// the true one; if the true one does not meet the tolerance, the iteration restarts, at most a few times.
 pub fn pcg(
     operator: &dyn SymmetricOperator,
     preconditioner: &dyn Preconditioner,
@@ -152,7 +152,7 @@ pub fn pcg_with(
             let steps: Vec<f64> = (0..columns)
                 .map(|c| {
                     let step = rz[c] / curvature[c];
-                    // A direction without curvature, or a number out of range: this column can go no further.
+                    // A direction without curvature, or a number out of range, ends the iteration of this column.
                     active[c] &= curvature[c] > 0.0 && step > 0.0 && step.is_finite();
                     if active[c] { step } else { 0.0 }
                 })
@@ -176,7 +176,7 @@ pub fn pcg_with(
     Ok(PcgReport { iterations, residuals, converged })
 }
 
-/// How far a residual has come on its way, in orders of magnitude.
+/// Share of the way of a residual from `first` to `goal`, on a logarithmic scale.
 pub fn log_scale_progress(first: f64, now: f64, goal: f64) -> f64 {
     let way = (first / goal).ln();
     if way > 0.0 { ((first / now).ln() / way).clamp(0.0, 1.0) } else { 1.0 }
@@ -217,10 +217,6 @@ mod tests {
     use super::*;
     use lowland_core::{Seed, with_threads};
 
-    fn quiet() -> impl FnMut(f64) -> Result<()> {
-        |_| Ok(())
-    }
-
     fn true_residual(operator: &dyn SymmetricOperator, b: &[f64], x: &[f64], columns: usize, c: usize) -> f64 {
         let mut image = vec![0.0; b.len()];
         operator.apply(x, columns, &mut image);
@@ -248,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_is_no_trouble_for_approximate_cholesky() {
+    fn approximate_cholesky_solves_a_long_path_quickly() {
         let laplacian = Laplacian::new(&path(20_000), LaplacianKind::Plain).unwrap();
         let mut b = vec![0.0; 20_000];
         (b[0], b[19_999]) = (1.0, -1.0);
@@ -302,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_do_not_depend_on_the_number_of_threads() {
+    fn the_result_does_not_depend_on_the_number_of_threads() {
         let laplacian = Laplacian::new(&grid(60, 70), LaplacianKind::Normalized).unwrap();
         let b = Seed(3).normals(4200 * 2);
         let solve = || {
@@ -319,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_input_ends_in_an_error_or_a_report_and_never_hangs() {
+    fn invalid_input_gives_an_error_or_a_report_and_terminates() {
         let laplacian = Laplacian::new(&path(5), LaplacianKind::Plain).unwrap();
         let jacobi = Jacobi::new(laplacian.diagonal());
         let solve = |b: &[f64], null| {

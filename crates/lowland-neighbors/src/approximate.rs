@@ -1,5 +1,5 @@
-//! Approximate search: descent for a few neighbours, from there to many along the graph, or candidates by projection; and the
-//! recall of the result.
+//! Approximate search and its recall: candidates come from nearest-neighbor descent, expanded along the graph for many
+//! neighbors, or from a projection.
 
 use super::descent::DescentParams;
 use super::distance::by_distance_then_index;
@@ -11,29 +11,30 @@ use super::{
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Metric, Result, Seed};
 
-/// Lists longer than this cost the descent more (it compares all pairs of a list) than widening them costs.
+/// Maximum length of the lists of the descent. It compares all pairs of a list, so longer lists cost more than
+/// expanding short ones.
 const MAX_LIST_LENGTH: usize = 24;
 
-/// What was found, how, and the recall.
+/// Neighbors laid end to end, how they were found, and the recall.
 type ApproximateResult = (Vec<(f32, u32)>, SearchAlgorithm, Recall);
 
-/// The approximately nearest rows of every row, and the recall; `None` where the exact search is the better choice.
+/// Returns the approximate nearest rows of every row, and the recall; `None` if the exact search is the better choice.
 pub(super) fn search(
     data: &Data,
     params: &NeighborParams,
     progress: &mut Progress,
 ) -> Result<Option<ApproximateResult>> {
     let NeighborParams { n_neighbors: k, metric, seed, .. } = *params;
-    let pays = strategy::plan_approximate(data, params);
-    let guessing: &mut Progress = &mut |part| progress(0.9 * part);
+    let plan = strategy::plan_approximate(data, params);
+    let search_progress: &mut Progress = &mut |part| progress(0.9 * part);
     let projection = match data {
-        Data::Dense(x) if pays.projection => projection_search::candidates(x, params, guessing)?,
+        Data::Dense(x) if plan.projection => projection_search::candidates(x, params, search_progress)?,
         _ => None,
     };
     let (found, algorithm) = match projection {
         Some(found) => (found, SearchAlgorithm::Projection),
-        None if pays.descent => (
-            row_distances::with_row_distances(data, metric, CandidateSearch { k, seed, progress: guessing })?,
+        None if plan.descent => (
+            row_distances::with_row_distances(data, metric, CandidateSearch { k, seed, progress: search_progress })?,
             SearchAlgorithm::Descent,
         ),
         None => return Ok(None),
@@ -44,7 +45,7 @@ pub(super) fn search(
     Ok(Some((rows.concat(), algorithm, recall)))
 }
 
-/// For each row at least `k` rows that are likely near, or all that were found.
+/// Finds for each row at least `k` rows that are likely near, or as many as can be found.
 struct CandidateSearch<'a, 'b> {
     k: usize,
     seed: Seed,
@@ -58,19 +59,19 @@ impl RowDistancesTask<Result<Vec<Vec<u32>>>> for CandidateSearch<'_, '_> {
         let order = forest::leaf_order(&space, seed.stream("order"));
         space.reorder(&order);
         let arranged: Vec<Vec<u32>> = if k + 3 <= MAX_LIST_LENGTH || rows <= MAX_LIST_LENGTH + 1 {
-            // Short lists hold too little for the descent to find its way; the last of a list are found least often.
-            let effort = DescentParams::thorough((k + 3).max(12).min(rows - 1));
-            let lists = descent::build(&space, effort, seed, progress)?;
+            // With shorter lists the descent converges badly, and the last entries of a list are found least often.
+            let params = DescentParams::thorough((k + 3).max(12).min(rows - 1));
+            let lists = descent::build(&space, params, seed, progress)?;
             (0..rows).map(|i| lists.neighbors(i).collect()).collect()
         } else {
-            let effort = if S::BLOCKS_ARE_CHEAP {
-                // Longer lists make up for rougher ones: on 70,000 images with k = 90, one round with lists of 30 ends
-                // with a recall of .995, five with lists of 15 at .97, in the same time.
+            let params = if S::BLOCKS_ARE_CHEAP {
+                // Longer lists make up for less accurate ones: on 70,000 images with k = 90, one round with lists of 30
+                // ends at a recall of .995, five rounds with lists of 15 at .97, in the same time.
                 DescentParams { listed: (k / 3).clamp(30, 100).min(rows - 1), sample: 14, rounds: 1 }
             } else {
                 DescentParams::thorough(MAX_LIST_LENGTH)
             };
-            let lists = descent::build(&space, effort, seed, &mut |part| progress(0.5 * part))?;
+            let lists = descent::build(&space, params, seed, &mut |part| progress(0.5 * part))?;
             expand_neighbors::expand(&space, &lists, k + EXTRA_CANDIDATES, &mut |part| progress(0.5 + 0.5 * part))?
         };
         let mut found = vec![Vec::new(); rows];
@@ -81,10 +82,10 @@ impl RowDistancesTask<Result<Vec<Vec<u32>>>> for CandidateSearch<'_, '_> {
     }
 }
 
-/// The space rounds; a few rows more than wanted let the true distances decide.
+/// Number of candidates beyond `k`: the search rounds, so the true distances decide among a few more rows than needed.
 const EXTRA_CANDIDATES: usize = 4;
 
-/// Orders what was found by the distance itself.
+/// Sorts the candidates of each row by their true distances and keeps `k`.
 fn sort_by_distance(
     data: &Data,
     metric: Metric,
@@ -102,7 +103,7 @@ fn sort_by_distance(
     in_batches(found.len(), &mut |part| progress(0.9 + 0.05 * part), row)
 }
 
-/// Searches exactly for rows that did not find `k` others (a graph of small islands).
+/// Searches exactly for rows with fewer than `k` neighbors (in graphs with small components).
 fn complete_rows(
     data: &Data,
     metric: Metric,
@@ -119,7 +120,7 @@ fn complete_rows(
     Ok(())
 }
 
-/// The exact neighbours of some rows.
+/// Returns the exact neighbors of some rows.
 fn exact_rows(
     data: &Data,
     metric: Metric,
@@ -136,7 +137,7 @@ fn exact_rows(
     Ok(rows.iter().enumerate().map(others).collect())
 }
 
-/// The share of the rows found that are as near as the exact `k`-th, on a sample drawn with the seed.
+/// Measures the share of neighbors that are as near as the exact `k`-th, on a sample drawn with the seed.
 fn measure_recall(
     data: &Data,
     metric: Metric,
@@ -145,7 +146,7 @@ fn measure_recall(
     seed: Seed,
     progress: &mut Progress,
 ) -> Result<Recall> {
-    // About half a second of exact search, within reason.
+    // As many rows as take about half a second, within limits.
     let affordable = 5e8 / (row_distances::distance_cost(data, metric) * rows.len() as f64);
     let mut sample: Vec<usize> = (0..rows.len()).collect();
     let priority = seed.stream("recall");

@@ -1,4 +1,4 @@
-//! Neighbours within a map of many dimensions: every pair, in `f64`.
+//! Nearest neighbors among points of many dimensions: all pairs are compared in `f64`.
 
 use lowland_core::simd::simd_dispatch;
 
@@ -6,15 +6,15 @@ use super::nearest_points::NearestList;
 use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
 
-/// Points compared with a query at once.
+/// Number of points compared with a query at once.
 const LANES: usize = 16;
-/// Queries that share what is read of the points.
+/// Number of queries of a task; they share the memory traffic of reading the points.
 const TASK_QUERIES: usize = 32;
 
-/// The `k` nearest others of each point by (squared distance, index), with the squares.
+/// Returns the `k` nearest other points of each point by (squared distance, index), with the squared distances.
 ///
-/// Points stand in panels of [`LANES`], column by column, so that each lane adds up one pair's squares in the order of
-/// the columns: vectors change no sum.
+/// Points are stored in panels of [`LANES`], column by column. Each lane sums the squares of one pair in the order of
+/// the columns, so vector instructions do not change the sums.
 pub(super) fn nearest(values: &[f64], dim: usize, k: usize, progress: &mut Progress) -> Result<Vec<(f64, u32)>> {
     let rows = values.len() / dim;
     let mut panels = vec![[f64::NAN; LANES]; rows.div_ceil(LANES) * dim];
@@ -29,8 +29,8 @@ pub(super) fn nearest(values: &[f64], dim: usize, k: usize, progress: &mut Progr
             for (i, nearest) in queries.clone().zip(&mut nearest) {
                 let squares = squared_distances(&values[i * dim..(i + 1) * dim], panel);
                 let worst = nearest.worst().0;
-                // Indices rise, so that a tie with the worst is always beyond it. The places after the last point are
-                // NaN and below nothing.
+                // Indices ascend, so a tie with the worst always loses. The lanes after the last point are NaN and
+                // never smaller.
                 if squares.iter().any(|&squared| squared < worst) {
                     let others = (0..LANES).map(|lane| (squares[lane], at * LANES + lane));
                     others

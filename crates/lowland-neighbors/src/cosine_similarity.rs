@@ -1,6 +1,6 @@
-//! Cosines between rows, tile by tile: no matrix of all pairs is ever there.
+//! Cosine similarities between rows, computed tile by tile without storing all pairs.
 //!
-//! Tiles are products of unit rows in `f32`; whatever lies near the threshold is decided by the inner product in `f64`.
+//! Tiles are products of unit rows in `f32`; pairs near the threshold are decided by the inner product in `f64`.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::dense::product_nt;
 
-/// Rows and columns of a tile.
+/// Number of rows and columns of a tile.
 pub const TILE: usize = 512;
 
-/// The directions and lengths of rows.
+/// Rows with their norms and directions, for computing cosines.
 pub struct CosineSimilarity<'a> {
     data: &'a Data,
     norms: Vec<f64>,
@@ -24,25 +24,25 @@ pub struct CosineSimilarity<'a> {
 }
 
 enum UnitRows {
-    /// Unit rows, row after row.
+    /// Unit rows, laid end to end.
     Dense(Vec<f32>),
-    /// For each column the rows that have it, ascending, with their unit values.
+    /// For each column, the rows that have an entry in it, ascending, with their unit values.
     ByColumn { starts: Vec<usize>, rows: Vec<u32>, values: Vec<f64> },
 }
 
-/// Two rows whose angle is small.
+/// Two rows whose cosine exceeds a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimilarPair {
-    /// The lower row.
+    /// Lower row index.
     pub i: u32,
-    /// The higher row.
+    /// Higher row index.
     pub j: u32,
-    /// Their inner product.
+    /// Inner product of the rows.
     pub dot: f64,
 }
 
 impl<'a> CosineSimilarity<'a> {
-    /// Of rows of numbers.
+    /// Prepares dense or sparse rows.
     pub fn new(data: &'a Data) -> Result<Self> {
         let (norms, unit) = match data {
             Data::Dense(x) => {
@@ -87,17 +87,17 @@ impl<'a> CosineSimilarity<'a> {
         self.norms.len()
     }
 
-    /// The length of each row.
+    /// Norm of each row.
     pub fn norms(&self) -> &[f64] {
         &self.norms
     }
 
-    /// The inner product of two rows.
+    /// Returns the inner product of two rows.
     pub fn dot(&self, i: usize, j: usize) -> f64 {
         self.dot_with(self.data, i, j)
     }
 
-    /// The inner product of row `i` of `other`, of the same kind and columns, with row `j`.
+    /// Returns the inner product of row `i` of `other` with row `j`; `other` has the same kind and columns.
     pub fn dot_with(&self, other: &Data, i: usize, j: usize) -> f64 {
         match (other, self.data) {
             (Data::Dense(x), Data::Dense(y)) => dot_dense(x.row(i), y.row(j)),
@@ -118,13 +118,13 @@ impl<'a> CosineSimilarity<'a> {
         }
     }
 
-    /// The cosine of two rows; 0 where one has no direction.
+    /// Returns the cosine of two rows; 0 if one of them is zero.
     pub fn cosine(&self, i: usize, j: usize) -> f64 {
         let lengths = self.norms[i] * self.norms[j];
         if lengths > 0.0 { (self.dot(i, j) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
     }
 
-    /// The most by which a tile's values can be off: `(dim + 8)` roundings of terms whose sum is at most one.
+    /// Largest possible error of a tile's values: `(dim + 8)` roundings of terms whose sum is at most one.
     pub fn tile_error_bound(&self) -> f32 {
         match &self.unit {
             UnitRows::Dense(_) => (self.data.dim() as f32 + 8.0) * 2f32.powi(-24),
@@ -132,7 +132,7 @@ impl<'a> CosineSimilarity<'a> {
         }
     }
 
-    /// Cosines of some rows with some others, row by row, to within [`Self::tile_error_bound`].
+    /// Fills `out` with the cosines of `rows` with `columns`, row by row, to within [`Self::tile_error_bound`].
     pub fn fill_tile(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f32]) {
         let width = columns.len();
         match (&self.unit, self.data) {
@@ -163,7 +163,7 @@ impl<'a> CosineSimilarity<'a> {
         }
     }
 
-    /// Pairs `i < j`, `j >= first`, whose cosine exceeds `tau`, by `i`, then `j`.
+    /// Returns the pairs `i < j`, `j >= first`, whose cosine exceeds `tau`, sorted by `i`, then `j`.
     pub fn similar_pairs(&self, tau: f64, first: usize) -> Result<Vec<SimilarPair>> {
         self.similar_pairs_with(tau, first, &mut |_| Ok(()))
     }
@@ -199,7 +199,7 @@ impl<'a> CosineSimilarity<'a> {
     }
 }
 
-/// Calls with the place of every value above `floor`: most groups have none and are passed over at once.
+/// Calls `found` with the position of every value above `floor`; groups without such values are skipped at once.
 pub fn for_each_above(values: &[f32], floor: f32, mut found: impl FnMut(usize)) {
     const GROUP: usize = 32;
     for (group, values) in values.chunks(GROUP).enumerate() {
@@ -214,8 +214,13 @@ fn largest(values: &[f32]) -> f32 {
     values.iter().fold(f32::NEG_INFINITY, |most, &v| if v > most { v } else { most })
 }
 
+<<<<<<< HEAD
 /// Inner product in `f64`, in eight sums whatever the width of the registers.
 #[simd_dispatch]
+=======
+/// Returns the inner product in `f64`, in eight partial sums regardless of the width of the registers.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+>>>>>>> neighbors
 fn dot_dense(a: &[f32], b: &[f32]) -> f64 {
     let mut lanes = [0.0f64; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -228,8 +233,8 @@ fn dot_dense(a: &[f32], b: &[f32]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
-/// Saul (2022), eq 3: `S_ij = max(0, x_i.x_j - tau |x_i| |x_j|)`, the diagonal included; zero rows have no entry.
-/// `pairs` in the order of [`CosineSimilarity::similar`], each once.
+/// Returns the thresholded similarities of Saul (2022), eq 3: `S_ij = max(0, x_i.x_j - tau |x_i| |x_j|)`, the diagonal
+/// included; zero rows have no entry. `pairs` are in the order of [`CosineSimilarity::similar_pairs`], each once.
 pub fn thresholded_similarity(pairs: &[SimilarPair], norms: &[f64], tau: f64) -> Result<Csr> {
     let n = norms.len();
     let mut indptr = vec![0usize; n + 1];
@@ -245,7 +250,7 @@ pub fn thresholded_similarity(pairs: &[SimilarPair], norms: &[f64], tau: f64) ->
         (indices[next[i]], values[next[i]]) = (j as u32, value);
         next[i] += 1;
     };
-    // In this order every row is filled from its lowest column to its highest.
+    // In this order every row is filled in ascending order of its columns.
     let mut at = 0;
     for i in 0..n {
         if norms[i] > 0.0 {
@@ -283,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sparse_similarities_are_those_of_all_pairs(
+        fn thresholded_similarities_agree_with_all_pairs(
             cells in prop::collection::vec(prop_oneof![2 => Just(0.0f32), 3 => -3.0f32..3.0, 1 => Just(1e-30), 1 => Just(1e30)], 60),
             tau in 0.05f64..0.95,
         ) {
@@ -303,7 +308,7 @@ mod tests {
                         prop_assert!((similar.get(i, j) - slow).abs() <= 1e-12 * size, "{} {} {} {}", i, j, similar.get(i, j), slow);
                     }
                 }
-                // Pairs with late rows only, as for rows added afterwards.
+                // Only pairs with late rows, as for rows that are added afterwards.
                 let late = cosines.similar_pairs(tau, 9).unwrap();
                 prop_assert_eq!(late, all.into_iter().filter(|pair| pair.j >= 9).collect::<Vec<_>>());
             }
@@ -311,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_beyond_the_first_hold_the_right_pairs() {
+    fn later_tiles_contain_the_right_pairs() {
         let values: Vec<f32> = Seed(1).normals(3 * (TILE + 90)).iter().map(|&v| v as f32).collect();
         let data = Data::dense(values, 3).unwrap();
         let cosines = CosineSimilarity::new(&data).unwrap();

@@ -1,9 +1,9 @@
-//! Nearest-neighbour descent: a neighbour of a neighbour is likely a neighbour.
+//! Nearest-neighbor descent: a neighbor of a neighbor is likely a neighbor.
 //!
-//! Dong, Moses & Li (2011), "Efficient k-nearest neighbor graph construction for generic similarity measures", with a
-//! forest of random trees as the start. Each round gathers, for a fixed block of rows at a time, what their local joins
-//! propose against the lists as they stood before the block; a list keeps the best of what it is offered by (distance,
-//! index), so the order of the offers, and with it the number of threads, does not matter.
+//! Follows Dong, Moses & Li (2011), "Efficient k-nearest neighbor graph construction for generic similarity measures",
+//! with a forest of random trees as the start. Each round collects the proposals of the local joins of a fixed block of
+//! rows, computed against the lists before the block. A list keeps the best proposals by (distance, index), so the
+//! order of the proposals, and with it the number of threads, does not matter.
 
 use rayon::prelude::*;
 
@@ -13,13 +13,13 @@ use super::row_distances::RowDistances;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Result, Seed};
 
-/// The nearest rows found so far of every row.
+/// The nearest rows found so far, for every row.
 pub(super) struct NeighborLists {
     entries: Vec<ListEntry>,
     k: usize,
 }
 
-/// One of the nearest rows: its distance, its index, and whether a local join has used it yet.
+/// An entry of a list: distance and index of a row, and whether no local join has used it yet.
 #[derive(Clone, Copy)]
 struct ListEntry {
     distance: f32,
@@ -27,14 +27,14 @@ struct ListEntry {
     fresh: bool,
 }
 
-/// Stands for "no neighbour yet".
+/// Index of an empty entry.
 const NO_NEIGHBOR: u32 = u32::MAX;
 
-/// One row's list, ordered.
+/// The list of one row, in ascending order.
 pub(super) struct NeighborList<'a>(&'a mut [ListEntry]);
 
 impl NeighborList<'_> {
-    /// Takes row `j` at distance `distance` if it is among the best and not there yet; says whether it did.
+    /// Inserts row `j` if it is among the nearest and not yet in the list; returns whether it was inserted.
     #[inline]
     pub(super) fn offer(&mut self, distance: f32, j: u32) -> bool {
         let last = self.0.len() - 1;
@@ -46,7 +46,7 @@ impl NeighborList<'_> {
         while at > 0 && !before(&self.0[at - 1]) {
             at -= 1;
         }
-        // Equal distances come from equal computations, so the row could only stand right here.
+        // Equal distances come from equal computations, so the row could only be at this position.
         if self.0[at].index == j {
             return false;
         }
@@ -61,7 +61,7 @@ impl NeighborLists {
         Self { entries: vec![ListEntry { distance: f32::INFINITY, index: NO_NEIGHBOR, fresh: false }; rows * k], k }
     }
 
-    /// Lets every row change its list, in parallel.
+    /// Updates the list of every row, in parallel.
     pub(super) fn update_rows(&mut self, change: impl Fn(usize, &mut NeighborList) + Sync) {
         let k = self.k;
         self.entries
@@ -79,13 +79,13 @@ impl NeighborLists {
         self.entries.len() / self.k
     }
 
-    /// The neighbours of row `i`, near to far.
+    /// Neighbors of row `i`, nearest first.
     pub(super) fn neighbors(&self, i: usize) -> impl Iterator<Item = u32> + '_ {
         self.row(i).iter().map(|entry| entry.index).filter(|&j| j != NO_NEIGHBOR)
     }
 
-    /// The rows with an edge from row `i`, then those with an edge to it: without these, a row that nobody lists is never
-    /// found. A row that very many list keeps the nearest of them, twice as many as it lists.
+    /// Returns for each row `i` the rows with an edge from `i`, then those with an edge to it: otherwise a row that is
+    /// in no list would never be found. Of the incoming edges the nearest are kept, at most twice the length of a list.
     pub(super) fn bidirectional(&self) -> Adjacency {
         let reverse = transpose(self, |_| true);
         let mut both = Adjacency { starts: vec![0], rows: Vec::with_capacity(2 * self.entries.len()) };
@@ -106,36 +106,37 @@ impl NeighborLists {
     }
 }
 
-/// Rounds stop when fewer than this share of the entries change.
+/// Rounds stop if fewer than this share of the entries change.
 const CONVERGED_SHARE: f64 = 0.001;
-/// Rows whose local joins are gathered before the lists change.
+/// Number of rows whose local joins are collected before the lists are updated.
 const BLOCK_ROWS: usize = 8192;
-/// Rows a task.
+/// Number of rows of a task.
 const TASK_ROWS: usize = 32;
-/// Parts the lists are divided into for changing them in parallel.
+/// Number of partitions of the lists that are updated in parallel.
 const PARTITIONS: usize = 32;
 
-/// Trees of the forest: on 70,000 images fewer take more rounds, more take longer to grow than they save.
+/// Number of trees of the forest: on 70,000 images fewer need more rounds, and more take longer to build than they
+/// save.
 const TREES: usize = 8;
 
-/// How hard to try.
+/// Parameters of the descent.
 pub(super) struct DescentParams {
-    /// Neighbours listed for each row.
+    /// Number of neighbors in the list of each row.
     pub listed: usize,
-    /// Most rows of a kind in a local join.
+    /// Maximum number of fresh and of old rows in a local join.
     pub sample: usize,
-    /// Most rounds.
+    /// Maximum number of rounds.
     pub rounds: usize,
 }
 
 impl DescentParams {
-    /// Until hardly anything changes.
+    /// Parameters for running until hardly anything changes.
     pub(super) fn thorough(listed: usize) -> Self {
         Self { listed, sample: listed + 4, rounds: 20 }
     }
 }
 
-/// Builds the lists.
+/// Builds the lists: a forest of random trees, then rounds of local joins.
 pub(super) fn build<S: RowDistances>(
     space: &S,
     effort: DescentParams,
@@ -150,7 +151,7 @@ pub(super) fn build<S: RowDistances>(
         let mut changed = 0;
         let (fresh, old) = candidates(&mut lists, sample, seed.stream("sample").item(round));
         for start in (0..rows).step_by(BLOCK_ROWS) {
-            // Later rounds are shorter; the last ones hardly count.
+            // Each round is expected to take half as long as the previous one.
             let part = 1.0 - 0.5f64.powf(round as f64 + start as f64 / rows as f64);
             let mut listen = |_| progress(0.3 + 0.7 * part);
             let block = start..rows.min(start + BLOCK_ROWS);
@@ -164,7 +165,7 @@ pub(super) fn build<S: RowDistances>(
     Ok(lists)
 }
 
-/// For each row some rows, laid end to end.
+/// For each row a list of rows, laid end to end.
 pub(super) struct Adjacency {
     starts: Vec<usize>,
     rows: Vec<u32>,
@@ -186,8 +187,8 @@ impl Adjacency {
     }
 }
 
-/// For each row, up to `sample` of the fresh and of the old rows that it lists or that list it. Fresh entries of a list
-/// that are drawn are fresh no longer.
+/// Draws for each row up to `sample` of the fresh and of the old rows that are in its list or have it in theirs. Fresh
+/// entries that are drawn become old.
 fn candidates(lists: &mut NeighborLists, sample: usize, seed: Seed) -> (Adjacency, Adjacency) {
     let reverse = [true, false].map(|fresh| transpose(lists, |entry| entry.fresh == fresh));
     let rows = lists.rows();
@@ -228,7 +229,7 @@ fn candidates(lists: &mut NeighborLists, sample: usize, seed: Seed) -> (Adjacenc
     (join(0), join(1))
 }
 
-/// For each row the rows that list it, by the entries that count.
+/// Returns for each row the rows that have it in their list, through entries for which `counts` holds.
 fn transpose(lists: &NeighborLists, counts: impl Fn(&ListEntry) -> bool) -> Adjacency {
     let listed = || lists.entries.iter().enumerate().filter(|(_, entry)| entry.index != NO_NEIGHBOR && counts(entry));
     let mut starts = vec![0; lists.rows() + 1];
@@ -239,17 +240,17 @@ fn transpose(lists: &NeighborLists, counts: impl Fn(&ListEntry) -> bool) -> Adja
     let mut next = starts.clone();
     let mut rows = vec![0; starts[lists.rows()]];
     for (at, entry) in listed() {
-        let place = &mut next[entry.index as usize];
-        rows[*place] = (at / lists.k) as u32;
-        *place += 1;
+        let position = &mut next[entry.index as usize];
+        rows[*position] = (at / lists.k) as u32;
+        *position += 1;
     }
     Adjacency { starts, rows }
 }
 
-/// Row, its proposed neighbour, their distance.
+/// A row, its proposed neighbor, and their distance.
 type Proposal = (u32, u32, f32);
 
-/// What the local joins of a block propose, by task and by part of the lists.
+/// Returns the proposals of the local joins of a block, by task and by partition.
 fn proposals<S: RowDistances>(
     space: &S,
     lists: &NeighborLists,
@@ -265,7 +266,7 @@ fn proposals<S: RowDistances>(
         let (mut others, mut distance) = (Vec::new(), Vec::new());
         let worst = |i: u32| lists.entries[(i as usize + 1) * lists.k - 1].distance;
         for i in start..block.end.min(start + TASK_ROWS) {
-            // Fresh rows meet each other and the old ones; old rows have met.
+            // Fresh rows are compared with each other and with old ones; old rows have been compared before.
             others.clear();
             others.extend_from_slice(fresh.of(i));
             others.extend_from_slice(old.of(i));
@@ -289,7 +290,7 @@ fn proposals<S: RowDistances>(
     })
 }
 
-/// Offers the proposals to the lists; returns how many were taken.
+/// Applies the proposals to the lists; returns the number that were inserted.
 fn apply(lists: &mut NeighborLists, proposals: &[Vec<Vec<Proposal>>]) -> usize {
     let k = lists.k;
     let part_rows = lists.rows().div_ceil(PARTITIONS);

@@ -1,4 +1,4 @@
-//! From a graph of few neighbours to many: near rows are a few steps away.
+//! Expands lists of few neighbors to many: near rows are a few edges away.
 
 use super::descent::{Adjacency, NeighborLists};
 use super::distance::by_distance_then_index;
@@ -6,18 +6,18 @@ use super::row_distances::RowDistances;
 use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
 
-/// Rows a task.
+/// Number of rows of a task.
 const TASK_ROWS: usize = 32;
-/// Rows that are compared with one set of candidates.
+/// Number of rows that are compared with one set of candidates.
 pub(super) const GROUP_ROWS: usize = 128;
 
-/// Most rows that a group is compared with. Groups of data with structure stay far below; without structure two steps
-/// lead everywhere, and the search would cost more than the exact one.
+/// Maximum number of candidates of a group. Groups of structured data stay far below; without structure two steps reach
+/// all rows, and the search would cost more than the exact one.
 pub(super) fn max_candidates(k: usize) -> usize {
     k.saturating_mul(64).max(16_384)
 }
 
-/// The nearest `k` of each row, or all that were found.
+/// Returns the `k` nearest of each row, or all that were found.
 pub(super) fn expand<S: RowDistances>(
     space: &S,
     lists: &NeighborLists,
@@ -32,10 +32,10 @@ pub(super) fn expand<S: RowDistances>(
     }
 }
 
-/// The `k` nearest of each row among the rows within two steps of any row of its group.
+/// Returns the `k` nearest of each row among the rows within two steps of any row of its group.
 ///
-/// Rows stand in the order of a tree, so that a group's rows are near each other and share most candidates; one matrix
-/// product measures them all, at a tenth of what they cost one by one.
+/// Rows are in the order of a tree, so the rows of a group are near each other and share most candidates. One matrix
+/// product gives all their distances, at a tenth of the cost of single distances.
 fn expand_by_groups<S: RowDistances>(
     space: &S,
     edges: &Adjacency,
@@ -54,10 +54,10 @@ fn expand_by_groups<S: RowDistances>(
     Ok(joined.into_iter().flatten().collect())
 }
 
-/// The rows of the group, and those one or two edges away, up to about `most`; ascending.
+/// Returns the rows of the group and those one or two edges away, up to about `most`, ascending.
 ///
-/// The first edges of all rows are followed before the second ones, and so on: edges stand near to far, so that the
-/// farthest are left out.
+/// The first edges of all rows are followed before the second ones, and so on. Edges are sorted from near to far, so
+/// the farthest are left out.
 fn rows_within_two_steps(edges: &Adjacency, group: &[u32], rows: usize, most: usize) -> Vec<u32> {
     let mut seen = vec![0u64; rows.div_ceil(64)];
     let mut all = group.to_vec();
@@ -81,7 +81,7 @@ fn rows_within_two_steps(edges: &Adjacency, group: &[u32], rows: usize, most: us
         }
         from = end;
     }
-    // A rank may have brought a few too many.
+    // The last rank may have added a few too many.
     for &j in all.iter().skip(most) {
         seen[j as usize / 64] &= !(1 << (j % 64));
     }
@@ -96,10 +96,10 @@ fn rows_within_two_steps(edges: &Adjacency, group: &[u32], rows: usize, most: us
     all
 }
 
-/// The candidates of the `k` smallest values, row `itself` not among them; in no particular order.
+/// Returns the candidates of the `k` smallest values, without row `itself`, in no particular order.
 fn k_smallest(values: &[f32], candidates: &[u32], itself: u32, k: usize) -> Vec<u32> {
     const STRIDE: usize = 16;
-    // A sample of the values says below which the k + 1 smallest surely or nearly surely lie.
+    // A sample of the values gives a bound below which the k + 1 smallest almost surely are.
     let mut sample: Vec<f32> = values.iter().step_by(STRIDE).copied().collect();
     let rank = k * 3 / (2 * STRIDE) + 4;
     let bound =
@@ -121,7 +121,8 @@ fn k_smallest(values: &[f32], candidates: &[u32], itself: u32, k: usize) -> Vec<
     kept.into_iter().map(|(_, j)| j).collect()
 }
 
-/// The `k` nearest of each row by walking the graph: from the rows at hand, always on from the nearest not yet left.
+/// Returns the `k` nearest of each row by best-first search along the edges, continuing from the nearest row not yet
+/// expanded.
 fn expand_by_graph_search<S: RowDistances>(
     space: &S,
     edges: &Adjacency,
@@ -138,12 +139,12 @@ fn expand_by_graph_search<S: RowDistances>(
 
 const NOT_VISITED: u32 = u32::MAX;
 
-/// Memory of a walk, used again by the next.
+/// Buffers of a graph search, reused by the next one.
 #[derive(Default)]
 struct GraphSearch {
-    /// The last row whose walk came by here.
+    /// The last row whose search visited each row.
     seen: Vec<u32>,
-    /// The nearest so far, in order, and whether the walk has gone on from them.
+    /// The nearest rows so far, in ascending order, and whether they have been expanded.
     best: Vec<(f32, u32, bool)>,
     batch: Vec<u32>,
     distances: Vec<f32>,
@@ -167,7 +168,7 @@ impl GraphSearch {
         self.best.iter().map(|entry| entry.1).collect()
     }
 
-    /// Measures the rows an edge away from `from`; returns the first place of `best` that changed.
+    /// Computes the distances to the rows one edge away from `from`; returns the first changed position of `best`.
     fn visit<S: RowDistances>(&mut self, space: &S, edges: &Adjacency, i: usize, from: usize, k: usize) -> usize {
         self.batch.clear();
         for &j in edges.of(from) {

@@ -1,4 +1,4 @@
-//! A first guess at the neighbours: rows that random trees put into one leaf.
+//! Initial neighbors from random trees: the rows of a leaf are likely near each other.
 
 use super::descent::NeighborLists;
 use super::row_distances::RowDistances;
@@ -6,13 +6,13 @@ use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Result, Seed};
 use rand::Rng;
 
-/// Most rows of a leaf.
+/// Maximum number of rows in a leaf.
 const MAX_LEAF_ROWS: usize = 64;
 
-/// Fills `lists` with the nearest rows of each row among those it shares a leaf with in one of `trees` trees.
+/// Fills `lists` with the nearest rows of each row among those that share a leaf with it in one of `trees` trees.
 ///
-/// A tree halves its rows by which of two of them they are nearer to (at the median, so that leaves are even): this
-/// needs nothing but distances. The leaves of a tree share no row, so they are compared in parallel and written apart.
+/// A tree splits its rows by which of two of them they are nearer to (at the median, so that the halves are equal),
+/// which needs only distances. The leaves of a tree are disjoint, so they are compared in parallel.
 pub(super) fn fill_lists<S: RowDistances>(
     space: &S,
     lists: &mut NeighborLists,
@@ -29,15 +29,15 @@ pub(super) fn fill_lists<S: RowDistances>(
             leaves.push(start..start + length);
             start + length
         });
-        let mut place = vec![0u32; rows];
-        order.iter().enumerate().for_each(|(at, &i)| place[i as usize] = at as u32);
+        let mut position = vec![0u32; rows];
+        order.iter().enumerate().for_each(|(at, &i)| position[i as usize] = at as u32);
         let near = in_batches(leaves.len(), &mut |part| progress((tree as f64 + part) / trees as f64), |leaf| {
             all_distances(space, &order[leaves[leaf].clone()])
         })?;
         let leaf_of: Vec<u32> =
             leaves.iter().enumerate().flat_map(|(l, leaf)| std::iter::repeat_n(l as u32, leaf.len())).collect();
         lists.update_rows(|i, list| {
-            let at = place[i] as usize;
+            let at = position[i] as usize;
             let leaf = leaf_of[at] as usize;
             let (range, width) = (leaves[leaf].clone(), leaves[leaf].len());
             let line = &near[leaf][(at - range.start) * width..][..width];
@@ -51,14 +51,14 @@ pub(super) fn fill_lists<S: RowDistances>(
     Ok(())
 }
 
-/// The rows in the order of the leaves of one tree: near rows mostly together.
+/// Returns the rows in the order of the leaves of one tree, in which near rows are mostly close together.
 pub(super) fn leaf_order<S: RowDistances>(space: &S, seed: Seed) -> Vec<u32> {
     let mut order: Vec<u32> = (0..space.rows() as u32).collect();
     split_rows(space, &mut order, seed);
     order
 }
 
-/// All distances within a leaf, row by row.
+/// Returns all distances within a leaf, row by row.
 fn all_distances<S: RowDistances>(space: &S, leaf: &[u32]) -> Vec<f32> {
     let width = leaf.len();
     let mut out = vec![0.0; width * width];
@@ -73,7 +73,7 @@ fn all_distances<S: RowDistances>(space: &S, leaf: &[u32]) -> Vec<f32> {
     out
 }
 
-/// Puts the rows in the order of a tree; returns the lengths of its leaves.
+/// Reorders the rows by a tree; returns the sizes of its leaves.
 fn split_rows<S: RowDistances>(space: &S, rows: &mut [u32], seed: Seed) -> Vec<usize> {
     if rows.len() <= MAX_LEAF_ROWS {
         return vec![rows.len()];
@@ -84,7 +84,7 @@ fn split_rows<S: RowDistances>(space: &S, rows: &mut [u32], seed: Seed) -> Vec<u
     let (mut to_first, mut to_second) = (Vec::new(), Vec::new());
     space.distances(first as usize, rows, &mut to_first);
     space.distances(second as usize, rows, &mut to_second);
-    // Ties (many equal rows, few distances) are broken at random, or equal rows would stay in the order they came in.
+    // Ties (equal rows, few different distances) are broken at random; otherwise equal rows would keep their order.
     let mut sides: Vec<(f32, u64, u32)> = (rows.iter().zip(to_first.iter().zip(&to_second)))
         .map(|(&i, (a, b))| (a - b, seed.item(i as usize).0, i))
         .collect();

@@ -1,8 +1,10 @@
-//! Exact search for the metrics that inner products give: `|a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>` on transformed rows.
+//! Exact search for metrics that are functions of inner products: `|a - b|^2 = |a|^2 + |b|^2 - 2 <a, b>` on transformed
+//! rows.
 //!
-//! Euclidean rows are centred (the expansion cancels for data far from the origin) and scaled by a power of two to
-//! magnitude one (no square overflows or vanishes). Rows under cosine and correlation become unit vectors, and rows under
-//! the Hellinger distance the unit vectors of their roots; then `|a - b|^2` is twice the distance, or twice its square.
+//! Euclidean rows are centered (the expansion cancels for data far from the origin) and scaled by a power of two to
+//! magnitude one (no square overflows or vanishes). Rows under cosine and correlation become unit vectors, and rows
+//! under the Hellinger distance unit vectors of their square roots; `|a - b|^2` is then twice the distance, or twice
+//! its square.
 
 mod sparse;
 
@@ -17,22 +19,22 @@ use lowland_linalg::dense::{power_of_two_near, product_nt};
 
 pub(super) use sparse::{SparseProductPairs, TransformedSparseRows, sparse_cost};
 
-/// Whether a metric is a function of inner products of transformed rows.
+/// Returns whether a metric is a function of inner products of transformed rows.
 pub(super) fn supports(metric: Metric) -> bool {
     matches!(metric, Metric::Euclidean | Metric::Cosine | Metric::Correlation | Metric::Hellinger)
 }
 
-/// Where Euclidean rows are moved to before they are rounded to `f32` products.
+/// Shift and scale of Euclidean rows before they are rounded to `f32`.
 pub(super) struct CenterAndScale {
     mean: Vec<f64>,
     scale: f64,
 }
 
-/// Rows a chunk, in the sums over all rows: fixed, so that the result does not depend on the threads.
+/// Number of rows of a chunk in sums over all rows; fixed, so that the result does not depend on the number of threads.
 const CHUNK: usize = 4096;
 
 impl CenterAndScale {
-    /// The centre of `data`, and the scale at which `data` and `queries` are of magnitude one.
+    /// Computes the mean of `data`, and the scale at which `data` and `queries` have magnitude one.
     pub(super) fn new(data: &Dense, queries: &Dense) -> Self {
         let dim = data.dim().max(1);
         let sums: Vec<Vec<f64>> = data
@@ -51,25 +53,25 @@ impl CenterAndScale {
     }
 }
 
-/// The power of two that brings `largest` to about one.
+/// Returns the power of two that scales `largest` to about one.
 pub(super) fn unit_scale(largest: f64) -> f64 {
     1.0 / power_of_two_near(largest)
 }
 
 /// Transformed dense rows.
 pub(super) struct TransformedRows {
-    /// Row after row.
+    /// Rows laid end to end.
     pub values: Vec<f32>,
-    /// Columns; may be more than the data has.
+    /// Number of columns; may exceed that of the data.
     pub dim: usize,
     pub bounds: SquaredDistanceBounds,
 }
 
-/// What turns inner products into bounds of squared distances.
+/// Terms that turn inner products into bounds of squared distances.
 pub(super) struct SquaredDistanceBounds {
-    /// `|a|^2` less the margin.
+    /// `|a|^2` minus the margin.
     pub floor: Vec<f32>,
-    /// The most by which rounding can move `|a - b|^2`, divided between the two rows.
+    /// Largest rounding error of `|a - b|^2`, divided between the two rows.
     margin: Vec<f32>,
 }
 
@@ -80,12 +82,12 @@ impl SquaredDistanceBounds {
 }
 
 impl TransformedRows {
-    /// Rows transformed for `metric`; `frame` is used for Euclidean rows only.
+    /// Transforms rows for `metric`; `center_and_scale` is used for Euclidean rows only.
     ///
-    /// A zero row under Hellinger is a distribution on a column of its own, shared with other zero rows. With
-    /// `separate_zeros` that is done for cosine and correlation too: then Euclidean distances between the transformed rows
-    /// are right except between two zero rows.
-    pub(super) fn new(data: &Dense, metric: Metric, frame: &CenterAndScale, separate_zeros: bool) -> Self {
+    /// A zero row under Hellinger becomes a distribution on an extra column, shared with other zero rows. With
+    /// `separate_zeros` the same is done for cosine and correlation: Euclidean distances between the transformed rows
+    /// are then correct except between two zero rows.
+    pub(super) fn new(data: &Dense, metric: Metric, center_and_scale: &CenterAndScale, separate_zeros: bool) -> Self {
         let source = data.dim();
         let extra = metric == Metric::Hellinger || (separate_zeros && metric != Metric::Euclidean);
         let dim = (source + usize::from(extra)).max(1);
@@ -96,7 +98,7 @@ impl TransformedRows {
             match metric {
                 Metric::Euclidean => {
                     for (c, &x) in row.iter().enumerate() {
-                        out[c] = ((f64::from(x) - frame.mean[c]) * frame.scale) as f32;
+                        out[c] = ((f64::from(x) - center_and_scale.mean[c]) * center_and_scale.scale) as f32;
                     }
                     *size = out.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
                 }
@@ -106,14 +108,14 @@ impl TransformedRows {
                     if zero && extra {
                         out[source] = 1.0;
                     }
-                    // A row without direction is as far as a right angle from all others.
+                    // A zero row counts as orthogonal to all others.
                     *size = 1.0;
                 }
             }
         });
-        // In units of the rounding error u = 2^-24, as multiples of |a|^2 + |b|^2: the product of length d has at most d
-        // (any order of summation), rounding the transformed rows 4, the squares and the three terms 7; two distances
-        // that round to the same f32 differ by 8.
+        // In units of the rounding error u = 2^-24, as multiples of |a|^2 + |b|^2: the product of length d contributes
+        // at most d (in any order of summation), rounding the transformed rows 4, the squares and the three terms 7;
+        // two distances that round to the same f32 differ by 8.
         let relative = (dim as f64 + 24.0) * 2f64.powi(-24);
         Self { values, dim, bounds: bounds(&size, &size.iter().map(|s| s * relative).collect::<Vec<_>>()) }
     }
@@ -126,12 +128,12 @@ impl TransformedRows {
 fn bounds(size: &[f64], margin: &[f64]) -> SquaredDistanceBounds {
     SquaredDistanceBounds {
         floor: size.iter().zip(margin).map(|(s, m)| (s - m) as f32).collect(),
-        // Rows that coincide with the centre still differ from each other by what underflowed.
+        // Rows that coincide with the center still differ from each other by what underflowed.
         margin: margin.iter().map(|&m| m as f32 + 1e-36).collect(),
     }
 }
 
-/// A row as a unit vector: `(x - shift) / length`, or the roots of that.
+/// A row as a unit vector: `(x - shift) / length`, or the square roots of that.
 struct UnitVector<I> {
     row: I,
     shift: f64,
@@ -152,7 +154,7 @@ fn unit_vector<I: Iterator<Item = f64> + Clone>(row: I, columns: usize, metric: 
 }
 
 impl<I: Iterator<Item = f64>> UnitVector<I> {
-    /// Writes the unit vector; says whether the row has none and `out` was left zero.
+    /// Writes the unit vector; returns true if the row has none and `out` is left zero.
     fn write_to(self, out: &mut [f32]) -> bool {
         if self.length == 0.0 {
             return true;
@@ -165,7 +167,7 @@ impl<I: Iterator<Item = f64>> UnitVector<I> {
     }
 }
 
-/// Dense rows against dense rows, by matrix products.
+/// Pairs of dense rows, compared by matrix products.
 pub(super) struct DenseProductPairs<'a> {
     pub queries: &'a TransformedRows,
     pub points: &'a TransformedRows,
@@ -173,8 +175,14 @@ pub(super) struct DenseProductPairs<'a> {
 }
 
 impl PairSource for DenseProductPairs<'_> {
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
-        hits.add_tile(thresholds, |out| {
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    ) {
+        candidates.add_tile(thresholds, |out| {
             product_nt(self.queries.rows(&rows), self.points.rows(&columns), self.queries.dim, out);
             squared_distances_from_products(&self.queries.bounds.floor[rows], &self.points.bounds.floor[columns], out);
         });
@@ -193,13 +201,18 @@ impl PairSource for DenseProductPairs<'_> {
     }
 }
 
-/// Nanoseconds of a dense pair.
+/// Cost of a dense pair, in nanoseconds.
 pub(super) fn dense_cost(dim: usize) -> f64 {
     1.2 + 0.02 * dim as f64
 }
 
+<<<<<<< HEAD
 /// `|a|^2 + |b|^2 - 2 <a, b>`, row by row.
 #[simd_dispatch]
+=======
+/// Turns inner products into `|a|^2 + |b|^2 - 2 <a, b>`, row by row.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+>>>>>>> neighbors
 pub(super) fn squared_distances_from_products(rows: &[f32], columns: &[f32], out: &mut [f32]) {
     for (line, &a) in out.chunks_exact_mut(columns.len()).zip(rows) {
         for (out, &b) in line.iter_mut().zip(columns) {

@@ -4,16 +4,16 @@ use super::nearest_points::NearestList;
 use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
 
-/// Most points of a leaf.
+/// Maximum number of points in a leaf.
 const MAX_LEAF_POINTS: usize = 12;
-/// Queries a task.
+/// Number of queries of a task.
 const TASK_QUERIES: usize = 256;
 
 /// Returns the `k` nearest other points of each point by (squared distance, index), with the squared distances.
 pub(super) fn nearest<const D: usize>(values: &[f64], k: usize, progress: &mut Progress) -> Result<Vec<(f64, u32)>> {
     let (points, _) = values.as_chunks::<D>();
     let tree = KdTree::new(points);
-    // Neighbouring queries of a task are neighbours in the tree: what one has read, the next finds in the cache.
+    // Successive queries of a task are near each other in the tree, so they share cache lines.
     let tasks = in_batches(points.len().div_ceil(TASK_QUERIES), progress, |task| {
         let queries = &tree.order[task * TASK_QUERIES..points.len().min((task + 1) * TASK_QUERIES)];
         let mut nearest = NearestList::new(k);
@@ -32,10 +32,10 @@ pub(super) fn nearest<const D: usize>(values: &[f64], k: usize, progress: &mut P
     Ok(found)
 }
 
-/// Points in the order of a balanced binary tree over their bounding boxes.
+/// A balanced binary tree over bounding boxes, with the points in the order of its leaves.
 struct KdTree<const D: usize> {
     nodes: Vec<KdNode<D>>,
-    /// The points' indices and coordinates, leaf after leaf.
+    /// Indices and coordinates of the points, leaf by leaf.
     order: Vec<u32>,
     coordinates: Vec<[f64; D]>,
 }
@@ -43,11 +43,11 @@ struct KdTree<const D: usize> {
 struct KdNode<const D: usize> {
     low: [f64; D],
     high: [f64; D],
-    /// The lowest index of its points.
+    /// Lowest index of the node's points.
     lowest: u32,
     start: usize,
     end: usize,
-    /// The first of two children; the other follows its subtree.
+    /// The two children.
     children: Option<(usize, usize)>,
 }
 
@@ -86,7 +86,7 @@ impl<const D: usize> KdTree<D> {
         at
     }
 
-    /// Offers what is in the node and may be near; returns how many points that were.
+    /// Offers the points of the node that may be near; returns the number of points compared.
     fn search(&self, node: usize, query: &[f64; D], itself: u32, nearest: &mut NearestList) -> usize {
         let KdNode { start, end, children, .. } = self.nodes[node];
         match children {
@@ -109,8 +109,8 @@ impl<const D: usize> KdTree<D> {
                 };
                 let mut compared = 0;
                 for (child, squared) in ordered {
-                    // Among points at the same distance the lowest indices are nearest: the rest need not be visited,
-                    // or points that coincide would all be compared with each other.
+                    // Among points at the same distance those of lowest index win, so the others need not be visited;
+                    // otherwise coinciding points would all be compared with each other.
                     if (squared, self.nodes[child].lowest) < nearest.worst() {
                         compared += self.search(child, query, itself, nearest);
                     }
@@ -120,8 +120,8 @@ impl<const D: usize> KdTree<D> {
         }
     }
 
-    /// Squared distance to a node's box. Summed in the order of `search`: rounding is monotone, so it never exceeds the
-    /// squared distance computed for a point of the box, and no tie is lost.
+    /// Squared distance to the bounding box of a node, summed in the order of `search`: since rounding is monotone, it
+    /// never exceeds the squared distance computed for a point of the box, and no tie is lost.
     fn squared_distance_to_box(&self, node: usize, query: &[f64; D]) -> f64 {
         let node = &self.nodes[node];
         (0..D).map(|c| (node.low[c] - query[c]).max(query[c] - node.high[c]).max(0.0)).map(|x| x * x).sum()
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_of_coinciding_points_is_left_when_its_indices_are_too_high() {
+    fn nodes_of_coinciding_points_with_high_indices_are_skipped() {
         let points = vec![[0.5, 0.5]; 4000];
         let tree = KdTree::new(&points);
         let mut nearest = NearestList::new(15);

@@ -1,14 +1,14 @@
-//! Edit distance between strings: Unicode scalar values inserted, deleted or substituted.
+//! Levenshtein distance between strings: insertions, deletions and substitutions of Unicode scalar values.
 
 use std::collections::HashMap;
 
-/// The Levenshtein distance of two strings.
+/// Returns the Levenshtein distance of two strings.
 pub(super) fn levenshtein(a: &str, b: &str) -> u32 {
     let (a, b): (Vec<u32>, Vec<u32>) = (a.chars().map(u32::from).collect(), b.chars().map(u32::from).collect());
     within(&a, &b, u32::MAX).unwrap_or(u32::MAX)
 }
 
-/// The distance of two sequences when it is at most `limit`, by the band of the usual table that can hold such a value.
+/// Returns the distance of two sequences if it is at most `limit`, computing only the band of the table that matters.
 fn within(a: &[u32], b: &[u32], limit: u32) -> Option<u32> {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let limit = (limit as usize).min(long.len());
@@ -20,7 +20,7 @@ fn within(a: &[u32], b: &[u32], limit: u32) -> Option<u32> {
     let mut row: Vec<u32> = (0..=short.len() as u32).map(|x| if x as usize <= limit { x } else { FAR }).collect();
     for (y, letter) in long.iter().enumerate() {
         let y = y + 1;
-        // A path through column x of this line costs at least |y - x|: outside the band nothing is within the limit.
+        // A path through column x of this line costs at least |y - x|, so nothing outside the band is within the limit.
         let (first, last) = (y.saturating_sub(limit).max(1), (y + limit).min(short.len()));
         if first > last + 1 {
             return None;
@@ -44,18 +44,18 @@ fn within(a: &[u32], b: &[u32], limit: u32) -> Option<u32> {
     Some(row[short.len()]).filter(|&d| d as usize <= limit)
 }
 
-/// Strings as sequences of letter numbers, ready to be compared many times.
+/// Strings as sequences of character numbers, for repeated comparisons.
 pub(super) struct EncodedStrings {
     letters: Vec<u32>,
     starts: Vec<usize>,
 }
 
-/// The numbers of the letters of one or more collections of strings.
+/// Numbers of the characters of one or more collections of strings.
 #[derive(Default)]
 pub(super) struct Alphabet(HashMap<char, u32>);
 
 impl Alphabet {
-    /// Numbers the letters of `lines`, new ones in the order they appear.
+    /// Encodes `lines`; new characters are numbered in the order they appear.
     pub(super) fn words(&mut self, lines: &[String]) -> EncodedStrings {
         let (mut letters, mut starts) = (Vec::new(), vec![0]);
         for line in lines {
@@ -78,7 +78,7 @@ impl EncodedStrings {
         self.starts.len() - 1
     }
 
-    /// Letters of all words.
+    /// Number of characters of all strings.
     pub(super) fn letters(&self) -> usize {
         self.letters.len()
     }
@@ -88,10 +88,10 @@ impl EncodedStrings {
     }
 }
 
-/// One word to be compared with many. Words of up to 64 letters are compared a column of the table at a time
-/// (Myers 1999, "A fast bit-vector algorithm for approximate string matching", with Hyyro's 2003 form for the whole word).
+/// A string to compare with many. Strings of up to 64 characters are compared a column of the table at a time (Myers
+/// 1999, "A fast bit-vector algorithm for approximate string matching", with Hyyro's 2003 form for whole strings).
 pub(super) struct EditDistanceMatcher {
-    /// For each letter, the places at which the word has it.
+    /// For each character, a bit mask of its positions in the string.
     positions: Vec<u64>,
     word: Vec<u32>,
 }
@@ -101,7 +101,7 @@ impl EditDistanceMatcher {
         Self { positions: vec![0; alphabet], word: Vec::new() }
     }
 
-    /// Takes the word that the next comparisons are with.
+    /// Sets the string for the following comparisons.
     pub(super) fn set(&mut self, word: &[u32]) {
         self.word.iter().for_each(|&letter| self.positions[letter as usize] = 0);
         self.word.clear();
@@ -111,7 +111,7 @@ impl EditDistanceMatcher {
         }
     }
 
-    /// The distance to `other` when it is at most `limit`.
+    /// Returns the distance to `other` if it is at most `limit`.
     pub(super) fn within(&self, other: &[u32], limit: u32) -> Option<u32> {
         let length = self.word.len();
         if length.abs_diff(other.len()) > limit as usize {
@@ -124,7 +124,7 @@ impl EditDistanceMatcher {
             return within(&self.word, other, limit);
         }
         let last = 1u64 << (length - 1);
-        // Bits where the table rises (falls) by one from one line to the next, within the present column.
+        // Bits where the table increases (decreases) by one from one line to the next, within the current column.
         let (mut rises, mut falls, mut distance) = (!0u64, 0u64, length as u32);
         for &letter in other {
             let equal = self.positions[letter as usize];
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The whole table, as in the textbook.
+    /// The full table, as in the textbook.
     fn table(a: &[u32], b: &[u32]) -> u32 {
         let mut rows = vec![vec![0u32; b.len() + 1]; a.len() + 1];
         for x in 0..=a.len() {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_unicode_scalar_values() {
+    fn characters_are_unicode_scalar_values() {
         assert_eq!(levenshtein("kitten", "sitting"), 3);
         assert_eq!(levenshtein("", "äö"), 2);
         assert_eq!(levenshtein("straße", "strasse"), 2);
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_band_and_the_bit_vectors_agree_with_the_whole_table(
+        fn the_band_and_the_bit_vectors_agree_with_the_full_table(
             a in prop::collection::vec(0u32..4, 0..90),
             b in prop::collection::vec(0u32..4, 0..90),
             limit in 0u32..100,

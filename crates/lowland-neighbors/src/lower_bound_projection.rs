@@ -1,7 +1,7 @@
-//! Short rows that stand for long ones.
+//! Projections of long rows to short ones whose distances are lower bounds.
 //!
-//! A row's shadow holds its coordinates along the few directions in which rows differ most, and the length of what those leave
-//! of it, so that the distance between two shadows is never above that between their rows.
+//! A projection holds the coordinates of a row along the principal directions and the norm of the remainder, so the
+//! distance between two projections never exceeds that between the rows.
 
 use rayon::prelude::*;
 
@@ -9,13 +9,14 @@ use lowland_core::run::Progress;
 use lowland_core::{Data, Result, Seed};
 use lowland_linalg::{Svd, SvdOptions, svd_with};
 
-/// Rows that the directions are found by.
+/// Number of rows from which the directions are computed.
 const SAMPLE_ROWS: usize = 4096;
-/// The share of the sum of squares that the directions must hold: with less the shadows of rows say too little of them.
+/// Share of the total sum of squares that the directions must capture; with less, the bounds are too loose to be
+/// useful.
 const REQUIRED_SHARE: f64 = 0.8;
 
-/// The directions in which rows of `dim` values differ most, `count` of them or all, from rows evenly spread over the data.
-/// `None` where these do not hold enough of the rows.
+/// Computes the principal directions of rows of `dim` values, `count` of them or all, from rows evenly spread over the
+/// data. Returns `None` if they do not capture enough of the variance.
 pub(super) fn principal_directions(
     values: &[f32],
     dim: usize,
@@ -27,13 +28,13 @@ pub(super) fn principal_directions(
     let sampled = rows.min(SAMPLE_ROWS);
     let row = |at: usize| &values[at * rows / sampled * dim..][..dim];
     let sample = Data::dense((0..sampled).flat_map(row).copied().collect(), dim)?;
-    // Roughly is enough: any directions are right, these are only good.
+    // A rough result is enough: any directions give correct bounds.
     let options = SvdOptions { tolerance: 1e-3, max_iterations: 8, ..SvdOptions::default() };
     let directions = svd_with(&sample, count.min(dim), true, options, seed.stream("directions"), progress)?;
     Ok((directions_needed(&directions) <= directions.singular_values.len()).then_some(directions))
 }
 
-/// How many of the directions, the first ones, hold enough of the rows; one more than there are if all do not.
+/// Number of leading directions that capture enough of the variance; one more than there are if all do not.
 pub(super) fn directions_needed(directions: &Svd) -> usize {
     let mut held = 0.0;
     let enough = |square: f64| {
@@ -44,7 +45,7 @@ pub(super) fn directions_needed(directions: &Svd) -> usize {
     1 + squares.map(enough).position(|enough| enough).unwrap_or(directions.singular_values.len())
 }
 
-/// The shadows of rows of `dim` values, and the squared lengths of the rows as seen from their middle.
+/// Returns the projections of rows of `dim` values, and the squared norms of the rows about their mean.
 pub(super) fn project(values: &[f32], dim: usize, directions: &Svd) -> (Vec<f32>, Vec<f64>) {
     let map = directions.map();
     let count = map.output_dim();

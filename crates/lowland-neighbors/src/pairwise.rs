@@ -1,4 +1,4 @@
-//! Exact search for metrics that no product gives: the distance itself, pair by pair.
+//! Exact search for metrics that are not functions of inner products: distances are computed pair by pair.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::exact::{CandidatePairs, PairSource, TileThresholds};
 use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
 use lowland_core::{Dense, Metric, Sparse};
 
-/// Dense rows, any numeric metric.
+/// Pairs of dense rows under any numeric metric.
 pub(super) struct DenseMetricPairs<'a> {
     pub queries: &'a Dense,
     pub points: &'a Dense,
@@ -17,8 +17,14 @@ pub(super) struct DenseMetricPairs<'a> {
 impl PairSource for DenseMetricPairs<'_> {
     const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
-        hits.add_tile(thresholds, |out| {
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    ) {
+        candidates.add_tile(thresholds, |out| {
             let dim = self.points.dim();
             let points = &self.points.values()[columns.start * dim..columns.end * dim];
             for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
@@ -36,7 +42,7 @@ impl PairSource for DenseMetricPairs<'_> {
     }
 }
 
-/// Nanoseconds of one dense distance.
+/// Cost of one dense distance, in nanoseconds.
 pub(super) fn dense_cost(metric: Metric, dim: usize) -> f64 {
     let each = match metric {
         Metric::Minkowski(p) if [1.0, 2.0, 3.0, 4.0].contains(&p) => 0.4,
@@ -47,7 +53,7 @@ pub(super) fn dense_cost(metric: Metric, dim: usize) -> f64 {
     5.0 + each * dim as f64
 }
 
-/// Sparse rows, any numeric metric.
+/// Pairs of sparse rows under any numeric metric.
 pub(super) struct SparseMetricPairs<'a> {
     pub queries: &'a Sparse,
     pub points: &'a Sparse,
@@ -57,8 +63,14 @@ pub(super) struct SparseMetricPairs<'a> {
 impl PairSource for SparseMetricPairs<'_> {
     const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
-        hits.add_tile(thresholds, |out| {
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    ) {
+        candidates.add_tile(thresholds, |out| {
             for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
                 for (out, j) in line.iter_mut().zip(columns.clone()) {
                     *out = self.distance(i, j);
@@ -76,18 +88,19 @@ impl PairSource for SparseMetricPairs<'_> {
     }
 }
 
-/// Nanoseconds of one sparse distance.
+/// Cost of one sparse distance, in nanoseconds.
 pub(super) fn sparse_cost(entries: usize, rows: usize) -> f64 {
     10.0 + 5.0 * entries as f64 / rows.max(1) as f64
 }
 
-/// Nanoseconds of the distance of two strings of some mean length: bit vectors up to 64 letters, the table above.
+/// Cost of the distance of two strings of average length, in nanoseconds: bit vectors up to 64 characters, the full
+/// table above.
 pub(super) fn text_cost(letters: usize, rows: usize) -> f64 {
     let mean = letters as f64 / rows.max(1) as f64;
     30.0 + if mean <= 64.0 { 4.0 * mean } else { mean * mean }
 }
 
-/// Strings.
+/// Pairs of strings.
 pub(super) struct TextPairs<'a> {
     pub queries: &'a EncodedStrings,
     pub points: &'a EncodedStrings,
@@ -97,13 +110,19 @@ pub(super) struct TextPairs<'a> {
 impl PairSource for TextPairs<'_> {
     const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
-        hits.add_tile(thresholds, |out| {
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    ) {
+        candidates.add_tile(thresholds, |out| {
             let mut matcher = EditDistanceMatcher::new(self.alphabet);
             for ((i, line), &row_threshold) in rows.zip(out.chunks_exact_mut(columns.len())).zip(thresholds.rows) {
                 matcher.set(self.queries.word(i));
                 for ((out, j), &column_threshold) in line.iter_mut().zip(columns.clone()).zip(thresholds.columns) {
-                    // A cast of the infinite reach of a new row saturates.
+                    // The cast of an infinite threshold saturates.
                     let limit = row_threshold.max(column_threshold) as u32;
                     *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);
                 }

@@ -1,40 +1,44 @@
-//! Approximate search among long rows: candidates are the nearest along the few directions in which the rows differ most, and the
-//! distance itself decides among them.
+//! Approximate search among long rows: the candidates are the nearest rows along a few principal directions, and the
+//! true distance decides among them.
 
 use super::lower_bound_projection::{principal_directions, project};
 use super::{NeighborParams, Search, inner_product, nearest_with};
 use lowland_core::run::Progress;
 use lowland_core::{Data, Dense, Metric, Result};
 
-/// Shorter rows are compared as they are.
+/// Minimum number of columns; shorter rows are compared directly.
 pub(super) const MIN_DIM: usize = 256;
-/// Columns of a shadow, the length of the rest included.
+/// Number of columns of a projection, including the norm of the remainder.
 pub(super) const PROJECTION_COLUMNS: usize = 64;
 
-/// Whether rows have shadows.
+/// Returns whether rows can be projected under this metric.
 pub(super) fn supports(data: &Data, metric: Metric) -> bool {
     matches!(data, Data::Dense(x) if x.dim() >= MIN_DIM) && inner_product::supports(metric)
 }
 
-/// Candidates for the `k` nearest: on MNIST's pixels the nearest 64 are among the 160 of nearest shadow in 99 cases of 100.
+/// Number of candidates for the `k` nearest: on MNIST's pixels the nearest 64 are among the 160 of nearest projection
+/// in 99 cases of 100.
 pub(super) fn candidate_count(k: usize, rows: usize) -> usize {
     k.saturating_mul(2).saturating_add(32).min(rows.saturating_sub(1))
 }
 
-/// For each row the rows of nearest shadow; `None` where a few directions do not hold enough of the rows.
+/// Returns for each row the rows of nearest projection; `None` if a few directions do not capture enough of the
+/// variance.
 pub(super) fn candidates(
     data: &Dense,
     params: &NeighborParams,
     progress: &mut Progress,
 ) -> Result<Option<Vec<Vec<u32>>>> {
     let NeighborParams { n_neighbors, metric, seed, .. } = *params;
-    let flat =
+    let transformed =
         inner_product::TransformedRows::new(data, metric, &inner_product::CenterAndScale::new(data, data), false);
     let found =
-        principal_directions(&flat.values, flat.dim, PROJECTION_COLUMNS - 1, seed, &mut |part| progress(0.1 * part))?;
+        principal_directions(&transformed.values, transformed.dim, PROJECTION_COLUMNS - 1, seed, &mut |part| {
+            progress(0.1 * part)
+        })?;
     let Some(directions) = found else { return Ok(None) };
-    let projections = Data::dense(project(&flat.values, flat.dim, &directions).0, PROJECTION_COLUMNS)?;
-    drop(flat);
+    let projections = Data::dense(project(&transformed.values, transformed.dim, &directions).0, PROJECTION_COLUMNS)?;
+    drop(transformed);
     let n_neighbors = candidate_count(n_neighbors, data.rows());
     let params = NeighborParams { n_neighbors, metric: Metric::Euclidean, search: Search::Auto, seed };
     let graph = nearest_with(&projections, &params, &mut |part| progress(0.2 + 0.8 * part))?.graph;

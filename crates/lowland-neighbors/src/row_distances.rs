@@ -1,4 +1,4 @@
-//! What the approximate search knows of the data: how near one row is to some others.
+//! Distances between rows for the approximate search.
 
 use lowland_core::simd::simd_dispatch;
 
@@ -8,13 +8,13 @@ use super::{distance, inner_product, levenshtein, pairwise};
 use lowland_core::{Data, Metric};
 use lowland_linalg::dense::product_nt;
 
-/// Rows that can be compared.
+/// Rows with a distance between them.
 pub(super) trait RowDistances: Sync {
     /// Number of rows.
     fn rows(&self) -> usize;
-    /// How far row `i` is from each of `others`, in any unit that rises with the distance.
+    /// Computes the distances from row `i` to each of `others`, in any unit that increases with the distance.
     fn distances(&self, i: usize, others: &[u32], out: &mut Vec<f32>);
-    /// The same for every row of `rows`, one after the other.
+    /// Computes the distances from every row of `rows` to each of `others`, row by row.
     fn distance_block(&self, rows: &[u32], others: &[u32], out: &mut [f32]) {
         let mut line = Vec::new();
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(others.len())) {
@@ -22,24 +22,24 @@ pub(super) trait RowDistances: Sync {
             out.copy_from_slice(&line);
         }
     }
-    /// Whether a block costs much less than its pairs do one by one.
+    /// Whether a block costs much less than its pairs one by one.
     const BLOCKS_ARE_CHEAP: bool = false;
-    /// Gives row `order[at]` the number `at`. Rows that are near each other should be near in memory too: the search is
-    /// bound by how fast rows are read.
+    /// Renumbers the rows: row `order[at]` becomes row `at`. Near rows should be close in memory, since the search is
+    /// limited by how fast rows are read.
     fn reorder(&mut self, order: &[u32]);
 }
 
-/// Something done in a space whose kind is only known to [`with_row_distances`].
+/// A task that works with any type of rows; [`with_row_distances`] chooses the type.
 pub(super) trait RowDistancesTask<T> {
     fn run<S: RowDistances>(self, space: S) -> T;
 }
 
-/// Prepares the rows for their kind and metric, and does the work.
+/// Prepares the rows for their kind and metric, and runs the task on them.
 pub(super) fn with_row_distances<T>(data: &Data, metric: Metric, task: impl RowDistancesTask<T>) -> T {
     match data {
         Data::Dense(x) if inner_product::supports(metric) => {
-            let frame = CenterAndScale::new(x, x);
-            task.run(EuclideanRows::new(TransformedRows::new(x, metric, &frame, true)))
+            let center_and_scale = CenterAndScale::new(x, x);
+            task.run(EuclideanRows::new(TransformedRows::new(x, metric, &center_and_scale, true)))
         }
         Data::Text(lines) => {
             let mut alphabet = levenshtein::Alphabet::default();
@@ -50,7 +50,7 @@ pub(super) fn with_row_distances<T>(data: &Data, metric: Metric, task: impl RowD
     }
 }
 
-/// Nanoseconds of one distance in the space, as [`with_row_distances`] prepares it.
+/// Cost of one distance as [`with_row_distances`] prepares the rows, in nanoseconds.
 pub(super) fn distance_cost(data: &Data, metric: Metric) -> f64 {
     match data {
         Data::Dense(x) if inner_product::supports(metric) => 5.0 + 0.2 * x.dim() as f64,
@@ -60,25 +60,25 @@ pub(super) fn distance_cost(data: &Data, metric: Metric) -> f64 {
     }
 }
 
-/// Squared Euclidean distance between transformed rows.
+/// Transformed dense rows under the squared Euclidean distance.
 struct EuclideanRows {
     values: Vec<f32>,
-    /// The rows' squared lengths.
+    /// Squared norms of the rows.
     squares: Vec<f32>,
-    /// Columns, filled up with zeros to whole vectors.
+    /// Number of columns, padded with zeros to whole vectors.
     dim: usize,
 }
 
-/// Columns that are added up side by side.
+/// Number of columns that are summed in parallel.
 pub(super) const LANES: usize = 16;
 
 impl EuclideanRows {
-    fn new(flat: TransformedRows) -> Self {
-        let rows = flat.values.len() / flat.dim;
-        let dim = flat.dim.next_multiple_of(LANES);
+    fn new(transformed: TransformedRows) -> Self {
+        let rows = transformed.values.len() / transformed.dim;
+        let dim = transformed.dim.next_multiple_of(LANES);
         let mut values = vec![0.0; rows * dim];
-        for (out, row) in values.chunks_exact_mut(dim).zip(flat.values.chunks_exact(flat.dim)) {
-            out[..flat.dim].copy_from_slice(row);
+        for (out, row) in values.chunks_exact_mut(dim).zip(transformed.values.chunks_exact(transformed.dim)) {
+            out[..transformed.dim].copy_from_slice(row);
         }
         let squares = values.chunks_exact(dim).map(|row| row.iter().map(|x| x * x).sum()).collect();
         Self { values, squares, dim }
@@ -135,7 +135,7 @@ fn squared_distances(values: &[f32], dim: usize, i: usize, others: &[u32], out: 
     }
 }
 
-/// The sum of the lanes, by halves.
+/// Returns the sum of the lanes, added pairwise.
 #[inline(always)]
 pub(super) fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     let mut width = LANES / 2;
@@ -148,7 +148,7 @@ pub(super) fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// Any data and metric, through the definition.
+/// Any data and metric, through [`distance`].
 struct MetricRows<'a> {
     data: &'a Data,
     order: Vec<u32>,
@@ -171,7 +171,7 @@ impl RowDistances for MetricRows<'_> {
     }
 }
 
-/// Strings.
+/// Strings under the Levenshtein distance.
 struct TextRows {
     words: EncodedStrings,
     order: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Every search is compared with the obvious one: all distances by [`distance`], sorted.
+//! Compares every search with a plain one: all distances by [`distance`], sorted.
 
 mod approximate;
 mod distance;
@@ -46,7 +46,7 @@ fn normal_rows(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
     Seed(seed).normals(rows * dim).into_iter().map(|x| x as f32).collect()
 }
 
-/// Rows of which about a tenth of the entries are not zero; some rows are empty.
+/// Rows with about a tenth of the entries nonzero; some rows are empty.
 fn sparse_rows(rows: usize, dim: usize, seed: u64, positive: bool) -> Sparse {
     let values = normal_rows(rows, dim, seed);
     let (mut indptr, mut indices, mut kept) = (vec![0], Vec::new(), Vec::new());
@@ -60,7 +60,7 @@ fn sparse_rows(rows: usize, dim: usize, seed: u64, positive: bool) -> Sparse {
     Sparse::new(indptr, indices, kept, dim).unwrap()
 }
 
-fn densified(x: &Sparse) -> Data {
+fn to_dense(x: &Sparse) -> Data {
     let mut values = vec![0.0; x.rows() * x.dim()];
     for i in 0..x.rows() {
         let (columns, entries) = x.row(i);

@@ -1,8 +1,8 @@
-//! Exact search in two steps, for dense rows that differ mostly in a few directions.
+//! Exact search in two stages, for dense rows that vary mostly in a few directions.
 //!
-//! The tiles hold the distances between the rows' shadows, which cost a fraction of those between the rows; only pairs whose
-//! shadows are within reach are compared whole. Rows are put in an order that keeps near ones together, so that the first
-//! tiles a row meets shorten its reach to nearly what it will be in the end.
+//! The first stage compares projections of the rows, whose distances are lower bounds and cost a fraction of those
+//! between rows. Only pairs of projections within the thresholds are compared in full. Rows are ordered so that near
+//! rows are close together: the first tiles of a row then lower its threshold nearly to its final value.
 
 use std::ops::Range;
 
@@ -16,95 +16,101 @@ use lowland_core::simd::{multiversion, simd_dispatch};
 use lowland_core::{Result, Seed};
 use lowland_linalg::dense::product_nt;
 
-/// Fewer or shorter rows are not worth the trouble.
+/// Minimum number of rows and of columns for which the two stages are worthwhile.
 const MIN_ROWS: usize = 4 * TILE;
 const MIN_COLUMNS: usize = 24;
-/// Most directions of a shadow; and no more than half as many as the rows have columns.
+/// Maximum number of directions of a projection, and at most half the number of columns.
 const MAX_DIRECTIONS: usize = 95;
-/// Where more than one in this many pairs have near shadows, all pairs are compared whole: by a matrix product.
+/// If more than one in this many pairs of a tile have near projections, all pairs are compared in full by a matrix
+/// product.
 const DENSE_TILE_SHARE: usize = 6;
 
-/// The pairs of some rows, in two steps.
+/// Pairs of rows, compared in two stages.
 pub(super) struct TwoStagePairs<'a> {
-    /// The row at each place. All else that is by row is by place, but for the margins.
+    /// Row at each position. Everything else is indexed by position, except the margins.
     order: Vec<u32>,
-    /// By panels of rows, column after column.
+    /// In panels of rows, column by column.
     projections: Vec<[f32; LANES]>,
-    /// Columns of a shadow.
+    /// Number of columns of a projection.
     width: usize,
-    /// The shadows' squared lengths, less what rounding can make of them; for whole panels.
+    /// Squared norms of the projections minus the rounding error; for whole panels.
     projection_floor: Vec<f32>,
     rows: Vec<f32>,
-    /// Columns of the rows, filled up with zeros to whole vectors.
+    /// Number of columns of the rows, padded with zeros to whole vectors.
     dim: usize,
     floor: Vec<f32>,
-    flat: &'a TransformedRows,
+    transformed: &'a TransformedRows,
     distance: &'a (dyn Fn(usize, usize) -> f32 + Sync),
 }
 
 impl<'a> TwoStagePairs<'a> {
-    /// `None` where two steps would not be faster than one.
+    /// Returns `None` if two stages would not be faster than one.
     pub(super) fn new(
-        flat: &'a TransformedRows,
+        transformed: &'a TransformedRows,
         distance: &'a (dyn Fn(usize, usize) -> f32 + Sync),
         progress: &mut Progress,
     ) -> Result<Option<Self>> {
-        let rows = flat.values.len() / flat.dim;
-        if rows < MIN_ROWS || flat.dim < MIN_COLUMNS {
+        let rows = transformed.values.len() / transformed.dim;
+        if rows < MIN_ROWS || transformed.dim < MIN_COLUMNS {
             return Ok(None);
         }
-        let most = MAX_DIRECTIONS.min(flat.dim / 2);
-        // The result does not depend on the directions, nor on their seed.
-        let Some(mut directions) =
-            lower_bound_projection::principal_directions(&flat.values, flat.dim, most, Seed(0), progress)?
+        let most = MAX_DIRECTIONS.min(transformed.dim / 2);
+        // The result depends neither on the directions nor on their seed.
+        let Some(mut directions) = lower_bound_projection::principal_directions(
+            &transformed.values,
+            transformed.dim,
+            most,
+            Seed(0),
+            progress,
+        )?
         else {
             return Ok(None);
         };
         let count = lower_bound_projection::directions_needed(&directions);
         directions.singular_values.truncate(count);
-        directions.components.truncate(count * flat.dim);
-        let (projections, squares) = lower_bound_projection::project(&flat.values, flat.dim, &directions);
+        directions.components.truncate(count * transformed.dim);
+        let (projections, squares) = lower_bound_projection::project(&transformed.values, transformed.dim, &directions);
         let width = count + 1;
         let mut order: Vec<u32> = (0..rows as u32).collect();
         order_by_bisection(&projections, width, &mut order);
 
-        // As for the rows (see `TransformedRows::new`), of which the shadows are rounded once more. They are seen from the middle of the
-        // rows, but what they inherit of the rows' rounding is as large as the rows.
+        // As for the rows (see `TransformedRows::new`); the projections are rounded once more. They are relative to the
+        // mean of the rows, but inherit rounding errors that are relative to the norms of the rows.
         let relative = (width as f64 + 32.0) * 2f64.powi(-24);
         let projection_floor = |&i: &u32| {
-            let (square, whole) = (squares[i as usize], f64::from(flat.bounds.floor[i as usize]));
+            let (square, whole) = (squares[i as usize], f64::from(transformed.bounds.floor[i as usize]));
             (square - relative * square.max(whole)) as f32
         };
-        let dim = flat.dim.next_multiple_of(LANES);
+        let dim = transformed.dim.next_multiple_of(LANES);
         Ok(Some(Self {
             projection_floor: order.iter().map(projection_floor).chain([f32::NAN; LANES]).collect(),
             projections: panels(&projections, width, &order),
             width,
-            rows: padded(&flat.values, flat.dim, &order, dim),
+            rows: padded(&transformed.values, transformed.dim, &order, dim),
             dim,
-            floor: order.iter().map(|&i| flat.bounds.floor[i as usize]).collect(),
+            floor: order.iter().map(|&i| transformed.bounds.floor[i as usize]).collect(),
             order,
-            flat,
+            transformed,
             distance,
         }))
     }
 }
 
 impl TwoStagePairs<'_> {
-    /// One side of the tile at some places.
-    fn side<'a>(&'a self, places: &Range<usize>, thresholds: &'a [f32; TILE]) -> TileSide<'a> {
-        let panels = places.len().div_ceil(LANES);
+    /// Returns the side of a tile at `positions`.
+    fn side<'a>(&'a self, positions: &Range<usize>, thresholds: &'a [f32; TILE]) -> TileSide<'a> {
+        let panels = positions.len().div_ceil(LANES);
         TileSide {
-            panels: &self.projections[places.start / LANES * self.width..][..panels * self.width],
-            projection_floor: &self.projection_floor[places.start..][..panels * LANES],
-            rows: &self.rows[places.start * self.dim..places.end * self.dim],
-            floor: &self.floor[places.clone()],
+            panels: &self.projections[positions.start / LANES * self.width..][..panels * self.width],
+            projection_floor: &self.projection_floor[positions.start..][..panels * LANES],
+            rows: &self.rows[positions.start * self.dim..positions.end * self.dim],
+            floor: &self.floor[positions.clone()],
             thresholds,
         }
     }
 }
 
-/// Bytes that the two steps need beyond the rows themselves.
+/// Bytes that the two stages need beyond the rows themselves.
 pub(super) fn memory(rows: f64, dim: f64) -> f64 {
     if rows < MIN_ROWS as f64 || dim < MIN_COLUMNS as f64 {
         return 0.0;
@@ -114,7 +120,7 @@ pub(super) fn memory(rows: f64, dim: f64) -> f64 {
     rows * (4.0 * padded + 8.0 * width + 24.0)
 }
 
-/// The rows of an order, filled up with zeros to `padded` columns.
+/// Returns the rows in an order, padded with zeros to `padded` columns.
 fn padded(values: &[f32], dim: usize, order: &[u32], padded: usize) -> Vec<f32> {
     let mut gathered = vec![0.0; order.len() * padded];
     for (out, &i) in gathered.chunks_exact_mut(padded).zip(order) {
@@ -123,7 +129,7 @@ fn padded(values: &[f32], dim: usize, order: &[u32], padded: usize) -> Vec<f32> 
     gathered
 }
 
-/// The rows of an order, [`LANES`] of them side by side.
+/// Returns the rows in an order, in panels of [`LANES`] rows.
 fn panels(values: &[f32], dim: usize, order: &[u32]) -> Vec<[f32; LANES]> {
     let mut panels = vec![[0.0; LANES]; order.len().div_ceil(LANES) * dim];
     for (panel, rows) in panels.chunks_exact_mut(dim).zip(order.chunks(LANES)) {
@@ -134,7 +140,7 @@ fn panels(values: &[f32], dim: usize, order: &[u32]) -> Vec<[f32; LANES]> {
     panels
 }
 
-/// Puts rows in an order by halving them again and again across their longest side, down to a tile's worth.
+/// Orders rows by repeatedly halving them along the column of largest spread, down to the size of a tile.
 fn order_by_bisection(values: &[f32], dim: usize, order: &mut [u32]) {
     let tiles = order.len().div_ceil(TILE);
     if tiles < 2 {
@@ -157,31 +163,37 @@ fn order_by_bisection(values: &[f32], dim: usize, order: &mut [u32]) {
 }
 
 impl PairSource for TwoStagePairs<'_> {
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    ) {
         let (mut row_threshold, mut column_threshold) = ([f32::NAN; TILE], [f32::NAN; TILE]);
         row_threshold[..rows.len()].copy_from_slice(thresholds.rows);
         column_threshold[..columns.len()].copy_from_slice(thresholds.columns);
         let (a, b) = (self.side(&rows, &row_threshold), self.side(&columns, &column_threshold));
-        let first = hits.pairs.len();
-        scan_projections(&a, &b, self.width, &mut hits.pairs);
-        if hits.pairs.len() - first > rows.len() * columns.len() / DENSE_TILE_SHARE {
-            hits.pairs.truncate(first);
-            hits.add_tile(thresholds, |out| {
+        let first = candidates.pairs.len();
+        scan_projections(&a, &b, self.width, &mut candidates.pairs);
+        if candidates.pairs.len() - first > rows.len() * columns.len() / DENSE_TILE_SHARE {
+            candidates.pairs.truncate(first);
+            candidates.add_tile(thresholds, |out| {
                 product_nt(a.rows, b.rows, self.dim, out);
                 inner_product::squared_distances_from_products(a.floor, b.floor, out);
             });
         } else {
-            scan_full_rows(&a, &b, self.dim, first, &mut hits.pairs);
+            scan_full_rows(&a, &b, self.dim, first, &mut candidates.pairs);
         }
     }
 
     #[inline]
-    fn row_at_position(&self, place: usize) -> usize {
-        self.order[place] as usize
+    fn row_at_position(&self, position: usize) -> usize {
+        self.order[position] as usize
     }
 
     fn slack(&self, i: usize, j: usize) -> f32 {
-        self.flat.bounds.slack(i, &self.flat.bounds, j)
+        self.transformed.bounds.slack(i, &self.transformed.bounds, j)
     }
 
     fn distance(&self, i: usize, j: usize) -> f32 {
@@ -196,45 +208,51 @@ impl PairSource for TwoStagePairs<'_> {
 /// One side of a tile.
 struct TileSide<'a> {
     panels: &'a [[f32; LANES]],
-    /// Those of whole panels. What fills up the last one is not a number, and within nobody's reach.
+    /// Of whole panels; the padding of the last one is NaN, which is within no threshold.
     projection_floor: &'a [f32],
     rows: &'a [f32],
     floor: &'a [f32],
     thresholds: &'a [f32; TILE],
 }
 
-/// Rows compared with a panel at once.
+/// Number of rows compared with a panel at once.
 const ROWS_AT_ONCE: usize = 8;
 
-/// Rows that stay in the nearest cache while all panels pass.
+/// Number of rows that stay in the first-level cache while all panels are read.
 const CACHED_ROWS: usize = 128;
 
+<<<<<<< HEAD
 /// Adds the pairs whose shadows are within reach.
 #[simd_dispatch(fma)]
 fn scan_projections(rows: &TileSide, columns: &TileSide, width: usize, hits: &mut Vec<CandidatePair>) {
+=======
+/// Adds the pairs whose projections are within the thresholds.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+fn scan_projections(rows: &TileSide, columns: &TileSide, width: usize, candidates: &mut Vec<CandidatePair>) {
+>>>>>>> neighbors
     for first in (0..rows.projection_floor.len()).step_by(CACHED_ROWS) {
-        // What is found does not depend on how products are rounded: they may be fused where machines can.
+        // The result does not depend on how products are rounded, so they may be fused where the machine can.
         if multiversion::target::target_cfg_f!(target_feature = "fma") {
-            scan_projection_rows::<true>(rows, first, columns, width, hits);
+            scan_projection_rows::<true>(rows, first, columns, width, candidates);
         } else {
-            scan_projection_rows::<false>(rows, first, columns, width, hits);
+            scan_projection_rows::<false>(rows, first, columns, width, candidates);
         }
     }
 }
 
-/// [`scan_projections`] of some of the rows.
+/// Like [`scan_projections`], for some of the rows.
 #[inline(always)]
 fn scan_projection_rows<const FUSED: bool>(
     rows: &TileSide,
     first: usize,
     columns: &TileSide,
     width: usize,
-    hits: &mut Vec<CandidatePair>,
+    candidates: &mut Vec<CandidatePair>,
 ) {
     let (column_floor, column_threshold) =
         (columns.projection_floor.as_chunks::<LANES>().0, columns.thresholds.as_chunks::<LANES>().0);
     let sides = columns.panels.chunks_exact(width).zip(column_floor).zip(column_threshold);
-    // Copies of the floors and the reach: compilers turn nothing into vectors that the hits might lie on.
+    // Copies of the floors and thresholds: compilers do not vectorize reads that could alias the candidates.
     for (panel, ((b, &floor), &thresholds)) in sides.enumerate() {
         for group in first / ROWS_AT_ONCE..rows.projection_floor.len().min(first + CACHED_ROWS) / ROWS_AT_ONCE {
             let a = &rows.panels[group * ROWS_AT_ONCE / LANES * width..][..width];
@@ -261,7 +279,7 @@ fn scan_projection_rows<const FUSED: bool>(
                 while bits != 0 {
                     let l = bits.trailing_zeros() as usize / 8;
                     let (row, column) = ((group * ROWS_AT_ONCE + r) as u16, (panel * LANES + l) as u16);
-                    hits.push(CandidatePair { row, column, lower: bounds[r][l] });
+                    candidates.push(CandidatePair { row, column, lower: bounds[r][l] });
                     bits &= bits - 1;
                 }
             }
@@ -269,13 +287,13 @@ fn scan_projection_rows<const FUSED: bool>(
     }
 }
 
-/// The inner products of eight rows of a panel, from `FIRST` on, with the rows of another.
+/// Returns the inner products of eight rows of a panel, from `FIRST` on, with the rows of another panel.
 #[inline(always)]
 fn products<const FIRST: usize, const FUSED: bool>(
     a: &[[f32; LANES]],
     b: &[[f32; LANES]],
 ) -> [[f32; LANES]; ROWS_AT_ONCE] {
-    // Eight names, not an array of arrays: compilers keep these in registers.
+    // Eight variables instead of an array of arrays, which compilers keep in registers.
     let [mut c0, mut c1, mut c2, mut c3, mut c4, mut c5, mut c6, mut c7] = [[0f32; LANES]; ROWS_AT_ONCE];
     for (a, b) in a.iter().zip(b) {
         c0 = add_scaled::<FUSED>(c0, a[FIRST], b);
@@ -299,12 +317,19 @@ fn add_scaled<const FUSED: bool>(mut sum: [f32; LANES], a: f32, b: &[f32; LANES]
     sum
 }
 
+<<<<<<< HEAD
 /// Bounds the pairs from `first` on by the rows themselves, `|a|^2 + |b|^2 - 2 <a, b>`, and leaves those within reach.
 #[simd_dispatch]
 fn scan_full_rows(rows: &TileSide, columns: &TileSide, dim: usize, first: usize, hits: &mut Vec<CandidatePair>) {
+=======
+/// Computes the bounds of the pairs from `first` on from the full rows, `|a|^2 + |b|^2 - 2 <a, b>`, and keeps those
+/// within the thresholds.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn scan_full_rows(rows: &TileSide, columns: &TileSide, dim: usize, first: usize, candidates: &mut Vec<CandidatePair>) {
+>>>>>>> neighbors
     let mut kept = first;
-    for at in first..hits.len() {
-        let CandidatePair { row, column, .. } = hits[at];
+    for at in first..candidates.len() {
+        let CandidatePair { row, column, .. } = candidates[at];
         let (i, j) = (usize::from(row), usize::from(column));
         let (a, _) = rows.rows[i * dim..(i + 1) * dim].as_chunks::<LANES>();
         let (b, _) = columns.rows[j * dim..(j + 1) * dim].as_chunks::<LANES>();
@@ -315,8 +340,8 @@ fn scan_full_rows(rows: &TileSide, columns: &TileSide, dim: usize, first: usize,
             }
         }
         let lower = (rows.floor[i] + columns.floor[j]) - 2.0 * sum_lanes(lanes);
-        hits[kept] = CandidatePair { row, column, lower };
+        candidates[kept] = CandidatePair { row, column, lower };
         kept += usize::from((lower <= rows.thresholds[i]) | (lower <= columns.thresholds[j]));
     }
-    hits.truncate(kept);
+    candidates.truncate(kept);
 }

@@ -121,5 +121,5 @@ pub fn analogies(
         })?)
     })?;
     found.raised.map_or(Ok(()), Err)?;
-    Ok(found.result.into_iter().map(|score| (score.category, score.right, score.asked, score.left_out)).collect())
+    Ok(found.result.into_iter().map(|score| (score.category, score.correct, score.asked, score.skipped)).collect())
 }

@@ -1,24 +1,25 @@
-//! Scores of maps that should keep norms and small angles (Saul 2022, eqs 11 and 12).
+//! Scores of maps that should preserve norms and small angles (Saul 2022, eqs 11 and 12).
 
 use super::check_finite;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Error, Points, Result};
 use lowland_neighbors::cosine_similarity::{CosineSimilarity, TILE, for_each_above};
 
-/// How well norms and small angles are kept.
+/// How well a map preserves norms and small angles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AngleScores {
-    /// Mean change of the angles that are within the threshold in the data, in degrees; a row with itself counts, as in the paper.
+    /// Mean change of the angles within the threshold in the data, in degrees; pairs of a row with itself count, as in
+    /// the paper.
     pub deviation: f64,
-    /// Pairs within the threshold in both data and map, as a share of those within it in either.
+    /// Number of pairs within the threshold in both data and map, as a share of those within it in either.
     pub jaccard: f64,
     /// `sqrt(sum (|y| - |x|)^2 / sum |x|^2)`.
     pub norm_error: f64,
-    /// Pairs within the threshold in the data, in both orders, rows with themselves included.
+    /// Number of pairs within the threshold in the data, in both orders, including pairs of a row with itself.
     pub pairs: u64,
 }
 
-/// Sums over some rows.
+/// Partial sums over some rows.
 #[derive(Clone, Copy, Default)]
 struct AngleSums {
     deviation: f64,
@@ -27,7 +28,7 @@ struct AngleSums {
     in_both: u64,
 }
 
-/// Scores a map for pairs of rows whose cosine exceeds `tau`. Every pair is looked at; none is stored.
+/// Scores a map on the pairs of rows whose cosine exceeds `tau`. Visits every pair and stores none.
 pub fn angle_scores(data: &Data, map: Points, tau: f64) -> Result<AngleScores> {
     angle_scores_with(data, map, tau, &mut |_| Ok(()))
 }
@@ -44,7 +45,7 @@ pub fn angle_scores_with(data: &Data, map: Points, tau: f64, progress: &mut Prog
     check_finite(map)?;
     data.check_finite()?;
     let rows = CosineSimilarity::new(data)?;
-    // The map in single precision only sieves; what is near the threshold is decided in double.
+    // The map in single precision serves only as a filter; pairs near the threshold are decided in double precision.
     let largest = map.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let unit = lowland_linalg::dense::power_of_two_near(largest);
     let single = Data::dense(map.values().iter().map(|v| (v / unit) as f32).collect(), map.dim())?;
@@ -101,7 +102,7 @@ pub fn angle_scores_with(data: &Data, map: Points, tau: f64, progress: &mut Prog
         sum.in_map += part.in_map;
         sum.in_both += part.in_both;
     }
-    // Every row with a direction is within any angle of itself; a place at the origin is within none.
+    // Every nonzero row is within any angle of itself; a point at the origin is within none.
     let own = |keep: &dyn Fn(usize) -> bool| (0..n).filter(|&i| keep(i)).count() as u64;
     let (has_row, has_place) = (|i: usize| rows.norms()[i] > 0.0, |i: usize| norms[i] > 0.0);
     let pairs = 2 * sum.in_data + own(&has_row);
@@ -154,14 +155,14 @@ mod tests {
         }
         assert_eq!(found.pairs, pairs);
         assert!((found.jaccard - both as f64 / either as f64).abs() < 1e-12);
-        // Angles of a row with itself are rounding in the slow sum.
+        // The angle of a row with itself is a rounding error in the plain sum.
         assert!((found.deviation - (sum / pairs as f64).to_degrees()).abs() < 1e-7);
         let exact = angle_scores(&data, Points::new(&x, 4).unwrap(), tau).unwrap();
         assert!(exact.jaccard == 1.0 && exact.deviation < 1e-9 && exact.norm_error < 1e-12, "{exact:?}");
     }
 
     #[test]
-    fn what_cannot_be_scored_is_refused() {
+    fn invalid_input_is_rejected() {
         let data = Data::dense(vec![1.0, 2.0], 1).unwrap();
         let points = |values| Points::new(values, 1).unwrap();
         assert!(angle_scores(&data, points(&[1.0]), 0.5).is_err());

@@ -1,23 +1,23 @@
-//! How well classes hold together in the map.
+//! Scores of how well classes are separated in the map.
 
 use std::collections::BTreeMap;
 
 use lowland_core::{Error, Result};
 use lowland_neighbors::NeighborGraph;
 
-/// One class in the map.
+/// Neighbor share of a class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClassShare {
-    /// The class.
+    /// Code of the class.
     pub code: u32,
-    /// Points that have it.
+    /// Number of points of the class.
     pub points: usize,
-    /// Mean share of a point's neighbours in the map that have its class.
+    /// Mean share of a point's neighbors in the map that have its class.
     pub share: f64,
 }
 
-/// Leave-one-out error of the `k`-nearest-neighbour rule in the map: the share of points whose class is not the one most of
-/// their `k` neighbours have. Of equally frequent classes the one with the nearest point wins.
+/// Returns the leave-one-out error of the `k`-nearest-neighbor classifier in the map: the share of points whose class
+/// is not the most frequent one among their `k` neighbors. Ties go to the class with the nearest point.
 pub fn classification_error(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<f64> {
     check_labels(map, labels, k)?;
     let mut votes: Vec<(u32, usize)> = Vec::with_capacity(k);
@@ -31,14 +31,15 @@ pub fn classification_error(map: &NeighborGraph, labels: &[u32], k: usize) -> Re
                 None => votes.push((label, 1)),
             }
         }
-        // Votes stand in the order of each class's nearest point; only a strictly larger count takes over.
+        // Votes are in the order of each class's nearest point; only a strictly larger count wins.
         let winner = votes.iter().fold((labels[i], 0), |best, &vote| if vote.1 > best.1 { vote } else { best });
         wrong += usize::from(winner.0 != labels[i]);
     }
     Ok(wrong as f64 / map.rows() as f64)
 }
 
-/// For each class, in order of its code, the mean share of a point's `k` neighbours in the map that have its class.
+/// Returns for each class, in order of its code, the mean share of a point's `k` neighbors in the map that have its
+/// class.
 pub fn class_shares(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<Vec<ClassShare>> {
     check_labels(map, labels, k)?;
     let mut classes: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
     use lowland_core::Metric;
 
-    /// Neighbours 1 2 3 of row 0 and so on round a ring of four.
+    /// Four rows on a ring: row 0 has neighbors 1 2 3, and so on.
     fn ring() -> NeighborGraph {
         let indices = vec![1, 2, 3, 2, 3, 0, 3, 0, 1, 0, 1, 2];
         NeighborGraph::uniform(3, indices, [1.0, 2.0, 3.0].repeat(4), 4, Metric::Euclidean).unwrap()
@@ -85,7 +86,7 @@ mod tests {
         // Row 0 sees 5, 7, 7 -> 7; row 1 sees 7, 7, 5 -> 7; row 2 sees 7, 5, 5 -> 5; row 3 sees 5, 5, 7 -> 5.
         let labels = [5, 5, 7, 7];
         assert_eq!(classification_error(&ring(), &labels, 3).unwrap(), 1.0);
-        // With two neighbours all are ties but rows 1 and 3, which are wrong; the nearest of row 0 is 5, of row 2 is 7.
+        // With two neighbors all are ties but rows 1 and 3, which are wrong; the nearest of row 0 is 5, of row 2 is 7.
         assert_eq!(classification_error(&ring(), &labels, 2).unwrap(), 0.5);
         assert_eq!(classification_error(&ring(), &labels, 1).unwrap(), 0.5);
         assert_eq!(classification_error(&ring(), &[1; 4], 3).unwrap(), 0.0);
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_neighbours_must_fit() {
+    fn labels_and_neighbors_must_match() {
         assert!(class_shares(&ring(), &[1, 2, 3], 2).is_err());
         assert!(classification_error(&ring(), &[1; 4], 4).is_err());
         assert!(classification_error(&ring(), &[1; 4], 0).is_err());

@@ -1,4 +1,4 @@
-//! How well the order of large distances survives, on seeded samples.
+//! Scores of how well the map preserves the order of large distances, on seeded samples.
 
 use rand::Rng;
 
@@ -9,8 +9,9 @@ use lowland_core::{Error, Result, Seed};
 
 const BLOCK: usize = 256;
 
-/// Share of random triplets whose order survives: for each of `rows`, `per_row` times, two other points `j` and `l` are drawn,
-/// and the triplet counts when `j` is nearer than, as far as, or farther than `l` in both spaces alike.
+/// Returns the share of random triplets whose order of distances is preserved. For each of `rows`, `per_row` pairs of
+/// other points `j` and `l` are drawn; a triplet counts if `j` is nearer than, as far as, or farther than `l` in both
+/// spaces.
 pub fn triplet_accuracy(
     data: &MetricSpace,
     map: &MetricSpace,
@@ -41,7 +42,7 @@ pub fn triplet_accuracy_with(
             let (i, mut rng) = (i as usize, seed.item(i as usize).rng());
             for _ in 0..per_row {
                 let j = skip(below(&mut rng, n - 1), i);
-                // Two points are left out: skipping them in ascending order keeps the rest equally likely.
+                // Skipping the two excluded points in ascending order keeps the rest equally likely.
                 let l = skip(skip(below(&mut rng, n - 2), i.min(j)), i.max(j));
                 let order = |space: &MetricSpace| space.key(i, j).partial_cmp(&space.key(i, l));
                 kept += usize::from(order(data) == order(map));
@@ -52,9 +53,9 @@ pub fn triplet_accuracy_with(
     Ok(kept.into_iter().sum::<usize>() as f64 / (rows.len() * per_row) as f64)
 }
 
-/// Spearman's rank correlation between distances in the data and in the map, over pairs drawn at random with replacement, or
-/// over all pairs when there are no more than `pairs`. Returns the correlation (`None` when all distances on one side are
-/// equal) and the number of pairs if they were drawn.
+/// Returns Spearman's rank correlation between distances in the data and in the map, over pairs drawn at random with
+/// replacement, or over all pairs if there are at most `pairs`. The correlation is `None` if all distances on one side
+/// are equal; the second value is the number of pairs if they were drawn.
 pub fn distance_correlation(
     data: &MetricSpace,
     map: &MetricSpace,
@@ -92,7 +93,7 @@ pub fn distance_correlation_with(
     Ok((correlation(&average_ranks(&a), &average_ranks(&b)), drawn))
 }
 
-/// Ranks from one; equal values share the mean of their ranks.
+/// Ranks from one; equal values get the mean of their ranks.
 fn average_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]).then(a.cmp(&b)));
@@ -106,7 +107,7 @@ fn average_ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Pearson's correlation; `None` where one side is constant.
+/// Pearson's correlation; `None` if one side is constant.
 fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let count = a.len() as f64;
     let (mean_a, mean_b) = (a.iter().sum::<f64>() / count, b.iter().sum::<f64>() / count);
@@ -120,17 +121,17 @@ fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (aa > 0.0 && bb > 0.0).then(|| ab / (aa.sqrt() * bb.sqrt()))
 }
 
-/// A number below `bound`, uniform to within 2^-64.
+/// Returns a random number below `bound`, uniform to within 2^-64.
 pub(super) fn below(rng: &mut impl Rng, bound: usize) -> usize {
     ((u128::from(rng.next_u64()) * bound as u128) >> 64) as usize
 }
 
-/// Renumbers `0..n-1` to `0..n` without `hole`.
+/// Maps `0..n-1` to `0..n` without `hole`.
 fn skip(index: usize, hole: usize) -> usize {
     index + usize::from(index >= hole)
 }
 
-/// `count` different rows of `n`, ascending (all of them when `count >= n`).
+/// Returns `count` distinct rows of `n`, ascending (all of them if `count >= n`).
 pub(super) fn sample_rows(n: usize, count: usize, seed: Seed) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..n as u32).collect();
     if count < n {

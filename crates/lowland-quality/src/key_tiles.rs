@@ -1,4 +1,4 @@
-//! Keys of many pairs at once in `f32`, with a proven bound on their distance from the `f64` keys.
+//! Tiles of approximate keys in `f32`, with proven bounds on their errors.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use lowland_linalg::dense::product_nt;
 /// Unit roundoff of `f32`.
 const U: f64 = 1.0 / (1u64 << 24) as f64;
 
-/// Up to this many columns differences are squared directly: their error shrinks with the distance, which matters in maps,
-/// where neighbours are thousands of times closer than the map is wide.
+/// Number of columns up to which differences are squared directly: their error shrinks with the distance, which matters
+/// in maps, where neighbors are thousands of times closer than the extent of the map.
 const DIRECT_DIM: usize = 12;
 
-/// Rows whose mean is the centre.
+/// Number of rows from which the center is computed.
 const MEAN_ROWS: usize = 4096;
 
-/// How the tile is computed.
+/// How the keys of a tile are computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum TileForm {
     /// `sum (c_l - c_i)^2` = `|x_l - x_i|^2`.
@@ -30,12 +30,12 @@ enum TileForm {
     Cosine,
 }
 
-/// Rounded copies of all points, as columns of the tiles, in the order of their norms: points of similar norm share a tile
-/// and so a tight error bound, and far outliers loosen only their own.
+/// Rounded copies of all points, as columns of the tiles, ordered by norm: points of similar norm share a tile and with
+/// it a tight error bound, and far outliers loosen only the bounds of their own tiles.
 pub(super) struct KeyTiles {
     form: TileForm,
     dim: usize,
-    /// Row-major for products, coordinate after coordinate for differences.
+    /// Row-major for products, column-major for differences.
     values: Vec<f32>,
     squared_norms: Vec<f32>,
     norms: Vec<f64>,
@@ -43,11 +43,11 @@ pub(super) struct KeyTiles {
     pub ids: Vec<u32>,
     /// Column of each row of the space.
     pub position: Vec<u32>,
-    /// Keys are compared after multiplication by this (a power of two, so exactly).
+    /// Factor applied to keys before they are compared (a power of two, so exact).
     scale: f64,
 }
 
-/// Scratch for one block of rows.
+/// Buffers for one block of rows.
 #[derive(Default)]
 pub(super) struct TileScratch {
     block: Vec<f32>,
@@ -55,7 +55,7 @@ pub(super) struct TileScratch {
 }
 
 impl KeyTiles {
-    /// `None` where no fast form exists for the space.
+    /// Returns `None` if there is no fast form for the space.
     pub fn new(space: &MetricSpace) -> Option<Self> {
         let (form, dim) = match *space {
             MetricSpace::Map(map) => (TileForm::Euclidean, map.dim()),
@@ -74,7 +74,7 @@ impl KeyTiles {
             MetricSpace::Data(..) => unreachable!("only dense data has a form"),
         };
 
-        // Euclidean distances do not change under a shift; one near the mean makes norms, and with them errors, small.
+        // Euclidean distances are invariant under a shift; centering keeps the norms, and with them the errors, small.
         let mut center = vec![0.0; dim];
         if form != TileForm::Cosine {
             let some: Vec<usize> = (0..n).step_by(n.div_ceil(MEAN_ROWS)).collect();
@@ -97,7 +97,7 @@ impl KeyTiles {
         let largest = norms.iter().copied().fold(0.0, f64::max);
         let exponent = if largest > 0.0 && largest.is_finite() { largest.log2().ceil() as i32 } else { 0 };
         let stretch = if form == TileForm::Cosine { 1.0 } else { 2f64.powi(-exponent) };
-        // A zero row under cosine keeps the inner product zero: distance one to everything.
+        // A zero row under cosine keeps inner products of zero, and so has distance one to everything.
         let factor = |norm: f64| if form == TileForm::Cosine && norm > 0.0 { 1.0 / norm } else { stretch };
 
         let mut ids: Vec<u32> = (0..n as u32).collect();
@@ -120,7 +120,7 @@ impl KeyTiles {
         Some(Self { form, dim, values, squared_norms, norms, ids, position, scale })
     }
 
-    /// Fills `scratch.keys` (rows x columns) with the keys of the rows (of the space) and the range of columns.
+    /// Fills `scratch.keys` (rows x columns) with the keys of `rows` and a range of columns.
     pub fn fill(&self, rows: &[u32], columns: Range<usize>, scratch: &mut TileScratch) {
         let (dim, width) = (self.dim, columns.len());
         scratch.keys.resize(rows.len() * width, 0.0);
@@ -153,8 +153,9 @@ impl KeyTiles {
         }
     }
 
-    /// Bounds around the key `t` of a pair `(i, j)`: in these columns every point with an `f64` key below `t` has an `f32`
-    /// key below the upper bound, and every point with an `f32` key below the lower bound has an `f64` key below `t`.
+    /// Returns bounds around the key `t` of a pair `(i, j)`: in these columns every point with an `f64` key below `t`
+    /// has an `f32` key below the upper bound, and every point with an `f32` key below the lower bound has an `f64` key
+    /// below `t`.
     ///
     /// Products: the error of an inner product of `dim` terms is at most `dim U |c_i||c_l|`; rounding `c` adds `2 U` of
     /// each product, the norm and the subtraction the rest. Differences: rounding moves every point by at most `U |c|`,
@@ -174,7 +175,7 @@ impl KeyTiles {
             }
             TileForm::Cosine => (t - 1.0, U * (depth + 8.0)),
         };
-        // One part in ten for the products of small terms left out above, and room for rounding the bounds to f32.
+        // A tenth more for the products of small terms omitted above, and a margin for rounding the bounds to f32.
         let error = 1.1 * error + 4.0 * U * center.abs() + f64::from(f32::MIN_POSITIVE);
         ((center - error) as f32, (center + error) as f32)
     }
@@ -187,11 +188,16 @@ fn add_squared_differences(own: f32, line: &[f32], keys: &mut [f32]) {
     }
 }
 
+<<<<<<< HEAD
 /// How many keys are below `low`; the places of those from `low` to below `high` are added to `between`.
 #[simd_dispatch]
+=======
+/// Returns the number of keys below `low`; the positions of those from `low` to below `high` are added to `between`.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+>>>>>>> neighbors
 pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<usize>) -> u32 {
     let mut below = 0;
-    // Counting is a few instructions for many keys; only the rare chunk with a key in between is looked through.
+    // Counting takes a few instructions for many keys; only the rare chunk with a key in between is searched.
     for (chunk, keys) in keys.chunks(256).enumerate() {
         let (mut under_low, mut under_high) = (0u32, 0u32);
         for &key in keys {
@@ -206,8 +212,14 @@ pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<u
     below
 }
 
+<<<<<<< HEAD
 /// The least key. Sixteen minima side by side, because the order of comparisons of one alone is fixed.
 #[simd_dispatch]
+=======
+/// Returns the smallest key. Sixteen minima are computed in parallel, because the order of comparisons of a single one
+/// is fixed.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+>>>>>>> neighbors
 pub(super) fn smallest_key(keys: &[f32]) -> f32 {
     let mut lanes = [f32::INFINITY; 16];
     let chunks = keys.chunks_exact(16);

@@ -1,15 +1,15 @@
-//! A set of points and the order of distances within it.
+//! A set of points with an order of distances.
 
 use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Metric, Points};
 use lowland_neighbors::distance;
 
-/// One side of a comparison: the data under a metric, or a map under the euclidean distance.
+/// One side of a comparison: the data under a metric, or a map under the Euclidean distance.
 #[derive(Debug, Clone, Copy)]
 pub enum MetricSpace<'a> {
-    /// The data.
+    /// Data under a metric.
     Data(&'a Data, Metric),
-    /// A map of them.
+    /// A map.
     Map(Points<'a>),
 }
 
@@ -22,8 +22,9 @@ impl MetricSpace<'_> {
         }
     }
 
-    /// A number that orders pairs as their distance does, in `f64`: the square for euclidean distances, so that no root is
-    /// taken, otherwise the distance. This number defines every rank in this module; faster paths must agree with it.
+    /// Returns a number that orders pairs like their distance, in `f64`: the square for Euclidean distances, which
+    /// avoids the root, otherwise the distance. It defines every rank in this crate; faster computations must agree
+    /// with it.
     pub fn key(&self, i: usize, j: usize) -> f64 {
         match *self {
             MetricSpace::Data(Data::Dense(x), Metric::Euclidean) => squared_distance(x.row(i), x.row(j)),
@@ -32,7 +33,8 @@ impl MetricSpace<'_> {
         }
     }
 
-    /// Nanoseconds one comparison of a pair takes, within a factor of about two: what decides between all rows and a sample.
+    /// Approximate cost of comparing a pair, in nanoseconds, to within a factor of about two. Decides between all rows
+    /// and a sample.
     pub(super) fn pair_cost(&self) -> f64 {
         let rows = self.rows().max(1) as f64;
         match *self {
@@ -48,8 +50,13 @@ impl MetricSpace<'_> {
     }
 }
 
+<<<<<<< HEAD
 /// In `f64`, in eight sums side by side: the order of additions is the same on every machine.
 #[simd_dispatch]
+=======
+/// Squared distance in `f64`, in eight partial sums, so the order of additions is the same on every machine.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+>>>>>>> neighbors
 fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0; 8];
     let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));

@@ -1,4 +1,4 @@
-//! How well neighbourhoods survive.
+//! Scores of how well the map preserves neighborhoods.
 
 use super::metric_space::MetricSpace;
 use super::ranks::neighbor_ranks;
@@ -7,8 +7,8 @@ use lowland_core::run::Progress;
 use lowland_core::{Error, Result};
 use lowland_neighbors::NeighborGraph;
 
-/// Mean share of the `k` nearest in the data that are among the `k` nearest in the map. Row `s` of one graph belongs to row
-/// `s` of the other.
+/// Returns the mean share of the `k` nearest in the data that are among the `k` nearest in the map. Row `s` of one
+/// graph corresponds to row `s` of the other.
 pub fn knn_recall(data: &NeighborGraph, map: &NeighborGraph, k: usize) -> Result<f64> {
     check_graphs(data, map, k, k)?;
     let mut wanted = Vec::with_capacity(k);
@@ -22,20 +22,20 @@ pub fn knn_recall(data: &NeighborGraph, map: &NeighborGraph, k: usize) -> Result
     Ok(kept as f64 / (data.rows() * k) as f64)
 }
 
-/// Share of points whose nearest neighbour in the data is among the `r` nearest in the map.
+/// Returns the share of points whose nearest neighbor in the data is among the `r` nearest in the map.
 pub fn first_neighbor_recall(data: &NeighborGraph, map: &NeighborGraph, r: usize) -> Result<f64> {
     check_graphs(data, map, 1, r)?;
     let found = (0..data.rows()).filter(|&s| map.row(s).0[..r].contains(&data.row(s).0[0])).count();
     Ok(found as f64 / data.rows() as f64)
 }
 
-/// Trustworthiness of Venna and Kaski (2001): `1 - 2 / (m k (2n - 3k - 1)) sum_i sum_j max(0, r(i,j) - k)` over the `m` rows
-/// and their `k` neighbours `j` in the other space, with `r(i,j)` the rank of `j` in the order of distance from `i` in
-/// `space`. Of points at the same distance the one of lower index ranks first.
+/// Returns the trustworthiness of Venna and Kaski (2001): `1 - 2 / (m k (2n - 3k - 1)) sum_i sum_j max(0, r(i,j) - k)`
+/// over the `m` rows and their `k` neighbors `j` in the other space, where `r(i,j)` is the rank of `j` by distance from
+/// `i` in `space`. Of points at the same distance the one of lower index ranks first.
 ///
-/// With `space` the data and `other` the neighbours in the map this is trustworthiness; with the two exchanged it is
-/// continuity. Row `s` of `other` belongs to point `rows[s]`; when `rows` are all points the value is exact, and agrees with
-/// scikit-learn's.
+/// With the data as `space` and the neighbors in the map as `other` this is trustworthiness; with the two exchanged it
+/// is continuity. Row `s` of `other` corresponds to point `rows[s]`. If `rows` are all points, the value is exact and
+/// agrees with scikit-learn.
 pub fn trustworthiness(space: &MetricSpace, other: &NeighborGraph, rows: &[u32], k: usize) -> Result<f64> {
     trustworthiness_with(space, other, rows, k, &mut |_| Ok(()))
 }
@@ -59,7 +59,7 @@ pub fn trustworthiness_with(
         return Err(Error::Shape { what: "points of the neighbour graph", expected: n, found: other.targets() });
     }
     check_graphs(other, other, k, k)?;
-    // The largest possible sum of ranks takes this form only while a neighbourhood is less than half of the points.
+    // The normalization holds only if a neighborhood is less than half of the points.
     if 2 * k >= n {
         let needed = 2 * k + 1;
         let remedies = vec![Remedy::FewerNeighbors];

@@ -1,4 +1,4 @@
-//! The rank of chosen points in the order of distance from a row, exactly, without a matrix of all distances.
+//! Exact ranks of selected points by distance from a row, without a matrix of all distances.
 
 use super::blocks::in_blocks;
 use super::key_tiles::{KeyTiles, TileScratch, count_below, smallest_key};
@@ -6,18 +6,18 @@ use super::metric_space::MetricSpace;
 use lowland_core::Result;
 use lowland_core::run::Progress;
 
-/// Rows a task takes at once, and columns of a tile: the keys (768 KiB) stay in the second-level cache, and both are multiples
-/// of what a product takes at once.
+/// Number of rows of a task, and number of columns of a tile: the keys (768 KiB) fit into the second-level cache, and
+/// both are multiples of the block sizes of a matrix product.
 const BLOCK: usize = 128;
 const WIDTH: usize = 1536;
 
-/// For each of `rows`, the rank of each of its candidates among all other points, nearest first and counted from one;
-/// of points at the same distance the one of lower index comes first. `candidates(s)` belongs to `rows[s]` and does not
-/// contain the row itself.
+/// Returns for each of `rows` the rank of each of its candidates among all other points, nearest first and counted from
+/// one; of points at the same distance the one of lower index comes first. `candidates(s)` belongs to `rows[s]` and
+/// does not contain the row itself.
 ///
-/// Every pair of a row and a point is looked at once, so the time grows with `rows x n`; memory is one number a candidate.
-/// Tiles of keys are computed in `f32`; a point whose key lies within the rounding error of a candidate's is looked at again
-/// in `f64`, so that the ranks are those of [`MetricSpace::key`].
+/// Every pair of a row and a point is visited once, so the time grows with `rows x n`; memory is one number for each
+/// candidate. Tiles of keys are computed in `f32`; a point whose key is within the rounding error of a candidate's key
+/// is compared again in `f64`, so that the ranks are those of [`MetricSpace::key`].
 pub(super) fn neighbor_ranks<'c>(
     space: &MetricSpace,
     rows: &[u32],
@@ -32,9 +32,9 @@ pub(super) fn neighbor_ranks<'c>(
     Ok(blocks.into_iter().flatten().collect())
 }
 
-/// One row against all points in `f64`.
+/// Ranks the candidates of one row by comparing all points in `f64`.
 fn direct_row(space: &MetricSpace, i: usize, candidates: &[u32]) -> Vec<u32> {
-    // NaN is below, equal to and above nothing: the row does not count itself.
+    // NaN compares false with everything, so the row does not count itself.
     let keys: Vec<f64> = (0..space.rows()).map(|l| if l == i { f64::NAN } else { space.key(i, l) }).collect();
     let rank = |&j: &u32| {
         let t = keys[j as usize];
@@ -45,7 +45,7 @@ fn direct_row(space: &MetricSpace, i: usize, candidates: &[u32]) -> Vec<u32> {
     candidates.iter().map(rank).collect()
 }
 
-/// A candidate of the row at hand.
+/// A candidate and its rank so far.
 struct RankedCandidate {
     id: u32,
     key: f64,

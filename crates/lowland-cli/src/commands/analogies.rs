@@ -35,7 +35,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
         ("all", total(&scores.iter().collect::<Vec<_>>())),
     ];
     let lines =
-        scores.iter().map(|score| (score.category.as_str(), [score.right, score.asked, score.left_out])).chain(sums);
+        scores.iter().map(|score| (score.category.as_str(), [score.correct, score.asked, score.skipped])).chain(sums);
     if args.run.json {
         let categories: Vec<_> = lines
             .map(|(name, [right, asked, left_out])| {
@@ -56,7 +56,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
 
 fn total(scores: &[&AnalogyScore]) -> [usize; 3] {
     let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().map(|score| part(score)).sum();
-    [sum(|score| score.right), sum(|score| score.asked), sum(|score| score.left_out)]
+    [sum(|score| score.correct), sum(|score| score.asked), sum(|score| score.skipped)]
 }
 
 /// A map with ids, or word vectors.

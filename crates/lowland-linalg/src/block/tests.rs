@@ -24,7 +24,7 @@ fn chunked_products_agree_with_plain_sums() {
 }
 
 #[test]
-fn products_and_mixtures_of_vectors_are_the_plain_ones() {
+fn dot_products_and_linear_combinations_agree_with_plain_sums() {
     let vectors: Vec<Vec<f64>> = (0..5).map(|seed| Seed(seed).normals(VECTOR_CHUNK + 45)).collect();
     let vectors: Vec<&[f64]> = vectors.iter().map(Vec::as_slice).collect();
     let products = dot_products(&vectors[..3], &vectors[3..]);
@@ -39,7 +39,7 @@ fn products_and_mixtures_of_vectors_are_the_plain_ones() {
     add_linear_combination(&vectors[..3], &[1.0, -2.0, 0.5], &mut mixed);
     let plain = |at: usize| vectors[4][at] + vectors[0][at] - 2.0 * vectors[1][at] + 0.5 * vectors[2][at];
     assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
-    // Five at once, of short numbers.
+    // Five vectors at once, in single precision.
     let short: Vec<Vec<f32>> = vectors.iter().map(|v| v.iter().map(|&v| v as f32).collect()).collect();
     let mut mixed = vec![0.0; vectors[0].len()];
     add_linear_combination(&short.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[1.0; 5], &mut mixed);
@@ -49,11 +49,11 @@ fn products_and_mixtures_of_vectors_are_the_plain_ones() {
 }
 
 #[test]
-fn a_basis_drops_what_depends_on_the_rest_or_on_the_fixed_part() {
+fn dependent_columns_are_dropped_from_the_basis() {
     let n = 3000;
     let (fixed, _) = orthonormalize(Seed(1).normals(n * 2), 2, &[], 0).unwrap();
     let fresh = Seed(2).normals(n * 2);
-    // Columns: a fresh one, the same at another scale, a mix of the fixed ones, zero, another fresh one.
+    // Columns: a new one, the same at another scale, a combination of the fixed ones, zero, another new one.
     let w: Vec<f64> = (0..n)
         .flat_map(|i| {
             [fresh[2 * i], -1e-180 * fresh[2 * i], 3.0 * fixed[2 * i] - fixed[2 * i + 1], 0.0, 1e180 * fresh[2 * i + 1]]
@@ -77,7 +77,7 @@ fn nearly_parallel_columns_still_give_an_orthonormal_basis() {
 
 proptest! {
     #[test]
-    fn whatever_the_columns_the_basis_is_orthonormal(values in prop::collection::vec(prop_oneof![Just(0.0), Just(f64::NAN), Just(1e300), -1.0..1.0], 24), m in 1usize..5) {
+    fn the_basis_of_any_columns_is_orthonormal(values in prop::collection::vec(prop_oneof![Just(0.0), Just(f64::NAN), Just(1e300), -1.0..1.0], 24), m in 1usize..5) {
         let n = 24 / m;
         let (basis, kept) = orthonormalize(values[..n * m].to_vec(), m, &[], 0).unwrap();
         prop_assert!(kept <= m);

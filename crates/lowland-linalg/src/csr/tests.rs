@@ -1,4 +1,4 @@
-//! Sparse matrices against dense ones.
+//! Sparse matrices compared with dense ones.
 
 use super::*;
 use lowland_core::Seed;
@@ -41,7 +41,7 @@ proptest! {
 }
 
 #[test]
-fn a_renumbered_matrix_has_every_entry_in_its_new_place() {
+fn renumbering_moves_every_entry() {
     let n = 2500;
     let entries = (0..n).flat_map(|i| (0..i % 7).map(move |k| (i, (i * 13 + k * 101) % n, f64::from(i + k))));
     let a = Csr::from_triplets(n as usize, n as usize, entries).unwrap();
@@ -53,7 +53,7 @@ fn a_renumbered_matrix_has_every_entry_in_its_new_place() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_arrays_are_rejected() {
     assert!(Csr::new(vec![0, 2], vec![1, 1], vec![1.0, 1.0], 3).is_err());
     assert!(Csr::new(vec![0, 1], vec![3], vec![1.0], 3).is_err());
     assert!(Csr::new(vec![], vec![], vec![], 3).is_err());
@@ -63,7 +63,7 @@ fn nonsense_is_refused() {
 }
 
 #[test]
-fn symmetry_is_of_values_not_only_of_the_pattern() {
+fn symmetry_requires_equal_values_not_only_the_pattern() {
     let a = Csr::from_triplets(2, 2, [(0, 1, 2.0), (1, 0, 2.0)]).unwrap();
     assert!(a.is_symmetric());
     assert!(!a.map(|i, _, v| v + i as f64).is_symmetric());

@@ -5,7 +5,7 @@ use crate::{SymmetricOperator, block, dense};
 use lowland_core::Result;
 
 impl EigenSolver {
-    /// Decomposes the whole matrix, the deflated space moved past the far end of the spectrum.
+    /// Decomposes the full matrix, with the deflated space shifted beyond the far end of the spectrum.
     pub(super) fn solve_densely(&mut self, operator: &dyn SymmetricOperator, phase: Phase) -> Result<()> {
         let n = self.rows;
         let mut matrix = self.full_matrix(operator);
@@ -38,7 +38,7 @@ impl EigenSolver {
         Ok(())
     }
 
-    /// The operator applied to the unit vectors, a few at a time: an operator may need memory for each column.
+    /// Applies the operator to the unit vectors, a few at a time, since an operator may need memory for each column.
     fn full_matrix(&self, operator: &dyn SymmetricOperator) -> Vec<f64> {
         const COLUMNS: usize = 64;
         let n = self.rows;

@@ -1,4 +1,4 @@
-//! Both routes against each other and against other programs.
+//! Both algorithms compared with each other and with other programs.
 
 use super::*;
 use lowland_core::Sparse;
@@ -9,7 +9,7 @@ fn quiet(_: f64) -> Result<()> {
     Ok(())
 }
 
-fn usual(data: &Data, components: usize, center: bool) -> Svd {
+fn svd_with_defaults(data: &Data, components: usize, center: bool) -> Svd {
     svd(data, components, center, SvdOptions::default(), Seed(0)).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// The data of the golden numbers below.
+/// The data of the expected numbers below.
 fn golden_data() -> Data {
     let cell = |i: usize, j: usize| {
         let base = ((i * 37 + j * 101 + i * j * 13) % 97) as f32 / 97.0;
@@ -60,7 +60,7 @@ fn components_agree_with_scikit_learn_and_numpy() {
         2.283505091909319,
         2.918041183240712,
     ];
-    // numpy 2.4.6, linalg.svd without centring: the first two.
+    // numpy 2.4.6, linalg.svd without centering: the first two.
     let plain_values = [50.04016936977884, 10.203586307191664];
     let plain_second = [
         0.022471499969385,
@@ -72,19 +72,19 @@ fn components_agree_with_scikit_learn_and_numpy() {
     ];
     let data = golden_data();
     for data in [&data, &to_sparse(&data)] {
-        let pca = usual(data, 3, true);
+        let pca = svd_with_defaults(data, 3, true);
         assert_close(&pca.singular_values, &values, 1e-11);
         assert_close(&pca.components, &components, 1e-11);
         assert_close(&pca.mean, &mean, 1e-12);
         let share = pca.singular_values[0].powi(2) / pca.total_squares;
         assert!((share - 0.39391030808578).abs() < 1e-12);
-        let plain = usual(data, 2, false);
+        let plain = svd_with_defaults(data, 2, false);
         assert_close(&plain.singular_values, &plain_values, 1e-11);
         assert_close(&plain.components[6..], &plain_second, 1e-11);
     }
 }
 
-/// Rows with a spectrum that falls off, longer than what is decomposed densely.
+/// Rows with a decaying spectrum, longer than what is decomposed densely.
 fn long_rows(rows: usize) -> Data {
     let (dim, rank) = (320, 40);
     let (left, right) = (Seed(1).normals(rows * rank), Seed(2).normals(rank * dim));
@@ -95,7 +95,7 @@ fn long_rows(rows: usize) -> Data {
 }
 
 #[test]
-fn the_iteration_agrees_with_the_exact_route_for_dense_and_sparse_rows() {
+fn the_iteration_agrees_with_the_exact_decomposition_for_dense_and_sparse_rows() {
     let data = long_rows(2100);
     for center in [true, false] {
         let exact = exact_svd(&data, 5, center).unwrap();
@@ -107,7 +107,7 @@ fn the_iteration_agrees_with_the_exact_route_for_dense_and_sparse_rows() {
             assert_close(&found.singular_values, &exact.singular_values, 1e-7 * scale);
             assert_close(&found.components, &exact.components, 1e-3);
             assert!((found.total_squares / exact.total_squares - 1.0).abs() < 1e-10);
-            // The projections' squares are the squared singular values.
+            // The squared norms of the projections are the squared singular values.
             let y = found.map().apply(&data).unwrap().into_values();
             let squares = block::column_dots(&y, &y, 5);
             squares.iter().zip(&exact.singular_values).for_each(|(q, s)| assert!((q / s / s - 1.0).abs() < 1e-6));
@@ -119,12 +119,12 @@ fn the_iteration_agrees_with_the_exact_route_for_dense_and_sparse_rows() {
 fn tiny_and_huge_numbers_give_the_same_components() {
     let data = golden_data();
     let Data::Dense(x) = &data else { unreachable!() };
-    let base = usual(&data, 4, true);
+    let base = svd_with_defaults(&data, 4, true);
     for power in [-100, 100] {
         let factor = 2f32.powi(power);
         let scaled = Data::dense(x.values().iter().map(|v| v * factor).collect(), 6).unwrap();
         for scaled in [&scaled, &to_sparse(&scaled)] {
-            let found = usual(scaled, 4, true);
+            let found = svd_with_defaults(scaled, 4, true);
             assert_close(&found.components, &base.components, 1e-10);
             let back: Vec<f64> = found.singular_values.iter().map(|s| s / f64::from(factor)).collect();
             assert_close(&back, &base.singular_values, 1e-9);
@@ -141,7 +141,7 @@ fn degenerate_data_have_zero_singular_values_and_orthonormal_components() {
         for data in [&data, &to_sparse(&data)] {
             let k = 3;
             let both = [
-                usual(data, k, true),
+                svd_with_defaults(data, k, true),
                 RandomizedSvd::new(data, k, true, SvdOptions::default(), Seed(0)).unwrap().run(&mut quiet).unwrap(),
             ];
             for found in both {
@@ -162,7 +162,7 @@ fn degenerate_data_have_zero_singular_values_and_orthonormal_components() {
 }
 
 #[test]
-fn restored_runs_threads_and_batches_change_no_bytes() {
+fn restoring_threads_and_batches_do_not_change_the_result() {
     // Long enough for several blocks of sparse rows.
     let data = long_rows(2100);
     let whole = |data: Data| {
@@ -188,7 +188,7 @@ fn restored_runs_threads_and_batches_change_no_bytes() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn invalid_requests_are_rejected() {
     let data = golden_data();
     let find = |data: &Data, k| svd(data, k, true, SvdOptions::default(), Seed(0));
     assert!(matches!(find(&data, 0), Err(Error::Parameter { .. })));
@@ -198,7 +198,7 @@ fn what_cannot_be_done_is_refused() {
     let bad = Data::dense(vec![1.0, f32::NAN, 2.0, f32::INFINITY], 2).unwrap();
     assert!(matches!(find(&bad, 1), Err(Error::NotFinite { row: 0, column: 1, count: 2, .. })));
     assert!(matches!(find(&to_sparse(&bad), 1), Err(Error::NotFinite { .. })));
-    assert!(usual(&data, 2, true).map().apply(&bad).is_err());
+    assert!(svd_with_defaults(&data, 2, true).map().apply(&bad).is_err());
     let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
     assert!(svd_with(&data, 2, true, SvdOptions::default(), Seed(0), &mut stop).is_err());
 }
@@ -210,7 +210,7 @@ proptest! {
         prop_assume!(rows > 0);
         let data = Data::dense(values[..rows * dim].to_vec(), dim).unwrap();
         for data in [&data, &to_sparse(&data)] {
-            let found = usual(data, dim, center);
+            let found = svd_with_defaults(data, dim, center);
             prop_assert!(found.components.iter().chain(&found.singular_values).all(|v| v.is_finite()));
             prop_assert!(found.map().apply(data).unwrap().into_values().iter().all(|v| v.is_finite()));
         }

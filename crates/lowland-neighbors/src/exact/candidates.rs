@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::PairSource;
 use crate::distance::by_distance_then_index;
 
-/// Candidate neighbours of a block of rows.
+/// Candidate neighbors of a block of rows.
 pub(super) struct CandidateBlock {
     start: usize,
     k: usize,
@@ -13,16 +13,17 @@ pub(super) struct CandidateBlock {
     entries: Vec<(f32, u32)>,
     counts: Vec<usize>,
     pub(super) thresholds: Vec<f32>,
-    /// For rows whose first `k` entries are the nearest so far by the distance itself: the last of them.
+    /// For rows whose first `k` entries are the nearest so far by their true distances: the last of these entries.
     worst: Vec<(f32, u32)>,
-    /// The distances of those entries; empty until there are any.
+    /// The true distances of these entries; empty until there are any.
     keys: Vec<f32>,
 }
 
-/// The worst of a row whose candidates are known by their bounds only.
+/// Value of `worst` for rows whose candidates are known only by their bounds.
 const UNRESOLVED: (f32, u32) = (f32::INFINITY, u32::MAX);
 
-/// A row's buffer: more than `k`, so that tidying it up is rare, but not by much, or the reach would be that of more than `k`.
+/// Capacity of a row's buffer: above `k`, so that pruning is rare, but only by a quarter, so that thresholds stay
+/// tight.
 pub(crate) fn buffer_capacity(k: usize) -> usize {
     k.saturating_add(k / 4).saturating_add(16)
 }
@@ -53,7 +54,8 @@ impl CandidateBlock {
 
     #[inline]
     pub(super) fn offer<P: PairSource>(&mut self, pairs: &P, row: usize, lower: f32, j: usize) {
-        // Ties go to the lower index: many equal rows, or rows that share nothing, are refused without being measured.
+        // Ties go to the lower index: equal rows, or rows without a common entry, are rejected without computing the
+        // distance.
         if !P::BOUNDS_ARE_EXACT && (pairs.known_distance(lower).unwrap_or(0.0), j as u32) > self.worst[row] {
             return;
         }
@@ -65,7 +67,7 @@ impl CandidateBlock {
         }
     }
 
-    /// Lowers the reach of a row and drops what is beyond it.
+    /// Lowers the threshold of a row and drops the candidates above it.
     #[cold]
     fn prune<P: PairSource>(&mut self, pairs: &P, row: usize) {
         let i = pairs.row_at_position(self.start + row);
@@ -89,13 +91,13 @@ impl CandidateBlock {
             }
         }
         self.counts[row] = kept;
-        // Many equal or indistinguishable distances: only the distances themselves can make room.
+        // If many distances are equal or indistinguishable, only the true distances can free space.
         if resolved > 0 || kept > (self.k + self.capacity) / 2 {
             self.resolve(pairs, row);
         }
     }
 
-    /// Keeps the `k` nearest of a row by the distance itself, and remembers their distances.
+    /// Keeps the `k` nearest of a row by their true distances, and stores these.
     fn resolve<P: PairSource>(&mut self, pairs: &P, row: usize) {
         let k = self.k;
         let mut exact: Vec<(f32, u32, f32)> = (0..self.counts[row])
@@ -111,12 +113,12 @@ impl CandidateBlock {
         kept.zip(&exact).for_each(|((entry, known), &(key, j, lower))| (*entry, *known) = ((lower, j), key));
     }
 
-    /// How many of a row's entries have known distances.
+    /// Number of entries of a row whose true distances are known.
     fn resolved(&self, row: usize) -> usize {
         if self.worst[row] == UNRESOLVED { 0 } else { self.k }
     }
 
-    /// The distance of a candidate.
+    /// Returns the true distance of a candidate.
     fn key<P: PairSource>(&self, pairs: &P, row: usize, at: usize) -> f32 {
         if at < self.resolved(row) {
             return self.keys[row * self.k + at];
@@ -127,7 +129,7 @@ impl CandidateBlock {
             .unwrap_or_else(|| pairs.distance(pairs.row_at_position(self.start + row), j as usize))
     }
 
-    /// The `k` nearest of a row, in order.
+    /// Returns the `k` nearest of a row, in ascending order.
     pub(super) fn nearest<P: PairSource>(&self, pairs: &P, row: usize) -> Vec<(f32, u32)> {
         let first = row * self.capacity;
         let mut exact: Vec<(f32, u32)> =

@@ -71,19 +71,19 @@ impl PairSearch for QuerySearch<'_, '_> {
 /// Prepares the rows for their kind and metric, and searches. `queries` and `data` may be the same object.
 fn run_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl PairSearch) -> Result<Vec<(f32, u32)>> {
     let same = std::ptr::eq(queries, data);
-    let key = |i: usize, j: usize| distance(queries, i, data, j, metric) as f32;
+    let pair_distance = |i: usize, j: usize| distance(queries, i, data, j, metric) as f32;
     match (queries, data) {
         (Data::Dense(a), Data::Dense(b)) if inner_product::supports(metric) => {
-            let frame = CenterAndScale::new(b, a);
-            let points = TransformedRows::new(b, metric, &frame, false);
-            let others = if same { None } else { Some(TransformedRows::new(a, metric, &frame, false)) };
+            let center_and_scale = CenterAndScale::new(b, a);
+            let points = TransformedRows::new(b, metric, &center_and_scale, false);
+            let others = if same { None } else { Some(TransformedRows::new(a, metric, &center_and_scale, false)) };
             if let Some(progress) = search.self_search_progress()
-                && let Some(pairs) = TwoStagePairs::new(&points, &key, &mut |_| progress(0.0))?
+                && let Some(pairs) = TwoStagePairs::new(&points, &pair_distance, &mut |_| progress(0.0))?
             {
                 return search.run(&pairs);
             }
             let queries = others.as_ref().unwrap_or(&points);
-            search.run(&DenseProductPairs { queries, points: &points, distance: &key })
+            search.run(&DenseProductPairs { queries, points: &points, distance: &pair_distance })
         }
         (Data::Dense(a), Data::Dense(b)) => search.run(&DenseMetricPairs { queries: a, points: b, metric }),
         (Data::Sparse(a), Data::Sparse(b)) if inner_product::supports(metric) => {
@@ -92,7 +92,7 @@ fn run_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl Pai
             let points = TransformedSparseRows::new(b, metric, scale);
             let others = if same { None } else { Some(TransformedSparseRows::new(a, metric, scale)) };
             let queries = others.as_ref().unwrap_or(&points);
-            search.run(&SparseProductPairs::new(queries, &points, &key))
+            search.run(&SparseProductPairs::new(queries, &points, &pair_distance))
         }
         (Data::Sparse(a), Data::Sparse(b)) => search.run(&SparseMetricPairs { queries: a, points: b, metric }),
         (Data::Text(a), Data::Text(b)) => {

@@ -1,9 +1,10 @@
-//! Exact search: every pair is looked at once, in tiles, and serves both of its rows.
+//! Exact search: every pair is visited once, in tiles, and is a candidate for both of its rows.
 //!
-//! A tile holds a *lower bound* of every distance in it, in whatever unit is cheap (squared and scaled for the GEMM
-//! tiles). A row keeps the candidates whose lower bound does not exceed the `k`-th smallest *upper bound* it has seen, so
-//! no true neighbour is ever dropped; at the end the few that are left are ordered by the distance itself, then by index.
-//! The result is therefore that of comparing all `f64` distances, whatever the rounding of the tiles.
+//! A tile holds a *lower bound* of every distance in it, in whatever unit is cheap (squared and scaled for the matrix
+//! products). A row keeps the candidates whose lower bound does not exceed the `k`-th smallest *upper bound* so far,
+//! its threshold, so no true neighbor is ever dropped. At the end the few remaining candidates are sorted by their true
+//! distances, then by index. The result therefore equals that of comparing all `f64` distances, whatever the rounding
+//! of the tiles.
 
 mod candidates;
 mod dispatch;
@@ -21,38 +22,45 @@ use lowland_core::run::{Pace, Progress, in_batches};
 pub(super) use candidates::buffer_capacity;
 pub(super) use dispatch::{search_queries, search_self};
 
-/// Rows and columns of a tile: its `f32` values fill the second-level cache and no more.
+/// Number of rows and columns of a tile: its `f32` values just fit into the second-level cache.
 pub(super) const TILE: usize = 512;
-/// Values looked at together when a line of a tile is searched for candidates.
+/// Number of values checked together when a line of a tile is scanned for candidates.
 const GROUP: usize = 16;
 
-/// The pairs to search: queries `i` against points `j`.
+/// A source of pairs to search: queries `i` against points `j`.
 pub(super) trait PairSource: Sync {
     /// Whether the lower bounds are the distances themselves.
     const BOUNDS_ARE_EXACT: bool = false;
-    /// Adds the pairs of a tile that are within reach of their row or of their column. Tiles, and they alone, go by places.
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs);
-    /// The row that stands at a place.
+    /// Adds the pairs of a tile whose bound is within the threshold of their row or column. Tiles are addressed by
+    /// position; everything else by row index.
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    );
+    /// Returns the row at a position.
     #[inline]
-    fn row_at_position(&self, place: usize) -> usize {
-        place
+    fn row_at_position(&self, position: usize) -> usize {
+        position
     }
-    /// How far above its lower bound the distance of a pair can be, in the unit of the tile.
+    /// Upper limit of the distance minus its lower bound, in the unit of the tile.
     fn slack(&self, _i: usize, _j: usize) -> f32 {
         0.0
     }
-    /// The distance of a pair.
+    /// Returns the true distance of a pair.
     fn distance(&self, i: usize, j: usize) -> f32;
-    /// The distance of a pair where its lower bound alone tells it.
+    /// Returns the true distance of a pair if its lower bound determines it.
     #[inline]
     fn known_distance(&self, _lower: f32) -> Option<f32> {
         None
     }
-    /// Roughly what a pair costs, in nanoseconds.
+    /// Approximate cost of a pair, in nanoseconds.
     fn pair_cost(&self) -> f64;
 }
 
-/// The largest lower bound that the rows and the columns of a tile still take.
+/// Thresholds of the rows and the columns of a tile: the largest lower bounds that are still accepted.
 #[derive(Clone, Copy)]
 pub(super) struct TileThresholds<'a> {
     pub rows: &'a [f32],
@@ -62,13 +70,13 @@ pub(super) struct TileThresholds<'a> {
 /// A pair of a tile, with a lower bound of its distance.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CandidatePair {
-    /// Counted from the first of the tile, as is the column.
+    /// Row and column relative to the start of the tile.
     pub row: u16,
     pub column: u16,
     pub lower: f32,
 }
 
-/// The pairs of a tile that are within reach; its memory is kept from tile to tile.
+/// The candidate pairs of a tile; the buffers are reused from tile to tile.
 #[derive(Default)]
 pub(super) struct CandidatePairs {
     pub pairs: Vec<CandidatePair>,
@@ -76,8 +84,8 @@ pub(super) struct CandidatePairs {
 }
 
 impl CandidatePairs {
-    /// Adds those of a tile whose lower bounds `fill` writes, row by row. A bound above the reach of both its row and its
-    /// column may be replaced by anything above both.
+    /// Adds the candidates of a tile whose lower bounds `fill` writes, row by row. A bound above both of its thresholds
+    /// may be replaced by any value above both.
     pub(super) fn add_tile(&mut self, thresholds: TileThresholds, fill: impl FnOnce(&mut [f32])) {
         self.values.resize(TILE * TILE, 0.0);
         let values = &mut self.values[..thresholds.rows.len() * thresholds.columns.len()];
@@ -90,10 +98,23 @@ impl CandidatePairs {
     }
 }
 
+<<<<<<< HEAD
 /// Adds the pairs of a line that are within reach of the row or of the column.
 #[simd_dispatch]
 fn scan_line(line: &[f32], row_threshold: f32, column_threshold: &[f32], row: u16, hits: &mut Vec<CandidatePair>) {
     // One byte a value first: a loop that compilers turn into vectors.
+=======
+/// Adds the pairs of a line within the threshold of the row or of the column.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn scan_line(
+    line: &[f32],
+    row_threshold: f32,
+    column_threshold: &[f32],
+    row: u16,
+    candidates: &mut Vec<CandidatePair>,
+) {
+    // First one byte per value: a loop that compilers vectorize.
+>>>>>>> neighbors
     let mut within = [0u8; TILE];
     for ((within, &value), &column_threshold) in within.iter_mut().zip(line).zip(column_threshold) {
         *within = u8::from((value <= row_threshold) | (value <= column_threshold));
@@ -102,21 +123,26 @@ fn scan_line(line: &[f32], row_threshold: f32, column_threshold: &[f32], row: u1
         let mut bits = u128::from_le_bytes(*bytes);
         while bits != 0 {
             let column = group * GROUP + bits.trailing_zeros() as usize / 8;
-            hits.push(CandidatePair { row, column: column as u16, lower: line[column] });
+            candidates.push(CandidatePair { row, column: column as u16, lower: line[column] });
             bits &= bits - 1;
         }
     }
 }
 
-/// Computes the tile of `rows` against `columns` and offers its values to the rows, and to the columns where they are a
-/// block of rows as well.
-fn scan_tile<P: PairSource>(pairs: &P, rows: &mut CandidateBlock, mut columns: TileColumns, hits: &mut CandidatePairs) {
+/// Computes the tile of `rows` against `columns` and offers its candidates to the rows, and to the columns if they are
+/// a block of rows as well.
+fn scan_tile<P: PairSource>(
+    pairs: &P,
+    rows: &mut CandidateBlock,
+    mut columns: TileColumns,
+    candidates: &mut CandidatePairs,
+) {
     let (row_range, column_range) = (rows.range(), columns.range());
     let thresholds = TileThresholds { rows: &rows.thresholds, columns: columns.thresholds() };
-    hits.pairs.clear();
-    pairs.scan(row_range.clone(), column_range.clone(), thresholds, hits);
+    candidates.pairs.clear();
+    pairs.scan(row_range.clone(), column_range.clone(), thresholds, candidates);
     let same_block = matches!(columns, TileColumns::SameBlock(_));
-    for &CandidatePair { row, column, lower } in &hits.pairs {
+    for &CandidatePair { row, column, lower } in &candidates.pairs {
         let (row, column) = (usize::from(row), usize::from(column));
         if lower <= rows.thresholds[row] && !(same_block && row == column) {
             rows.offer(pairs, row, lower, pairs.row_at_position(column_range.start + column));
@@ -129,13 +155,13 @@ fn scan_tile<P: PairSource>(pairs: &P, rows: &mut CandidateBlock, mut columns: T
     }
 }
 
-/// The other side of a tile.
+/// The columns of a tile.
 enum TileColumns<'a> {
-    /// Another block of the rows searched for.
+    /// Another block of the rows that are searched.
     Block(&'a mut CandidateBlock),
-    /// The block of rows itself.
+    /// The same block as the rows.
     SameBlock(Range<usize>),
-    /// Points that do not search.
+    /// Points that are not searched for themselves.
     Points(Range<usize>),
 }
 
@@ -147,7 +173,7 @@ impl TileColumns<'_> {
         }
     }
 
-    /// The largest lower bounds that the columns still take: none where they do not search.
+    /// Thresholds of the columns; negative infinity for columns that are not searched.
     fn thresholds(&self) -> &[f32] {
         const NEVER: [f32; TILE] = [f32::NEG_INFINITY; TILE];
         match self {
@@ -157,7 +183,7 @@ impl TileColumns<'_> {
     }
 }
 
-/// The `k` nearest other rows of each of `rows` rows. `pairs` is symmetric.
+/// Returns the `k` nearest other rows of each of `rows` rows. `pairs` must be symmetric.
 pub(super) fn search_pairs<P: PairSource>(
     pairs: &P,
     rows: usize,
@@ -173,8 +199,9 @@ pub(super) fn search_pairs<P: PairSource>(
     let count = blocks.len();
     let all = (count * (count + 1) / 2) as f64;
     let (mut done, mut pace) = (0, Pace::default());
-    // In round r block a meets block a xor r: no block is wanted twice in a round, each meets every block exactly once, itself
-    // first and then those next to it, which are the nearest if places were given out so. What is near shortens the reach.
+    // In round r block a is paired with block a xor r: no block occurs twice in a round, and each is paired with every
+    // block exactly once, first with itself and then with adjacent ones, which are the nearest if positions were
+    // assigned so. Near rows lower the thresholds early.
     for round in 0..count.next_power_of_two() {
         let block_pairs: Vec<(usize, usize)> =
             (0..count).map(|a| (a, a ^ round)).filter(|&(a, b)| a <= b && b < count).collect();
@@ -184,7 +211,9 @@ pub(super) fn search_pairs<P: PairSource>(
             let (batch, later) = left.split_at(left.len().min(pace.batch()));
             (left, done) = (later, done + batch.len());
             pace.time(|| {
-                batch.par_iter().for_each(|&(a, b)| pool.with(|hits| scan_block_pair(pairs, &blocks, a, b, hits)))
+                batch
+                    .par_iter()
+                    .for_each(|&(a, b)| pool.with(|candidates| scan_block_pair(pairs, &blocks, a, b, candidates)))
             });
         }
     }
@@ -192,30 +221,30 @@ pub(super) fn search_pairs<P: PairSource>(
         blocks.into_iter().map(|block| block.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     let by_place = collect_neighbors(pairs, &blocks, &mut |part| progress(0.95 + 0.05 * part))?;
     let mut found = vec![(0.0, 0); by_place.len()];
-    for (place, row) in by_place.chunks_exact(k).enumerate() {
-        found[pairs.row_at_position(place) * k..][..k].copy_from_slice(row);
+    for (position, row) in by_place.chunks_exact(k).enumerate() {
+        found[pairs.row_at_position(position) * k..][..k].copy_from_slice(row);
     }
     Ok(found)
 }
 
-/// Lets block `a` meet block `b`.
+/// Scans the tile of block `a` against block `b`.
 fn scan_block_pair<P: PairSource>(
     pairs: &P,
     blocks: &[Mutex<CandidateBlock>],
     a: usize,
     b: usize,
-    hits: &mut CandidatePairs,
+    candidates: &mut CandidatePairs,
 ) {
     let mut rows = lock(&blocks[a]);
     if a == b {
         let range = rows.range();
-        scan_tile(pairs, &mut rows, TileColumns::SameBlock(range), hits);
+        scan_tile(pairs, &mut rows, TileColumns::SameBlock(range), candidates);
     } else {
-        scan_tile(pairs, &mut rows, TileColumns::Block(&mut lock(&blocks[b])), hits);
+        scan_tile(pairs, &mut rows, TileColumns::Block(&mut lock(&blocks[b])), candidates);
     }
 }
 
-/// The `k` nearest of `points` points for each of `queries` queries.
+/// Returns the `k` nearest of `points` points for each of `queries` queries.
 pub(super) fn search_query_pairs<P: PairSource>(
     pairs: &P,
     queries: usize,
@@ -227,11 +256,11 @@ pub(super) fn search_query_pairs<P: PairSource>(
     let pool = BufferPool::default();
     let tile_size = tile_size(pairs.pair_cost());
     let mut pace = Pace::default();
-    // A bounded number of queries at a time keeps the buffers small.
+    // Processing a bounded number of queries at a time keeps the buffers small.
     const BLOCKS_AT_A_TIME: usize = 64;
     for first in (0..queries).step_by(tile_size * BLOCKS_AT_A_TIME) {
         let end = queries.min(first + tile_size * BLOCKS_AT_A_TIME);
-        // Few queries are spread over the threads in smaller blocks.
+        // A small number of queries is divided into smaller blocks, to use all threads.
         let height = (end - first).div_ceil(8).clamp(1, tile_size);
         let mut blocks: Vec<CandidateBlock> =
             (first..end).step_by(height).map(|start| CandidateBlock::new(start, height.min(end - start), k)).collect();
@@ -241,12 +270,12 @@ pub(super) fn search_query_pairs<P: PairSource>(
             progress(done / queries as f64)?;
             let span = tile_size.saturating_mul((pace.batch() / blocks.len()).max(1));
             let until = points.min(from.saturating_add(span));
-            let scan_tiles = |block: &mut CandidateBlock, hits: &mut CandidatePairs| {
+            let scan_tiles = |block: &mut CandidateBlock, candidates: &mut CandidatePairs| {
                 for start in (from..until).step_by(tile_size) {
-                    scan_tile(pairs, block, TileColumns::Points(start..points.min(start + tile_size)), hits);
+                    scan_tile(pairs, block, TileColumns::Points(start..points.min(start + tile_size)), candidates);
                 }
             };
-            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|hits| scan_tiles(block, hits))));
+            pace.time(|| blocks.par_iter_mut().for_each(|block| pool.with(|candidates| scan_tiles(block, candidates))));
             from = until;
         }
         found.extend(collect_neighbors(pairs, &blocks, &mut |_| progress(end as f64 / queries as f64))?);
@@ -254,7 +283,7 @@ pub(super) fn search_query_pairs<P: PairSource>(
     Ok(found)
 }
 
-/// The neighbours of all rows of the blocks, in the order of their places.
+/// Returns the neighbors of all rows of the blocks, in the order of their positions.
 fn collect_neighbors<P: PairSource>(
     pairs: &P,
     blocks: &[CandidateBlock],
@@ -267,8 +296,8 @@ fn collect_neighbors<P: PairSource>(
     Ok(nearest.concat())
 }
 
-/// Rows and columns of a tile of pairs that take `cost` nanoseconds each: [`TILE`], or fewer where a tile would take so
-/// long that nobody could stop it.
+/// Number of rows and columns of a tile whose pairs take `cost` nanoseconds each: [`TILE`], or fewer if a tile would
+/// take too long to be stopped.
 pub(super) fn tile_size(cost: f64) -> usize {
     const LONGEST: f64 = 1e8;
     let mut tile_size = TILE;
@@ -278,19 +307,19 @@ pub(super) fn tile_size(cost: f64) -> usize {
     tile_size
 }
 
-/// Memory handed from task to task.
+/// Buffers passed from task to task.
 #[derive(Default)]
 struct BufferPool(Mutex<Vec<CandidatePairs>>);
 
 impl BufferPool {
     fn with(&self, work: impl FnOnce(&mut CandidatePairs)) {
-        let mut hits = lock(&self.0).pop().unwrap_or_default();
-        work(&mut hits);
-        lock(&self.0).push(hits);
+        let mut candidates = lock(&self.0).pop().unwrap_or_default();
+        work(&mut candidates);
+        lock(&self.0).push(candidates);
     }
 }
 
-/// A lock that is never contended and whose holders do not panic.
+/// Locks a mutex that is never contended and whose holders do not panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,22 +1,22 @@
-//! From neighbours to symmetric weights.
+//! Edge lengths and symmetric weights of a neighbor graph.
 
 use crate::NeighborGraph;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
 
-/// How two directed edges become one.
+/// How two directed edges are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symmetrization {
-    /// An edge where either direction has one; of two values, the larger.
+    /// An edge if either direction has one; the larger of two values.
     Union,
-    /// An edge where both directions have one; the smaller value.
+    /// An edge if both directions have one; the smaller value.
     Mutual,
     /// `(A + A') / 2`.
     Average,
 }
 
-/// The graph as a square matrix: each edge from a row to its neighbour with its distance. A row's edge to itself is left
-/// out; of an edge named twice the shorter counts.
+/// Returns the distances of a neighbor graph as a square matrix. Self loops are left out; of repeated edges the shorter
+/// counts.
 pub fn edge_lengths(graph: &NeighborGraph) -> Result<Csr> {
     if graph.rows() != graph.targets() {
         return Err(Error::Shape {
@@ -31,7 +31,7 @@ pub fn edge_lengths(graph: &NeighborGraph) -> Result<Csr> {
         let (columns, distances) = graph.row(i);
         row.clear();
         row.extend(columns.iter().copied().zip(distances.iter().copied()).filter(|(j, _)| *j as usize != i));
-        // Stable: of equal columns the nearer stays first.
+        // The sort is stable, so of equal columns the nearer stays first.
         row.sort_by_key(|entry| entry.0);
         row.dedup_by_key(|entry| entry.0);
         indices.extend(row.iter().map(|entry| entry.0));
@@ -41,7 +41,7 @@ pub fn edge_lengths(graph: &NeighborGraph) -> Result<Csr> {
     Csr::new(indptr, indices, values, graph.rows())
 }
 
-/// A symmetric matrix from one that is not.
+/// Makes a matrix symmetric.
 pub fn symmetrize(matrix: &Csr, how: Symmetrization) -> Result<Csr> {
     matrix.merge(&matrix.transpose(), |here, there| match (how, here, there) {
         (Symmetrization::Union, Some(a), Some(b)) => Some(a.max(b)),
@@ -58,7 +58,7 @@ mod tests {
     use lowland_core::Metric;
 
     #[test]
-    fn the_three_ways_to_symmetry() {
+    fn symmetrization_by_union_intersection_and_average() {
         let a = Csr::from_triplets(3, 3, [(0, 1, 4.0), (1, 0, 2.0), (1, 2, 6.0), (2, 2, 1.0)]).unwrap();
         let entries = |how| symmetrize(&a, how).unwrap().iter().collect::<Vec<_>>();
         assert_eq!(entries(Symmetrization::Union), [(0, 1, 4.0), (1, 0, 4.0), (1, 2, 6.0), (2, 1, 6.0), (2, 2, 1.0)]);

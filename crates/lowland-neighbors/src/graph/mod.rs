@@ -1,4 +1,5 @@
-//! Graphs of points: pattern and weights as a [`Csr`](lowland_linalg::Csr), components, trees, reach, spectral coordinates.
+//! Graphs of points: edge lengths and weights as a [`Csr`](lowland_linalg::Csr), components, spanning trees, shortest
+//! paths and spectral coordinates.
 
 mod components;
 mod edge_weights;

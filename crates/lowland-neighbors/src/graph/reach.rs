@@ -1,4 +1,4 @@
-//! Which neighbours can be walked back from: the neighbourhood graph of Saul (2020).
+//! Selects neighbors that can be reached in both directions: the neighborhood graph of Saul (2020).
 
 use rayon::prelude::*;
 
@@ -6,9 +6,9 @@ use super::Edge;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
 
-/// Saul (2020), eqs 22-24: of the directed edges stored in `lengths` (the pattern K), those in the spanning `tree` T and
-/// those whose end can walk back to their start within `steps` steps: E = K o (T + R o R'), R = K + K^2 + .. + K^s.
-/// Since K is part of R, only R' has to be looked up.
+/// Implements Saul (2020), eqs 22-24: of the directed edges stored in `lengths` (the pattern K), keeps those in the
+/// spanning `tree` T and those whose end can reach their start within `steps` steps: E = K o (T + R o R'), R = K + K^2
+/// + .. + K^s. Since K is part of R, only R' has to be looked up.
 pub fn mutual_reach(lengths: &Csr, tree: &[Edge], steps: usize) -> Result<Csr> {
     let n = lengths.rows();
     if n != lengths.columns() {
@@ -37,7 +37,7 @@ pub fn mutual_reach(lengths: &Csr, tree: &[Edge], steps: usize) -> Result<Csr> {
     Ok(lengths.filter(|i, j, _| i != j && kept[j].binary_search(&(i as u32)).is_ok()))
 }
 
-/// The points within some steps of one, marked by the number of the walk.
+/// The points within some steps of a point, marked by the number of the search.
 struct ReachableSet {
     seen: Vec<u32>,
     round: u32,

@@ -7,35 +7,35 @@ use lowland_linalg::Csr;
 /// An undirected edge with `from < to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
-    /// The lower end.
+    /// Lower end.
     pub from: u32,
-    /// The higher end.
+    /// Higher end.
     pub to: u32,
-    /// Its length.
+    /// Length.
     pub length: f64,
 }
 
 impl Edge {
-    /// An edge between two points in any order. A length that is not a number counts as infinite.
+    /// Creates an edge between two points given in any order. NaN counts as an infinite length.
     pub fn new(i: usize, j: usize, length: f64) -> Self {
         let length = if length.is_nan() { f64::INFINITY } else { length };
         Self { from: i.min(j) as u32, to: i.max(j) as u32, length }
     }
 
-    /// The order all choices between edges follow: by length, then by ends. No two edges tie, so every choice is unique.
+    /// Total order of edges: by length, then by ends. No two edges tie, so every choice is unique.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         let by_length = self.length.total_cmp(&other.length);
         by_length.then(self.from.cmp(&other.from)).then(self.to.cmp(&other.to))
     }
 }
 
-/// The edges stored in a square matrix of lengths, in either direction; self loops are left out.
+/// Returns the edges stored in a square matrix of lengths, in either direction, without self loops.
 pub fn undirected_edges(lengths: &Csr) -> Vec<Edge> {
     lengths.iter().filter(|(i, j, _)| i != j).map(|(i, j, length)| Edge::new(i, j, length)).collect()
 }
 
-/// The spanning tree of least total length, or one tree for each component (Kruskal), shortest edge first. Ties go to
-/// the lower ends, by which the nearest neighbour of every point, ties by index, is joined to it.
+/// Returns the spanning tree of least total length, or one tree for each component (Kruskal), shortest edge first. Ties
+/// go to the lower ends, so every point is joined to its nearest neighbor (ties by index).
 pub fn minimum_spanning_forest(points: usize, mut edges: Vec<Edge>) -> Result<Vec<Edge>> {
     if let Some(edge) = edges.iter().find(|edge| edge.to as usize >= points) {
         return Err(Error::Format { what: "graph", reason: format!("an edge names point {} of {points}", edge.to) });
@@ -46,7 +46,7 @@ pub fn minimum_spanning_forest(points: usize, mut edges: Vec<Edge>) -> Result<Ve
     Ok(edges)
 }
 
-/// A square matrix of lengths with edges added in both directions; where one is stored already, it stays.
+/// Adds edges in both directions to a square matrix of lengths; stored entries are kept.
 pub fn add_edges(lengths: &Csr, edges: &[Edge]) -> Result<Csr> {
     let both = edges.iter().flat_map(|e| [(e.from, e.to, e.length), (e.to, e.from, e.length)]);
     let added = Csr::from_triplets(lengths.rows(), lengths.columns(), both)?;
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tree_is_as_short_as_prims_and_holds_every_nearest_neighbour(lengths in prop::collection::vec(0u8..6, 36)) {
+        fn the_tree_is_as_short_as_prims_and_contains_every_nearest_neighbor(lengths in prop::collection::vec(0u8..6, 36)) {
             // A complete graph on 9 points with many ties.
             let mut table = [[0.0; 9]; 9];
             let mut edges = Vec::new();

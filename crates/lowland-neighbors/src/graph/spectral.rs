@@ -1,4 +1,4 @@
-//! Coordinates of a graph: the bottom non-trivial eigenvectors of its Laplacian.
+//! Spectral coordinates of a graph: the bottom nontrivial eigenvectors of its Laplacian.
 
 use super::Components;
 use lowland_core::run::Progress;
@@ -8,7 +8,8 @@ use lowland_linalg::{
     SpectrumEnd, SymmetricOperator, block, laplacian_preconditioner,
 };
 
-/// LOBPCG with approximate Cholesky on the Laplacian of a connected graph, the trivial eigenvector left out.
+/// Iterative solver for the bottom nontrivial eigenvectors of the Laplacian of a connected graph: LOBPCG preconditioned
+/// by an approximate Cholesky factor.
 pub struct SpectralCoordinates {
     laplacian: Laplacian,
     preconditioner: Box<dyn Preconditioner + Send>,
@@ -16,11 +17,13 @@ pub struct SpectralCoordinates {
 }
 
 impl SpectralCoordinates {
-    /// Residual, relative to the eigenvalue, at which a start for a map is good enough: an eigenvector is then within
-    /// this over the relative gap to its neighbours, radians, of the true one.
+    /// Residual, relative to the eigenvalue, that is small enough for the start of a map: the angle (in radians)
+    /// between an eigenvector and the true one is then at most this divided by the relative gap to the neighboring
+    /// eigenvalues.
     pub const TOLERANCE: f64 = 1e-3;
 
-    /// The bottom `dimensions` non-trivial eigenvectors for symmetric weights of a connected graph.
+    /// Prepares the computation of the bottom `dimensions` nontrivial eigenvectors for symmetric weights of a connected
+    /// graph.
     pub fn new(weights: &Csr, kind: LaplacianKind, dimensions: usize, tolerance: f64, seed: Seed) -> Result<Self> {
         let laplacian = Laplacian::new(weights, kind)?;
         let parts = Components::from_matrix(laplacian.links()).count();
@@ -37,38 +40,38 @@ impl SpectralCoordinates {
         Ok(Self { laplacian, preconditioner, solver })
     }
 
-    /// With another limit than the solver's own.
+    /// Sets the maximum number of iterations.
     pub fn with_max_iterations(mut self, limit: usize) -> Self {
         self.solver.set_max_iterations(limit);
         self
     }
 
-    /// One block iteration.
+    /// Performs one block iteration.
     pub fn step(&mut self) -> Result<()> {
         self.solver.step(&self.laplacian, self.preconditioner.as_ref())
     }
 
-    /// Steps until finished.
+    /// Iterates until finished.
     pub fn run(&mut self, progress: &mut Progress) -> Result<Eigenpairs> {
         self.solver.run(&self.laplacian, self.preconditioner.as_ref(), progress)
     }
 
-    /// Whether there is nothing left to do.
+    /// Returns whether the iteration has ended.
     pub fn finished(&self) -> bool {
         self.solver.finished()
     }
 
-    /// Eigenvalues, ascending, the trivial one left out.
+    /// Eigenvalues, ascending, without the trivial one.
     pub fn values(&self) -> Vec<f64> {
         self.solver.values()
     }
 
-    /// Eigenvectors: unit columns of a row-major matrix.
+    /// Eigenvectors: the unit columns of a row-major matrix.
     pub fn vectors(&self) -> Vec<f64> {
         self.solver.vectors()
     }
 
-    /// The eigenvectors of the random walk, `D^(-1/2) v`, each of unit length; of a plain Laplacian, [`Self::vectors`].
+    /// Eigenvectors of the random walk, `D^(-1/2) v`, each of unit length; for a plain Laplacian, [`Self::vectors`].
     pub fn random_walk_vectors(&self) -> Vec<f64> {
         let mut vectors = self.vectors();
         if self.laplacian.kind() == LaplacianKind::Plain {
@@ -85,12 +88,12 @@ impl SpectralCoordinates {
         vectors
     }
 
-    /// How it went.
+    /// Convergence report.
     pub fn report(&self) -> EigenReport {
         self.solver.report()
     }
 
-    /// The preconditioner's name.
+    /// Name of the preconditioner.
     pub fn preconditioner(&self) -> &'static str {
         self.preconditioner.name()
     }
@@ -100,12 +103,12 @@ impl SpectralCoordinates {
         &self.laplacian
     }
 
-    /// All there is to remember.
+    /// Returns the state from which the iteration can be resumed.
     pub fn save(&self) -> EigenState {
         self.solver.save()
     }
 
-    /// Goes back to a saved state of the same problem.
+    /// Resumes from a saved state of the same problem.
     pub fn restore(&mut self, state: EigenState) -> Result<()> {
         self.solver.restore(state)
     }
@@ -126,7 +129,7 @@ mod tests {
         Csr::from_triplets(n, n, edges.into_iter().flat_map(|(i, j, w)| [(i, j, w), (j, i, w)])).unwrap()
     }
 
-    /// A tree with a few more edges, its weights spread over many orders of magnitude.
+    /// A tree with a few additional edges, with weights spread over many orders of magnitude.
     fn random_graph(n: usize, orders: f64, seed: u64) -> Csr {
         let draw = Seed(seed).normals(4 * n);
         let place = |value: f64, below: usize| ((value.abs() * 1e6) as usize % below) as u32;
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_agree_with_a_dense_decomposition_of_the_normalised_laplacian() {
+    fn vectors_agree_with_a_dense_decomposition_of_the_normalized_laplacian() {
         let n = 700;
         let weights = random_graph(n, 0.3, 1);
         let mut spectral = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, 3, 1e-7, Seed(2)).unwrap();
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_do_not_depend_on_threads_or_on_a_pause() {
+    fn the_result_does_not_depend_on_threads_or_on_resuming() {
         let weights = random_graph(1500, 0.5, 3);
         let whole = || {
             let mut spectral = SpectralCoordinates::new(&weights, LaplacianKind::Plain, 2, 1e-5, Seed(2)).unwrap();
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn separate_parts_and_too_many_dimensions_are_refused() {
+    fn disconnected_graphs_and_too_many_dimensions_are_rejected() {
         let two = graph(4, [(0, 1, 1.0), (2, 3, 1.0)]);
         assert!(matches!(
             SpectralCoordinates::new(&two, LaplacianKind::Plain, 1, 1e-3, Seed(0)).err(),
@@ -202,9 +205,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
-        fn whatever_the_weights_it_ends_with_finite_orthonormal_vectors(orders in 0.0..60.0f64, seed in 0u64..1000, normalised in any::<bool>()) {
+        fn any_weights_give_finite_orthonormal_vectors(orders in 0.0..60.0f64, seed in 0u64..1000, normalized in any::<bool>()) {
             let weights = random_graph(320, orders, seed);
-            let kind = if normalised { LaplacianKind::Normalized } else { LaplacianKind::Plain };
+            let kind = if normalized { LaplacianKind::Normalized } else { LaplacianKind::Plain };
             let mut spectral = SpectralCoordinates::new(&weights, kind, 2, 1e-3, Seed(0)).unwrap();
             let found = spectral.run(&mut quiet).unwrap();
             let gram = block::gram(&found.vectors, 2, &found.vectors, 2);

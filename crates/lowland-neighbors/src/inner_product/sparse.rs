@@ -8,41 +8,43 @@ use super::{SquaredDistanceBounds, bounds, unit_vector};
 use crate::exact::{self, CandidatePairs, PairSource, TileThresholds};
 use lowland_core::{Metric, Sparse};
 
-/// Nanoseconds of a sparse pair: reading the row's entries is shared by a tile's columns, the entries that meet are not.
+/// Cost of a sparse pair, in nanoseconds: reading the entries of a row is shared by the columns of a tile, multiplying
+/// common entries is not.
 pub(crate) fn sparse_cost(entries: usize, rows: usize, dim: usize) -> f64 {
     let per_row = entries as f64 / rows.max(1) as f64;
     let meet = per_row * per_row / dim.max(1) as f64;
-    // Columns are not equally full: in texts the common words make most of the meetings.
+    // Columns are not equally full: in texts, common words account for most common entries.
     2.0 + 0.02 * per_row + 8.0 * meet
 }
 
-/// Transformed sparse rows of a block of points, by column, so that a row meets only the entries it shares a column with.
+/// Transformed sparse rows of a block of points, by column, so that a row is compared only through common columns.
 struct ColumnIndex {
     columns: Vec<u32>,
     starts: Vec<u32>,
     entries: Vec<(u32, f64)>,
 }
 
-/// Transformed sparse rows, in `f64`: there is no fast product to round for.
+/// Transformed sparse rows, in `f64`, since there is no fast `f32` product to round for.
 pub(crate) struct TransformedSparseRows {
     indptr: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
-    /// Correlation is `<a, b> - d mean_a mean_b`, and the rows stay sparse: `sqrt(d) mean`, scaled as the row is.
+    /// Correlation is `<a, b> - d mean_a mean_b`, which keeps the rows sparse; this is `sqrt(d) mean`, scaled like the
+    /// row.
     shift: Vec<f64>,
     dim: usize,
-    /// Whether rows are unit vectors, so that a product of zero is a distance of one.
+    /// Whether rows are unit vectors, so that a product of zero means a distance of one.
     unit: bool,
     bounds: SquaredDistanceBounds,
 }
 
-/// The lower bound that stands for a right angle between unit vectors, and for nothing else: `2` less the margins.
+/// Lower bound that marks orthogonal unit vectors and nothing else: `2` minus the margins.
 const RIGHT_ANGLE: f32 = 2.0 - 1.0 / (1 << 19) as f32;
-/// Products up to here (far above the rounding of `f64` sums) leave a distance that rounds to one in `f32`.
+/// Products up to this value (far above the rounding of `f64` sums) give a distance that rounds to one in `f32`.
 const NEGLIGIBLE_PRODUCT: f64 = 1.0 / (1u32 << 27) as f64;
 
 impl TransformedSparseRows {
-    /// Rows transformed for `metric`; Euclidean rows are multiplied by `scale`.
+    /// Transforms rows for `metric`; Euclidean rows are multiplied by `scale`.
     pub(crate) fn new(data: &Sparse, metric: Metric, scale: f64) -> Self {
         let dim = data.dim() + 1;
         let (mut indptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -76,7 +78,8 @@ impl TransformedSparseRows {
             let squared = values[start..].iter().map(|x| x * x).sum::<f64>();
             size.push(if metric == Metric::Euclidean { squared } else { 1.0 });
             shift.push(scaled(mean) * (data.dim() as f64).sqrt());
-            // f64 sums of the parts that cancel; then one rounding to f32 and the ties it makes (see `TransformedRows::new`).
+            // f64 sums of terms that cancel, then one rounding to f32 and the ties it causes (see
+            // `TransformedRows::new`).
             margin.push(1e-12 * (squared + 1e-3 * size[i]) + size[i] * 2f64.powi(-20));
             indptr.push(values.len());
         }
@@ -112,7 +115,7 @@ impl TransformedSparseRows {
     }
 }
 
-/// Sparse rows against sparse rows, through the columns they share.
+/// Pairs of sparse rows, compared through common columns.
 pub(crate) struct SparseProductPairs<'a> {
     pub queries: &'a TransformedSparseRows,
     pub points: &'a TransformedSparseRows,
@@ -128,7 +131,7 @@ impl<'a> SparseProductPairs<'a> {
         distance: &'a (dyn Fn(usize, usize) -> f32 + Sync),
     ) -> Self {
         let rows = points.indptr.len() - 1;
-        // The width of the tiles that will be asked for.
+        // The width of the tiles that will be requested.
         let block_rows = exact::tile_size(queries.pair_cost());
         let starts: Vec<usize> = (0..rows).step_by(block_rows).collect();
         let blocks = starts.par_iter().map(|&start| points.by_column(&(start..rows.min(start + block_rows)))).collect();
@@ -137,18 +140,24 @@ impl<'a> SparseProductPairs<'a> {
 }
 
 impl PairSource for SparseProductPairs<'_> {
-    fn scan(&self, rows: Range<usize>, columns: Range<usize>, thresholds: TileThresholds, hits: &mut CandidatePairs) {
-        hits.add_tile(thresholds, |out| {
+    fn scan(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        thresholds: TileThresholds,
+        candidates: &mut CandidatePairs,
+    ) {
+        candidates.add_tile(thresholds, |out| {
             let block = &self.blocks[columns.start / self.block_rows];
-            // 1 + place of each column in the block, 0 for those it does not have.
-            let mut place = vec![0u32; self.queries.dim.max(self.points.dim)];
-            block.columns.iter().enumerate().for_each(|(at, &column)| place[column as usize] = at as u32 + 1);
+            // 1 + position of each column in the block, 0 for columns it does not have.
+            let mut position = vec![0u32; self.queries.dim.max(self.points.dim)];
+            block.columns.iter().enumerate().for_each(|(at, &column)| position[column as usize] = at as u32 + 1);
             let mut sums = vec![0.0; columns.len()];
             for (i, line) in rows.clone().zip(out.chunks_exact_mut(columns.len())) {
                 sums.fill(0.0);
                 let (row_columns, row) = self.queries.row(i);
                 for (&column, &x) in row_columns.iter().zip(row) {
-                    if let Some(at) = (place[column as usize] as usize).checked_sub(1) {
+                    if let Some(at) = (position[column as usize] as usize).checked_sub(1) {
                         let shared = block.starts[at] as usize..block.starts[at + 1] as usize;
                         block.entries[shared].iter().for_each(|&(j, y)| sums[j as usize] += x * y);
                     }
@@ -175,7 +184,7 @@ impl PairSource for SparseProductPairs<'_> {
         (self.distance)(i, j)
     }
 
-    /// Most pairs of sparse rows share no column, and tie: their distance need not be computed.
+    /// Most pairs of sparse rows have no common column and tie, so their distance need not be computed.
     #[inline]
     fn known_distance(&self, lower: f32) -> Option<f32> {
         (self.points.unit && lower == RIGHT_ANGLE).then_some(1.0)

@@ -1,9 +1,9 @@
-//! The distance itself, against scikit-learn.
+//! Distances compared with scikit-learn.
 
 use super::*;
 
 #[test]
-fn distances_are_those_of_scikit_learn() {
+fn distances_equal_those_of_scikit_learn() {
     let rows = [
         [1.0, 0.0, 2.5, -3.0, 0.0, 0.5, 7.0],
         [0.0, 0.0, 1.5, 4.0, 0.0, -2.0, 1.0],
@@ -44,7 +44,7 @@ fn distances_are_those_of_scikit_learn() {
 }
 
 #[test]
-fn rows_without_direction_are_at_distance_one() {
+fn zero_rows_are_at_distance_one() {
     let data = Data::dense(vec![0.0, 0.0, 0.0, 0.0, 0.3, 0.1], 2).unwrap();
     assert_eq!(distance(&data, 0, &data, 1, Metric::Cosine), 1.0);
     assert_eq!(distance(&data, 0, &data, 2, Metric::Cosine), 1.0);

@@ -12,8 +12,8 @@ use crate::inner_product::{
 use lowland_core::with_threads;
 
 #[test]
-fn the_exact_search_is_that_of_sorting_for_every_metric() {
-    // More than two tiles of rows, the last one ragged; with duplicates, zero rows and a column apart.
+fn the_exact_search_agrees_with_sorting_for_every_metric() {
+    // More than two tiles of rows, the last one partial; with duplicates, zero rows and an extra column.
     let mut values = normal_rows(1100, 9, 3);
     for i in (0..1100).step_by(50) {
         let (from, to) = (i * 9, (i + 7) * 9);
@@ -28,7 +28,7 @@ fn the_exact_search_is_that_of_sorting_for_every_metric() {
 }
 
 #[test]
-fn many_ties_are_broken_by_index() {
+fn ties_are_broken_by_index() {
     let coarse: Vec<f32> = normal_rows(1300, 4, 5).into_iter().map(|x| x.round()).collect();
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Hamming, Metric::Manhattan] {
         assert_matches_sorting(&Data::dense(coarse.clone(), 4).unwrap(), 20, metric);
@@ -36,14 +36,14 @@ fn many_ties_are_broken_by_index() {
     assert_matches_sorting(&Data::dense(vec![2.5; 3 * 1300], 3).unwrap(), 12, Metric::Euclidean);
 }
 
-/// How often the exact search computes a distance, where `pairs` are those of `rows` rows.
+/// Counts the distances that the exact search computes for the pairs of `rows` rows.
 fn distances_computed(count: &AtomicUsize, rows: usize, k: usize, pairs: &impl PairSource) -> usize {
     search_pairs(pairs, rows, k, &mut quiet).unwrap();
     count.load(Ordering::Relaxed)
 }
 
 #[test]
-fn ties_are_settled_without_computing_their_distances() {
+fn ties_are_resolved_without_computing_most_distances() {
     const ROWS: usize = 1500;
     let count = AtomicUsize::new(0);
     let counted = |data: &Data, metric| {
@@ -54,16 +54,16 @@ fn ties_are_settled_without_computing_their_distances() {
         };
         match data {
             Data::Sparse(x) => {
-                let flat = TransformedSparseRows::new(x, metric, 1.0);
-                distances_computed(&count, ROWS, 5, &SparseProductPairs::new(&flat, &flat, &key))
+                let transformed = TransformedSparseRows::new(x, metric, 1.0);
+                distances_computed(&count, ROWS, 5, &SparseProductPairs::new(&transformed, &transformed, &key))
             }
             Data::Dense(x) => {
-                let flat = TransformedRows::new(x, metric, &CenterAndScale::new(x, x), false);
+                let transformed = TransformedRows::new(x, metric, &CenterAndScale::new(x, x), false);
                 distances_computed(
                     &count,
                     ROWS,
                     5,
-                    &DenseProductPairs { queries: &flat, points: &flat, distance: &key },
+                    &DenseProductPairs { queries: &transformed, points: &transformed, distance: &key },
                 )
             }
             Data::Text(_) => unreachable!(),
@@ -88,7 +88,7 @@ fn ties_are_settled_without_computing_their_distances() {
 }
 
 #[test]
-fn sparse_rows_at_nearly_a_right_angle_are_told_apart() {
+fn nearly_orthogonal_sparse_rows_are_distinguished() {
     // Cosines from far below to far above what rounds to a distance of one.
     let indices: Vec<u32> = (0..300).flat_map(|i| [0, 1 + i]).collect();
     let values = (0..300).flat_map(|i| [2f32.powf(-18.0 + (i * 7 % 300) as f32 / 30.0), 1.0]).collect();
@@ -97,12 +97,12 @@ fn sparse_rows_at_nearly_a_right_angle_are_told_apart() {
 }
 
 #[test]
-fn sparse_rows_have_the_neighbours_sorting_finds() {
+fn sparse_search_agrees_with_sorting() {
     for metric in NUMERIC {
         let positive = matches!(metric, Metric::Hellinger | Metric::BrayCurtis);
         let rows = sparse_rows(600, 40, 11, positive);
         assert_matches_sorting(&Data::Sparse(rows.clone()), 6, metric);
-        let (sparse, dense) = (Data::Sparse(rows.clone()), densified(&rows));
+        let (sparse, dense) = (Data::Sparse(rows.clone()), to_dense(&rows));
         for i in (0..600).step_by(71) {
             let (a, b) = (distance(&sparse, i, &sparse, 9, metric), distance(&dense, i, &dense, 9, metric));
             assert!((a - b).abs() <= 1e-12 * b.max(1e-3), "{metric} {a} {b}");
@@ -111,7 +111,7 @@ fn sparse_rows_have_the_neighbours_sorting_finds() {
 }
 
 #[test]
-fn strings_have_the_neighbours_sorting_finds() {
+fn string_search_agrees_with_sorting() {
     let letters = ["a", "b", "ß", "ab", "漢", ""];
     let lines: Vec<String> = (0..700)
         .map(|i| {
@@ -123,7 +123,7 @@ fn strings_have_the_neighbours_sorting_finds() {
 }
 
 #[test]
-fn scaling_the_data_scales_the_distances_and_nothing_else() {
+fn scaling_the_data_only_scales_the_distances() {
     let values = normal_rows(400, 5, 8);
     let at = |power: i32| {
         let scaled = values.iter().map(|x| x * 2f32.powi(power)).collect();
@@ -139,8 +139,8 @@ fn scaling_the_data_scales_the_distances_and_nothing_else() {
 }
 
 #[test]
-fn near_duplicates_far_from_the_origin_are_told_apart() {
-    // Steps of one unit in the last place around 1000: |a|^2 + |b|^2 - 2ab would see nothing.
+fn near_duplicates_far_from_the_origin_are_distinguished() {
+    // Steps of one unit in the last place around 1000, which |a|^2 + |b|^2 - 2ab cannot resolve.
     let mut values = Vec::new();
     for i in 0..900u32 {
         let jitter = (Seed(2).item(i as usize).0 % 64) as f32 * 2f32.powi(-14);
@@ -150,7 +150,7 @@ fn near_duplicates_far_from_the_origin_are_told_apart() {
 }
 
 #[test]
-fn the_same_bytes_for_any_number_of_threads() {
+fn the_exact_search_does_not_depend_on_the_number_of_threads() {
     let data = Data::dense(normal_rows(1700, 12, 4), 12).unwrap();
     for metric in [Metric::Euclidean, Metric::Manhattan] {
         let run = |threads| with_threads(Some(threads), || nearest(&data, &exact(9, metric)).unwrap().graph).unwrap();
@@ -161,7 +161,7 @@ fn the_same_bytes_for_any_number_of_threads() {
 
 #[test]
 fn slow_distances_are_searched_in_small_tiles_with_the_same_result() {
-    // Either would be a single tile of 512 rows, and could be stopped only when all is done.
+    // Each would be a single tile of 512 rows, which could only be stopped at the end.
     let wide = Data::dense(normal_rows(200, 400, 2), 400).unwrap();
     let letter = |i: usize, at: usize| char::from(b'a' + (Seed(7).item(i).item(at).0 % 4) as u8);
     let long = Data::text((0..150).map(|i| (0..90 + i).map(|at| letter(i, at)).collect()).collect());
@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn hostile_numbers_never_break_the_exact_search(
+    fn the_exact_search_handles_extreme_values(
         values in prop::collection::vec(
             prop_oneof![4 => -3.0f32..3.0, 1 => Just(0.0f32), 1 => Just(1e-38f32), 1 => Just(-1e18f32), 1 => Just(1e19f32), 1 => Just(1e-20f32)],
             4..120,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn impossible_numbers_of_neighbours_are_refused_with_what_is_allowed() {
+fn invalid_numbers_of_neighbors_are_rejected_with_the_allowed_range() {
     let data = Data::dense(vec![0.0, 1.0, 2.0], 1).unwrap();
     let search = |k| nearest(&data, &exact(k, Metric::Euclidean));
     assert!(search(0).unwrap_err().to_string().contains("from 1 to 2"));
@@ -25,7 +25,7 @@ fn impossible_numbers_of_neighbours_are_refused_with_what_is_allowed() {
 }
 
 #[test]
-fn names_of_searches_read_back() {
+fn search_names_round_trip() {
     for search in [Search::Auto, Search::Exact, Search::Approximate] {
         assert_eq!(search.to_string().parse::<Search>().unwrap(), search);
     }

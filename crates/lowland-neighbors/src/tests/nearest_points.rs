@@ -3,7 +3,7 @@
 use super::*;
 use lowland_core::{Error, Points, with_threads};
 
-/// All pairs of a map in `f64`; the set of neighbours is by (squared distance, index).
+/// All pairs of a map in `f64`; neighbors are chosen by (squared distance, index).
 fn sorted_points(points: Points, i: usize, k: usize) -> Vec<u32> {
     let mut row: Vec<(f64, u32)> = (0..points.rows())
         .filter(|&j| j != i)
@@ -16,7 +16,7 @@ fn sorted_points(points: Points, i: usize, k: usize) -> Vec<u32> {
 }
 
 #[test]
-fn neighbours_in_a_map_are_those_of_sorting_in_any_dimension() {
+fn nearest_points_agree_with_sorting_in_any_dimension() {
     for dim in 1..=10 {
         for coarse in [false, true] {
             let mut values = Seed(dim as u64).normals(500 * dim);
@@ -35,7 +35,7 @@ fn neighbours_in_a_map_are_those_of_sorting_in_any_dimension() {
 }
 
 #[test]
-fn neighbours_of_a_map_stop_when_told_to_and_coinciding_points_have_the_lowest_indices() {
+fn progress_can_stop_nearest_points_and_ties_go_to_the_lowest_indices() {
     for dim in [2, 9] {
         let mut values = Seed(4).normals(3000 * dim);
         values[1000 * dim..].fill(0.5);
@@ -51,7 +51,7 @@ fn neighbours_of_a_map_stop_when_told_to_and_coinciding_points_have_the_lowest_i
 }
 
 #[test]
-fn maps_with_extreme_or_missing_coordinates_give_neighbours_or_an_error() {
+fn extreme_or_missing_coordinates_give_neighbors_or_an_error() {
     let tiny: Vec<f64> = Seed(1).normals(40).into_iter().map(|x| x * 1e-30).collect();
     let plain: Vec<f64> = tiny.iter().map(|x| x * 1e30).collect();
     let (tiny, plain) = (Points::new(&tiny, 2).unwrap(), Points::new(&plain, 2).unwrap());

@@ -4,7 +4,7 @@ use super::*;
 use lowland_core::Error;
 
 #[test]
-fn a_query_gets_the_same_answer_in_any_company() {
+fn the_result_of_a_query_does_not_depend_on_other_queries() {
     let data = Data::dense(normal_rows(900, 20, 6), 20).unwrap();
     let mut values = normal_rows(700, 20, 7);
     values[..20].fill(1e30);
@@ -20,7 +20,7 @@ fn a_query_gets_the_same_answer_in_any_company() {
 }
 
 #[test]
-fn precomputed_distances_are_read_off() {
+fn precomputed_distances_are_used() {
     let data = Data::dense(normal_rows(60, 3, 9), 3).unwrap();
     let matrix: Vec<f32> =
         (0..3600).map(|at| distance(&data, at / 60, &data, at % 60, Metric::Euclidean) as f32).collect();
@@ -42,7 +42,7 @@ fn precomputed_distances_are_read_off() {
 }
 
 #[test]
-fn a_search_stops_when_it_is_told_to() {
+fn an_error_from_progress_stops_the_search() {
     let data = Data::dense(normal_rows(2000, 4, 1), 4).unwrap();
     let mut calls = 0;
     let mut stop = |fraction: f64| {
