@@ -6,9 +6,9 @@
 #![allow(clippy::print_stdout)]
 
 use anyhow::Result;
-use lowland_nbody::{BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
 use lowland::{Points, Seed};
 use lowland_bench::timed;
+use lowland_nbody::{BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
 
 const CAUCHY: Kernel = Kernel::Cauchy { power: 1.0 };
 /// Number of targets whose error is measured.

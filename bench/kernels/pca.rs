@@ -1,9 +1,9 @@
 //! Principal components from the covariance matrix, and by randomized iteration on dense and on sparse rows.
 
 use anyhow::Result;
-use lowland_linalg::{RandomizedSvd, SvdOptions, exact_svd};
 use lowland::{Data, Dense, Seed, Sparse};
 use lowland_bench::{Measurement, timed, value};
+use lowland_linalg::{RandomizedSvd, SvdOptions, exact_svd};
 use serde_json::json;
 
 const CASES: [&str; 4] = [

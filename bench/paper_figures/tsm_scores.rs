@@ -10,12 +10,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use lowland_algorithms::llx::Llx;
 use lowland::methods::Job;
 use lowland::quality::{AnalogyQuestions, AnalogyScore, angle_scores, score_analogies};
 use lowland::run::{Limits, Silent};
-use lowland_algorithms::tsm::{AngleHistogram, CosineSimilarity, SimilarPair};
 use lowland::{Data, Embedding, Points, Seed};
+use lowland_algorithms::llx::Llx;
+use lowland_algorithms::tsm::{AngleHistogram, CosineSimilarity, SimilarPair};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 

@@ -132,14 +132,9 @@ impl LinearMap {
 /// one.
 const ROWS_AT_ONCE: usize = 8;
 
-<<<<<<< HEAD
-/// The images of the rows from `first` on, several at a time; returns how many. The same bits as one row after another.
-#[simd_dispatch]
-=======
 /// Computes the images of the rows from `first` on, several at a time, and returns their number. Gives the same bits as
 /// one row at a time.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 fn apply_to_row_groups(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
     let count = offset.len();
     let mut done = 0;

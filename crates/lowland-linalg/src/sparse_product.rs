@@ -1,14 +1,9 @@
 //! Product of sparse rows and a row-major block: the kernel of every sparse product.
 
+use lowland_core::simd::simd_dispatch;
 use rayon::prelude::*;
 
-<<<<<<< HEAD
-use lowland_core::simd::simd_dispatch;
-
-/// Rows of a task. Rows do not share sums, so this is only a matter of speed.
-=======
 /// Number of rows of a task. Rows do not share sums, so this affects only the speed.
->>>>>>> neighbors
 const ROWS: usize = 64;
 
 /// Computes `out += A x` for sparse rows `A` and row-major blocks `x` and `out` of `m` columns, in parallel over rows.
@@ -29,13 +24,8 @@ pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
     });
 }
 
-<<<<<<< HEAD
-/// Wider registers change no bits: the order of each sum is fixed by the row's entries.
-#[simd_dispatch]
-=======
 /// The width of the registers does not change the bits, since the order of each sum is fixed by the entries of the row.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 fn rows_product<T: Copy + Into<f64>>(
     indptr: &[usize],
     indices: &[u32],

@@ -214,13 +214,8 @@ fn largest(values: &[f32]) -> f32 {
     values.iter().fold(f32::NEG_INFINITY, |most, &v| if v > most { v } else { most })
 }
 
-<<<<<<< HEAD
-/// Inner product in `f64`, in eight sums whatever the width of the registers.
-#[simd_dispatch]
-=======
 /// Returns the inner product in `f64`, in eight partial sums regardless of the width of the registers.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 fn dot_dense(a: &[f32], b: &[f32]) -> f64 {
     let mut lanes = [0.0f64; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));

@@ -38,24 +38,14 @@ pub(super) fn by_distance_then_index(a: &(f32, u32), b: &(f32, u32)) -> Ordering
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-<<<<<<< HEAD
-/// The distance between two dense rows of one length.
-#[simd_dispatch]
-=======
 /// Returns the distance between two dense rows of equal length.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 pub(super) fn dense(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     distance_of_pair(metric, &DensePair { a, b })
 }
 
-<<<<<<< HEAD
-/// The distances from `a` to each of the rows laid end to end in `rows`, rounded.
-#[simd_dispatch]
-=======
 /// Computes the distances from `a` to each of the rows laid end to end in `rows`, rounded to `f32`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 pub(super) fn dense_many(metric: Metric, a: &[f32], rows: &[f32], out: &mut [f32]) {
     for (b, out) in rows.chunks_exact(a.len()).zip(out) {
         *out = distance_of_pair(metric, &DensePair { a, b }) as f32;

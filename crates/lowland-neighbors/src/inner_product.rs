@@ -206,13 +206,8 @@ pub(super) fn dense_cost(dim: usize) -> f64 {
     1.2 + 0.02 * dim as f64
 }
 
-<<<<<<< HEAD
-/// `|a|^2 + |b|^2 - 2 <a, b>`, row by row.
-#[simd_dispatch]
-=======
 /// Turns inner products into `|a|^2 + |b|^2 - 2 <a, b>`, row by row.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 pub(super) fn squared_distances_from_products(rows: &[f32], columns: &[f32], out: &mut [f32]) {
     for (line, &a) in out.chunks_exact_mut(columns.len()).zip(rows) {
         for (out, &b) in line.iter_mut().zip(columns) {

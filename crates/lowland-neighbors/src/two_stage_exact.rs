@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-
 use super::exact::{CandidatePair, CandidatePairs, PairSource, TILE, TileThresholds};
 use super::inner_product::{self, TransformedRows};
 use super::lower_bound_projection;
@@ -221,15 +220,9 @@ const ROWS_AT_ONCE: usize = 8;
 /// Number of rows that stay in the first-level cache while all panels are read.
 const CACHED_ROWS: usize = 128;
 
-<<<<<<< HEAD
-/// Adds the pairs whose shadows are within reach.
-#[simd_dispatch(fma)]
-fn scan_projections(rows: &TileSide, columns: &TileSide, width: usize, hits: &mut Vec<CandidatePair>) {
-=======
 /// Adds the pairs whose projections are within the thresholds.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+#[simd_dispatch(fma)]
 fn scan_projections(rows: &TileSide, columns: &TileSide, width: usize, candidates: &mut Vec<CandidatePair>) {
->>>>>>> neighbors
     for first in (0..rows.projection_floor.len()).step_by(CACHED_ROWS) {
         // The result does not depend on how products are rounded, so they may be fused where the machine can.
         if multiversion::target::target_cfg_f!(target_feature = "fma") {
@@ -317,16 +310,10 @@ fn add_scaled<const FUSED: bool>(mut sum: [f32; LANES], a: f32, b: &[f32; LANES]
     sum
 }
 
-<<<<<<< HEAD
-/// Bounds the pairs from `first` on by the rows themselves, `|a|^2 + |b|^2 - 2 <a, b>`, and leaves those within reach.
-#[simd_dispatch]
-fn scan_full_rows(rows: &TileSide, columns: &TileSide, dim: usize, first: usize, hits: &mut Vec<CandidatePair>) {
-=======
 /// Computes the bounds of the pairs from `first` on from the full rows, `|a|^2 + |b|^2 - 2 <a, b>`, and keeps those
 /// within the thresholds.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn scan_full_rows(rows: &TileSide, columns: &TileSide, dim: usize, first: usize, candidates: &mut Vec<CandidatePair>) {
->>>>>>> neighbors
     let mut kept = first;
     for at in first..candidates.len() {
         let CandidatePair { row, column, .. } = candidates[at];

@@ -188,13 +188,8 @@ fn add_squared_differences(own: f32, line: &[f32], keys: &mut [f32]) {
     }
 }
 
-<<<<<<< HEAD
-/// How many keys are below `low`; the places of those from `low` to below `high` are added to `between`.
-#[simd_dispatch]
-=======
 /// Returns the number of keys below `low`; the positions of those from `low` to below `high` are added to `between`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<usize>) -> u32 {
     let mut below = 0;
     // Counting takes a few instructions for many keys; only the rare chunk with a key in between is searched.
@@ -212,14 +207,9 @@ pub(super) fn count_below(keys: &[f32], low: f32, high: f32, between: &mut Vec<u
     below
 }
 
-<<<<<<< HEAD
-/// The least key. Sixteen minima side by side, because the order of comparisons of one alone is fixed.
-#[simd_dispatch]
-=======
 /// Returns the smallest key. Sixteen minima are computed in parallel, because the order of comparisons of a single one
 /// is fixed.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 pub(super) fn smallest_key(keys: &[f32]) -> f32 {
     let mut lanes = [f32::INFINITY; 16];
     let chunks = keys.chunks_exact(16);

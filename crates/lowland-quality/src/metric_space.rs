@@ -50,13 +50,8 @@ impl MetricSpace<'_> {
     }
 }
 
-<<<<<<< HEAD
-/// In `f64`, in eight sums side by side: the order of additions is the same on every machine.
-#[simd_dispatch]
-=======
 /// Squared distance in `f64`, in eight partial sums, so the order of additions is the same on every machine.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
->>>>>>> neighbors
+#[simd_dispatch]
 fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0; 8];
     let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));

@@ -1,9 +1,9 @@
 //! The fast Gauss transform against an independent numpy program: coefficients and values of one pair of boxes (eqs 2-4),
 //! and whole sums.
 
+use lowland::{Embedding, Points};
 use lowland_nbody::fast_gauss::coefficients;
 use lowland_nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, KernelTerm};
-use lowland::{Embedding, Points};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fgt").join(format!("{name}.npy"));

@@ -2,10 +2,10 @@
 //! iteration in all its parts and forty iterations from two starts (golden/extract.py says where the arrays come from).
 
 use lowland::Embedding;
-use lowland_linalg::{Csr, spd_inverse};
 use lowland_algorithms::lllvm::{
     Alpha, FormKind, LaplacianGraph, LllvmEm, LllvmOptions, LllvmProblem, LllvmStart, ScaledRows, quadratic_form,
 };
+use lowland_linalg::{Csr, spd_inverse};
 
 const DIM: usize = 2;
 

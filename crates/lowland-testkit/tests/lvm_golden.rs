@@ -1,14 +1,14 @@
 //! The latent variable model against an independent numpy program: the exact model on 150 digits, and one level of
 //! coarse-graining on the same points (golden/extract.py says where the arrays come from).
 
-use lowland_neighbors::graph::{undirected_edges, minimum_spanning_forest, mutual_reach};
-use lowland_linalg::Csr;
+use lowland::run::Stepper;
+use lowland::{Data, Embedding, Metric, Seed};
 use lowland_algorithms::lvm::{
     AdjacencyRule, BoundedDistance, DissimilarGroup, EmOptions, LandmarkCells, LvmEm, PairOptions, TrainingPairs,
     landmark_count,
 };
-use lowland::run::Stepper;
-use lowland::{Data, Embedding, Metric, Seed};
+use lowland_linalg::Csr;
+use lowland_neighbors::graph::{minimum_spanning_forest, mutual_reach, undirected_edges};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lvm").join(format!("{name}.npy"));

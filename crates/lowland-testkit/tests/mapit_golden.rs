@@ -1,14 +1,14 @@
 //! The runs of MAP IT's released program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
 
-use lowland_algorithms::affinity::joint_affinities;
-use lowland_linalg::Csr;
-use lowland_algorithms::mapit::{MapItField, SimilarityKernel};
-use lowland_nbody::{Engine, Exact, KernelSum, engine};
-use lowland_algorithms::objective::VectorField;
-use lowland_algorithms::optim::{Descent, MomentumDescent, MomentumDescentParams};
 use lowland::quality::procrustes;
 use lowland::run::Stepper;
 use lowland::{Embedding, Points};
+use lowland_algorithms::affinity::joint_affinities;
+use lowland_algorithms::mapit::{MapItField, SimilarityKernel};
+use lowland_algorithms::objective::VectorField;
+use lowland_algorithms::optim::{Descent, MomentumDescent, MomentumDescentParams};
+use lowland_linalg::Csr;
+use lowland_nbody::{Engine, Exact, KernelSum, engine};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mapit").join(format!("{name}.npy"));

@@ -1,13 +1,13 @@
 //! The runs of Vladymyrov and Carreira-Perpiñán's programs (golden/extract.py): elastic embedding, s-SNE and t-SNE with
 //! the spectral direction, and entropic affinities.
 
+use lowland::{Embedding, Points};
 use lowland_algorithms::affinity::entropic_affinities;
-use lowland_linalg::Csr;
-use lowland_nbody::Exact;
 use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingObjective};
 use lowland_algorithms::objective::{Accuracy, AccuracyController, VectorField};
 use lowland_algorithms::optim::{LineSearch, Optimizer, SpectralDirection};
-use lowland::{Embedding, Points};
+use lowland_linalg::Csr;
+use lowland_nbody::Exact;
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

@@ -1,9 +1,9 @@
 //! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
 
-use lowland_linalg::{Csr, dense};
 use lowland::quality::angle_scores;
-use lowland_algorithms::tsm::{Alternating, AlternatingOptions, Problem};
 use lowland::{Data, Embedding, Points, Seed};
+use lowland_algorithms::tsm::{Alternating, AlternatingOptions, Problem};
+use lowland_linalg::{Csr, dense};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tsm").join(format!("{name}.npy"));

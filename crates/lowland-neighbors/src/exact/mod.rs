@@ -98,14 +98,8 @@ impl CandidatePairs {
     }
 }
 
-<<<<<<< HEAD
-/// Adds the pairs of a line that are within reach of the row or of the column.
-#[simd_dispatch]
-fn scan_line(line: &[f32], row_threshold: f32, column_threshold: &[f32], row: u16, hits: &mut Vec<CandidatePair>) {
-    // One byte a value first: a loop that compilers turn into vectors.
-=======
 /// Adds the pairs of a line within the threshold of the row or of the column.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn scan_line(
     line: &[f32],
     row_threshold: f32,
@@ -114,7 +108,6 @@ fn scan_line(
     candidates: &mut Vec<CandidatePair>,
 ) {
     // First one byte per value: a loop that compilers vectorize.
->>>>>>> neighbors
     let mut within = [0u8; TILE];
     for ((within, &value), &column_threshold) in within.iter_mut().zip(line).zip(column_threshold) {
         *within = u8::from((value <= row_threshold) | (value <= column_threshold));

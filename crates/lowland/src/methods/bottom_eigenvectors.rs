@@ -108,8 +108,8 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         }
     };
     let seed = context.seed.stream(EIGENVECTORS);
-    let found =
-        context.with_progress(|progress| eigenpairs_with(matrix, preconditioner, options, &constant, 1, seed, progress))?;
+    let found = context
+        .with_progress(|progress| eigenpairs_with(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
         if factor.is_none() {
             let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \

@@ -1,6 +1,8 @@
 //! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for};
+use lowland_algorithms::affinity::{
+    AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
+};
 use lowland_algorithms::mapit::{
     CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
     NonNeighborSampling, SimilarityKernel,
@@ -183,7 +185,13 @@ impl MapIt {
         Ok((embedding, outcome, frozen))
     }
 
-    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFittedState) -> MapItTransformer {
+    fn model(
+        &self,
+        data: &Data,
+        map: &Embedding,
+        perplexity: Perplexities,
+        frozen: MapItFittedState,
+    ) -> MapItTransformer {
         MapItTransformer { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
     }
 }
@@ -253,7 +261,8 @@ impl Method for MapIt {
         let n = input.data.rows();
         let wanted = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree()).min(self.required_neighbors(n));
         let Neighbors { graph, exact } = neighbors(input, wanted, self.metric, self.search, context)?;
-        let perplexity = self.perplexities().limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        let perplexity =
+            self.perplexities().limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexities() {
             let (perplexity, neighbors) = (perplexity.max(), graph.min_degree());
             context.note(Note::PerplexityReduced { perplexity, neighbors });

@@ -62,7 +62,8 @@ impl Transformer for NeighborEmbeddingTransformer {
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
         let rows = affinities_from_distances(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
-        let placement = NeighborEmbeddingTransform { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
+        let placement =
+            NeighborEmbeddingTransform { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
         let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Ok(Embedding::new(places, self.map.dim())?.into())
     }
