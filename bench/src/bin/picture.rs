@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use lowland::Embedding;
-use lowland_view::{Labels, PictureOptions, png};
+use lowland_view::{ClassLabels, PictureOptions, draw_png};
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -21,10 +21,10 @@ fn main() -> Result<()> {
     let values = rows.iter().flat_map(|&i| table.map.row(i).to_vec()).collect();
     let map = Embedding::new(values, table.map.dim())?;
     let labels = table.labels.map(|labels| labels.select(&rows));
-    let labels = labels.as_ref().map(|labels| Labels { codes: &labels.codes, names: &labels.names });
+    let labels = labels.as_ref().map(|labels| ClassLabels { codes: &labels.codes, names: &labels.names });
     let caption = rest.first().cloned().unwrap_or_default();
     let options =
         PictureOptions { width: 520, height: Some(520), title: title.clone(), caption, ..PictureOptions::default() };
-    std::fs::write(out, png(map.points(), labels, &options)?)?;
+    std::fs::write(out, draw_png(map.points(), labels, &options)?)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use lowland::quality::report;
 use lowland::{Data, Dense, Points};
 use lowland_bench::{Measured, timed, value};
-use lowland_view::{Labels, png};
+use lowland_view::{ClassLabels, draw_png};
 use serde_json::{Value, json};
 
 /// The peers need a matrix of all distances, which for all of MNIST is 39 GB: they are met on a part.
@@ -47,7 +47,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measured> {
 fn picture(map: Points, classes: u32) -> Result<Measured> {
     let names: Vec<String> = (0..classes).map(|class| format!("class {class}")).collect();
     let codes: Vec<u32> = (0..map.rows() as u32).map(|i| i % classes).collect();
-    let labels = Labels { codes: &codes, names: &names };
-    let (file, used) = timed(|| png(map, Some(labels), &Default::default()))?;
+    let labels = ClassLabels { codes: &codes, names: &names };
+    let (file, used) = timed(|| draw_png(map, Some(labels), &Default::default()))?;
     Ok(Measured { used, found: json!({ "bytes": file.len() }) })
 }
