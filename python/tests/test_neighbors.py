@@ -70,7 +70,9 @@ def test_precomputed_distances_in_fit_and_transform(estimator, few, digits):
         clone(estimator).fit(cdist(new, few))
 
 
-@pytest.mark.parametrize("estimator", [e for e in estimators_with_neighbors() if not isinstance(e, NEED_ROWS)], ids=class_name)
+@pytest.mark.parametrize(
+    "estimator", [e for e in estimators_with_neighbors() if not isinstance(e, NEED_ROWS)], ids=class_name
+)
 def test_kneighbors_transformer_in_pipeline(estimator, few, digits):
     estimator.set_params(metric="precomputed")
     pipeline = make_pipeline(KNeighborsTransformer(n_neighbors=40, mode="distance"), estimator)

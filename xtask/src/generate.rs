@@ -3,6 +3,8 @@
 //! The library describes its methods, their parameters and their defaults; `lowland methods --json` prints that description, and the
 //! estimators of the Python package are written from it. The result is committed, so that building the package needs no generator.
 
+mod arguments;
+mod description;
 mod estimators;
 mod text;
 
@@ -12,7 +14,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use estimators::Method;
+use description::MethodDescription;
 
 const FOLDER: &str = "python/src/lowland";
 
@@ -46,14 +48,14 @@ fn files() -> Result<[(&'static str, String); 2]> {
 }
 
 /// Asks the program for its methods.
-fn describe_methods() -> Result<Vec<Method>> {
+fn describe_methods() -> Result<Vec<MethodDescription>> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "--package", "lowland-cli", "--", "methods", "--json"]);
     let output = command.output().context("cannot start cargo")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "lowland methods --json: {}\n{errors}", output.status);
     let document: Value = serde_json::from_slice(&output.stdout).context("lowland methods --json")?;
-    Method::read_all(&document)
+    MethodDescription::read_all(&document)
 }
 
 #[cfg(test)]

@@ -361,7 +361,7 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
 
 
 class TSNE(Estimator):
-    """T-SNE: neighbours stay neighbours, clusters come apart.
+    """t-SNE: neighbours stay neighbours, clusters come apart.
 
     The usual picture of clusters. Distances between clusters and their sizes say little; use lvm or
     spectral for those.
@@ -393,8 +393,9 @@ class TSNE(Estimator):
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
         How the weights of neighbours come from their distances.
-    init : {'auto', 'pca', 'spectral', 'random'} or array of shape (n_samples, n_components), default='auto'
-        The map the iterations begin with. An array is used as it is.
+    init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
+        The map the iterations begin with. An array of shape (n_samples, n_components) is the
+        initial embedding itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
         Which engine sums the repulsion.
     tolerance : float, default=0.01
@@ -570,8 +571,9 @@ class SymmetricSNE(Estimator):
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
         How the weights of neighbours come from their distances.
-    init : {'auto', 'pca', 'spectral', 'random'} or array of shape (n_samples, n_components), default='auto'
-        The map the iterations begin with. An array is used as it is.
+    init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
+        The map the iterations begin with. An array of shape (n_samples, n_components) is the
+        initial embedding itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
         Which engine sums the repulsion.
     tolerance : float, default=0.01
@@ -731,7 +733,8 @@ class ElasticEmbedding(Estimator):
     perplexity : float or list of float, default=30.0
         Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
     lambda_ : float, default=0.1
-        Strength of the repulsion, for affinities whose rows sum to one.
+        Strength of the repulsion, for affinities whose rows sum to one. It is called ``lambda`` on
+        the command line.
     homotopy : int, default=0
         Lambda grows to its value in so many stages of ten iterations.
     repulsion : {'uniform', 'distances'}, default='uniform'
@@ -751,8 +754,9 @@ class ElasticEmbedding(Estimator):
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
         How the weights of neighbours come from their distances.
-    init : {'auto', 'pca', 'spectral', 'random'} or array of shape (n_samples, n_components), default='auto'
-        The map the iterations begin with. An array is used as it is.
+    init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
+        The map the iterations begin with. An array of shape (n_samples, n_components) is the
+        initial embedding itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
         Which engine sums the repulsion.
     tolerance : float, default=0.01
@@ -942,8 +946,9 @@ class MapIt(Estimator):
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
-    init : {'auto', 'pca', 'spectral', 'random'} or array of shape (n_samples, n_components), default='auto'
-        The map the iterations begin with. An array is used as it is.
+    init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
+        The map the iterations begin with. An array of shape (n_samples, n_components) is the
+        initial embedding itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
         Which engine sums the pushes.
     tolerance : float, default=0.01

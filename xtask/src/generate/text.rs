@@ -49,16 +49,16 @@ pub fn identifier(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.into() }
 }
 
-/// Type of a parameter.
+/// PythonType of a parameter.
 #[derive(Debug, PartialEq)]
-pub struct Type {
+pub struct PythonType {
     /// As an annotation: `int | str`.
     pub annotation: &'static str,
     /// As numpydoc writes it: `int or 'auto'`.
     pub documented: String,
 }
 
-impl Type {
+impl PythonType {
     /// The type of a parameter from the words by which the library describes its values.
     pub fn from_description(expects: &str) -> Result<Self> {
         let plain = |annotation: &'static str| Self { annotation, documented: annotation.into() };
@@ -120,16 +120,16 @@ mod tests {
 
     #[test]
     fn types_are_read_from_descriptions() {
-        let documented = |expects| Type::from_description(expects).unwrap().documented;
+        let documented = |expects| PythonType::from_description(expects).unwrap().documented;
         assert_eq!(documented("a whole number"), "int");
         assert_eq!(documented("a whole number or auto"), "int or 'auto'");
         assert_eq!(documented("auto, exact or fast-gauss"), "{'auto', 'exact', 'fast-gauss'}");
-        assert!(Type::from_description("a color of your choice").is_err());
+        assert!(PythonType::from_description("a color of your choice").is_err());
     }
 
     #[test]
     fn literals_have_the_type_of_the_parameter() {
-        let literal = |expects, value| Type::from_description(expects).unwrap().literal(value);
+        let literal = |expects, value| PythonType::from_description(expects).unwrap().literal(value);
         assert_eq!(literal("a number", "30"), "30.0");
         assert_eq!(literal("a number", "0.000001"), "1e-6");
         assert_eq!(literal("a number or auto", "auto"), "\"auto\"");

@@ -77,7 +77,7 @@ fn parameter_json(spec: &ParamSpec) -> Value {
 }
 
 /// Properties of a method that do not follow from its parameters.
-struct Traits {
+struct MethodTraits {
     /// Name of the Python class.
     class_name: &'static str,
     /// What users of the model should know beyond the summary and the advice.
@@ -92,7 +92,7 @@ struct Traits {
     has_likelihood: bool,
 }
 
-const DIRECT: Traits = Traits {
+const DIRECT: MethodTraits = MethodTraits {
     class_name: "",
     notes: "",
     objective: None,
@@ -100,9 +100,10 @@ const DIRECT: Traits = Traits {
     has_inverse: false,
     has_likelihood: false,
 };
-const ITERATIVE: Traits = Traits { reports_iterations: true, ..DIRECT };
-const LATENT: Traits = Traits { objective: Some("lower_bound"), has_inverse: true, has_likelihood: true, ..ITERATIVE };
-const DIVERGENCE: Traits = Traits { objective: Some("kl_divergence"), ..ITERATIVE };
+const ITERATIVE: MethodTraits = MethodTraits { reports_iterations: true, ..DIRECT };
+const LATENT: MethodTraits =
+    MethodTraits { objective: Some("lower_bound"), has_inverse: true, has_likelihood: true, ..ITERATIVE };
+const DIVERGENCE: MethodTraits = MethodTraits { objective: Some("kl_divergence"), ..ITERATIVE };
 
 const LVM_NOTES: &str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to them: how \
     well the embedding keeps near rows near and the others apart. Use it to compare embeddings of the same rows (numbers of neighbors or \
@@ -113,22 +114,22 @@ const LVM_NOTES: &str = "The likelihood of a row is the likelihood of its relati
 const TSNE_NOTES: &str = "The gradient includes the factor 4 of the original paper, as in scikit-learn. openTSNE and FIt-SNE omit it, so \
     their learning rates are four times larger than those used here.";
 
-fn traits(method: &str) -> Traits {
+fn traits(method: &str) -> MethodTraits {
     match method {
-        "lvm" => Traits { class_name: "LVM", notes: LVM_NOTES, ..LATENT },
-        "lllvm" => Traits { class_name: "LLLVM", has_likelihood: false, ..LATENT },
-        "gplvm" => Traits { class_name: "GPLVM", ..LATENT },
-        "tsne" => Traits { class_name: "TSNE", notes: TSNE_NOTES, ..DIVERGENCE },
-        "ssne" => Traits { class_name: "SymmetricSNE", ..DIVERGENCE },
-        "ee" => Traits { class_name: "ElasticEmbedding", ..ITERATIVE },
-        "mapit" => Traits { class_name: "MapIt", ..ITERATIVE },
-        "tsm" => Traits { class_name: "TSM", ..ITERATIVE },
-        "spectral" => Traits { class_name: "SpectralEmbedding", ..ITERATIVE },
-        "isomap" => Traits { class_name: "Isomap", ..DIRECT },
-        "lle" => Traits { class_name: "LocallyLinearEmbedding", ..DIRECT },
-        "ltsa" => Traits { class_name: "LTSA", ..DIRECT },
-        "pca" => Traits { class_name: "PCA", ..DIRECT },
-        "svd" => Traits { class_name: "TruncatedSVD", ..DIRECT },
+        "lvm" => MethodTraits { class_name: "LVM", notes: LVM_NOTES, ..LATENT },
+        "lllvm" => MethodTraits { class_name: "LLLVM", has_likelihood: false, ..LATENT },
+        "gplvm" => MethodTraits { class_name: "GPLVM", ..LATENT },
+        "tsne" => MethodTraits { class_name: "TSNE", notes: TSNE_NOTES, ..DIVERGENCE },
+        "ssne" => MethodTraits { class_name: "SymmetricSNE", ..DIVERGENCE },
+        "ee" => MethodTraits { class_name: "ElasticEmbedding", ..ITERATIVE },
+        "mapit" => MethodTraits { class_name: "MapIt", ..ITERATIVE },
+        "tsm" => MethodTraits { class_name: "TSM", ..ITERATIVE },
+        "spectral" => MethodTraits { class_name: "SpectralEmbedding", ..ITERATIVE },
+        "isomap" => MethodTraits { class_name: "Isomap", ..DIRECT },
+        "lle" => MethodTraits { class_name: "LocallyLinearEmbedding", ..DIRECT },
+        "ltsa" => MethodTraits { class_name: "LTSA", ..DIRECT },
+        "pca" => MethodTraits { class_name: "PCA", ..DIRECT },
+        "svd" => MethodTraits { class_name: "TruncatedSVD", ..DIRECT },
         _ => DIRECT,
     }
 }
