@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         Command::Analogies(analogies) => commands::analogies(&analogies),
         Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
         Command::Data(data) => commands::data(&data.action),
-        Command::Methods { name } => commands::methods(name.as_deref()),
+        Command::Methods { name, json } => commands::methods(name.as_deref(), json),
         Command::Completions { shell } => commands::completions(shell),
     });
     match outcome {

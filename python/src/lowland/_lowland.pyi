@@ -1,4 +1,4 @@
-"""The Rust module: parameters as text, rows as arrays, parts of a sparse matrix, or strings."""
+"""The Rust module. Rows are arrays, parts of a sparse matrix or strings; parameters are passed as text."""
 
 from collections.abc import Callable
 from typing import Any

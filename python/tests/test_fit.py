@@ -1,4 +1,4 @@
-"""Callbacks, Ctrl-C, progress, threads."""
+"""Callbacks, Ctrl-C, progress and threads."""
 
 import os
 import signal
@@ -12,23 +12,22 @@ from numpy.testing import assert_array_equal
 
 import lowland
 
-
-#: Every method that has iterations to stop.
+#: Classes whose iterations can be stopped.
 ITERATIVE = ["LVM", "LLLVM", "GPLVM", "TSM", "TSNE", "SymmetricSNE", "ElasticEmbedding", "MapIt"]
 
 
-def endless(**params):
+def endless_tsne(**params):
     return lowland.TSNE(perplexity=10, max_iter=10_000_000, tol=0.0, exaggeration_iter=10, **params)
 
 
-def test_callbacks_see_every_so_many_iterations_and_stop_with_true(few):
+def test_callbacks_are_called_regularly_and_stop_the_fit(few):
     seen = []
 
     def callback(iteration, error, embedding):
         seen.append((iteration, error, embedding.copy()))
         return iteration >= 40
 
-    model = endless(callbacks=callback, callbacks_every_iters=10).fit(few)
+    model = endless_tsne(callbacks=callback, callbacks_every_iters=10).fit(few)
     assert [iteration for iteration, _, _ in seen] == [10, 20, 30, 40]
     assert model.n_iter_ == 40 and not model.converged_
     assert model.objectives_[39] == seen[-1][1]
@@ -36,57 +35,57 @@ def test_callbacks_see_every_so_many_iterations_and_stop_with_true(few):
     assert np.abs(seen[0][2] - seen[1][2]).max() > 0
 
 
-def test_of_several_callbacks_any_may_stop(few):
+def test_any_of_several_callbacks_stops_the_fit(few):
     calls = []
-    model = endless(callbacks=[lambda *_: calls.append(1), lambda i, *_: i == 6], callbacks_every_iters=3).fit(few)
+    model = endless_tsne(callbacks=[lambda *_: calls.append(1), lambda i, *_: i == 6], callbacks_every_iters=3).fit(few)
     assert model.n_iter_ == 6 and len(calls) == 2
 
 
-def test_an_exception_in_a_callback_is_raised_and_the_map_kept(few):
+def test_exception_in_callback_is_raised_and_embedding_kept(few):
     def callback(iteration, error, embedding):
         raise RuntimeError("enough")
 
-    model = endless(callbacks=callback, callbacks_every_iters=5)
+    model = endless_tsne(callbacks=callback, callbacks_every_iters=5)
     with pytest.raises(RuntimeError, match="enough"):
         model.fit(few)
     assert model.n_iter_ == 5 and model.embedding_.shape == (150, 2)
 
 
-# LLLVM's last half-step is made after the stop.
+# LLLVM completes the current step after the stop.
 @pytest.mark.parametrize("name", [name for name in ITERATIVE if name != "LLLVM"])
-def test_a_stopped_run_keeps_the_map_that_was_seen_last(name, few):
+def test_stopped_fit_keeps_last_embedding_passed_to_callback(name, few):
     seen = []
     stop = {"callbacks": lambda i, _, embedding: seen.append(embedding.copy()) or i == 4, "callbacks_every_iters": 2}
     model = getattr(lowland, name)(**stop).fit(few)
-    # Nothing long is done to it after the stop: someone waits.
+    # No further iterations are made after the stop.
     assert len(seen) == 2 and model.n_iter_ == 4
     assert_array_equal(model.embedding_, seen[-1])
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
-def test_ctrl_c_stops_and_keeps_the_map(name, few):
+def test_ctrl_c_stops_and_keeps_the_embedding(name, few):
     model = getattr(lowland, name)(max_iter=10_000_000, tol=0.0)
-    begun = threading.Event()
+    started = threading.Event()
 
     def interrupt():
-        begun.wait()
+        started.wait()
         os.kill(os.getpid(), signal.SIGINT)
 
-    # Callbacks are told after the first iteration that there is something to keep.
-    model.set_params(callbacks=lambda *_: begun.set(), callbacks_every_iters=1)
+    # The first call of the callback means that there is an embedding to keep.
+    model.set_params(callbacks=lambda *_: started.set(), callbacks_every_iters=1)
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(few)
     thread.join()
-    # Far fewer than were asked for: it did not merely end.
+    # Far fewer iterations than max_iter.
     assert 0 < model.n_iter_ < 10_000
     assert model.embedding_.shape == (150, 2) and np.isfinite(model.embedding_).all()
     assert model.transform(few[:2]).shape == (2, 2)
     assert not model.converged_
 
 
-def test_ctrl_c_before_there_is_a_map_leaves_the_estimator_unfitted():
+def test_ctrl_c_before_first_embedding_leaves_estimator_unfitted():
     X = np.random.default_rng(0).normal(size=(40_000, 100)).astype(np.float32)
     model = lowland.SpectralEmbedding(search="exact", n_jobs=1)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
@@ -97,7 +96,7 @@ def test_ctrl_c_before_there_is_a_map_leaves_the_estimator_unfitted():
     assert not hasattr(model, "embedding_")
 
 
-def test_fits_from_several_threads_do_not_disturb_each_other(few):
+def test_concurrent_fits_give_same_results(few):
     expected = [lowland.LVM(max_iter=20, random_state=seed).fit_transform(few) for seed in range(4)]
     found = [None] * 4
 
@@ -113,12 +112,12 @@ def test_fits_from_several_threads_do_not_disturb_each_other(few):
         assert_array_equal(found[seed], expected[seed])
 
 
-def test_python_goes_on_while_a_fit_runs(few):
+def test_fit_releases_the_gil(few):
     done = threading.Event()
     ticks = []
 
     def work():
-        endless(callbacks=lambda *_: len(ticks) > 20, callbacks_every_iters=1).fit(few)
+        endless_tsne(callbacks=lambda *_: len(ticks) > 20, callbacks_every_iters=1).fit(few)
         done.set()
 
     thread = threading.Thread(target=work)
@@ -130,7 +129,7 @@ def test_python_goes_on_while_a_fit_runs(few):
     assert len(ticks) > 20
 
 
-def test_progress_is_a_bar_where_tqdm_is_installed(few, capsys):
+def test_progress_bar_with_tqdm(few, capsys):
     lowland.TSNE(perplexity=10, max_iter=300, verbose=1).fit(few)
     shown = capsys.readouterr()
     assert shown.out == "" and "TSNE" in shown.err and "100%" in shown.err and "memory: about" in shown.err
@@ -138,12 +137,12 @@ def test_progress_is_a_bar_where_tqdm_is_installed(few, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_progress_is_plain_lines_where_tqdm_is_not_installed():
+def test_progress_lines_without_tqdm():
     code = """
 import sys
 sys.modules["tqdm"] = sys.modules["tqdm.auto"] = None
 import lowland
-lowland._progress.Progress.EVERY = 0.0
+lowland._progress.Progress.INTERVAL = 0.0
 X, y = lowland.datasets.load("digits", return_X_y=True)
 lowland.TSNE(verbose=1, max_iter=100).fit(X)
 """
