@@ -113,6 +113,12 @@ pub trait Method: Params + Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// When to use it, in one or two sentences.
     const ADVICE: &'static str;
+    /// What users of a model should know beyond the summary and the advice.
+    const NOTES: &'static str = "";
+    /// Name of the objective, if it has a common one: `kl_divergence`, `lower_bound`.
+    const OBJECTIVE: Option<&'static str> = None;
+    /// Whether a fit reports an embedding after each iteration.
+    const REPORTS_ITERATIONS: bool = false;
     /// Whether zero rows map to zero, so that embeddings must not be translated.
     const PRESERVES_ORIGIN: bool = false;
     /// Whether embeddings come with a standard deviation for each point.

@@ -17,6 +17,12 @@ pub struct MethodInfo {
     pub summary: &'static str,
     /// When to use it.
     pub advice: &'static str,
+    /// What users of a model should know beyond the summary and the advice.
+    pub notes: &'static str,
+    /// Name of the objective, if it has a common one.
+    pub objective: Option<&'static str>,
+    /// Whether a fit reports an embedding after each iteration.
+    pub reports_iterations: bool,
     /// Whether embeddings come with a standard deviation for each point.
     pub has_std: bool,
     /// Whether models have an inverse.
@@ -59,6 +65,9 @@ const fn info<M: Method>() -> MethodInfo {
         class_name: M::CLASS_NAME,
         summary: M::SUMMARY,
         advice: M::ADVICE,
+        notes: M::NOTES,
+        objective: M::OBJECTIVE,
+        reports_iterations: M::REPORTS_ITERATIONS,
         has_std: M::HAS_STD,
         has_inverse: M::HAS_INVERSE,
         has_likelihood: M::HAS_LIKELIHOOD,

@@ -35,6 +35,8 @@ const ITERATIONS: &str = "iterations";
 impl Method for GpLvm {
     const NAME: &'static str = "gplvm";
     const CLASS_NAME: &'static str = "GPLVM";
+    const OBJECTIVE: Option<&'static str> = Some("lower_bound");
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str =
         "Bayesian Gaussian process latent variable model: a smooth function from the map to the rows";
     const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. MultiStartEm \

@@ -43,6 +43,8 @@ const ITERATIONS: &str = "iterations";
 impl Method for Lllvm {
     const NAME: &'static str = "lllvm";
     const CLASS_NAME: &'static str = "LLLVM";
+    const OBJECTIVE: Option<&'static str> = Some("lower_bound");
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str =
         "a Bayesian manifold: places with covariances, and a bound by which to choose k and d";
     const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which neighbours \

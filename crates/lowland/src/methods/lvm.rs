@@ -75,6 +75,13 @@ const MOST_LEVELS: usize = 16;
 impl Method for Lvm {
     const NAME: &'static str = "lvm";
     const CLASS_NAME: &'static str = "LVM";
+    const NOTES: &'static str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to \
+        them: how well the embedding keeps near rows near and the others apart. Use it to compare embeddings of the same rows (numbers \
+        of neighbors or of dimensions). It is not a density of the rows and does not detect outliers: a row far from all others has \
+        few relations to keep and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use the \
+        standard deviation of the transformed rows.";
+    const OBJECTIVE: Option<&'static str> = Some("lower_bound");
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "a latent variable model: clusters, with a standard deviation for every point";
     const ADVICE: &'static str = "The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for search and \
         classification, and a standard deviation that says which points the map misplaces.";

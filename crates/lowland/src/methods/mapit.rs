@@ -199,6 +199,7 @@ impl MapIt {
 impl Method for MapIt {
     const NAME: &'static str = "mapit";
     const CLASS_NAME: &'static str = "MapIt";
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "MAP IT: aligns each point's neighbourhood as a whole, not pair by pair";
     const ADVICE: &'static str = "Classes come out denser and further apart than with tsne, at the price of some nearest neighbours. The paper's settings are perplexity 15 and 10 neighbours.";
     type Transformer = MapItTransformer;

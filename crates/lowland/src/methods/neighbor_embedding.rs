@@ -80,6 +80,7 @@ pub struct Settings {
 macro_rules! neighbor_embedding {
     (
         $(#[$doc:meta])* $type:ident, $name:literal, $class:literal, $summary:literal, $advice:literal,
+        notes: $notes:expr, objective: $objective:expr,
         optimizer: $optimizer:ident, exaggeration: $exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
         own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
         energy: $energy:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
@@ -155,6 +156,9 @@ macro_rules! neighbor_embedding {
         impl Method for $type {
             const NAME: &'static str = $name;
             const CLASS_NAME: &'static str = $class;
+            const NOTES: &'static str = $notes;
+            const OBJECTIVE: Option<&'static str> = $objective;
+            const REPORTS_ITERATIONS: bool = true;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
             type Transformer = NeighborEmbeddingTransformer;

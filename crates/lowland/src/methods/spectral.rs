@@ -50,6 +50,7 @@ const EIGENVECTORS: &str = "eigenvectors";
 impl Method for Spectral {
     const NAME: &'static str = "spectral";
     const CLASS_NAME: &'static str = "SpectralEmbedding";
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbour graph";
     const ADVICE: &'static str = "Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no local optima. \
         Clusters come out as tight arms; use it to see global structure and as a start for other methods.";

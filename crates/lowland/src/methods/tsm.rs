@@ -71,6 +71,7 @@ const DOUBLE: usize = 2_000;
 impl Method for Tsm {
     const NAME: &'static str = "tsm";
     const CLASS_NAME: &'static str = "TSM";
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "thresholded similarity matching: norms and small angles are kept, zero stays zero";
     const ADVICE: &'static str = "For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64 dimensions \
         with the same norms and the same neighbours by angle, for search and analogies rather than pictures.";
