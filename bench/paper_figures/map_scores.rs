@@ -12,7 +12,7 @@ use lowland::neighbors::{NeighborParams, Search, nearest, nearest_points};
 use lowland::quality::{class_shares, classification_error, knn_recall};
 use lowland::run::{Limits, Silent};
 use lowland::{Data, Metric, Seed};
-use lowland_view::{Labels, PictureOptions, png};
+use lowland_view::{ClassLabels, PictureOptions, draw_png};
 
 const NEAR: [usize; 4] = [15, 30, 45, 60];
 
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         let scores: Vec<String> = scores.iter().map(|score| format!("{score:.3}")).collect();
         println!("| {name} | {} | {seconds:.1} |", scores.join(" | "));
         let options = PictureOptions { width: 700, height: Some(700), title: name.into(), ..PictureOptions::default() };
-        let picture = png(map, Some(Labels { codes: &labels, names: &[] }), &options)?;
+        let picture = draw_png(map, Some(ClassLabels { codes: &labels, names: &[] }), &options)?;
         std::fs::write(Path::new(folder).join(format!("{name}.png")), picture)?;
         lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), map, lowland_io::About::default())?;
         let trace = fitted.outcome.trace.iter().map(|step| format!("{},{}\n", step.iteration, step.objective));

@@ -1,20 +1,20 @@
-/** The maps, the panel and the card, held together. */
+/** The application: maps, control panel and card. */
 
 import { Card } from "./card";
-import type { Mode, Theme } from "./colors";
+import type { ColorMode, Theme } from "./colors";
 import type { Dataset } from "./dataset";
 import { h } from "./dom";
-import { listen } from "./keys";
+import { listenToKeys } from "./keys";
 import { Pane } from "./pane";
 import { Panel } from "./panel";
-import type { Kind } from "./renderer";
+import type { RendererKind } from "./renderer";
 import { Store } from "./store";
-import { shuffled } from "./visible";
+import { shuffledOrder } from "./visible";
 
-/** Browsers keep about sixteen graphics contexts; the maps beyond are drawn without. */
-const MOST_CONTEXTS = 12;
-/** Longer ids are not written beside points unless asked for. */
-const SHORT = 32;
+/** Browsers support about sixteen WebGL contexts; further maps are drawn without WebGL. */
+const MAX_CONTEXTS = 12;
+/** By default, ids are shown next to points only if all are at most this long. */
+const MAX_ID_LENGTH = 32;
 
 export class App {
   readonly store: Store;
@@ -27,16 +27,16 @@ export class App {
   constructor(
     readonly data: Dataset,
     root: HTMLElement,
-    private readonly kind: Kind,
+    private readonly kind: RendererKind,
   ) {
-    this.shuffle = shuffled(data.rows);
+    this.shuffle = shuffledOrder(data.rows);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const { start } = data;
     this.store = new Store({
-      mode: start.mode ?? usualMode(data),
+      mode: start.mode ?? defaultColorMode(data),
       theme: start.dark || dark.matches ? "dark" : "light",
       hide: start.hide,
-      off: new Set(),
+      hiddenClasses: new Set(),
       selection: null,
       hover: -1,
       pinned: -1,
@@ -44,7 +44,7 @@ export class App {
       neighbors: Boolean(data.neighbors?.lists),
       circles: start.circles,
       names: true,
-      words: start.words || (data.ids !== null && data.ids.every((id) => id.length <= SHORT)),
+      words: start.words || (data.ids !== null && data.ids.every((id) => id.length <= MAX_ID_LENGTH)),
       size: 1,
       lasso: false,
       view: data.maps.length > 1 ? "all" : 0,
@@ -54,23 +54,23 @@ export class App {
     this.card = new Card(this);
     root.replaceChildren(this.area, this.panel.element, this.card.element);
     this.store.on((changed, before) => {
-      if (changed.has("theme")) this.wear(this.store.state.theme);
+      if (changed.has("theme")) this.applyTheme(this.store.state.theme);
       if (changed.has("view")) this.arrange(before.view);
       for (const pane of this.panes) pane.refresh(changed);
       this.panel.refresh(changed);
       this.card.refresh(changed);
-      this.area.classList.toggle("choosing", this.store.state.lasso);
+      this.area.classList.toggle("selecting", this.store.state.lasso);
     });
-    this.wear(this.store.state.theme);
+    this.applyTheme(this.store.state.theme);
     this.arrange("all");
-    listen(this);
+    listenToKeys(this);
   }
 
-  private wear(theme: Theme): void {
+  private applyTheme(theme: Theme): void {
     document.documentElement.dataset.theme = theme;
   }
 
-  /** Lays out the panes. From one map to another the same pane stays, and its points move. */
+  /** Creates the panes. If one map replaces another, the pane is reused and its points move. */
   arrange(before: "all" | number): void {
     const { maps } = this.data;
     const { view } = this.store.state;
@@ -81,15 +81,15 @@ export class App {
     }
     for (const pane of this.panes) pane.dispose();
     const camera = this.panes[0]?.camera;
-    this.panes = wanted.map((map, at) => new Pane(this, map, at < MOST_CONTEXTS ? this.kind : "canvas"));
+    this.panes = wanted.map((map, at) => new Pane(this, map, at < MAX_CONTEXTS ? this.kind : "canvas"));
     if (camera) for (const pane of this.panes) pane.camera.follow(camera);
-    // As many columns as make the panes nearly square.
+    // The number of columns for which panes are nearly square.
     const across = Math.max(1, Math.min(wanted.length, Math.round(Math.sqrt(wanted.length * (innerWidth / innerHeight)))));
     this.area.style.setProperty("--across", String(Math.ceil(wanted.length / Math.ceil(wanted.length / across))));
     this.area.replaceChildren(...this.panes.map((pane) => pane.element));
   }
 
-  /** All panes look where this one looks. */
+  /** Applies the camera of a pane to all others. */
   sync(from: Pane): void {
     for (const pane of this.panes) {
       if (pane !== from) pane.camera.follow(from.camera);
@@ -98,12 +98,13 @@ export class App {
     this.card.place();
   }
 
-  /** The pane the pointer is over tells which point is meant. */
+  /** Shows the card of the point under the pointer. */
   hover(pane: Pane, point: number): void {
     this.card.pane = pane;
     this.store.set({ hover: point });
   }
 
+  /** Shows entire maps. */
   fit(): void {
     for (const pane of this.panes) {
       pane.camera.fit();
@@ -112,15 +113,15 @@ export class App {
     this.card.place();
   }
 
-  /** Pins a point and shows where it is. */
+  /** Pins a point and centers it. */
   reveal(point: number): void {
     this.store.set({ pinned: point, hover: -1 });
     this.panes[0]?.center(point);
   }
 }
 
-/** The first column of classes, else the first of numbers, else what there is to say about certainty. */
-function usualMode(data: Dataset): Mode {
+/** Returns the first class column, else the first number column, else the standard deviation, else a single color. */
+function defaultColorMode(data: Dataset): ColorMode {
   const classes = data.columns.findIndex((column) => column.kind === "class");
   if (classes >= 0) return { by: "column", column: classes };
   if (data.columns.length > 0) return { by: "column", column: 0 };

@@ -1,75 +1,75 @@
-/** Where the eye is: what part of a map is seen, how large, from which side. */
+/** The camera of a map: center, zoom and rotation. */
 
 export type Vec3 = [number, number, number];
-/** Rows of a rotation. */
-export type Turn = [Vec3, Vec3, Vec3];
+/** Rows of a rotation matrix. */
+export type Rotation = [Vec3, Vec3, Vec3];
 
-const FLAT: Turn = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
-/** How much nearer points of a turned map are larger; the same number is in the shader. */
+const IDENTITY: Rotation = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+/** Strength of the perspective in three dimensions, also used by the shader. */
 export const PERSPECTIVE = 0.22;
 
 export class Camera {
   center: Vec3 = [0, 0, 0];
   zoom = 1;
-  turn: Turn = FLAT;
-  /** Size of the pane in pixels of the page. */
+  rotation: Rotation = IDENTITY;
+  /** Size of the pane in CSS pixels. */
   width = 1;
   height = 1;
 
-  constructor(public deep = false) {
+  constructor(public is3d = false) {
     this.fit();
   }
 
-  /** Pixels for one unit of drawn coordinates. */
+  /** CSS pixels per unit of the normalized coordinates. */
   get scale(): number {
-    const margin = this.deep ? 0.36 : 0.46;
+    const margin = this.is3d ? 0.36 : 0.46;
     return margin * Math.max(1, Math.min(this.width, this.height)) * this.zoom;
   }
 
   fit(): void {
     this.center = [0, 0, 0];
     this.zoom = 1;
-    this.turn = this.deep ? turned(turned(FLAT, 0.5, 0), 0, 0.35) : FLAT;
+    this.rotation = this.is3d ? rotated(rotated(IDENTITY, 0.5, 0), 0, 0.35) : IDENTITY;
   }
 
-  /** Takes over where another camera looks, not the size of its pane. */
+  /** Copies the view of another camera, but not the size of its pane. */
   follow(other: Camera): void {
     this.center = [...other.center];
     this.zoom = other.zoom;
-    if (this.deep && other.deep) this.turn = other.turn;
+    if (this.is3d && other.is3d) this.rotation = other.rotation;
   }
 
-  /** Pixels from the pane's left and top, and depth towards the eye. */
+  /** Projects a point to CSS pixels and depth; a larger depth is closer to the viewer. */
   project(p: Float32Array, at: number, out: Vec3): Vec3 {
-    // Plain numbers: this runs for every point of a lasso.
-    const { center, turn } = this;
+    // Without allocations, because a lasso projects every point.
+    const { center, rotation } = this;
     const x = p[at] - center[0];
     const y = p[at + 1] - center[1];
     const z = p[at + 2] - center[2];
-    const a = turn[0];
-    const b = turn[1];
-    const c = turn[2];
+    const a = rotation[0];
+    const b = rotation[1];
+    const c = rotation[2];
     const depth = c[0] * x + c[1] * y + c[2] * z;
-    const size = this.deep ? this.scale * nearness(depth) : this.scale;
+    const size = this.is3d ? this.scale * perspectiveScale(depth) : this.scale;
     out[0] = this.width / 2 + size * (a[0] * x + a[1] * y + a[2] * z);
     out[1] = this.height / 2 - size * (b[0] * x + b[1] * y + b[2] * z);
     out[2] = depth;
     return out;
   }
 
-  /** Of a flat map: drawn coordinates of a pixel. */
+  /** Returns the normalized coordinates of a pixel of a two-dimensional map. */
   unproject(px: number, py: number): [number, number] {
     const { scale } = this;
     return [this.center[0] + (px - this.width / 2) / scale, this.center[1] - (py - this.height / 2) / scale];
   }
 
-  /** Moves the map by pixels. */
+  /** Moves the map by CSS pixels. */
   pan(dx: number, dy: number): void {
-    const [a, b] = this.turn;
+    const [a, b] = this.rotation;
     for (let c = 0; c < 3; c++) this.center[c] -= (a[c] * dx - b[c] * dy) / this.scale;
   }
 
-  /** Zooms so that what is under a pixel stays there. */
+  /** Zooms about a pixel. */
   zoomAt(factor: number, px: number, py: number): void {
     const [dx, dy] = [px - this.width / 2, py - this.height / 2];
     this.pan(-dx, -dy);
@@ -77,27 +77,28 @@ export class Camera {
     this.pan(dx, dy);
   }
 
+  /** Rotates a three-dimensional map by angles. */
   rotate(dx: number, dy: number): void {
-    if (this.deep) this.turn = turned(this.turn, dx, dy);
+    if (this.is3d) this.rotation = rotated(this.rotation, dx, dy);
   }
 }
 
-/** How much larger things at this depth are. */
-export function nearness(depth: number): number {
+/** Returns the magnification at a depth. */
+export function perspectiveScale(depth: number): number {
   return 1 / Math.max(0.2, 1 - PERSPECTIVE * depth);
 }
 
-/** Turned about the vertical axis of the screen, then about the horizontal one. */
-function turned(turn: Turn, right: number, down: number): Turn {
+/** Rotates about the vertical axis of the screen, then about the horizontal axis. */
+function rotated(rotation: Rotation, right: number, down: number): Rotation {
   const [c, s, d, e] = [Math.cos(right), Math.sin(right), Math.cos(down), Math.sin(down)];
-  const [a, b, z] = turn;
+  const [a, b, z] = rotation;
   const x1 = a.map((v, i) => c * v + s * z[i]) as Vec3;
   const z1 = a.map((v, i) => -s * v + c * z[i]) as Vec3;
   return orthonormal([x1, b.map((v, i) => d * v - e * z1[i]) as Vec3, b.map((v, i) => e * v + d * z1[i]) as Vec3]);
 }
 
-/** Many small turns leave a rotation slowly; this brings it back. */
-function orthonormal([a, b]: Turn): Turn {
+/** Removes the rounding errors that accumulate over many rotations. */
+function orthonormal([a, b]: Rotation): Rotation {
   const x = unit(a);
   const along = x[0] * b[0] + x[1] * b[1] + x[2] * b[2];
   const y = unit(b.map((v, i) => v - along * x[i]) as Vec3);

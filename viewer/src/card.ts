@@ -1,22 +1,22 @@
-/** The card of a point: everything the page knows of it. */
+/** The card with the data of a point. */
 
 import type { App } from "./app";
-import { bits, coordinates, nameOf } from "./dataset";
-import { className, data as text, h, number } from "./dom";
+import { countBits, coordinates, pointName } from "./dataset";
+import { classLabel, dataText, h, formatNumber } from "./dom";
 import type { Pane } from "./pane";
-import type { Key } from "./store";
+import type { StateKey } from "./store";
 
 const AXES = ["x", "y", "z"];
 
 export class Card {
-  readonly element = h("aside", { class: "card", hidden: true, "aria-live": "polite", "aria-label": "The point" });
-  /** The pane whose point the card stands beside. */
+  readonly element = h("aside", { class: "card", hidden: true, "aria-live": "polite", "aria-label": "Point" });
+  /** The pane in which the card is next to its point. */
   pane: Pane | null = null;
 
   constructor(private readonly app: App) {}
 
-  refresh(changed: ReadonlySet<Key>): void {
-    if (!["hover", "pinned", "view"].some((key) => changed.has(key as Key))) return;
+  refresh(changed: ReadonlySet<StateKey>): void {
+    if (!["hover", "pinned", "view"].some((key) => changed.has(key as StateKey))) return;
     const point = this.app.store.focus;
     this.element.hidden = point < 0;
     if (point < 0) return;
@@ -24,7 +24,7 @@ export class Card {
     this.place();
   }
 
-  /** Beside its point, inside the window. */
+  /** Moves the card next to its point, within the window. */
   place(): void {
     const point = this.app.store.focus;
     const pane = this.app.panes.includes(this.pane!) ? this.pane! : this.app.panes[0];
@@ -43,27 +43,27 @@ export class Card {
     if (data.ids) rows.push(["row", String(point)]);
     for (const column of data.columns) {
       if (rows.length > 12) break;
-      const value = column.kind === "class" ? text(className(column.names[column.codes[point]])) : number(column.values[point]);
+      const value = column.kind === "class" ? dataText(classLabel(column.names[column.codes[point]])) : formatNumber(column.values[point]);
       rows.push([column.name, value]);
     }
     const several = this.app.panes.length > 1;
     this.element.classList.toggle("wide", several);
     for (const { map } of this.app.panes) {
-      const of = several ? `${map.name} ` : "";
-      const place = coordinates(map, point).map((value, c) => `${AXES[c]} ${number(value)}`);
-      rows.push([`${of}at`, place.join(", ")]);
-      if (map.std) rows.push([`${of}std`, number(map.std[point])]);
+      const prefix = several ? `${map.name} ` : "";
+      const values = coordinates(map, point).map((value, c) => `${AXES[c]} ${formatNumber(value)}`);
+      rows.push([`${prefix}at`, values.join(", ")]);
+      if (map.std) rows.push([`${prefix}std`, formatNumber(map.std[point])]);
       const k = data.neighbors?.k;
       if (map.kept && k) {
-        const kept = bits(map.kept[point]);
-        rows.push([`${of}neighbours kept`, `${kept} of ${k} (recall ${(kept / k).toFixed(2)})`]);
+        const kept = countBits(map.kept[point]);
+        rows.push([`${prefix}neighbors kept`, `${kept} of ${k} (recall ${(kept / k).toFixed(2)})`]);
       }
     }
     const list = h("dl", {});
-    for (const [name, value] of rows) list.append(h("dt", {}, text(name, 40)), h("dd", {}, value));
-    const content: Node[] = [h("h2", {}, text(nameOf(data, point), 500)), list];
+    for (const [name, value] of rows) list.append(h("dt", {}, dataText(name, 40)), h("dd", {}, value));
+    const content: Node[] = [h("h2", {}, dataText(pointName(data, point), 500)), list];
     if (data.images) {
-      const canvas = h("canvas", { class: "thumbnail", role: "img", "aria-label": "The point's image" });
+      const canvas = h("canvas", { class: "thumbnail", role: "img", "aria-label": "Image of the point" });
       void data.images.draw(point, canvas);
       content.unshift(canvas);
     }

@@ -1,29 +1,29 @@
-/** Chosen points as a table. */
+/** Exports selected points as CSV. */
 
 import { coordinates, type Dataset, recall } from "./dataset";
 
 const AXES = ["x", "y", "z"];
 
-/** RFC 4180. */
+/** Quotes a cell according to RFC 4180. */
 function cell(value: string | number): string {
   const text = String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A line for each chosen point: row, id, coordinates in every map, columns, std and recall. */
-export function csv(data: Dataset, flags: Uint8Array): string {
+/** Returns a table of the selected points: row, id, coordinates, std and recall in every map, and all columns. */
+export function toCsv(data: Dataset, flags: Uint8Array): string {
   const single = data.maps.length === 1;
-  const of = (name: string, map: string) => (single ? name : `${name}_${map}`);
+  const columnName = (name: string, map: string) => (single ? name : `${name}_${map}`);
   const columns: [string, (point: number) => string | number][] = [["row", (point) => point]];
   const { ids, neighbors } = data;
   if (ids) columns.push(["id", (point) => ids[point]]);
   for (const map of data.maps) {
     for (let c = 0; c < map.dim; c++) {
-      columns.push([of(`projection_${AXES[c]}`, map.name), (point) => coordinates(map, point)[c]]);
+      columns.push([columnName(`projection_${AXES[c]}`, map.name), (point) => coordinates(map, point)[c]]);
     }
     const { std, kept } = map;
-    if (std) columns.push([of("std", map.name), (point) => std[point]]);
-    if (kept && neighbors) columns.push([of("recall", map.name), (point) => recall(map, neighbors.k, point)]);
+    if (std) columns.push([columnName("std", map.name), (point) => std[point]]);
+    if (kept && neighbors) columns.push([columnName("recall", map.name), (point) => recall(map, neighbors.k, point)]);
   }
   for (const column of data.columns) {
     if (column.kind === "number") columns.push([column.name, (point) => column.values[point]]);
@@ -36,7 +36,7 @@ export function csv(data: Dataset, flags: Uint8Array): string {
   return `${lines.join("\r\n")}\r\n`;
 }
 
-/** Offers a text as a file. */
+/** Downloads text as a file. */
 export function download(name: string, text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));

@@ -1,9 +1,9 @@
-/** Elements by hand. Text becomes text nodes: nothing of the data is ever markup. */
+/** Creates DOM elements. Text becomes text nodes, so that data are never parsed as markup. */
 
 type Child = Node | string | null | undefined | false;
 type Properties = Record<string, unknown>;
 
-/** An element; properties starting with "on" listen, "class", "aria-..." and the like are attributes. */
+/** Creates an element. Properties that start with "on" are event listeners; "class", "aria-..." and the like are attributes. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: Properties = {},
@@ -20,25 +20,27 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Text of the data: its own direction, cut where it would fill the page. */
-export function data(text: string, most = 300): HTMLElement {
-  return h("bdi", { dir: "auto" }, clipped(text, most));
+/** Creates an element with text of the data, in its own direction and truncated. */
+export function dataText(text: string, maxLength = 300): HTMLElement {
+  return h("bdi", { dir: "auto" }, truncate(text, maxLength));
 }
 
-/** What stands for the name of a class in which there is nothing to read, as in pictures (classes.rs). */
-export const className = (name: string) => (name.trim() ? name : "(empty)");
+/** Returns the name of a class, or "(empty)" for a blank name, as in pictures (class_legend.rs). */
+export const classLabel = (name: string) => (name.trim() ? name : "(empty)");
 
-export function clipped(text: string, most: number): string {
-  const characters = Array.from(text.slice(0, 2 * most + 2));
-  return characters.length > most ? `${characters.slice(0, most).join("")}…` : text;
+/** Truncates text to a number of characters. */
+export function truncate(text: string, maxLength: number): string {
+  const characters = Array.from(text.slice(0, 2 * maxLength + 2));
+  return characters.length > maxLength ? `${characters.slice(0, maxLength).join("")}…` : text;
 }
 
-/** `12 345.6` as people read it: four digits that matter. */
-export function number(value: number): string {
+/** Formats a number with four significant digits. */
+export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return "missing";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2);
   return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
-export const count = (value: number) => value.toLocaleString("en");
+/** Formats an integer with separators between thousands. */
+export const formatCount = (value: number) => value.toLocaleString("en");

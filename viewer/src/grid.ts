@@ -1,6 +1,7 @@
-/** The nearest point of a flat map, by cells: positions lie three numbers a point. */
+/** A grid for finding the nearest point of a two-dimensional map. */
 
-export class Grid {
+/** Points grouped by cells; positions have three coordinates per point. */
+export class PointGrid {
   private readonly starts: Uint32Array;
   private readonly points: Uint32Array;
   private readonly side: number;
@@ -36,10 +37,10 @@ export class Grid {
     return this.column(1, this.positions[3 * i + 1]) * this.side + this.column(0, this.positions[3 * i]);
   }
 
-  /** The nearest wanted point within `radius`, or -1; of two as near the one of lower number. */
-  nearest(x: number, y: number, radius: number, wanted: (point: number) => boolean): number {
+  /** Returns the nearest accepted point within a radius, or -1; the lower index wins a tie. */
+  nearest(x: number, y: number, radius: number, accept: (point: number) => boolean): number {
     let best = -1;
-    let least = radius * radius;
+    let minDistance = radius * radius;
     const [left, right] = [this.column(0, x - radius), this.column(0, x + radius)];
     const [bottom, top] = [this.column(1, y - radius), this.column(1, y + radius)];
     for (let row = bottom; row <= top; row++) {
@@ -48,8 +49,8 @@ export class Grid {
         const i = this.points[at];
         const [dx, dy] = [this.positions[3 * i] - x, this.positions[3 * i + 1] - y];
         const distance = dx * dx + dy * dy;
-        if ((distance < least || (distance === least && (best < 0 || i < best))) && wanted(i)) {
-          least = distance;
+        if ((distance < minDistance || (distance === minDistance && (best < 0 || i < best))) && accept(i)) {
+          minDistance = distance;
           best = i;
         }
       }

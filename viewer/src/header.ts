@@ -1,32 +1,32 @@
-/** What the page's header says, as `page/header.rs` writes it. */
+/** The header of the page, as written by `page/header.rs`. */
 
-import type { Mode } from "./colors";
+import type { ColorMode } from "./colors";
 
 export interface Header {
   version: number;
   title: string;
   rows: number;
   live: boolean;
-  start: Start;
+  start: InitialView;
   maps: MapHeader[];
   columns: ColumnHeader[];
   ids: string | null;
   neighbors: { k: number; shown: number; section: string | null } | null;
   images: ImagesHeader | null;
-  table: Table | null;
+  table: ScoreTable | null;
 }
 
-/** What the page shows first, where it is not the usual. */
-export interface Start {
-  mode: Mode | null;
+/** Initial state of the page, where it differs from the default. */
+export interface InitialView {
+  mode: ColorMode | null;
   hide: number;
   circles: boolean;
   words: boolean;
   dark: boolean;
 }
 
-/** Scores: a row for each map, its name first. */
-export interface Table {
+/** Scores: one row per map, starting with its name. */
+export interface ScoreTable {
   header: string[];
   rows: { text: string; best: boolean }[][];
 }
@@ -56,5 +56,5 @@ export interface ImagesHeader {
   sections: string[];
 }
 
-/** The one layout this script reads. */
+/** Version of the layout that this script reads. */
 export const VERSION = 1;

@@ -1,4 +1,4 @@
-/** Grey images of the points, unpacked when they are looked at. */
+/** Grayscale images of the points, decompressed on demand. */
 
 import type { ImagesHeader } from "./header";
 import { bytes } from "./sections";
@@ -8,7 +8,7 @@ export class Thumbnails {
 
   constructor(private readonly header: ImagesHeader) {}
 
-  /** A canvas with the image of a point. */
+  /** Draws the image of a point on a canvas. */
   async draw(point: number, canvas: HTMLCanvasElement): Promise<void> {
     const { width, height, rows, sections } = this.header;
     const section = Math.floor(point / rows);
@@ -16,15 +16,15 @@ export class Thumbnails {
     if (!found) {
       found = bytes(sections[section]);
       this.sections.set(section, found);
-      // Sections stay unpacked while they are likely to be looked at again.
+      // Keeps only the sections used last.
       if (this.sections.size > 64) this.sections.delete(this.sections.keys().next().value!);
     }
-    const packed = await found;
+    const pixelPairs = await found;
     const stride = Math.ceil((width * height) / 2);
     const start = (point % rows) * stride;
     const pixels = new ImageData(width, height);
     for (let at = 0; at < width * height; at++) {
-      const shade = ((packed[start + (at >> 1)] >> (at & 1 ? 4 : 0)) & 15) * 17;
+      const shade = ((pixelPairs[start + (at >> 1)] >> (at & 1 ? 4 : 0)) & 15) * 17;
       pixels.data.set([shade, shade, shade, 255], 4 * at);
     }
     canvas.width = width;

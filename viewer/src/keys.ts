@@ -1,27 +1,28 @@
-/** The keyboard, and the page that explains it. */
+/** Keyboard shortcuts and their help dialog. */
 
 import type { App } from "./app";
 import { h } from "./dom";
 
 const KEYS: [string, string][] = [
-  ["drag · arrow keys", "move the map; turn it when it has three dimensions (control and drag, or shift and arrows: move it)"],
+  ["drag · arrow keys", "move a map, or rotate it if it has three dimensions (control-drag or shift-arrow: move it)"],
   ["wheel · pinch · + −", "zoom"],
-  ["0", "show the whole map"],
-  ["click", "keep a point's card and lines; click again to let go"],
-  ["shift and drag · L", "choose points with a lasso (control: add, alt: remove)"],
-  ["E", "export the chosen points as CSV"],
+  ["0", "show the entire map"],
+  ["click", "pin the card and the lines of a point; click again to unpin"],
+  ["shift-drag · L", "select points with a lasso (control: add, alt: remove)"],
+  ["E", "export the selected points as CSV"],
   ["/", "search"],
-  ["C", "colour by the next column"],
+  ["C", "color by the next column"],
   ["[  ]", "hide fewer or more of the least certain points"],
-  ["N · U", "lines to the true neighbours · ellipses of one std"],
+  ["N · U", "lines to the true neighbors · ellipses of one std"],
   ["T · W", "names of classes · names of points"],
-  ["M · A", "next map, moving every point · all maps side by side"],
-  ["D", "dark or light"],
-  ["Escape", "let go of point, choice and search"],
+  ["M · A", "next map, with moving points · all maps side by side"],
+  ["D", "dark or light theme"],
+  ["Escape", "clear pin, selection and search"],
   ["?", "these keys"],
 ];
 
-const PAN = 60;
+/** Distance that an arrow key moves the map, in CSS pixels. */
+const PAN_STEP = 60;
 const ARROWS: Record<string, [number, number]> = {
   ArrowLeft: [1, 0],
   ArrowRight: [-1, 0],
@@ -29,7 +30,8 @@ const ARROWS: Record<string, [number, number]> = {
   ArrowDown: [0, -1],
 };
 
-export function help(): void {
+/** Opens the help dialog. */
+export function showHelp(): void {
   const table = h("table", {}, ...KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, what))));
   const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
   const dialog = h("dialog", { "aria-label": "Keys", onclose: () => dialog.remove() }, h("h2", {}, "Keys"), table, close);
@@ -37,20 +39,20 @@ export function help(): void {
   dialog.showModal();
 }
 
-/** Listens to the whole page, except where someone is typing. */
-export function listen(app: App): void {
+/** Handles keys on the entire page, except while the user is typing. */
+export function listenToKeys(app: App): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
-    // An open dialog has its own Escape.
-    const busy = document.querySelector("dialog[open]") || (target.closest("input, select") && event.key !== "Escape");
-    if (busy || event.ctrlKey || event.metaKey || event.altKey) return;
-    // Keys that a focused button needs stay with it.
+    // An open dialog handles Escape itself.
+    const ignored = document.querySelector("dialog[open]") || (target.closest("input, select") && event.key !== "Escape");
+    if (ignored || event.ctrlKey || event.metaKey || event.altKey) return;
+    // A focused button handles these keys itself.
     if (target.closest("button") && (event.key === "Enter" || event.key === " ")) return;
-    if (act(app, event)) event.preventDefault();
+    if (handleKey(app, event)) event.preventDefault();
   });
 }
 
-function act(app: App, event: KeyboardEvent): boolean {
+function handleKey(app: App, event: KeyboardEvent): boolean {
   const { store, data, panel } = app;
   const { state } = store;
   const pane = app.panes[0];
@@ -61,8 +63,8 @@ function act(app: App, event: KeyboardEvent): boolean {
   };
   const arrow = ARROWS[event.key];
   if (arrow && pane) {
-    if (pane.camera.deep && !event.shiftKey) pane.camera.rotate(-0.1 * arrow[0], -0.1 * arrow[1]);
-    else pane.camera.pan(PAN * arrow[0], PAN * arrow[1]);
+    if (pane.camera.is3d && !event.shiftKey) pane.camera.rotate(-0.1 * arrow[0], -0.1 * arrow[1]);
+    else pane.camera.pan(PAN_STEP * arrow[0], PAN_STEP * arrow[1]);
     app.sync(pane);
     return true;
   }
@@ -72,13 +74,13 @@ function act(app: App, event: KeyboardEvent): boolean {
     "-": () => zoom(1 / 1.4),
     "0": () => app.fit(),
     "/": () => panel.search.focus(),
-    "?": () => help(),
+    "?": () => showHelp(),
     "[": () => store.set({ hide: Math.max(0, state.hide - 5) }),
     "]": () => store.set({ hide: Math.min(95, state.hide + 5) }),
     a: () => data.maps.length > 1 && store.set({ view: "all" }),
     c: () => panel.nextColor(),
-    d: () => panel.turnTheme(),
-    e: () => panel.save(),
+    d: () => panel.toggleTheme(),
+    e: () => panel.exportSelection(),
     l: () => panel.toggle("lasso"),
     m: () => data.maps.length > 1 && store.set({ view: state.view === "all" ? 0 : (state.view + 1) % data.maps.length }),
     n: () => panel.toggle("neighbors"),

@@ -1,11 +1,12 @@
-/** A map that is still being fitted: frames from the server, the curve of the objective, and the stop button. */
+/** A map during the fit: updates from the server, the curve of the objective, and the stop button. */
 
 import type { App } from "./app";
-import { placed } from "./dataset";
-import { count, h, number } from "./dom";
+import { decodePositions } from "./dataset";
+import { formatCount, h, formatNumber } from "./dom";
 import { fromBase64 } from "./sections";
 
-interface Frame {
+/** An update from the server. */
+interface LiveUpdate {
   name: string;
   iteration: number;
   done: number;
@@ -13,66 +14,68 @@ interface Frame {
   dimOf: number;
   low: number[];
   high: number[];
-  /** Empty while the map is of landmarks only. */
+  /** Empty while the map contains only landmarks. */
   points: string;
   trace: [number, number][];
 }
 
-/** Moves from one frame to the next take about as long as frames take to come. */
-const BETWEEN = 200;
-const PATIENCE = 3;
+/** Duration of the animation from one update to the next, about the time between updates, in milliseconds. */
+const ANIMATION_TIME = 200;
+/** Number of failed connections after which the server is considered gone. */
+const MAX_FAILURES = 3;
 
-export function follow(app: App): void {
+/** Shows the updates of a live page. */
+export function followFit(app: App): void {
   const status = h("p", { class: "note", role: "status", id: "live-status" }, "Waiting for the first map …");
-  const bar = h("progress", { max: 1, value: 0, "aria-label": "Share of the work that is done" });
-  const curve = h("canvas", { class: "curve", role: "img", "aria-label": "The objective by iteration" });
+  const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
+  const curve = h("canvas", { class: "curve", role: "img", "aria-label": "Objective by iteration" });
   const stop = h("button", { type: "button", class: "stop", disabled: true }, "Stop and keep the map");
   const box = h("fieldset", { class: "live" }, h("legend", {}, "Live"), status, bar, curve, stop);
   app.panel.element.querySelector("header")!.after(box);
   const source = new EventSource("events");
   let ended = false;
-  const say = (text: string) => (status.textContent = text);
-  const end = (text: string) => {
+  const setStatus = (text: string) => (status.textContent = text);
+  const finish = (text: string) => {
     ended = true;
     source.close();
     stop.disabled = true;
-    box.classList.add("over");
-    say(text);
+    box.classList.add("finished");
+    setStatus(text);
   };
   stop.addEventListener("click", () => {
     stop.disabled = true;
-    say("Stopping …");
-    fetch("stop", { method: "POST" }).catch(() => end("The program is gone."));
+    setStatus("Stopping …");
+    fetch("stop", { method: "POST" }).catch(() => finish("The program has ended."));
   });
   source.addEventListener("stage", (event) => {
-    if (app.data.maps.length === 0) say(`${JSON.parse(event.data as string) as string} …`);
+    if (app.data.maps.length === 0) setStatus(`${JSON.parse(event.data as string) as string} …`);
   });
   source.addEventListener("map", (event) => {
-    const frame = JSON.parse(event.data as string) as Frame;
-    if (frame.points) show(app, frame);
+    const frame = JSON.parse(event.data as string) as LiveUpdate;
+    if (frame.points) showUpdate(app, frame);
     bar.value = frame.done;
     stop.disabled = ended;
     const [, objective] = frame.trace.at(-1) ?? [0, NaN];
-    say(`Iteration ${count(frame.iteration)}, objective ${number(objective)}`);
-    draw(curve, frame.trace);
+    setStatus(`Iteration ${formatCount(frame.iteration)}, objective ${formatNumber(objective)}`);
+    drawCurve(curve, frame.trace);
   });
   source.addEventListener("end", (event) => {
     bar.value = 1;
-    end(JSON.parse(event.data as string) as string);
+    finish(JSON.parse(event.data as string) as string);
   });
-  // Browsers knock again by themselves; where nobody answers several times, nobody is there.
-  let silences = 0;
-  source.addEventListener("open", () => (silences = 0));
+  // Browsers reconnect by themselves; after several failures the server is gone.
+  let failures = 0;
+  source.addEventListener("open", () => (failures = 0));
   source.addEventListener("error", () => {
-    silences++;
-    if (ended || (source.readyState !== EventSource.CLOSED && silences < PATIENCE)) return;
-    end("The program is gone; the map is as it was last seen.");
+    failures++;
+    if (ended || (source.readyState !== EventSource.CLOSED && failures < MAX_FAILURES)) return;
+    finish("The program has ended; this is the last map received.");
   });
 }
 
-function show(app: App, frame: Frame): void {
+function showUpdate(app: App, frame: LiveUpdate): void {
   const stored = new Uint16Array(fromBase64(frame.points).buffer);
-  const { positions, frame: own } = placed(stored, frame, app.data.rows);
+  const { positions, frame: own } = decodePositions(stored, frame, app.data.rows);
   const { name, dim, dimOf } = frame;
   const map = { name, caption: "", dim, dimOf, positions, frame: own, std: null, covariances: null, kept: null };
   const first = app.data.maps.length === 0;
@@ -81,12 +84,12 @@ function show(app: App, frame: Frame): void {
     app.arrange("all");
     app.panel.start();
   } else {
-    app.panes[0].show(map, BETWEEN);
+    app.panes[0].show(map, ANIMATION_TIME);
   }
 }
 
-/** The objective by iteration, from its least to its largest value. */
-function draw(canvas: HTMLCanvasElement, trace: [number, number][]): void {
+/** Draws the objective by iteration, scaled to its range. */
+function drawCurve(canvas: HTMLCanvasElement, trace: [number, number][]): void {
   const ratio = Math.min(2, devicePixelRatio || 1);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   canvas.width = width * ratio;
@@ -110,5 +113,5 @@ function draw(canvas: HTMLCanvasElement, trace: [number, number][]): void {
   context.fillStyle = style.color;
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "right";
-  context.fillText(`${number(high)} to ${number(low)}`, width - 3, 11);
+  context.fillText(`${formatNumber(high)} to ${formatNumber(low)}`, width - 3, 11);
 }

@@ -1,11 +1,12 @@
-/** What is drawn over the points: lines to neighbours, ellipses, rings, names of classes, the lasso. */
+/** Drawings on top of the points: lines to neighbors, ellipses, rings, labels and the lasso. */
 
-import { type Camera, nearness, type Vec3 } from "./camera";
+import { type Camera, perspectiveScale, type Vec3 } from "./camera";
 import { type Coloring, css, type Rgb, type Theme } from "./colors";
-import { type Dataset, type MapData, SAMPLE } from "./dataset";
-import { className, clipped } from "./dom";
+import { type Dataset, type MapData, SAMPLE_SIZE } from "./dataset";
+import { classLabel, truncate } from "./dom";
 
-export interface Drawing {
+/** Everything needed to draw the overlay of a map. */
+export interface OverlayContext {
   context: CanvasRenderingContext2D;
   camera: Camera;
   data: Dataset;
@@ -14,34 +15,35 @@ export interface Drawing {
   theme: Theme;
 }
 
-/** True neighbours that the map keeps and those it loses; apart also for the colour-blind. */
+/** Colors of preserved and lost true neighbors, distinct with any color vision. */
 export const KEPT: Record<Theme, string> = { light: "#0072b2", dark: "#56b4e9" };
 export const LOST: Record<Theme, string> = { light: "#d55e00", dark: "#ff9d5c" };
-const INK: Record<Theme, string> = { light: "#1a1c20", dark: "#f2f3f5" };
+const TEXT: Record<Theme, string> = { light: "#1a1c20", dark: "#f2f3f5" };
 const HALO: Record<Theme, string> = { light: "rgb(255 255 255 / .85)", dark: "rgb(21 23 28 / .85)" };
 
-/** More rings or ellipses than this are a fog. */
-export const MOST_CIRCLES = 3000;
-const MOST_RINGS = 1000;
+/** Largest number of ellipses. */
+export const MAX_ELLIPSES = 3000;
+/** Largest number of rings around points found by a search. */
+const MAX_RINGS = 1000;
 
-function at({ camera, map }: Drawing, point: number): Vec3 {
+function project({ camera, map }: OverlayContext, point: number): Vec3 {
   return camera.project(map.positions, 3 * point, [0, 0, 0]);
 }
 
-function within({ camera }: Drawing, [x, y]: Vec3, margin: number): boolean {
+function isVisible({ camera }: OverlayContext, [x, y]: Vec3, margin: number): boolean {
   return x > -margin && y > -margin && x < camera.width + margin && y < camera.height + margin;
 }
 
-/** Lines from a point to its true neighbours: kept ones whole, lost ones dashed. */
-export function neighborLines(drawing: Drawing, point: number): void {
+/** Draws lines from a point to its true neighbors: solid if the map preserves them, dashed if not. */
+export function neighborLines(drawing: OverlayContext, point: number): void {
   const { context, data, map, theme } = drawing;
   const { lists, shown } = data.neighbors ?? { lists: null, shown: 0 };
   if (!lists) return;
-  const from = at(drawing, point);
+  const from = project(drawing, point);
   context.lineWidth = 1.5;
   for (let r = shown - 1; r >= 0; r--) {
     const other = lists[point * shown + r];
-    const to = at(drawing, other);
+    const to = project(drawing, other);
     const kept = map.kept ? (map.kept[point] >> r) & 1 : 1;
     context.strokeStyle = context.fillStyle = kept ? KEPT[theme] : LOST[theme];
     context.setLineDash(kept ? [] : [5, 4]);
@@ -56,17 +58,19 @@ export function neighborLines(drawing: Drawing, point: number): void {
   }
 }
 
-/** Half axes, the longer first, and the angle of the longer, clockwise as the screen has it. */
+/** Semi-axes, and the clockwise angle of the major axis. */
 export interface Ellipse {
-  long: number;
-  wide: number;
+  major: number;
+  minor: number;
   angle: number;
 }
 
-/** One standard deviation of a point as the camera sees it, in the map's own units: its covariance turned and seen from the
-    front, or a circle where only the standard deviation is known. */
+/**
+ * Returns the ellipse of one standard deviation of a point in map units: the projection of its covariance onto the screen, or a circle if
+ * only the standard deviation is known.
+ */
 export function ellipse({ covariances, std, dim }: MapData, [right, up]: readonly Vec3[], point: number): Ellipse | null {
-  if (!covariances) return std ? { long: std[point], wide: std[point], angle: 0 } : null;
+  if (!covariances) return std ? { major: std[point], minor: std[point], angle: 0 } : null;
   let [xx, xy, yy] = [0, 0, 0];
   let at = (point * dim * (dim + 1)) / 2;
   for (let r = 0; r < dim; r++) {
@@ -79,45 +83,46 @@ export function ellipse({ covariances, std, dim }: MapData, [right, up]: readonl
     }
   }
   const [mean, half] = [(xx + yy) / 2, (xx - yy) / 2];
-  const apart = Math.hypot(half, xy);
-  // The map counts up, the screen down.
+  const spread = Math.hypot(half, xy);
+  // The y axis points up in the map and down on the screen.
   const angle = -Math.atan2(xy, half) / 2;
-  return { long: Math.sqrt(Math.max(0, mean + apart)), wide: Math.sqrt(Math.max(0, mean - apart)), angle };
+  return { major: Math.sqrt(Math.max(0, mean + spread)), minor: Math.sqrt(Math.max(0, mean - spread)), angle };
 }
 
-/** Ellipses of one standard deviation, in the map's own units. */
-export function ellipses(drawing: Drawing, order: Uint32Array): void {
+/** Draws ellipses of one standard deviation. */
+export function ellipses(drawing: OverlayContext, order: Uint32Array): void {
   const { context, camera, map, coloring } = drawing;
   context.lineWidth = 1;
-  let left = MOST_CIRCLES;
+  let remaining = MAX_ELLIPSES;
   for (const point of order) {
-    const own = ellipse(map, camera.turn, point);
-    if (!own) return;
-    const place = at(drawing, point);
-    const scale = (camera.scale * (camera.deep ? nearness(place[2]) : 1)) / map.frame.unit;
-    const [long, wide] = [own.long * scale, own.wide * scale];
-    if (!within(drawing, place, long) || long < 1) continue;
+    const shape = ellipse(map, camera.rotation, point);
+    if (!shape) return;
+    const position = project(drawing, point);
+    const scale = (camera.scale * (camera.is3d ? perspectiveScale(position[2]) : 1)) / map.frame.unit;
+    const [major, minor] = [shape.major * scale, shape.minor * scale];
+    if (!isVisible(drawing, position, major) || major < 1) continue;
     const [r, g, b] = coloring.color(point);
     context.beginPath();
-    context.ellipse(place[0], place[1], long, wide, own.angle, 0, 2 * Math.PI);
+    context.ellipse(position[0], position[1], major, minor, shape.angle, 0, 2 * Math.PI);
     context.strokeStyle = `rgb(${r} ${g} ${b} / .5)`;
     context.fillStyle = `rgb(${r} ${g} ${b} / .07)`;
     context.fill();
     context.stroke();
-    if (--left === 0) return;
+    if (--remaining === 0) return;
   }
 }
 
-export function ring(drawing: Drawing, point: number, radius: number): void {
+/** Draws a ring around a point. */
+export function ring(drawing: OverlayContext, point: number, radius: number): void {
   const { context, theme, coloring } = drawing;
-  const [x, y] = at(drawing, point);
+  const [x, y] = project(drawing, point);
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
   context.lineWidth = 5;
   context.strokeStyle = HALO[theme];
   context.stroke();
   context.lineWidth = 2;
-  context.strokeStyle = INK[theme];
+  context.strokeStyle = TEXT[theme];
   context.stroke();
   context.beginPath();
   context.arc(x, y, radius - 2, 0, 2 * Math.PI);
@@ -125,40 +130,41 @@ export function ring(drawing: Drawing, point: number, radius: number): void {
   context.fill();
 }
 
-export function rings(drawing: Drawing, points: number[]): void {
+/** Draws thin rings around points. */
+export function rings(drawing: OverlayContext, points: number[]): void {
   const { context, theme } = drawing;
   context.lineWidth = 1.5;
-  context.strokeStyle = INK[theme];
-  for (const point of points.slice(0, MOST_RINGS)) {
-    const place = at(drawing, point);
-    if (!within(drawing, place, 8)) continue;
+  context.strokeStyle = TEXT[theme];
+  for (const point of points.slice(0, MAX_RINGS)) {
+    const position = project(drawing, point);
+    if (!isVisible(drawing, position, 8)) continue;
     context.beginPath();
-    context.arc(place[0], place[1], 6, 0, 2 * Math.PI);
+    context.arc(position[0], position[1], 6, 0, 2 * Math.PI);
     context.stroke();
   }
 }
 
-/** Where the points of each class are: their middle, coordinate by coordinate, and how far half of them are from it. */
-export interface Middles {
-  places: Float32Array;
+/** Median coordinates of each class, and the largest median absolute deviation over the coordinates. */
+export interface ClassCenters {
+  centers: Float32Array;
   spread: Float32Array;
 }
 
-export function middles(map: MapData, codes: Uint32Array, classes: number): Middles {
+export function classCenters(map: MapData, codes: Uint32Array, classes: number): ClassCenters {
   const lists: number[][] = Array.from({ length: classes }, () => []);
-  const step = Math.ceil(codes.length / SAMPLE);
+  const step = Math.ceil(codes.length / SAMPLE_SIZE);
   for (let point = 0; point < codes.length; point += step) lists[codes[point]].push(point);
-  const places = new Float32Array(3 * classes);
+  const centers = new Float32Array(3 * classes);
   const spread = new Float32Array(classes);
   lists.forEach((points, code) => {
     for (let c = 0; c < 3; c++) {
-      const middle = median(points, (point) => map.positions[3 * point + c]);
-      places[3 * code + c] = middle;
-      const away = median(points, (point) => Math.abs(map.positions[3 * point + c] - middle));
-      spread[code] = Math.max(spread[code], away);
+      const center = median(points, (point) => map.positions[3 * point + c]);
+      centers[3 * code + c] = center;
+      const deviation = median(points, (point) => Math.abs(map.positions[3 * point + c] - center));
+      spread[code] = Math.max(spread[code], deviation);
     }
   });
-  return { places, spread };
+  return { centers, spread };
 }
 
 function median(points: number[], value: (point: number) => number): number {
@@ -166,27 +172,28 @@ function median(points: number[], value: (point: number) => number): number {
   return values.length ? values[values.length >> 1] : NaN;
 }
 
-/** Places on the screen that are written on. */
-export class Written {
+/** Areas of the screen that contain labels. */
+export class LabelSpace {
   private readonly boxes: { x: number; y: number; width: number }[] = [];
 
-  /** Takes a place for a line of text, unless it is taken. */
-  take(x: number, y: number, width: number): boolean {
-    const over = (box: { x: number; y: number; width: number }) =>
-      Math.abs(box.x - x) < (box.width + width) / 2 && Math.abs(box.y - y) < LINE;
-    if (this.boxes.some(over)) return false;
+  /** Reserves space for a line of text centered at a position; returns false if it overlaps another. */
+  reserve(x: number, y: number, width: number): boolean {
+    const overlaps = (box: { x: number; y: number; width: number }) =>
+      Math.abs(box.x - x) < (box.width + width) / 2 && Math.abs(box.y - y) < LINE_HEIGHT;
+    if (this.boxes.some(overlaps)) return false;
     this.boxes.push({ x, y, width });
     return true;
   }
 }
 
-const LINE = 17;
-/** Words that are written, and points that are looked at for them. */
-const MOST_WORDS = 150;
-const MOST_LOOKS = 4000;
+/** Height of a line of text. */
+const LINE_HEIGHT = 17;
+/** Largest number of point labels, and of points that are considered for them. */
+const MAX_LABELS = 150;
+const MAX_CANDIDATES = 4000;
 
-/** Ids beside points, `gap` to the right, as many as have room; always the same ones, so that they do not flicker while the map moves. */
-export function pointNames(drawing: Drawing, order: Uint32Array, gap: number, written: Written): void {
+/** Writes ids to the right of points where there is space, in a fixed order so that labels do not flicker while the map moves. */
+export function pointNames(drawing: OverlayContext, order: Uint32Array, gap: number, space: LabelSpace): void {
   const { context, theme, data } = drawing;
   if (!data.ids) return;
   context.font = "12px system-ui, sans-serif";
@@ -195,53 +202,54 @@ export function pointNames(drawing: Drawing, order: Uint32Array, gap: number, wr
   context.lineJoin = "round";
   context.lineWidth = 3;
   context.strokeStyle = HALO[theme];
-  context.fillStyle = INK[theme];
-  let [looks, words] = [0, 0];
+  context.fillStyle = TEXT[theme];
+  let [candidates, labels] = [0, 0];
   for (const point of order) {
-    const place = at(drawing, point);
-    if (!within(drawing, place, 0)) continue;
-    if (++looks > MOST_LOOKS || words >= MOST_WORDS) return;
-    const text = clipped(data.ids[point], 24);
+    const position = project(drawing, point);
+    if (!isVisible(drawing, position, 0)) continue;
+    if (++candidates > MAX_CANDIDATES || labels >= MAX_LABELS) return;
+    const text = truncate(data.ids[point], 24);
     const width = context.measureText(text).width + 10;
-    if (!written.take(place[0] + gap + width / 2, place[1], width)) continue;
-    words++;
-    context.strokeText(text, place[0] + gap, place[1]);
-    context.fillText(text, place[0] + gap, place[1]);
+    if (!space.reserve(position[0] + gap + width / 2, position[1], width)) continue;
+    labels++;
+    context.strokeText(text, position[0] + gap, position[1]);
+    context.fillText(text, position[0] + gap, position[1]);
   }
 }
 
-/** Names of the classes over their middles, of small heaps above them; the largest first, none over another. */
-export function classNames(drawing: Drawing, { places, spread }: Middles, off: ReadonlySet<number>, written: Written): void {
+/** Writes the names of classes at their centers, or above them for compact classes; the largest classes first, without overlaps. */
+export function classNames(drawing: OverlayContext, { centers, spread }: ClassCenters, hiddenClasses: ReadonlySet<number>, space: LabelSpace): void {
   const { context, camera, coloring, theme } = drawing;
   if (coloring.kind !== "class") return;
   const { names, counts } = coloring.column;
-  const order = Array.from(counts.keys()).filter((code) => counts[code] > 0 && !off.has(code));
+  const order = Array.from(counts.keys()).filter((code) => counts[code] > 0 && !hiddenClasses.has(code));
   order.sort((a, b) => counts[b] - counts[a]);
   context.font = "600 14px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineJoin = "round";
   for (const code of order.slice(0, 60)) {
-    const [x, middle] = camera.project(places, 3 * code, [0, 0, 0]);
+    const [x, middle] = camera.project(centers, 3 * code, [0, 0, 0]);
     const y = spread[code] * camera.scale > 12 ? middle : middle - 17;
-    const text = clipped(className(names[code]), 28);
+    const text = truncate(classLabel(names[code]), 28);
     const width = context.measureText(text).width + 8;
-    if (!written.take(x, y, width)) continue;
+    if (!space.reserve(x, y, width)) continue;
     context.lineWidth = 4;
     context.strokeStyle = HALO[theme];
     context.strokeText(text, x, y);
-    context.fillStyle = css(readable(coloring.swatches[code], theme));
+    context.fillStyle = css(textColor(coloring.swatches[code], theme));
     context.fillText(text, x, y);
   }
 }
 
-/** A class's colour, made strong enough for text. */
-function readable(color: Rgb, theme: Theme): Rgb {
+/** Returns a color with enough contrast for text. */
+function textColor(color: Rgb, theme: Theme): Rgb {
   const [to, share] = theme === "light" ? [0, 0.45] : [255, 0.35];
   return color.map((v) => Math.round(v + (to - v) * share)) as Rgb;
 }
 
-export function lassoLine({ context, theme }: Drawing, line: [number, number][]): void {
+/** Draws the lasso. */
+export function lassoLine({ context, theme }: OverlayContext, line: [number, number][]): void {
   context.beginPath();
   line.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
   context.closePath();

@@ -1,13 +1,13 @@
-/** Mouse, pen and fingers over a map. */
+/** Mouse, pen and touch input over a map. */
 
 import type { App } from "./app";
 import type { Pane } from "./pane";
 
-type Place = [number, number];
+type Pixel = [number, number];
 
 export class Pointer {
-  private readonly down = new Map<number, Place>();
-  private start: Place | null = null;
+  private readonly down = new Map<number, Pixel>();
+  private start: Pixel | null = null;
   private dragged = false;
   private hovered = 0;
 
@@ -24,45 +24,45 @@ export class Pointer {
     on("pointercancel", (event) => this.release(event));
     on("pointerleave", () => this.app.store.set({ hover: -1 }));
     on("wheel", (event) => this.wheel(event));
-    on("dblclick", (event) => this.zoom(2, this.place(event)));
+    on("dblclick", (event) => this.zoom(2, this.pixel(event)));
   }
 
-  private place(event: MouseEvent): Place {
+  private pixel(event: MouseEvent): Pixel {
     const { left, top } = this.canvas.getBoundingClientRect();
     return [event.clientX - left, event.clientY - top];
   }
 
   private press(event: PointerEvent): void {
     this.canvas.setPointerCapture(event.pointerId);
-    const place = this.place(event);
-    this.down.set(event.pointerId, place);
-    this.start = place;
+    const pixel = this.pixel(event);
+    this.down.set(event.pointerId, pixel);
+    this.start = pixel;
     this.dragged = this.down.size > 1;
     const lasso = this.down.size === 1 && (this.app.store.state.lasso || event.shiftKey);
-    this.pane.lasso = lasso ? [place] : null;
+    this.pane.lasso = lasso ? [pixel] : null;
   }
 
   private move(event: PointerEvent): void {
-    const place = this.place(event);
+    const pixel = this.pixel(event);
     const before = this.down.get(event.pointerId);
-    if (!before) return this.hover(place);
-    this.down.set(event.pointerId, place);
-    if (this.start && Math.hypot(place[0] - this.start[0], place[1] - this.start[1]) > 4) this.dragged = true;
+    if (!before) return this.hover(pixel);
+    this.down.set(event.pointerId, pixel);
+    if (this.start && Math.hypot(pixel[0] - this.start[0], pixel[1] - this.start[1]) > 4) this.dragged = true;
     if (!this.dragged) return;
     const { pane } = this;
     if (pane.lasso) {
-      pane.lasso.push(place);
+      pane.lasso.push(pixel);
       pane.invalidate();
       return;
     }
-    const [dx, dy] = [place[0] - before[0], place[1] - before[1]];
-    if (this.down.size === 2) this.pinch(event.pointerId, before, place);
-    else if (pane.camera.deep && !event.ctrlKey && !event.metaKey) pane.camera.rotate(dx * 0.008, dy * 0.008);
+    const [dx, dy] = [pixel[0] - before[0], pixel[1] - before[1]];
+    if (this.down.size === 2) this.pinch(event.pointerId, before, pixel);
+    else if (pane.camera.is3d && !event.ctrlKey && !event.metaKey) pane.camera.rotate(dx * 0.008, dy * 0.008);
     else pane.camera.pan(dx, dy);
     this.app.sync(pane);
   }
 
-  private pinch(moved: number, before: Place, after: Place): void {
+  private pinch(moved: number, before: Pixel, after: Pixel): void {
     const still = [...this.down].find(([id]) => id !== moved)![1];
     const [old, now] = [before, after].map(([x, y]) => Math.hypot(x - still[0], y - still[1]));
     this.pane.camera.pan((after[0] - before[0]) / 2, (after[1] - before[1]) / 2);
@@ -76,28 +76,28 @@ export class Pointer {
     pane.lasso = null;
     if (event.type === "pointercancel") return pane.invalidate();
     if (line && line.length > 2) {
-      pane.choose(line, event.altKey ? "remove" : event.ctrlKey || event.metaKey ? "add" : "replace");
+      pane.selectInside(line, event.altKey ? "remove" : event.ctrlKey || event.metaKey ? "add" : "replace");
       app.store.set({ lasso: false });
     } else if (!this.dragged) {
-      const point = pane.pick(...this.place(event));
+      const point = pane.pick(...this.pixel(event));
       app.store.set({ pinned: point === app.store.state.pinned ? -1 : point, hover: event.pointerType === "mouse" ? point : -1 });
     }
     pane.invalidate();
   }
 
-  private hover(place: Place): void {
+  private hover(pixel: Pixel): void {
     cancelAnimationFrame(this.hovered);
-    this.hovered = requestAnimationFrame(() => this.app.hover(this.pane, this.pane.pick(...place)));
+    this.hovered = requestAnimationFrame(() => this.app.hover(this.pane, this.pane.pick(...pixel)));
   }
 
   private wheel(event: WheelEvent): void {
     event.preventDefault();
     const step = event.deltaMode === 1 ? 16 * event.deltaY : event.deltaY;
-    // A pinch on a touchpad arrives as a wheel with control, in smaller steps.
-    this.zoom(Math.exp(-step * (event.ctrlKey ? 0.01 : 0.0016)), this.place(event));
+    // Touchpads report a pinch as wheel events with the control key, in smaller steps.
+    this.zoom(Math.exp(-step * (event.ctrlKey ? 0.01 : 0.0016)), this.pixel(event));
   }
 
-  private zoom(factor: number, [x, y]: Place): void {
+  private zoom(factor: number, [x, y]: Pixel): void {
     this.pane.camera.zoomAt(factor, x, y);
     this.app.sync(this.pane);
   }

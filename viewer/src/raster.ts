@@ -1,19 +1,20 @@
-/** Points pixel by pixel, for machines without WebGL2. */
+/** Draws points pixel by pixel, for machines without WebGL2. */
 
-import { nearness } from "./camera";
-import { pointsCanvas, type Renderer, type Scene } from "./renderer";
+import { perspectiveScale } from "./camera";
+import { createPointsCanvas, type Renderer, type RenderParameters } from "./renderer";
 
-/** A disc: how much of each pixel around its middle it covers, 0 to 256. */
-interface Disc {
+/** Coverage of the pixels around the center of a disc, from 0 to 256. */
+interface DiscCoverage {
+  /** Distance from the center to the edge of the table, in pixels. */
   reach: number;
-  cover: Uint16Array;
+  coverage: Uint16Array;
 }
 
 export class Raster implements Renderer {
   readonly name = "canvas";
-  readonly canvas = pointsCanvas();
+  readonly canvas = createPointsCanvas();
   private readonly context: CanvasRenderingContext2D;
-  private readonly discs = new Map<number, Disc>();
+  private readonly discs = new Map<number, DiscCoverage>();
   private from = new Float32Array(0);
   private to = new Float32Array(0);
   private colors = new Uint8Array(0);
@@ -38,15 +39,15 @@ export class Raster implements Renderer {
     this.order = order as Uint32Array<ArrayBuffer>;
   }
 
-  draw({ camera, t, size, count, ground, ratio }: Scene): void {
+  draw({ camera, t, size, count, background, ratio }: RenderParameters): void {
     const { width, height } = this.canvas;
     if (this.image?.width !== width || this.image.height !== height) this.image = new ImageData(width, height);
     const pixels = this.image.data;
-    new Uint32Array(pixels.buffer).fill((255 << 24) | (ground[2] << 16) | (ground[1] << 8) | ground[0]);
-    const { deep } = camera;
-    if (deep && this.depth.length !== width * height) this.depth = new Float32Array(width * height);
-    if (deep) this.depth.fill(-Infinity);
-    const [a, b, c] = camera.turn;
+    new Uint32Array(pixels.buffer).fill((255 << 24) | (background[2] << 16) | (background[1] << 8) | background[0]);
+    const { is3d } = camera;
+    if (is3d && this.depth.length !== width * height) this.depth = new Float32Array(width * height);
+    if (is3d) this.depth.fill(-Infinity);
+    const [a, b, c] = camera.rotation;
     const [cx, cy, cz] = camera.center;
     const scale = camera.scale * ratio;
     const { from, to, colors, order } = this;
@@ -56,27 +57,27 @@ export class Raster implements Renderer {
       const y = from[3 * i + 1] + t * (to[3 * i + 1] - from[3 * i + 1]) - cy;
       const z = from[3 * i + 2] + t * (to[3 * i + 2] - from[3 * i + 2]) - cz;
       const ahead = c[0] * x + c[1] * y + c[2] * z;
-      const near = deep ? nearness(ahead) : 1;
+      const near = is3d ? perspectiveScale(ahead) : 1;
       const px = Math.floor(width / 2 + scale * near * (a[0] * x + a[1] * y + a[2] * z));
       const py = Math.floor(height / 2 - scale * near * (b[0] * x + b[1] * y + b[2] * z));
-      const { reach, cover } = this.disc(size * near);
+      const { reach, coverage } = this.disc(size * near);
       if (px < -reach || py < -reach || px >= width + reach || py >= height + reach) continue;
-      const fog = deep ? Math.min(0.7, Math.max(0, 0.35 - 0.35 * ahead)) : 0;
-      const r = colors[4 * i] * (1 - fog) + ground[0] * fog;
-      const g = colors[4 * i + 1] * (1 - fog) + ground[1] * fog;
-      const blue = colors[4 * i + 2] * (1 - fog) + ground[2] * fog;
+      const fog = is3d ? Math.min(0.7, Math.max(0, 0.35 - 0.35 * ahead)) : 0;
+      const r = colors[4 * i] * (1 - fog) + background[0] * fog;
+      const g = colors[4 * i + 1] * (1 - fog) + background[1] * fog;
+      const blue = colors[4 * i + 2] * (1 - fog) + background[2] * fog;
       const opacity = colors[4 * i + 3] / 255;
       const side = 2 * reach + 1;
       for (let dy = -reach; dy <= reach; dy++) {
         const row = py + dy;
         if (row < 0 || row >= height) continue;
         for (let dx = -reach; dx <= reach; dx++) {
-          const covered = cover[(dy + reach) * side + dx + reach];
+          const covered = coverage[(dy + reach) * side + dx + reach];
           const column = px + dx;
           if (covered === 0 || column < 0 || column >= width) continue;
           const at = row * width + column;
           let alpha = (covered / 256) * opacity;
-          if (deep) {
+          if (is3d) {
             if (covered < 128 || this.depth[at] > ahead) continue;
             this.depth[at] = ahead;
             alpha = opacity;
@@ -90,21 +91,21 @@ export class Raster implements Renderer {
     this.context.putImageData(this.image, 0, 0);
   }
 
-  private disc(size: number): Disc {
+  private disc(size: number): DiscCoverage {
     const rounded = Math.max(1, Math.round(2 * size) / 2);
     let disc = this.discs.get(rounded);
     if (!disc) {
       const radius = rounded / 2;
       const reach = Math.max(0, Math.ceil(radius - 0.5));
       const side = 2 * reach + 1;
-      const cover = new Uint16Array(side * side);
+      const coverage = new Uint16Array(side * side);
       for (let y = -reach; y <= reach; y++) {
         for (let x = -reach; x <= reach; x++) {
           const covered = Math.min(1, Math.max(0, radius + 0.5 - Math.hypot(x, y)));
-          cover[(y + reach) * side + x + reach] = Math.round(256 * covered);
+          coverage[(y + reach) * side + x + reach] = Math.round(256 * covered);
         }
       }
-      disc = { reach, cover };
+      disc = { reach, coverage };
       this.discs.set(rounded, disc);
     }
     return disc;

@@ -1,46 +1,47 @@
-/** What draws points: WebGL2 where there is one, else pixel by pixel. */
+/** Renderers of points: WebGL2 if available, otherwise pixel by pixel. */
 
 import type { Camera } from "./camera";
 import type { Rgb } from "./colors";
 import { Raster } from "./raster";
 import { WebGl } from "./webgl";
 
-/** One picture of the points. */
-export interface Scene {
+/** Parameters of one frame. */
+export interface RenderParameters {
   camera: Camera;
-  /** Part of the way from the first positions to the second. */
+  /** Progress from the first positions to the second, from 0 to 1. */
   t: number;
-  /** Diameter of a point in pixels of the screen. */
+  /** Diameter of a point in device pixels. */
   size: number;
-  /** Pixels of the screen for one of the page. */
+  /** Device pixels per CSS pixel. */
   ratio: number;
-  /** Of the points in their order, how many are drawn. */
+  /** Number of points to draw, in drawing order. */
   count: number;
-  ground: Rgb;
+  background: Rgb;
 }
 
 export interface Renderer {
   readonly name: "webgl" | "canvas";
   readonly canvas: HTMLCanvasElement;
-  /** Three numbers a point, before and after a morph. */
+  /** Sets three coordinates per point, at the start and at the end of an animation. */
   setPositions(from: Float32Array, to: Float32Array): void;
-  /** Red, green, blue and opacity of each point. */
+  /** Sets red, green, blue and opacity of each point. */
   setColors(colors: Uint8Array): void;
-  /** Which points are drawn, the first below the others. */
+  /** Sets the points to draw, from back to front. */
   setOrder(order: Uint32Array): void;
-  draw(scene: Scene): void;
+  draw(parameters: RenderParameters): void;
   dispose(): void;
 }
 
-/** What draws: WebGL2 where a graphics card runs it; an address with ?webgl or ?canvas decides otherwise. */
-export type Kind = "auto" | "webgl" | "canvas";
+/** Choice of the renderer: by default WebGL2 if it is hardware-accelerated; ?webgl or ?canvas in the address override it. */
+export type RendererKind = "auto" | "webgl" | "canvas";
 
-/** Each on a canvas of its own: a canvas keeps the kind of context it first gave. */
-export function renderer(kind: Kind, deep: boolean): Renderer {
-  return (kind === "canvas" ? null : WebGl.make(deep, kind === "webgl")) ?? new Raster();
+/** Creates a renderer with its own canvas, because a canvas supports only one kind of context. */
+export function createRenderer(kind: RendererKind, is3d: boolean): Renderer {
+  return (kind === "canvas" ? null : WebGl.create(is3d, kind === "webgl")) ?? new Raster();
 }
 
-export function pointsCanvas(): HTMLCanvasElement {
+/** Creates the canvas of a renderer. */
+export function createPointsCanvas(): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.className = "points";
   return canvas;

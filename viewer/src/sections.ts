@@ -1,8 +1,8 @@
-/** Sections of the page: base64, deflate, bytes by significance. */
+/** Decodes the sections of the page: base64, deflate, and bytes grouped by significance. */
 
-function text(name: string): string {
+function sectionText(name: string): string {
   const element = document.getElementById(name);
-  if (!element) throw new Error(`the page has no section "${name}"; it is not whole`);
+  if (!element) throw new Error(`the page has no section "${name}"; the file is incomplete`);
   return element.textContent ?? "";
 }
 
@@ -13,15 +13,15 @@ export function fromBase64(encoded: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The bytes of a section, unpacked. */
+/** Returns the decompressed bytes of a section. */
 export async function bytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
-  const packed = new Blob([fromBase64(text(name))]).stream();
-  const unpacked = packed.pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(unpacked).arrayBuffer());
+  const compressed = new Blob([fromBase64(sectionText(name))]).stream();
+  const decompressed = compressed.pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(decompressed).arrayBuffer());
 }
 
-/** Puts bytes that lie by significance back into numbers of `width` bytes. */
-export function joined(planes: Uint8Array, width: number): ArrayBuffer {
+/** Converts bytes grouped by significance to numbers of `width` bytes. */
+export function joinBytePlanes(planes: Uint8Array, width: number): ArrayBuffer {
   const count = Math.floor(planes.length / width);
   const out = new Uint8Array(count * width);
   for (let byte = 0; byte < width; byte++) {
@@ -31,14 +31,14 @@ export function joined(planes: Uint8Array, width: number): ArrayBuffer {
   return out.buffer;
 }
 
-export const u16 = async (name: string) => new Uint16Array(joined(await bytes(name), 2));
-export const u32 = async (name: string) => new Uint32Array(joined(await bytes(name), 4));
-export const f32 = async (name: string) => new Float32Array(joined(await bytes(name), 4));
+export const u16 = async (name: string) => new Uint16Array(joinBytePlanes(await bytes(name), 2));
+export const u32 = async (name: string) => new Uint32Array(joinBytePlanes(await bytes(name), 4));
+export const f32 = async (name: string) => new Float32Array(joinBytePlanes(await bytes(name), 4));
 
 export async function texts(name: string): Promise<string[]> {
   return JSON.parse(new TextDecoder().decode(await bytes(name))) as string[];
 }
 
 export function header(): unknown {
-  return JSON.parse(text("header"));
+  return JSON.parse(sectionText("header"));
 }

@@ -1,40 +1,40 @@
-/** What the person at the page has chosen; everything drawn follows from it and the data. */
+/** The state of the user interface. What is drawn depends only on the state and the data. */
 
-import type { Mode, Theme } from "./colors";
+import type { ColorMode, Theme } from "./colors";
 
-/** Points chosen by lasso or search. */
+/** Points selected by lasso or search. */
 export interface Selection {
   flags: Uint8Array;
   count: number;
 }
 
 export interface State {
-  mode: Mode;
+  mode: ColorMode;
   theme: Theme;
-  /** Per cent of the points that are hidden, the least certain first. */
+  /** Percentage of points to hide, the least certain first. */
   hide: number;
-  /** Classes switched off in the legend. */
-  off: ReadonlySet<number>;
+  /** Classes hidden in the legend. */
+  hiddenClasses: ReadonlySet<number>;
   selection: Selection | null;
-  /** Point under the pointer, and point clicked; -1 for none. */
+  /** The point under the pointer and the clicked point; -1 for none. */
   hover: number;
   pinned: number;
-  /** Points the search found. */
+  /** Points found by the search. */
   matches: number[];
   neighbors: boolean;
   circles: boolean;
   names: boolean;
-  /** Ids beside points, where there is room. */
+  /** Whether to write ids next to points where there is space. */
   words: boolean;
-  /** Times the usual size of points. */
+  /** Factor of the point size. */
   size: number;
   lasso: boolean;
-  /** All maps, or one of them. */
+  /** All maps, or the index of one. */
   view: "all" | number;
 }
 
-export type Key = keyof State;
-type Listener = (changed: ReadonlySet<Key>, before: State) => void;
+export type StateKey = keyof State;
+type Listener = (changed: ReadonlySet<StateKey>, before: State) => void;
 
 export class Store {
   private listeners: Listener[] = [];
@@ -47,19 +47,19 @@ export class Store {
 
   set(change: Partial<State>): void {
     const before = this.state;
-    const changed = new Set((Object.keys(change) as Key[]).filter((key) => before[key] !== change[key]));
+    const changed = new Set((Object.keys(change) as StateKey[]).filter((key) => before[key] !== change[key]));
     if (changed.size === 0) return;
     this.state = { ...before, ...change };
     for (const listener of this.listeners) listener(changed, before);
   }
 
-  /** The point that lines and cards are about. */
+  /** The point whose lines and card are shown. */
   get focus(): number {
     return this.state.hover >= 0 ? this.state.hover : this.state.pinned;
   }
 }
 
-export function selectionOf(flags: Uint8Array): Selection | null {
+export function createSelection(flags: Uint8Array): Selection | null {
   let count = 0;
   for (const flag of flags) count += flag;
   return count > 0 ? { flags, count } : null;

@@ -1,10 +1,10 @@
-/** Which points are drawn, and in which order. */
+/** Determines which points are drawn, their order and their colors. */
 
 import type { Dataset, MapData } from "./dataset";
 import type { State } from "./store";
 
-/** A fixed shuffle: no class lies over another because of its place in the file, and every beginning is a fair sample. */
-export function shuffled(rows: number): Uint32Array {
+/** Returns a fixed random order, so that no class covers the others because of its position in the file, and any prefix is a sample. */
+export function shuffledOrder(rows: number): Uint32Array {
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
   let state = 0x9e3779b9;
   for (let i = rows - 1; i > 0; i--) {
@@ -15,26 +15,26 @@ export function shuffled(rows: number): Uint32Array {
   return order;
 }
 
-/** The largest standard deviation that is still shown when this share of the points is hidden. */
-export function threshold(std: Float32Array, hide: number): number {
+/** Returns the largest standard deviation that is shown if a percentage of the points is hidden. */
+export function stdThreshold(std: Float32Array, hide: number): number {
   if (hide <= 0) return Infinity;
   const sorted = std.slice().sort();
   return sorted[Math.max(0, Math.ceil((sorted.length * (100 - hide)) / 100) - 1)];
 }
 
-/** Tells of a point whether it is shown. */
+/** Returns a function that tells whether a point is visible. */
 export function visibility(data: Dataset, map: MapData, state: State): (point: number) => boolean {
   const std = map.std ?? data.maps.find((other) => other.std)?.std ?? null;
-  const most = std ? threshold(std, state.hide) : Infinity;
-  const certain = (point: number) => !std || most === Infinity || std[point] <= most;
+  const maxStd = std ? stdThreshold(std, state.hide) : Infinity;
+  const isCertain = (point: number) => !std || maxStd === Infinity || std[point] <= maxStd;
   const column = state.mode.by === "column" ? data.columns[state.mode.column] : null;
-  const { off } = state;
-  if (column?.kind !== "class" || off.size === 0) return certain;
-  return (point) => !off.has(column.codes[point]) && certain(point);
+  const { hiddenClasses } = state;
+  if (column?.kind !== "class" || hiddenClasses.size === 0) return isCertain;
+  return (point) => !hiddenClasses.has(column.codes[point]) && isCertain(point);
 }
 
-/** The shown points in the order they are drawn, chosen ones last. */
-export function drawn(order: Uint32Array, shown: (point: number) => boolean, state: State): Uint32Array {
+/** Returns the visible points in drawing order, with selected points last. */
+export function drawOrder(order: Uint32Array, shown: (point: number) => boolean, state: State): Uint32Array {
   const flags = state.selection?.flags;
   const out = new Uint32Array(order.length);
   let count = 0;
@@ -43,23 +43,23 @@ export function drawn(order: Uint32Array, shown: (point: number) => boolean, sta
   return out.subarray(0, count);
 }
 
-/** Red, green, blue, opacity of every point; those not chosen step back. */
-export function painted(rows: number, color: (point: number) => number[], opacity: number, state: State): Uint8Array {
+/** Returns red, green, blue and opacity of every point; points outside of the selection are faint. */
+export function pointColors(rows: number, color: (point: number) => number[], opacity: number, state: State): Uint8Array {
   const colors = new Uint8Array(4 * rows);
   const flags = state.selection?.flags;
-  const [strong, weak] = [Math.round(255 * (flags ? Math.max(opacity, 0.8) : opacity)), Math.round(255 * 0.1)];
+  const [strong, faint] = [Math.round(255 * (flags ? Math.max(opacity, 0.8) : opacity)), Math.round(255 * 0.1)];
   for (let i = 0; i < rows; i++) {
     const [r, g, b] = color(i);
     colors[4 * i] = r;
     colors[4 * i + 1] = g;
     colors[4 * i + 2] = b;
-    colors[4 * i + 3] = flags && !flags[i] ? weak : strong;
+    colors[4 * i + 3] = flags && !flags[i] ? faint : strong;
   }
   return colors;
 }
 
-/** Whether a place lies inside a closed line, by the even-odd rule. */
-export function inside(x: number, y: number, line: readonly (readonly [number, number])[]): boolean {
+/** Whether a position lies inside a polygon, by the even-odd rule. */
+export function isInside(x: number, y: number, line: readonly (readonly [number, number])[]): boolean {
   let odd = false;
   for (let i = 0, j = line.length - 1; i < line.length; j = i++) {
     const [[ax, ay], [bx, by]] = [line[i], line[j]];

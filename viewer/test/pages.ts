@@ -1,4 +1,4 @@
-/** A browser, pages made by the program itself, and ways to look at them. */
+/** A browser, pages created by the program, and helpers to inspect them. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -18,37 +18,38 @@ declare global {
 
 export const program = resolve(process.env.LOWLAND ?? "../target/debug/lowland");
 const chrome = process.env.CHROMIUM ?? "/usr/bin/chromium";
-export const folder = mkdtempSync(join(tmpdir(), "lowland-viewer-"));
+export const directory = mkdtempSync(join(tmpdir(), "lowland-viewer-"));
 
-export function lowland(...words: string[]): void {
-  execFileSync(program, words, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+/** Runs the program. */
+export function lowland(...args: string[]): void {
+  execFileSync(program, args, { cwd: directory, stdio: ["ignore", "ignore", "inherit"] });
 }
 
 let browser: Browser | null = null;
 
-export async function start(): Promise<void> {
-  assert.ok(existsSync(program), `${program} is not there: run cargo build first`);
+export async function startBrowser(): Promise<void> {
+  assert.ok(existsSync(program), `${program} does not exist: run cargo build first`);
   // Software WebGL, so that the tests see the same pixels everywhere.
   const args = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"];
   browser = await chromium.launch({ executablePath: chrome, args });
 }
 
-export async function end(): Promise<void> {
+export async function stopBrowser(): Promise<void> {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }
 
-/** What each page did that a page must not do. */
-const heard = new WeakMap<Page, string[]>();
+/** Errors and forbidden actions of each page. */
+const problemsOf = new WeakMap<Page, string[]>();
 
-/** Closes a page, which must have done nothing wrong. */
-export async function closed(page: Page): Promise<void> {
-  assert.deepEqual(heard.get(page), []);
+/** Closes a page and checks that it had no problems. */
+export async function closePage(page: Page): Promise<void> {
+  assert.deepEqual(problemsOf.get(page), []);
   await page.close();
 }
 
-/** Opens a page, and listens for anything a page must not do: errors, other addresses, dialogs. */
-export async function opened(address: string, options: { dark?: boolean } = {}): Promise<Page> {
+/** Opens a page and records its problems: errors, requests to other hosts, dialogs. */
+export async function openPage(address: string, options: { dark?: boolean } = {}): Promise<Page> {
   const page = await browser!.newPage({
     viewport: { width: 1100, height: 760 },
     colorScheme: options.dark ? "dark" : "light",
@@ -56,41 +57,41 @@ export async function opened(address: string, options: { dark?: boolean } = {}):
     acceptDownloads: true,
   });
   page.setDefaultTimeout(10_000);
-  const complaints: string[] = [];
-  heard.set(page, complaints);
-  const fail = (what: string) => complaints.push(what);
-  page.on("pageerror", (error) => fail(`an error in the page: ${error.message}`));
-  page.on("console", (message) => message.type() === "error" && fail(`the console says: ${message.text()}`));
+  const problems: string[] = [];
+  problemsOf.set(page, problems);
+  const report = (problem: string) => problems.push(problem);
+  page.on("pageerror", (error) => report(`error in the page: ${error.message}`));
+  page.on("console", (message) => message.type() === "error" && report(`console error: ${message.text()}`));
   page.on("dialog", (dialog) => {
-    fail(`a dialog: ${dialog.message()}`);
+    report(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  const url = address.startsWith("http") ? address : pathToFileURL(join(folder, address.split("?")[0])).href + (address.match(/\?.*/)?.[0] ?? "");
+  const url = address.startsWith("http") ? address : pathToFileURL(join(directory, address.split("?")[0])).href + (address.match(/\?.*/)?.[0] ?? "");
   page.on("request", (request) => {
     const origin = new URL(url);
     const asked = new URL(request.url());
-    if (asked.protocol !== "blob:" && (asked.protocol !== origin.protocol || asked.host !== origin.host)) fail(`a request to ${asked.href}`);
+    if (asked.protocol !== "blob:" && (asked.protocol !== origin.protocol || asked.host !== origin.host)) report(`request to ${asked.href}`);
   });
   await page.goto(url);
   await page.waitForSelector("#app[data-ready]");
   return page;
 }
 
-/** Where a point is on the screen, in the pane of this number. */
-export function place(page: Page, point: number, pane = 0): Promise<{ x: number; y: number }> {
+/** Returns the position of a point on the screen. */
+export function pointPosition(page: Page, point: number, pane = 0): Promise<{ x: number; y: number }> {
   return page.evaluate(([at, which]) => window.lowland.panes[which].screen(at), [point, pane] as const);
 }
 
-/** Moves the pointer over a point and waits for its card. */
+/** Moves the pointer over a point and returns the text of its card. */
 export async function hover(page: Page, point: number, pane = 0): Promise<string> {
-  const { x, y } = await place(page, point, pane);
+  const { x, y } = await pointPosition(page, point, pane);
   await page.mouse.move(x, y);
   await page.waitForFunction(() => window.lowland.store.state.hover >= 0);
   return page.locator(".card").innerText();
 }
 
-/** A point with no other near it on the screen, so that the pointer can mean no other. */
-export function lonely(page: Page): Promise<number> {
+/** Returns a point with no other point near it on the screen. */
+export function isolatedPoint(page: Page): Promise<number> {
   return page.evaluate(() => {
     const { panes, data } = window.lowland;
     const places = Array.from({ length: data.rows }, (_, point) => panes[0].screen(point));
@@ -100,13 +101,13 @@ export function lonely(page: Page): Promise<number> {
   });
 }
 
-/** The share of each of 8 x 8 parts of a pane that is not ground. */
-export function ink(page: Page, pane = 0): Promise<number[]> {
+/** Divides a pane into 8 x 8 parts and returns the fraction of each that is not background. */
+export function coverage(page: Page, pane = 0): Promise<number[]> {
   return page.evaluate((which) => {
-    const shown = window.lowland.panes[which];
-    // The picture is there only until the browser has shown it: draw and read in one breath.
-    shown.resize();
-    const { canvas } = shown.renderer;
+    const target = window.lowland.panes[which];
+    // The canvas is cleared after presentation, so it is drawn and read in the same task.
+    target.resize();
+    const { canvas } = target.renderer;
     const copy = document.createElement("canvas");
     [copy.width, copy.height] = [canvas.width, canvas.height];
     const context = copy.getContext("2d")!;
@@ -122,16 +123,16 @@ export function ink(page: Page, pane = 0): Promise<number[]> {
   }, pane);
 }
 
-/** Drags along a line of places. */
-export async function drag(page: Page, line: [number, number][], key?: "Shift"): Promise<void> {
+/** Drags along a path. */
+export async function drag(page: Page, path: [number, number][], key?: "Shift"): Promise<void> {
   if (key) await page.keyboard.down(key);
-  await page.mouse.move(...line[0]);
+  await page.mouse.move(...path[0]);
   await page.mouse.down();
-  for (const at of line.slice(1)) await page.mouse.move(...at, { steps: 4 });
+  for (const at of path.slice(1)) await page.mouse.move(...at, { steps: 4 });
   await page.mouse.up();
   if (key) await page.keyboard.up(key);
 }
 
-export function write(name: string, text: string): void {
-  writeFileSync(join(folder, name), text);
+export function writeTestFile(name: string, text: string): void {
+  writeFileSync(join(directory, name), text);
 }

@@ -1,18 +1,18 @@
-/** What needs no browser, against slow and obvious ways to the same. */
+/** Tests that need no browser, many against simple reference implementations. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Camera, type Vec3 } from "../src/camera";
-import { coloring, DARK, GROUND, LIGHT, ramp, type Rgb, rgb, swatchesOf } from "../src/colors";
-import { csv } from "../src/csv";
-import { bits, coordinates, type Dataset, placed } from "../src/dataset";
-import { clipped, number } from "../src/dom";
-import { Grid } from "../src/grid";
-import { ellipse, middles } from "../src/overlay";
+import { BACKGROUND, classColors, createColoring, DARK_PALETTE, LIGHT_PALETTE, ramp, type Rgb, rgb } from "../src/colors";
+import { toCsv } from "../src/csv";
+import { countBits, coordinates, type Dataset, decodePositions } from "../src/dataset";
+import { truncate, formatNumber } from "../src/dom";
+import { PointGrid } from "../src/grid";
+import { ellipse, classCenters } from "../src/overlay";
 import { Search } from "../src/search";
-import { joined } from "../src/sections";
-import { selectionOf, type State, Store } from "../src/store";
-import { drawn, inside, painted, shuffled, threshold, visibility } from "../src/visible";
+import { joinBytePlanes } from "../src/sections";
+import { createSelection, type State, Store } from "../src/store";
+import { drawOrder, isInside, pointColors, shuffledOrder, stdThreshold, visibility } from "../src/visible";
 
 function random(seed: number): () => number {
   let state = seed;
@@ -28,13 +28,13 @@ function cloud(rows: number, seed: number): Float32Array<ArrayBuffer> {
 }
 
 const STATE: State = {
-  mode: { by: "none" }, theme: "light", hide: 0, off: new Set(), selection: null, hover: -1, pinned: -1, matches: [],
+  mode: { by: "none" }, theme: "light", hide: 0, hiddenClasses: new Set(), selection: null, hover: -1, pinned: -1, matches: [],
   neighbors: false, circles: false, names: false, words: false, size: 1, lasso: false, view: 0,
 };
 
 function small(): Dataset {
   const stored = Uint16Array.from([0, 0, 65535, 65535, 32768, 0]);
-  const { positions, frame } = placed(stored, { dim: 2, low: [-2, 10], high: [4, 12] }, 3);
+  const { positions, frame } = decodePositions(stored, { dim: 2, low: [-2, 10], high: [4, 12] }, 3);
   const map = {
     name: "a", caption: "", dim: 2, dimOf: 2, positions, frame,
     std: Float32Array.from([0.5, 2, 1]), covariances: null, kept: Uint16Array.from([3, 0, 1]),
@@ -48,14 +48,14 @@ function small(): Dataset {
   };
 }
 
-test("bytes by significance become the numbers they came from", () => {
+test("numbers are decoded from bytes grouped by significance", () => {
   const numbers = Uint32Array.from([1, 70_000, 0xdeadbeef]);
   const flat = new Uint8Array(numbers.buffer);
   const planes = Uint8Array.from({ length: 12 }, (_, at) => flat[(at % 3) * 4 + Math.floor(at / 3)]);
-  assert.deepEqual(new Uint32Array(joined(planes, 4)), numbers);
+  assert.deepEqual(new Uint32Array(joinBytePlanes(planes, 4)), numbers);
 });
 
-test("stored steps become the map's own coordinates again", () => {
+test("map coordinates are decoded from quantized values", () => {
   const { maps } = small();
   const near = (found: number[], wanted: number[]) => wanted.forEach((w, c) => assert.ok(Math.abs(found[c] - w) < 1e-4, `${found}`));
   near(coordinates(maps[0], 0), [-2, 10]);
@@ -63,23 +63,23 @@ test("stored steps become the map's own coordinates again", () => {
   near(coordinates(maps[0], 2), [1, 10]);
 });
 
-test("maps of one point, of equal points and of huge numbers have finite places", () => {
+test("maps of one point, equal points or huge numbers have finite positions", () => {
   for (const [low, high] of [[[3], [3]], [[-1.7e308], [1.7e308]]]) {
-    const { positions } = placed(Uint16Array.from([0, 65535]), { dim: 1, low, high }, 2);
+    const { positions } = decodePositions(Uint16Array.from([0, 65535]), { dim: 1, low, high }, 2);
     assert.ok(positions.every(Number.isFinite), `${positions}`);
   }
-  assert.equal(placed(new Uint16Array(0), { dim: 2, low: [0, 0], high: [0, 0] }, 0).positions.length, 0);
+  assert.equal(decodePositions(new Uint16Array(0), { dim: 2, low: [0, 0], high: [0, 0] }, 0).positions.length, 0);
 });
 
-test("a far point does not make a speck of the rest", () => {
+test("an outlier does not compress the other points", () => {
   const stored = Float32Array.from({ length: 2000 }, (_, i) => (i < 1999 ? i / 2e9 : 1));
-  const { positions } = placed(stored, { dim: 1, low: [0], high: [1] }, 2000);
-  assert.ok(positions[3 * 1900] - positions[0] > 1, "the middle fills the view");
+  const { positions } = decodePositions(stored, { dim: 1, low: [0], high: [1] }, 2000);
+  assert.ok(positions[3 * 1900] - positions[0] > 1, "the other points fill the view");
 });
 
-test("the grid finds the same point as looking at all of them", () => {
+test("the grid finds the same point as a linear search", () => {
   const positions = cloud(3000, 1);
-  const grid = new Grid(positions);
+  const grid = new PointGrid(positions);
   const next = random(2);
   const wanted = (point: number) => point % 3 !== 0;
   for (let query = 0; query < 500; query++) {
@@ -91,11 +91,11 @@ test("the grid finds the same point as looking at all of them", () => {
     }
     assert.equal(grid.nearest(x, y, radius, wanted), best);
   }
-  assert.equal(new Grid(new Float32Array(0)).nearest(0, 0, 1, () => true), -1);
-  assert.equal(new Grid(Float32Array.from([5, 5, 0, 5, 5, 0])).nearest(5, 5, 1, () => true), 0);
+  assert.equal(new PointGrid(new Float32Array(0)).nearest(0, 0, 1, () => true), -1);
+  assert.equal(new PointGrid(Float32Array.from([5, 5, 0, 5, 5, 0])).nearest(5, 5, 1, () => true), 0);
 });
 
-test("zooming keeps what is under the pointer, and a pixel is where its point is", () => {
+test("zooming fixes the position under the pointer, and projection inverts unprojection", () => {
   const camera = new Camera();
   [camera.width, camera.height] = [800, 600];
   const before = camera.unproject(123, 456);
@@ -106,54 +106,54 @@ test("zooming keeps what is under the pointer, and a pixel is where its point is
   assert.ok(Math.hypot(place[0] - 123, place[1] - 456) < 1e-2);
 });
 
-test("a turned map stays rigid however often it is turned", () => {
+test("many rotations remain orthonormal", () => {
   const camera = new Camera(true);
   const next = random(3);
   for (let i = 0; i < 10_000; i++) camera.rotate(next() - 0.5, next() - 0.5);
   const dot = (a: Vec3, b: Vec3) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-  camera.turn.forEach((a, i) => camera.turn.forEach((b, j) => assert.ok(Math.abs(dot(a, b) - (i === j ? 1 : 0)) < 1e-9)));
+  camera.rotation.forEach((a, i) => camera.rotation.forEach((b, j) => assert.ok(Math.abs(dot(a, b) - (i === j ? 1 : 0)) < 1e-9)));
 });
 
-test("the slider hides the least certain share", () => {
+test("the slider hides the least certain points", () => {
   const std = Float32Array.from({ length: 200 }, (_, i) => (i * 7919) % 200);
-  assert.equal(threshold(std, 0), Infinity);
-  for (const hide of [1, 5, 50, 99]) assert.equal(std.filter((v) => v <= threshold(std, hide)).length, 200 - 2 * hide);
+  assert.equal(stdThreshold(std, 0), Infinity);
+  for (const hide of [1, 5, 50, 99]) assert.equal(std.filter((v) => v <= stdThreshold(std, hide)).length, 200 - 2 * hide);
 });
 
-test("hidden classes and uncertain points are not drawn, chosen ones are drawn last", () => {
+test("hidden classes and uncertain points are not drawn, and selected points are drawn last", () => {
   const data = small();
   const state: State = { ...STATE, mode: { by: "column", column: 0 } };
   const order = (change: Partial<State>) => {
     const now = { ...state, ...change };
-    return Array.from(drawn(Uint32Array.from([2, 1, 0]), visibility(data, data.maps[0], now), now));
+    return Array.from(drawOrder(Uint32Array.from([2, 1, 0]), visibility(data, data.maps[0], now), now));
   };
   assert.deepEqual(order({}), [2, 1, 0]);
-  assert.deepEqual(order({ off: new Set([0]) }), [1]);
+  assert.deepEqual(order({ hiddenClasses: new Set([0]) }), [1]);
   assert.deepEqual(order({ hide: 34 }), [2, 0]);
-  assert.deepEqual(order({ selection: selectionOf(Uint8Array.from([0, 0, 1])) }), [1, 0, 2]);
+  assert.deepEqual(order({ selection: createSelection(Uint8Array.from([0, 0, 1])) }), [1, 0, 2]);
 });
 
-test("points that are not chosen step back", () => {
-  const colors = painted(2, () => [10, 20, 30], 0.5, { ...STATE, selection: selectionOf(Uint8Array.from([1, 0])) });
+test("points outside of the selection are faint", () => {
+  const colors = pointColors(2, () => [10, 20, 30], 0.5, { ...STATE, selection: createSelection(Uint8Array.from([1, 0])) });
   assert.ok(colors[3] > 3 * colors[7]);
   assert.deepEqual(Array.from(colors.subarray(0, 3)), [10, 20, 30]);
 });
 
-test("the shuffle is a permutation, always the same, and mixes", () => {
-  const order = shuffled(1000);
+test("the shuffled order is a fixed and well-mixed permutation", () => {
+  const order = shuffledOrder(1000);
   assert.deepEqual(Array.from(order).sort((a, b) => a - b), Array.from({ length: 1000 }, (_, i) => i));
-  assert.deepEqual(order, shuffled(1000));
+  assert.deepEqual(order, shuffledOrder(1000));
   const mean = order.subarray(0, 200).reduce((sum, v) => sum + v, 0) / 200;
   assert.ok(Math.abs(mean - 500) < 80, `${mean}`);
 });
 
-test("inside and outside of a lasso, also a bent one", () => {
+test("points are inside or outside of convex and concave lassos", () => {
   const bent: [number, number][] = [[0, 0], [4, 0], [4, 4], [2, 1], [0, 4]];
-  assert.ok(inside(0.5, 2, bent) && inside(3.5, 2, bent));
-  assert.ok(!inside(2, 3, bent) && !inside(5, 1, bent) && !inside(-1, 0.5, bent));
+  assert.ok(isInside(0.5, 2, bent) && isInside(3.5, 2, bent));
+  assert.ok(!isInside(2, 3, bent) && !isInside(5, 1, bent) && !isInside(-1, 0.5, bent));
 });
 
-test("search finds ids and classes in any case, and rows by number", () => {
+test("search finds ids and classes ignoring case, and rows by number", () => {
   const search = new Search(small());
   assert.deepEqual(search.find("AL"), [0, 2]);
   assert.deepEqual(search.find(" <SCRIPT> "), [1]);
@@ -163,48 +163,48 @@ test("search finds ids and classes in any case, and rows by number", () => {
   assert.deepEqual(search.find("99"), []);
   assert.deepEqual(search.find("  "), []);
   const words = new Search({ ...small(), ids: ["making", "King", "kingdom"], columns: [] });
-  assert.deepEqual(words.find("king"), [1, 2, 0], "the word itself comes first");
+  assert.deepEqual(words.find("king"), [1, 2, 0], "the exact match comes first");
 });
 
-test("the table of chosen points is quoted as RFC 4180 says", () => {
-  const lines = csv(small(), Uint8Array.from([0, 1, 1])).split("\r\n");
+test("exported tables are quoted according to RFC 4180", () => {
+  const lines = toCsv(small(), Uint8Array.from([0, 1, 1])).split("\r\n");
   assert.equal(lines[0], "row,id,projection_x,projection_y,std,recall,kind");
   assert.match(lines[1], /^1,<script>,[\d.]+,[\d.]+,2,0,"qu""oted"$/);
   assert.match(lines[2], /^2,"al\nso",.*,1,0\.5,"pla,in"$/);
 });
 
 test("bits are counted", () => {
-  for (let word = 0; word < 65536; word += 37) assert.equal(bits(word), word.toString(2).replaceAll("0", "").length);
+  for (let word = 0; word < 65536; word += 37) assert.equal(countBits(word), word.toString(2).replaceAll("0", "").length);
 });
 
-test("texts are cut between characters, not inside them", () => {
-  assert.equal(clipped("𝒳𝒴𝒵", 2), "𝒳𝒴…");
-  assert.equal(clipped("abc", 3), "abc");
-  assert.equal(clipped("x".repeat(10_000), 5), "xxxxx…");
-  assert.equal(number(-131.4321), "-131.4");
-  assert.equal(number(NaN), "missing");
+test("text is truncated between characters", () => {
+  assert.equal(truncate("𝒳𝒴𝒵", 2), "𝒳𝒴…");
+  assert.equal(truncate("abc", 3), "abc");
+  assert.equal(truncate("x".repeat(10_000), 5), "xxxxx…");
+  assert.equal(formatNumber(-131.4321), "-131.4");
+  assert.equal(formatNumber(NaN), "missing");
 });
 
-test("the name of a class stands at the middle of its points", () => {
+test("the center of a class is the median of its points", () => {
   const map = { ...small().maps[0], positions: Float32Array.from([0, 0, 0, 1, 5, 0, 9, 1, 0, 7, 7, 7]) };
-  const { places, spread } = middles(map, Uint32Array.from([0, 0, 0, 2]), 3);
-  assert.deepEqual(Array.from(places.subarray(0, 2)), [1, 1]);
-  assert.ok(Number.isNaN(places[3]));
-  assert.equal(places[6], 7);
+  const { centers, spread } = classCenters(map, Uint32Array.from([0, 0, 0, 2]), 3);
+  assert.deepEqual(Array.from(centers.subarray(0, 2)), [1, 1]);
+  assert.ok(Number.isNaN(centers[3]));
+  assert.equal(centers[6], 7);
   assert.deepEqual(Array.from(spread), [1, NaN, 0]);
 });
 
-test("a change is told once, and only when it is one", () => {
+test("listeners are notified once, and only of actual changes", () => {
   const store = new Store(STATE);
-  const heard: string[] = [];
-  store.on((changed) => heard.push([...changed].join()));
+  const notified: string[] = [];
+  store.on((changed) => notified.push([...changed].join()));
   store.set({ hide: 0 });
   store.set({ hide: 3, hover: -1 });
-  assert.deepEqual(heard, ["hide"]);
+  assert.deepEqual(notified, ["hide"]);
   assert.equal(store.focus, -1);
 });
 
-/** Ottosson's OKLab. */
+/** Converts a color to Ottosson's OKLab. */
 function lab(color: Rgb): number[] {
   const [r, g, b] = color.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
   const l = Math.cbrt(0.41222146 * r + 0.53633255 * g + 0.051445995 * b);
@@ -217,67 +217,67 @@ function lab(color: Rgb): number[] {
   ];
 }
 
-test("classes stay apart from each other and from the ground, dark or light", () => {
+test("class colors differ from each other and from the background in both themes", () => {
   const apart = (a: Rgb, b: Rgb) => Math.hypot(...lab(a).map((v, c) => v - lab(b)[c]));
-  for (const [palette, ground] of [[LIGHT, GROUND.light], [DARK, GROUND.dark]] as const) {
+  for (const [palette, background] of [[LIGHT_PALETTE, BACKGROUND.light], [DARK_PALETTE, BACKGROUND.dark]] as const) {
     palette.forEach((a, i) => {
-      assert.ok(apart(rgb(a), ground) > 0.2, `${i} against the ground`);
+      assert.ok(apart(rgb(a), background) > 0.2, `${i} against the background`);
       palette.slice(i + 1).forEach((b) => assert.ok(apart(rgb(a), rgb(b)) > 0.11, a.toString(16) + b.toString(16)));
     });
   }
 });
 
-test("ramps only get darker on light ground and lighter on dark", () => {
+test("ramps get monotonically darker on light and lighter on dark backgrounds", () => {
   for (const [theme, sign] of [["light", -1], ["dark", 1]] as const) {
     const lightness = Array.from({ length: 41 }, (_, i) => lab(ramp(i / 40, theme))[0]);
     for (let i = 1; i < lightness.length; i++) assert.ok(sign * (lightness[i] - lightness[i - 1]) > 0, `${theme} ${i}`);
   }
 });
 
-test("the largest classes have colours, the rest are grey", () => {
+test("the largest classes have colors, and the others are gray", () => {
   const counts = Uint32Array.from({ length: 30 }, (_, code) => 1 + code);
-  const swatches = swatchesOf(counts, "light").map(String);
-  assert.equal(new Set(swatches).size, LIGHT.length + 1);
+  const swatches = classColors(counts, "light").map(String);
+  assert.equal(new Set(swatches).size, LIGHT_PALETTE.length + 1);
   assert.equal(swatches[0], swatches[9]);
   assert.notEqual(swatches[10], swatches[9]);
 });
 
-test("numbers are coloured by rank of value, missing ones in grey", () => {
+test("numbers are colored by value, and missing values are gray", () => {
   const data: Dataset = { ...small(), columns: [{ name: "x", kind: "number", values: Float32Array.from([1, 2, NaN]) }] };
-  const look = coloring(data, data.maps[0], { by: "column", column: 0 }, "light");
-  assert.ok(look.kind === "number" && look.low === 1 && look.middle === 1.5 && look.high === 2);
-  assert.equal(new Set([0, 1, 2].map((point) => String(look.color(point)))).size, 3);
+  const colors = createColoring(data, data.maps[0], { by: "column", column: 0 }, "light");
+  assert.ok(colors.kind === "number" && colors.low === 1 && colors.middle === 1.5 && colors.high === 2);
+  assert.equal(new Set([0, 1, 2].map((point) => String(colors.color(point)))).size, 3);
   const endless: Dataset = { ...data, columns: [{ name: "x", kind: "number", values: Float32Array.from([1, Infinity, NaN, -Infinity, 2]) }] };
-  const beyond = coloring(endless, data.maps[0], { by: "column", column: 0 }, "light");
-  assert.equal(new Set([1, 2, 3].map((point) => String(beyond.color(point)))).size, 1, "what is not finite is missing");
+  const beyond = createColoring(endless, data.maps[0], { by: "column", column: 0 }, "light");
+  assert.equal(new Set([1, 2, 3].map((point) => String(beyond.color(point)))).size, 1, "values that are not finite are missing");
   assert.notDeepEqual(beyond.color(4), beyond.color(1));
   const wide: Dataset = { ...data, columns: [{ name: "x", kind: "number", values: Float32Array.from({ length: 101 }, (_, i) => 10 ** (i / 25)) }] };
-  const log = coloring(wide, null, { by: "column", column: 0 }, "light");
-  assert.ok(log.kind === "number" && Math.abs(log.middle - 100) < 1, "orders of magnitude are shown by logarithms");
+  const log = createColoring(wide, null, { by: "column", column: 0 }, "light");
+  assert.ok(log.kind === "number" && Math.abs(log.middle - 100) < 1, "orders of magnitude are on a logarithmic scale");
   assert.deepEqual(log.color(50), ramp(0.5, "light"));
-  const kept = coloring(data, data.maps[0], { by: "recall" }, "light");
+  const kept = createColoring(data, data.maps[0], { by: "recall" }, "light");
   assert.deepEqual(kept.color(0), ramp(1, "light"));
 });
 
-test("a covariance is seen as an ellipse along its own direction, from any side", () => {
+test("covariances are projected to oriented ellipses from any side", () => {
   const [map] = small().maps;
   const front: [number, number, number][] = [[1, 0, 0], [0, 1, 0]];
   const near = (found: number, wanted: number) => assert.ok(Math.abs(found - wanted) < 1e-6, `${found}, not ${wanted}`);
   const circle = ellipse(map, front, 1)!;
-  assert.deepEqual(circle, { long: 2, wide: 2, angle: 0 });
+  assert.deepEqual(circle, { major: 2, minor: 2, angle: 0 });
   assert.equal(ellipse({ ...map, std: null }, front, 1), null);
-  // Length 2 up to the right at 30 degrees, width 0.5.
+  // Semi-axes 2 and 0.5, the major axis up to the right at 30 degrees.
   const [cos, sin] = [Math.cos(Math.PI / 6), Math.sin(Math.PI / 6)];
   const tilted = [4 * cos * cos + 0.25 * sin * sin, 3.75 * cos * sin, 4 * sin * sin + 0.25 * cos * cos];
   const flat = ellipse({ ...map, covariances: Float32Array.from([0, 0, 0, ...tilted]) }, front, 1)!;
-  near(flat.long, 2);
-  near(flat.wide, 0.5);
+  near(flat.major, 2);
+  near(flat.minor, 0.5);
   near(flat.angle, -Math.PI / 6);
-  // In three dimensions: long along z is seen from the side only.
-  const deep = { ...map, dim: 3, covariances: Float32Array.from([1, 0, 0, 1, 0, 9]) };
-  near(ellipse(deep, front, 0)!.long, 1);
-  const side = ellipse(deep, [[0, 0, 1], [0, 1, 0]], 0)!;
-  near(side.long, 3);
-  near(side.wide, 1);
+  // In three dimensions, an ellipsoid that is long in z looks long only from the side.
+  const is3d = { ...map, dim: 3, covariances: Float32Array.from([1, 0, 0, 1, 0, 9]) };
+  near(ellipse(is3d, front, 0)!.major, 1);
+  const side = ellipse(is3d, [[0, 0, 1], [0, 1, 0]], 0)!;
+  near(side.major, 3);
+  near(side.minor, 1);
   near(side.angle, 0);
 });

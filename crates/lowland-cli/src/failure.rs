@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use lowland::Error;
 use lowland_io::FileError;
+use lowland_view::PictureError;
 
 /// Stopped by Ctrl-C or SIGTERM, as shells count it.
 pub const STOPPED: u8 = 130;
@@ -79,6 +80,15 @@ impl From<Error> for Failure {
             _ => 3,
         };
         Failure::Other { code, error: error.into() }
+    }
+}
+
+impl From<PictureError> for Failure {
+    fn from(error: PictureError) -> Self {
+        match error {
+            PictureError::Data(error) => error.into(),
+            error => Failure::Other { code: if error.is_invalid_option() { 2 } else { 3 }, error: error.into() },
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use lowland::Embedding;
 use lowland::run::Step;
-use lowland_view::page::{base64, quantised};
+use lowland_view::page::{base64, quantize};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -76,7 +76,7 @@ impl Live {
     }
 
     fn show(&self, map: &Embedding, iteration: usize, done: f64) {
-        let points = quantised(map.points());
+        let points = quantize(map.points());
         // A fit on landmarks has a map of fewer points until its end: its curve is shown without it.
         let whole = map.rows() == self.rows;
         let bytes: Vec<u8> = points.values.iter().filter(|_| whole).flat_map(|value| value.to_le_bytes()).collect();

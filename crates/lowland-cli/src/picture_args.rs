@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lowland_view::SIDES;
+use lowland_view::SIDE_RANGE;
 
 use crate::args::{InputArgs, MemoryArgs, PrepareArgs, ReadArgs, RunArgs, method_names};
 use crate::failure::Failure;
@@ -159,8 +159,8 @@ fn parse_if<T: std::str::FromStr>(text: &str, holds: impl Fn(&T) -> bool, expect
 }
 
 fn parse_side(text: &str) -> Result<u32, String> {
-    let expected = format!("expected from {} to {} pixels", SIDES.start(), SIDES.end());
-    parse_if(text, |side| SIDES.contains(side), expected)
+    let expected = format!("expected from {} to {} pixels", SIDE_RANGE.start(), SIDE_RANGE.end());
+    parse_if(text, |side| SIDE_RANGE.contains(side), expected)
 }
 
 fn parse_point_size(text: &str) -> Result<f32, String> {

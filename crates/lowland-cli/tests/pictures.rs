@@ -121,7 +121,8 @@ fn the_covariances_of_a_map_that_is_laid_over_another_turn_with_it() {
     write(at, "c.csv", &table(false).replace("cov_x_y", "other"));
     let circles = svg(at, &["c.csv", "--uncertainty", "ellipses"]);
     assert!(
-        ellipses(&circles).is_empty() && circles.contains("circles of one standard deviation (known as one number")
+        ellipses(&circles).is_empty()
+            && circles.contains("circles of one standard deviation (a single value per point")
     );
 }
 

@@ -2,18 +2,29 @@
 
 use lowland::Error;
 use lowland_io::{FileError, FileErrorKind};
+use lowland_view::PictureError;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
-/// An error of the library or of a file.
+/// An error of the library, of a file or of a picture.
 pub enum Failure {
     Library(Error),
     File(FileError),
+    Picture(PictureError),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Failure::Library(error)
+    }
+}
+
+impl From<PictureError> for Failure {
+    fn from(error: PictureError) -> Self {
+        match error {
+            PictureError::Data(error) => Failure::Library(error),
+            error => Failure::Picture(error),
+        }
     }
 }
 
@@ -35,6 +46,7 @@ impl From<Failure> for PyErr {
                     _ => PyValueError::new_err(words),
                 }
             }
+            Failure::Picture(error) => PyValueError::new_err(error.to_string()),
             Failure::File(error) => {
                 let words = error.to_string();
                 match error.kind {

@@ -2,8 +2,8 @@
 
 use lowland::neighbors::{NeighborGraph, nearest_points};
 use lowland::{Data, Embedding};
-use lowland_view::Labels;
-use lowland_view::page::{Column, Page, PageMap, Values, guess_images, html};
+use lowland_view::ClassLabels;
+use lowland_view::page::{ColumnData, Page, PageColumn, PageMap, detect_images, render_html};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -44,11 +44,12 @@ pub fn page<'py>(
             (k > 0).then(|| nearest_points(map.points(), k, &mut |done| watcher.progress("page", done))).transpose()
         });
         let kept = kept.collect::<lowland::Result<Vec<_>>>()?;
-        let by_class = classes.iter().map(|(name, codes, names)| Column {
+        let by_class = classes.iter().map(|(name, codes, names)| PageColumn {
             name: name.clone(),
-            values: Values::Classes(Labels { codes, names }),
+            values: ColumnData::Classes(ClassLabels { codes, names }),
         });
-        let by_number = numbers.into_iter().map(|(name, values)| Column { name, values: Values::Numbers(values) });
+        let by_number =
+            numbers.into_iter().map(|(name, values)| PageColumn { name, values: ColumnData::Numbers(values) });
         let shown = about.iter().zip(&points).zip(&kept).map(|(((name, caption, std), map), kept)| PageMap {
             name: name.clone(),
             caption: caption.clone(),
@@ -64,10 +65,12 @@ pub fn page<'py>(
             ids: ids.as_deref(),
             columns: by_class.chain(by_number).collect(),
             neighbors: truth.as_ref(),
-            images: data.as_ref().and_then(|data| if let Data::Dense(rows) = data { guess_images(rows) } else { None }),
+            images: data
+                .as_ref()
+                .and_then(|data| if let Data::Dense(rows) = data { detect_images(rows) } else { None }),
             ..Page::default()
         };
-        Ok(html(&page)?)
+        Ok(render_html(&page)?)
     })?;
     made.raised.map_or(Ok(PyBytes::new(py, &made.result)), Err)
 }

@@ -1,111 +1,101 @@
-//! What cannot be drawn is refused by name.
+//! Validation of maps and options.
 
-use lowland::{Error, Points, Result};
+use lowland::{Error, Points};
 
-use crate::{Color, Panel, PictureOptions};
+use crate::error::{PictureError, Result};
+use crate::{Color, Images, MapPanel, PictureOptions};
 
-/// Smallest and largest side of a picture, in pixels.
-pub const SIDES: std::ops::RangeInclusive<u32> = 32..=16_384;
+/// Smallest and largest width or height of a picture, in pixels.
+pub const SIDE_RANGE: std::ops::RangeInclusive<u32> = 32..=16_384;
 
-/// Checks everything that comes from outside.
-pub(crate) fn figure(panels: &[Panel], options: &PictureOptions) -> Result<()> {
-    for (name, side) in [("width", Some(options.width)), ("height", options.height)] {
-        if let Some(side) = side.filter(|side| !SIDES.contains(side)) {
-            return Err(bad_side(name, side));
-        }
-    }
+/// Checks the panels and options of a picture.
+pub(crate) fn check_picture(panels: &[MapPanel], options: &PictureOptions) -> Result<()> {
+    check_side("width", options.width)?;
+    options.height.map_or(Ok(()), |height| check_side("height", height))?;
     if panels.is_empty() {
-        let remedy = "Give at least one map";
-        return Err(Error::TooFewPoints { what: "a picture (maps)".into(), needed: 1, found: 0, remedy });
+        return Err(PictureError::NoMaps);
     }
     if let Some(size) = options.point_size.filter(|&size| !(size > 0.0 && size <= 1000.0)) {
-        let allowed = "more than 0 and at most 1000 pixels".into();
-        return Err(Error::Parameter { name: "point_size", value: size.to_string(), allowed });
+        return Err(PictureError::PointSize(size));
     }
     if !(options.certain > 0.0 && options.certain <= 1.0) {
-        let allowed = "a share above 0 and at most 1, such as 0.95".into();
-        return Err(Error::Parameter { name: "certain", value: options.certain.to_string(), allowed });
+        return Err(PictureError::CertainShare(options.certain));
     }
-    panels.iter().try_for_each(|panel| self::panel(panel, &panels[0]))
+    panels.iter().try_for_each(|panel| check_panel(panel, &panels[0]))
 }
 
-/// A side out of range.
-pub(crate) fn bad_side(name: &'static str, side: u32) -> Error {
-    let allowed = format!("from {} to {} pixels", SIDES.start(), SIDES.end());
-    Error::Parameter { name, value: side.to_string(), allowed }
+/// Checks the width or the height of a picture.
+pub(crate) fn check_side(side: &'static str, pixels: u32) -> Result<()> {
+    if SIDE_RANGE.contains(&pixels) { Ok(()) } else { Err(PictureError::Side { side, pixels }) }
 }
 
-fn panel(panel: &Panel, first: &Panel) -> Result<()> {
-    finite(panel.map)?;
+fn check_panel(panel: &MapPanel, first: &MapPanel) -> Result<()> {
+    check_finite(panel.map)?;
     let n = panel.map.rows();
-    let same = |what: &'static str, found: usize, expected: usize| {
-        if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
-    };
     match panel.color {
         Color::Plain => {}
-        Color::Classes(labels) => same("labels of a picture", labels.codes.len(), n)?,
-        Color::Values { values, .. } => same("values of a picture", values.len(), n)?,
+        Color::Classes(labels) => check_len("labels of a picture", labels.codes.len(), n)?,
+        Color::Values { values, .. } => check_len("values of a picture", values.len(), n)?,
     }
     if std::mem::discriminant(&panel.color) != std::mem::discriminant(&first.color) {
-        let allowed = "the same kind of colours for all maps of a picture".into();
-        return Err(Error::Parameter { name: "color", value: "different kinds".into(), allowed });
+        return Err(PictureError::MixedColors);
     }
     if let Some(std) = panel.std {
-        same("standard deviations of a picture", std.len(), n)?;
-        standard_deviations(std)?;
+        check_len("standard deviations of a picture", std.len(), n)?;
+        check_std(std)?;
     }
-    if let Some(all) = panel.covariances {
-        same("covariances of a picture", all.len(), n.saturating_mul(panel.map.dim().pow(2)))?;
-        covariances(all, panel.map.dim())?;
+    if let Some(covariances) = panel.covariances {
+        check_len("covariances of a picture", covariances.len(), n.saturating_mul(panel.map.dim().pow(2)))?;
+        check_covariances(covariances, panel.map.dim())?;
     }
     if let Some(words) = panel.words {
-        same("words of a picture", words.len(), n)?;
+        check_len("words of a picture", words.len(), n)?;
     }
-    if let Some(images) = panel.images {
-        let Some(pixels) = images.width.checked_mul(images.height).filter(|&pixels| pixels > 0) else {
-            let value = format!("{}x{}", images.width, images.height);
-            return Err(Error::Parameter { name: "images", value, allowed: "at least 1x1".into() });
-        };
-        same("pixels of the images of a picture", images.values.len(), n.saturating_mul(pixels))?;
-        if let Some(at) = images.values.iter().position(|v| !v.is_finite()) {
-            let (row, column, value) = (at / pixels, at % pixels, images.values[at]);
-            return Err(Error::NotFinite { row, column, value, count: 1 });
-        }
-    }
-    Ok(())
+    panel.images.map_or(Ok(()), |images| check_images(images, n))
 }
 
-/// Refuses what cannot be a standard deviation, naming the first.
-pub(crate) fn standard_deviations(std: &[f64]) -> Result<()> {
-    finite(Points::new(std, 1)?)?;
+fn check_images(Images { values, width, height }: Images, n: usize) -> Result<()> {
+    let Some(pixels) = width.checked_mul(height).filter(|&pixels| pixels > 0) else {
+        return Err(PictureError::ImageSize { width, height });
+    };
+    check_len("pixels of the images of a picture", values.len(), n.saturating_mul(pixels))?;
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Error::NotFinite { row: at / pixels, column: at % pixels, value: values[at], count: 1 }.into()),
+    }
+}
+
+/// Checks that `what` has as many elements as expected.
+pub(crate) fn check_len(what: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }.into()) }
+}
+
+/// Checks that standard deviations are finite and not negative.
+pub(crate) fn check_std(std: &[f64]) -> Result<()> {
+    check_finite(Points::new(std, 1)?)?;
     match std.iter().position(|&value| value < 0.0) {
         None => Ok(()),
-        Some(row) => {
-            let reason = format!("that of row {row} is {}, and none is below zero", std[row]);
-            Err(Error::Format { what: "standard deviations", reason })
-        }
+        Some(row) => Err(PictureError::NegativeStd { row, value: std[row] }),
     }
 }
 
-/// Refuses what cannot be covariances, naming the first row.
-pub(crate) fn covariances(all: &[f64], dim: usize) -> Result<()> {
-    finite(Points::new(all, dim * dim)?)?;
-    let bad = |own: &[f64]| own.iter().step_by(dim + 1).any(|&variance| variance < 0.0);
-    match all.chunks_exact(dim * dim).position(bad) {
+/// Checks that covariance matrices are finite and that their variances are not negative.
+pub(crate) fn check_covariances(covariances: &[f64], dim: usize) -> Result<()> {
+    check_finite(Points::new(covariances, dim * dim)?)?;
+    let negative = |matrix: &[f64]| matrix.iter().step_by(dim + 1).copied().find(|&variance| variance < 0.0);
+    let rows = covariances.chunks_exact(dim * dim).enumerate();
+    match rows.filter_map(|(row, matrix)| Some((row, negative(matrix)?))).next() {
         None => Ok(()),
-        Some(row) => {
-            let reason = format!("row {row} has a variance below zero");
-            Err(Error::Format { what: "covariances", reason })
-        }
+        Some((row, value)) => Err(PictureError::NegativeVariance { row, value }),
     }
 }
 
-/// Refuses NaN and infinities, naming the first.
-pub(crate) fn finite(map: Points) -> Result<()> {
-    let mut bad = map.values().iter().enumerate().filter(|(_, v)| !v.is_finite());
-    if let Some((at, &value)) = bad.next() {
-        let (row, column, count) = (at / map.dim(), at % map.dim(), 1 + bad.count());
-        return Err(Error::NotFinite { row, column, value: value as f32, count });
+/// Checks that all values are finite; the error names the first that is not.
+pub(crate) fn check_finite(points: Points) -> Result<()> {
+    let mut invalid = points.values().iter().enumerate().filter(|(_, v)| !v.is_finite());
+    if let Some((at, &value)) = invalid.next() {
+        let (row, column, count) = (at / points.dim(), at % points.dim(), 1 + invalid.count());
+        return Err(Error::NotFinite { row, column, value: value as f32, count }.into());
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Our own letters: a grid of five by seven, two more rows below the baseline, printable ASCII.
+//! A built-in font of printable ASCII: glyphs on a grid of five by seven cells, with two more rows below the baseline.
 //!
-//! A glyph is drawn as the strokes that join neighbouring marks of its grid, so that it scales to any size.
+//! A glyph is drawn as strokes between adjacent marks of its grid, so that it can be scaled to any size.
 
-use crate::letters::{is_wide, plain};
+use crate::text_encoding::{is_wide, to_ascii};
 
-/// Rows above the baseline, the height of a capital.
+/// Height of a capital letter in rows.
 const ASCENT: f32 = 6.0;
 
-/// Glyphs from `!` to `~`: rows from the top, those below the baseline only where used.
+/// Glyphs from `!` to `~`, row by row from the top; rows below the baseline are present only where needed.
 #[rustfmt::skip]
 const GLYPHS: [&str; 94] = [
     /* ! */ "# # # # # . #",
@@ -106,43 +106,44 @@ const GLYPHS: [&str; 94] = [
     /* ~ */ "..... ..... .#..# #.#.# #..#. ..... .....",
 ];
 
-/// A stroke between two marks; a dot where they are the same. Units: one is a sixth of a capital's height, the baseline is
-/// at zero and rows below it are positive.
+/// A stroke between two points, or a dot if they are equal. The y coordinate is 0 at the baseline and increases downward.
 pub(crate) type Stroke = [(f32, f32); 2];
 
-/// Distance between letters, and the width of a space.
+/// Distance between characters, in cells.
 const GAP: f32 = 2.0;
+/// Width of a space, in cells.
 const SPACE: f32 = 2.4;
-const WIDE: f32 = 8.5;
+/// Width of a full-width character, in cells.
+const FULL_WIDTH: f32 = 8.5;
 
-/// The grid of a character; letters beyond ASCII are spelled plainly.
+/// Returns the grid of a character, or of its ASCII substitute.
 fn grid(letter: char) -> impl Iterator<Item = &'static [u8]> + Clone {
-    let index = (plain(letter) as usize).saturating_sub('!' as usize);
+    let index = (to_ascii(letter) as usize).saturating_sub('!' as usize);
     GLYPHS[index].split(' ').map(str::as_bytes)
 }
 
-/// From one letter to the next.
+/// Returns the distance from one character to the next, in cells.
 fn advance(letter: char) -> f32 {
-    match plain(letter) {
-        // Other fonts, to which a layout must leave room, have these as wide as they are high.
-        _ if is_wide(letter) => WIDE,
+    match to_ascii(letter) {
+        // The fonts of SVG viewers draw these as wide as they are high.
+        _ if is_wide(letter) => FULL_WIDTH,
         ' ' => SPACE,
         letter => (grid(letter).next().map_or(1, <[u8]>::len) - 1) as f32 + GAP,
     }
 }
 
-/// Width of a line of text when a capital is `height` high.
+/// Returns the width of a line of text, given the height of a capital letter.
 pub(crate) fn width(text: &str, height: f32) -> f32 {
     (text.chars().map(advance).sum::<f32>() - GAP).max(0.0) * height / ASCENT
 }
 
-/// The strokes of a line of text, from its left end on the baseline, when a capital is `height` high.
+/// Returns the strokes of a line of text relative to its start on the baseline, given the height of a capital letter.
 pub(crate) fn strokes(text: &str, height: f32) -> Vec<Stroke> {
     let unit = height / ASCENT;
     let mut out = Vec::new();
     let mut x = 0.0;
     for letter in text.chars() {
-        if plain(letter) == ' ' {
+        if to_ascii(letter) == ' ' {
             x += SPACE;
             continue;
         }
@@ -152,7 +153,7 @@ pub(crate) fn strokes(text: &str, height: f32) -> Vec<Stroke> {
         for r in 0..grid.len() {
             for c in (0..grid[r].len()).filter(|&c| marked(r, c)) {
                 let mut joined = false;
-                // Right, down, and the diagonals down where no mark makes the corner already.
+                // To the right, down, and diagonally down unless a mark already joins them.
                 for (to_r, to_c, free) in [
                     (r, c + 1, true),
                     (r + 1, c, true),
@@ -174,34 +175,34 @@ pub(crate) fn strokes(text: &str, height: f32) -> Vec<Stroke> {
     out
 }
 
-/// The text, cut with `...` where it would be wider than `room`. Time is linear in what fits.
-pub(crate) fn fit(text: &str, height: f32, room: f32) -> String {
-    const CUT: &str = "...";
-    let (room, dots) = (room * ASCENT / height + GAP, CUT.chars().map(advance).sum::<f32>());
-    // Where the text would be cut: after the last letter that leaves room for the dots.
-    let (mut wide, mut cut) = (0.0, None);
+/// Truncates text with `...` to a width. The time is linear in the length of the result.
+pub(crate) fn truncate(text: &str, height: f32, max_width: f32) -> String {
+    const ELLIPSIS: &str = "...";
+    let (available, dots) = (max_width * ASCENT / height + GAP, ELLIPSIS.chars().map(advance).sum::<f32>());
+    // The text is cut after the last character that leaves space for the dots.
+    let (mut width, mut cut) = (0.0, None);
     for (at, letter) in text.char_indices() {
-        if wide + dots <= room {
+        if width + dots <= available {
             cut = Some(at);
         }
-        wide += advance(letter);
-        if wide > room + 1e-3 {
-            return cut.map_or(String::new(), |cut| text[..cut].trim_end().to_owned() + CUT);
+        width += advance(letter);
+        if width > available + 1e-3 {
+            return cut.map_or(String::new(), |cut| text[..cut].trim_end().to_owned() + ELLIPSIS);
         }
     }
     text.to_owned()
 }
 
-/// The text broken at spaces into lines no wider than `room`; a word that is wider alone is cut.
-pub(crate) fn wrap(text: &str, height: f32, room: f32) -> Vec<String> {
+/// Breaks text at spaces into lines of at most a width; a longer word is truncated.
+pub(crate) fn wrap(text: &str, height: f32, max_width: f32) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if width(&format!("{line} {word}"), height) <= room => {
+            Some(line) if width(&format!("{line} {word}"), height) <= max_width => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(fit(word, height, room)),
+            _ => lines.push(truncate(word, height, max_width)),
         }
     }
     lines
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_glyph_is_a_rectangle_of_marks_that_differs_from_the_others() {
+    fn glyphs_are_rectangular_and_distinct() {
         for (at, glyph) in GLYPHS.iter().enumerate() {
             let rows: Vec<&str> = glyph.split(' ').collect();
             assert!((7..=9).contains(&rows.len()), "{glyph}");
@@ -223,27 +224,27 @@ mod tests {
     }
 
     #[test]
-    fn text_is_measured_cut_and_wrapped_to_its_room() {
-        let room = width("neighbours", 12.0);
-        assert_eq!(fit("neighbours", 12.0, room), "neighbours");
-        let cut = fit("neighbours and more", 12.0, room);
-        assert!(cut.ends_with("...") && width(&cut, 12.0) <= room, "{cut}");
-        assert_eq!(wrap("a b neighbours", 12.0, room), ["a b", "neighbours"]);
-        assert_eq!(fit("wide", 12.0, 1.0), "");
+    fn text_is_truncated_and_wrapped_to_a_width() {
+        let max_width = width("neighbors", 12.0);
+        assert_eq!(truncate("neighbors", 12.0, max_width), "neighbors");
+        let cut = truncate("neighbors and more", 12.0, max_width);
+        assert!(cut.ends_with("...") && width(&cut, 12.0) <= max_width, "{cut}");
+        assert_eq!(wrap("a b neighbors", 12.0, max_width), ["a b", "neighbors"]);
+        assert_eq!(truncate("wide", 12.0, 1.0), "");
         assert_eq!(width("", 12.0), 0.0);
-        let right = strokes("neighbours", 12.0).iter().flatten().map(|p| p.0).fold(0.0, f32::max);
-        assert!((right - room).abs() < 1e-3);
+        let right = strokes("neighbors", 12.0).iter().flatten().map(|p| p.0).fold(0.0, f32::max);
+        assert!((right - max_width).abs() < 1e-3);
     }
 
     #[test]
-    fn letters_outside_ascii_are_spelled_plainly() {
+    fn characters_outside_ascii_are_substituted() {
         assert_eq!(strokes("\u{e9}\n", 7.0), strokes("e?", 7.0));
         assert!(width("\u{4e2d}", 7.0) > width("?", 7.0));
     }
 
     #[test]
-    fn a_text_of_any_length_is_cut_at_once() {
+    fn very_long_text_is_truncated_quickly() {
         let long = "\u{4e2d}<".repeat(5_000_000);
-        assert!(fit(&long, 12.0, 300.0).ends_with("...") && wrap(&long, 12.0, 300.0).len() == 1);
+        assert!(truncate(&long, 12.0, 300.0).ends_with("...") && wrap(&long, 12.0, 300.0).len() == 1);
     }
 }

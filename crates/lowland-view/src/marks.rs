@@ -1,149 +1,163 @@
-//! What is drawn of a map: points or their density, how certain they are, images, words.
+//! Draws the points of a map: dots or density, uncertainty, thumbnails and labels.
 
 use crate::color::{Rgb, mix};
-use crate::key::Key;
-use crate::layout::Inks;
-use crate::placement::{Placement, scattered};
-use crate::scene::{Cloud, Disc, Ellipse, Item, Rect, Style};
-use crate::{Density, Panel, PictureOptions, Uncertainty, thumbnails, words};
+use crate::color_key::ColorKey;
+use crate::histogram::histogram;
+use crate::pixel_transform::PixelTransform;
+use crate::scene::{Disc, Ellipse, PointCloud, PointStyle, Rect, SceneItem};
+use crate::theme::Theme;
+use crate::{Density, MapPanel, PictureOptions, Uncertainty, point_labels, thumbnails};
 
-/// Above this many points without colours their density is drawn; with colours, from the second number.
-const DENSITY_FROM: [usize; 2] = [20_000, 100_000];
+/// Largest number of points that are drawn as dots by default, without colors and with colors.
+const MAX_DOTS: [usize; 2] = [20_000, 100_000];
 
-/// So few points are drawn as dots beside the images of others.
-const DOTS_BESIDE_IMAGES: usize = 5000;
+/// Largest number of points that are drawn as dots in addition to thumbnails.
+const MAX_DOTS_WITH_IMAGES: usize = 5000;
 
-/// A drawn map, and what became of its points.
-pub(crate) struct Drawn {
-    pub items: Vec<Item>,
-    pub fate: Fate,
+/// A map as items of a scene.
+pub(crate) struct MapDrawing {
+    pub items: Vec<SceneItem>,
+    pub counts: DrawCounts,
 }
 
-/// What became of points that are not dots.
+/// Numbers of points that are not drawn as dots.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Fate {
-    /// Rings at the edge.
-    pub beyond: usize,
-    /// Left out as too uncertain.
+pub(crate) struct DrawCounts {
+    /// Outliers, drawn as rings at the edge of the frame.
+    pub outside: usize,
+    /// Points left out because they are too uncertain.
     pub hidden: usize,
-    /// Images.
+    /// Points drawn as images.
     pub images: usize,
 }
 
-impl std::ops::AddAssign for Fate {
+impl std::ops::AddAssign for DrawCounts {
     fn add_assign(&mut self, other: Self) {
-        self.beyond += other.beyond;
+        self.outside += other.outside;
         self.hidden += other.hidden;
         self.images += other.images;
     }
 }
 
-/// Draws a map into a frame.
-pub(crate) fn draw(panel: &Panel, key: &Key, frame: Rect, options: &PictureOptions, unit: f32, inks: Inks) -> Drawn {
+/// Draws a map into a frame. `unit` is the scale of point and text sizes.
+pub(crate) fn draw_map(
+    panel: &MapPanel,
+    key: &ColorKey,
+    frame: Rect,
+    options: &PictureOptions,
+    unit: f32,
+    theme: Theme,
+) -> MapDrawing {
     let map = panel.map;
-    let place = Placement::new(map, frame, options.point_size, unit);
+    let transform = PixelTransform::new(map, frame, options.point_size, unit);
     let n = map.rows();
-    let seen = most_certain(n, panel.std, options.certain);
-    let mut fate = Fate { hidden: seen.iter().filter(|seen| !**seen).count(), ..Fate::default() };
+    let is_shown = select_most_certain(n, panel.std, options.certain);
+    let mut counts = DrawCounts { hidden: is_shown.iter().filter(|shown| !**shown).count(), ..DrawCounts::default() };
     if map.dim() == 1 {
-        let rows = (0..n).filter(|&i| seen[i]);
-        return Drawn { items: vec![Item::Boxes(place.bars(map, rows, &panel.color, key, inks))], fate };
+        let rows = (0..n).filter(|&i| is_shown[i]);
+        let bars = histogram(&transform, map, rows, &panel.color, key, theme);
+        return MapDrawing { items: vec![SceneItem::Boxes(bars)], counts };
     }
-    let places: Vec<([f32; 2], bool)> = (0..n).map(|i| place.at(map.row(i))).collect();
-    let order: Vec<usize> = scattered(n).filter(|&i| seen[i] && !places[i].1).collect();
-    let colors = key.colors(inks);
-    let index: Vec<u16> = order.iter().map(|&i| key.index(&panel.color, i)).collect();
+    // Position of each point, and whether it is an outlier.
+    let pixels: Vec<([f32; 2], bool)> = (0..n).map(|i| transform.to_pixel(map.row(i))).collect();
+    let order: Vec<usize> = interleaved_order(n).filter(|&i| is_shown[i] && !pixels[i].1).collect();
     let std = panel.std.filter(|_| n > 0);
-    let weight = std.filter(|_| options.uncertainty == Uncertainty::Fade).map(|std| {
-        let fade = fade(std);
+    let weights = std.filter(|_| options.uncertainty == Uncertainty::Fade).map(|std| {
+        let fade = fade_by_std(std);
         order.iter().map(|&i| fade(std[i])).collect()
     });
-    let asked = options.uncertainty == Uncertainty::Ellipses;
-    let ellipses = asked.then(|| ellipses(panel, &order, place.pixels_per_unit())).flatten();
-    let cloud = Cloud {
+    let with_ellipses = options.uncertainty == Uncertainty::Ellipses;
+    let ellipses = with_ellipses.then(|| ellipses(panel, &order, transform.pixels_per_unit())).flatten();
+    let cloud = PointCloud {
         frame,
-        at: order.iter().map(|&i| places[i].0).collect(),
-        index,
-        weight,
+        positions: order.iter().map(|&i| pixels[i].0).collect(),
+        color_indices: order.iter().map(|&i| key.index(&panel.color, i)).collect(),
+        weights,
         ellipses,
-        style: style(panel, key, place.radius, frame, options, unit),
-        colors,
+        style: point_style(panel, key, transform.radius, frame, options, unit),
+        colors: key.colors(theme),
     };
-    let ring = |i: usize| Disc {
-        at: places[i].0,
-        radius: (1.6 * place.radius).max(4.0 * unit),
-        color: cloud.colors[key.index(&panel.color, i) as usize],
-    };
-    let rings: Vec<Disc> = (0..n).filter(|&i| seen[i] && places[i].1).map(ring).collect();
-    fate.beyond = rings.len();
-    let color_of =
-        |i: usize| -> Option<Rgb> { (!key.is_plain()).then(|| cloud.colors[key.index(&panel.color, i) as usize]) };
-    let at = |i: usize| places[i].0;
-    let mut above = vec![Item::Rings(rings)];
+    let point_color = |i: usize| cloud.colors[key.index(&panel.color, i) as usize];
+    let ring_radius = (1.6 * transform.radius).max(4.0 * unit);
+    let ring = |i: usize| Disc { center: pixels[i].0, radius: ring_radius, color: point_color(i) };
+    let rings: Vec<Disc> = (0..n).filter(|&i| is_shown[i] && pixels[i].1).map(ring).collect();
+    counts.outside = rings.len();
+    let color_of = |i: usize| -> Option<Rgb> { (!key.is_plain()).then(|| point_color(i)) };
+    let position = |i: usize| pixels[i].0;
+    let mut above = vec![SceneItem::Rings(rings)];
     if let Some(images) = panel.images {
-        let rows = scattered(n).filter(|&i| seen[i]);
-        let tiles = thumbnails::tiles(images, rows, at, color_of, frame, unit, inks);
-        fate.images = tiles.len();
-        above.push(Item::Tiles(tiles));
+        let rows = interleaved_order(n).filter(|&i| is_shown[i]);
+        let tiles = thumbnails::place_thumbnails(images, rows, position, color_of, frame, unit, theme);
+        counts.images = tiles.len();
+        above.push(SceneItem::Tiles(tiles));
     }
-    if let Some(names) = panel.words {
-        let ink = |i: usize| color_of(i).map_or(inks.ink, |color| mix(color, inks.ink, 0.45));
-        let rows = (0..n).filter(|&i| seen[i]);
-        let (dots, texts) = words::words(names, rows, at, ink, frame, place.radius, unit, inks);
-        // Where every dot is clear, it needs no second one.
-        above.extend((n > words::FEW).then_some(Item::Discs(dots)));
-        above.push(Item::Texts(texts));
+    if let Some(labels) = panel.words {
+        let text_color = |i: usize| color_of(i).map_or(theme.text, |color| mix(color, theme.text, 0.45));
+        let rows = (0..n).filter(|&i| is_shown[i]);
+        let radius = transform.radius;
+        let (dots, texts) = point_labels::place_labels(labels, rows, position, text_color, frame, radius, unit, theme);
+        // With few points, the dots of the cloud are clear enough.
+        above.extend((n > point_labels::FEW_POINTS).then_some(SceneItem::Discs(dots)));
+        above.push(SceneItem::Texts(texts));
     }
-    // Between images so many dots would be mortar between bricks.
-    let cloud = if panel.images.is_some() && n > DOTS_BESIDE_IMAGES { Cloud::empty(frame) } else { cloud };
-    Drawn { items: [vec![Item::Cloud(cloud)], above].concat(), fate }
+    // Too many dots would fill the space between the thumbnails.
+    let cloud = if panel.images.is_some() && n > MAX_DOTS_WITH_IMAGES { PointCloud::empty(frame) } else { cloud };
+    MapDrawing { items: [vec![SceneItem::Cloud(cloud)], above].concat(), counts }
 }
 
-/// The ellipses of points, circles where only standard deviations are known.
-fn ellipses(panel: &Panel, order: &[usize], pixels: f64) -> Option<Vec<Ellipse>> {
+/// Returns the ellipses of points, or circles where only standard deviations are known.
+fn ellipses(panel: &MapPanel, order: &[usize], pixels_per_unit: f64) -> Option<Vec<Ellipse>> {
     let dim = panel.map.dim();
-    if let Some(all) = panel.covariances {
-        let first_two = |i: usize| [0, 1, dim + 1].map(|at| all[i * dim * dim + at]);
-        return Some(order.iter().map(|&i| Ellipse::of_covariance(first_two(i), pixels)).collect());
+    if let Some(covariances) = panel.covariances {
+        let first_two = |i: usize| [0, 1, dim + 1].map(|at| covariances[i * dim * dim + at]);
+        return Some(order.iter().map(|&i| Ellipse::from_covariance(first_two(i), pixels_per_unit)).collect());
     }
     let std = panel.std?;
-    Some(order.iter().map(|&i| Ellipse::circle(std[i].abs() * pixels)).collect())
+    Some(order.iter().map(|&i| Ellipse::circle(std[i].abs() * pixels_per_unit)).collect())
 }
 
-/// Whether each point is among the share of the smallest standard deviations.
-fn most_certain(n: usize, std: Option<&[f64]>, share: f64) -> Vec<bool> {
-    let mut seen = vec![true; n];
-    let hidden = n - ((n as f64 * share).round() as usize).clamp(n.min(1), n);
+/// Returns whether each point belongs to the fraction with the smallest standard deviations.
+fn select_most_certain(n: usize, std: Option<&[f64]>, fraction: f64) -> Vec<bool> {
+    let mut is_selected = vec![true; n];
+    let hidden = n - ((n as f64 * fraction).round() as usize).clamp(n.min(1), n);
     if let Some(std) = std.filter(|_| hidden > 0) {
         let mut rows: Vec<usize> = (0..n).collect();
         rows.sort_by(|&a, &b| std[b].total_cmp(&std[a]).then(b.cmp(&a)));
-        rows[..hidden].iter().for_each(|&i| seen[i] = false);
+        rows[..hidden].iter().for_each(|&i| is_selected[i] = false);
     }
-    seen
+    is_selected
 }
 
-fn style(panel: &Panel, key: &Key, radius: f32, frame: Rect, options: &PictureOptions, unit: f32) -> Style {
+fn point_style(
+    panel: &MapPanel,
+    key: &ColorKey,
+    radius: f32,
+    frame: Rect,
+    options: &PictureOptions,
+    unit: f32,
+) -> PointStyle {
     let n = panel.map.rows();
-    let heat = match options.density {
+    let density = match options.density {
         Density::On => true,
         Density::Off => false,
-        Density::Auto => options.point_size.is_none() && n > DENSITY_FROM[usize::from(!key.is_plain())],
+        Density::Auto => options.point_size.is_none() && n > MAX_DOTS[usize::from(!key.is_plain())],
     };
-    if heat {
-        return Style::Heat { blur: 2.2 * unit, one_color: key.is_plain() };
+    if density {
+        return PointStyle::Density { blur: 2.2 * unit, one_color: key.is_plain() };
     }
-    // Discs that would cover the frame many times over are made thinner, so that what lies below still shows.
-    let cover = n as f32 * std::f32::consts::PI * radius.powi(2) / (frame.width() * frame.height());
-    let opacity = (0.9 / (1.0 + 0.5 * cover)).clamp(0.3, 0.85);
-    // Beside images and among words, dots only hint at the points that had no room.
-    if panel.images.is_some() || panel.words.is_some() && n > words::FEW {
-        return Style::Dots { radius: 0.6 * radius, opacity: 0.5 * opacity, halo: 0.0 };
+    // Dots that would cover the frame many times over are more transparent, so that overlaps remain visible.
+    let coverage = n as f32 * std::f32::consts::PI * radius.powi(2) / (frame.width() * frame.height());
+    let opacity = (0.9 / (1.0 + 0.5 * coverage)).clamp(0.3, 0.85);
+    // Between thumbnails and labels, dots only indicate the points without one.
+    if panel.images.is_some() || panel.words.is_some() && n > point_labels::FEW_POINTS {
+        return PointStyle::Dots { radius: 0.6 * radius, opacity: 0.5 * opacity, halo: 0.0 };
     }
-    Style::Dots { radius, opacity, halo: if radius > 3.0 { 0.12 * radius } else { 0.0 } }
+    PointStyle::Dots { radius, opacity, halo: if radius > 3.0 { 0.12 * radius } else { 0.0 } }
 }
 
-/// How far a point of some standard deviation counts: against the median, so that half of the points stay clear whatever the unit.
-fn fade(std: &[f64]) -> impl Fn(f64) -> f32 + use<> {
+/// Returns a function from standard deviation to opacity. It is relative to the median, so that half of the points remain clearly
+/// visible in any unit.
+fn fade_by_std(std: &[f64]) -> impl Fn(f64) -> f32 + use<> {
     let mut sorted: Vec<f64> = std.iter().map(|s| s.abs()).collect();
     let at = sorted.len() / 2;
     let median = *sorted.select_nth_unstable_by(at, f64::total_cmp).1;
@@ -153,24 +167,53 @@ fn fade(std: &[f64]) -> impl Fn(f64) -> f32 + use<> {
     }
 }
 
+/// Returns a permutation of `0..n` in steps of the golden section, so that no class is drawn on top of the others because of
+/// its position in the file.
+pub(crate) fn interleaved_order(n: usize) -> impl Iterator<Item = usize> {
+    let gcd = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let mut step = ((n as f64 * 0.618_033_988_75) as usize).max(1);
+    while gcd(step, n.max(1)) != 1 {
+        step += 1;
+    }
+    (0..n).scan(0, move |at, _| {
+        *at = (*at + step) % n;
+        Some(*at)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_points_left_out_are_those_of_the_largest_deviations() {
+    fn points_with_the_largest_standard_deviations_are_left_out() {
         let std = [5.0, 1.0, 3.0, 3.0];
-        assert_eq!(most_certain(4, Some(&std), 0.75), [false, true, true, true]);
-        assert_eq!(most_certain(4, Some(&std), 0.5), [false, true, true, false]);
-        assert_eq!(most_certain(4, Some(&std), 1e-9), [false, true, false, false]);
-        assert_eq!((most_certain(2, None, 0.5), most_certain(0, Some(&[]), 0.5)), (vec![true; 2], vec![]));
+        assert_eq!(select_most_certain(4, Some(&std), 0.75), [false, true, true, true]);
+        assert_eq!(select_most_certain(4, Some(&std), 0.5), [false, true, true, false]);
+        assert_eq!(select_most_certain(4, Some(&std), 1e-9), [false, true, false, false]);
+        let all = (select_most_certain(2, None, 0.5), select_most_certain(0, Some(&[]), 0.5));
+        assert_eq!(all, (vec![true; 2], vec![]));
     }
 
     #[test]
-    fn certain_points_are_clear_and_uncertain_ones_faint() {
-        let fade = fade(&[1.0, 2.0, 4.0]);
-        let seen: Vec<f32> = [0.5, 1.0, 2.0, 4.0, 1e300].map(fade).to_vec();
-        assert!(seen.windows(2).all(|pair| pair[0] >= pair[1]), "{seen:?}");
-        assert!(seen[1] == 1.0 && seen[2] > 0.5 && seen[3] < 0.3 && seen[4] > 0.0, "{seen:?}");
+    fn opacity_decreases_with_the_standard_deviation() {
+        let fade = fade_by_std(&[1.0, 2.0, 4.0]);
+        let opacity: Vec<f32> = [0.5, 1.0, 2.0, 4.0, 1e300].map(fade).to_vec();
+        assert!(opacity.windows(2).all(|pair| pair[0] >= pair[1]), "{opacity:?}");
+        assert!(opacity[1] == 1.0 && opacity[2] > 0.5 && opacity[3] < 0.3 && opacity[4] > 0.0, "{opacity:?}");
+    }
+
+    #[test]
+    fn interleaved_order_is_a_permutation() {
+        for n in [0, 1, 2, 3, 10, 999, 1024] {
+            let mut order: Vec<usize> = interleaved_order(n).collect();
+            order.sort_unstable();
+            assert_eq!(order, (0..n).collect::<Vec<_>>());
+        }
     }
 }

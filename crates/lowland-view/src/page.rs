@@ -1,120 +1,122 @@
-//! The interactive page: one HTML file that needs no server and no network.
+//! The interactive page: one HTML file that needs neither a server nor a network connection.
 //!
-//! The script and the style are built from `viewer/` and lie in `assets/page.html`. The data follow as sections, each
-//! packed by deflate and written in base64, so that no text of the data is ever markup; a small header in JSON says
-//! what each section holds.
+//! Script and style are built from `viewer/` into `assets/page.html`. The data follow as sections, each compressed with deflate and
+//! encoded in base64, so that no text of the data is ever parsed as markup; a JSON header describes the sections.
 
 mod header;
 mod images;
-mod kept;
+mod neighbor_retention;
+mod quantize;
 mod sections;
 
+use lowland::Points;
 use lowland::neighbors::NeighborGraph;
-use lowland::{Error, Points, Result};
 
-use crate::{Images, Labels, TextTable};
+use crate::check::{check_covariances, check_finite, check_len, check_std};
+use crate::error::{PictureError, Result};
+use crate::{ClassLabels, Images, TextTable};
 use sections::Sections;
 
-pub use header::{Quantised, quantised};
-pub use images::guess_images;
+pub use images::detect_images;
+pub use quantize::{QuantizedPoints, quantize};
 pub use sections::base64;
 
-/// The page with its script, its style, and places for what may be asked of the network and for the data.
+/// The page with its script and style, and with placeholders for the network policy and the data.
 const TEMPLATE: &str = include_str!("../assets/page.html");
 const CONNECT: &str = "{{connect}}";
 const DATA: &str = "<!--data-->";
 
-/// What the page shows.
+/// Contents of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Page<'a> {
     /// Name of the data.
     pub title: String,
     /// Number of points, the same in every map.
     pub rows: usize,
-    /// The maps, side by side; none while a live page waits for its first.
+    /// Maps, shown side by side; empty while a live page waits for the first map.
     pub maps: Vec<PageMap<'a>>,
-    /// A name for each point; of text data, the text.
+    /// Name of each point, or its text for text data.
     pub ids: Option<&'a [String]>,
-    /// What the points can be coloured by.
-    pub columns: Vec<Column<'a>>,
-    /// The true neighbours, in the data.
+    /// Columns by which points can be colored.
+    pub columns: Vec<PageColumn<'a>>,
+    /// True neighbors, in the data.
     pub neighbors: Option<&'a NeighborGraph>,
-    /// A grey image for each point.
+    /// Grayscale image of each point.
     pub images: Option<Images<'a>>,
-    /// Scores of the maps: a row for each map, its name first.
+    /// Scores of the maps: one row per map, starting with its name.
     pub table: Option<&'a TextTable>,
-    /// What it shows first.
-    pub start: Start,
-    /// Whether the maps come from a server, while they are fitted.
+    /// Initial state of the page.
+    pub start: InitialView,
+    /// Whether the page receives maps from a server during the fit.
     pub live: bool,
 }
 
-/// What a page shows first, where it is not the usual.
+/// Initial state of a page, where it differs from the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Start {
-    /// What the points are coloured by.
-    pub color: Option<StartColor>,
-    /// Per cent of the points that are hidden, the least certain first.
+pub struct InitialView {
+    /// What points are colored by.
+    pub color: Option<InitialColor>,
+    /// Percentage of points to hide, the least certain first.
     pub hide: u32,
-    /// Whether ellipses of one standard deviation are drawn, or circles.
+    /// Whether to draw ellipses or circles of one standard deviation.
     pub circles: bool,
-    /// Whether ids stand beside points, however long they are.
+    /// Whether to write ids next to points even if they are long.
     pub words: bool,
-    /// Whether the ground is dark, whatever the reader's system says.
+    /// Whether to use the dark theme regardless of the system setting.
     pub dark: bool,
 }
 
-/// What the points of a page are coloured by at first.
+/// What the points of a page are initially colored by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartColor {
-    /// One colour.
-    Nothing,
-    /// The standard deviation.
+pub enum InitialColor {
+    /// All points have the same color.
+    None,
+    /// Standard deviation.
     Std,
-    /// The column of this number.
+    /// The column with this index.
     Column(usize),
 }
 
 /// One map of a page.
 #[derive(Debug, Clone)]
 pub struct PageMap<'a> {
-    /// Its name: the method.
+    /// Name of the map, usually the method.
     pub name: String,
     /// Parameters and scores.
     pub caption: String,
-    /// The points. Of more than three dimensions the first three are shown.
+    /// Coordinates of the points; only the first three dimensions are shown.
     pub points: Points<'a>,
-    /// A standard deviation for each point.
+    /// Standard deviation of each point.
     pub std: Option<&'a [f64]>,
-    /// A covariance for each point, of all dimensions of the map.
+    /// Covariance matrix of each point, for all dimensions of the map.
     pub covariances: Option<&'a [f64]>,
-    /// The neighbours in the map, to tell which true ones are kept.
+    /// Neighbors in the map, to determine which true neighbors are preserved.
     pub neighbors: Option<&'a NeighborGraph>,
 }
 
-/// Something known about each point.
+/// A column of data about the points.
 #[derive(Debug, Clone)]
-pub struct Column<'a> {
-    /// What people see.
+pub struct PageColumn<'a> {
+    /// Name shown to the user.
     pub name: String,
-    /// One a point.
-    pub values: Values<'a>,
+    /// Value of each point.
+    pub values: ColumnData<'a>,
 }
 
-/// The values of a column.
+/// Values of a column.
 #[derive(Debug, Clone)]
-pub enum Values<'a> {
+pub enum ColumnData<'a> {
     /// Classes.
-    Classes(Labels<'a>),
-    /// Numbers; those that are not finite are shown as missing.
+    Classes(ClassLabels<'a>),
+    /// Numbers; values that are not finite are shown as missing.
     Numbers(Vec<f32>),
 }
 
-/// Makes the page.
-pub fn html(page: &Page) -> Result<Vec<u8>> {
-    check(page)?;
+/// Renders a page as HTML.
+pub fn render_html(page: &Page) -> Result<Vec<u8>> {
+    check_page(page)?;
     let mut sections = Sections::default();
-    let header = header::of(page, &mut sections);
+    let header = header::build_header(page, &mut sections);
     let (head, tail) = TEMPLATE.split_once(DATA).unwrap_or((TEMPLATE, ""));
     let connect = if page.live { "'self'" } else { "'none'" };
     let mut html = head.replacen(CONNECT, connect, 1).into_bytes();
@@ -123,44 +125,38 @@ pub fn html(page: &Page) -> Result<Vec<u8>> {
     Ok(html)
 }
 
-fn check(page: &Page) -> Result<()> {
-    let count = |what: &'static str, found: usize| match found == page.rows {
-        true => Ok(()),
-        false => Err(Error::Shape { what, expected: page.rows, found }),
-    };
+fn check_page(page: &Page) -> Result<()> {
+    let check_rows = |what: &'static str, found: usize| check_len(what, found, page.rows);
     for map in &page.maps {
-        crate::check::finite(map.points)?;
-        count("points of a map", map.points.rows())?;
+        check_finite(map.points)?;
+        check_rows("points of a map", map.points.rows())?;
         if let Some(std) = map.std {
-            count("standard deviations", std.len())?;
-            crate::check::standard_deviations(std)?;
+            check_rows("standard deviations", std.len())?;
+            check_std(std)?;
         }
         if let Some(all) = map.covariances {
             let dim = map.points.dim();
-            count("covariances", if all.len() % (dim * dim) == 0 { all.len() / (dim * dim) } else { usize::MAX })?;
-            crate::check::covariances(all, dim)?;
+            check_rows("covariances", if all.len() % (dim * dim) == 0 { all.len() / (dim * dim) } else { usize::MAX })?;
+            check_covariances(all, dim)?;
         }
-        map.neighbors.map_or(Ok(()), |graph| count("rows of a map's neighbours", graph.rows()))?;
+        map.neighbors.map_or(Ok(()), |graph| check_rows("rows of a map's neighbors", graph.rows()))?;
     }
     for column in &page.columns {
-        count(
-            "values of a column",
-            match &column.values {
-                Values::Classes(labels) => labels.codes.len(),
-                Values::Numbers(numbers) => numbers.len(),
-            },
-        )?;
+        let count = match &column.values {
+            ColumnData::Classes(labels) => labels.codes.len(),
+            ColumnData::Numbers(numbers) => numbers.len(),
+        };
+        check_rows("values of a column", count)?;
     }
-    if let Some(StartColor::Column(column)) = page.start.color.filter(|_| !page.live)
+    if let Some(InitialColor::Column(column)) = page.start.color.filter(|_| !page.live)
         && column >= page.columns.len()
     {
-        let reason = format!("it begins with column {column} of {}", page.columns.len());
-        return Err(Error::Format { what: "page", reason });
+        return Err(PictureError::MissingColumn { column, columns: page.columns.len() });
     }
-    page.ids.map_or(Ok(()), |ids| count("ids", ids.len()))?;
-    page.neighbors.map_or(Ok(()), |graph| count("rows of the neighbours", graph.rows()))?;
-    page.neighbors.map_or(Ok(()), |graph| count("points of the neighbours", graph.targets()))?;
-    page.images.map_or(Ok(()), |images| count("images", images::rows(images)))
+    page.ids.map_or(Ok(()), |ids| check_rows("ids", ids.len()))?;
+    page.neighbors.map_or(Ok(()), |graph| check_rows("rows of the neighbors", graph.rows()))?;
+    page.neighbors.map_or(Ok(()), |graph| check_rows("points of the neighbors", graph.targets()))?;
+    page.images.map_or(Ok(()), |images| check_rows("images", images::image_count(images)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Writes a scene as a PDF page: shapes and text in Helvetica, which every reader has.
+//! Writes a scene as a PDF page, with text in Helvetica, which every reader provides.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,64 +6,70 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use lowland::{Error, Result};
 
 use crate::color::Rgb;
-use crate::letters::{CAPITAL, helvetica_width, win_ansi};
-use crate::raster::{self, HALO, RING, tile_border};
-use crate::scene::{Cloud, Disc, Doubt, Ellipse, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
+use crate::error::{PictureError, Result};
+use crate::raster::{HALO_WIDTH, RING_THICKNESS, rasterize_cloud, tile_border};
+use crate::scene::{
+    Disc, Ellipse, ImageTile, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
+};
+use crate::text_encoding::{CAP_HEIGHT, helvetica_width, win_ansi};
 
-/// Points of a page for a pixel: the usual picture of 1600 pixels is 480 points or 17 cm wide, and its text of 7.5 points.
-const POINTS: f32 = 0.3;
+/// Typographic points per pixel: a picture of 1600 pixels is 480 points (17 cm) wide, and its text has a size of 7.5 points.
+const POINTS_PER_PIXEL: f32 = 0.3;
 
-/// Opacities come in so many steps.
-const OPACITIES: usize = 255;
+/// Number of distinct opacities.
+const OPACITY_STEPS: usize = 255;
 
-/// The file.
+/// Returns the contents of the file.
 pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
-    let mut page = Page::new(scene);
+    let mut page = PdfPage::new(scene);
     for item in &scene.items {
         match item {
-            Item::Cloud(cloud) => match raster::pixels(cloud, scene.ground) {
-                Some(pixels) => page.tile(&pixels),
-                None => page.points(cloud, scene.ground),
+            SceneItem::Cloud(cloud) => match rasterize_cloud(cloud, scene.background) {
+                Some(tile) => page.tile(&tile),
+                None => page.points(cloud, scene.background),
             },
-            Item::Boxes(boxes) => boxes.iter().for_each(|&(place, color)| page.rect(place, color)),
-            Item::Discs(discs) => discs.iter().for_each(|&disc| page.dot(disc)),
-            Item::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc)),
-            Item::Tiles(tiles) => tiles.iter().for_each(|tile| page.tile(tile)),
-            Item::Texts(texts) => texts.iter().for_each(|text| page.text(text)),
+            SceneItem::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| page.rect(rect, color)),
+            SceneItem::Discs(discs) => discs.iter().for_each(|&disc| page.disc(disc)),
+            SceneItem::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc)),
+            SceneItem::Tiles(tiles) => tiles.iter().for_each(|tile| page.tile(tile)),
+            SceneItem::Texts(texts) => texts.iter().for_each(|text| page.text(text)),
         }
     }
-    page.file(scene).map_err(|error| Error::Format { what: "picture", reason: error.to_string() })
+    page.file(scene).map_err(|error| PictureError::Encoding { reason: error.to_string() })
 }
 
-/// The page's drawing commands, and the images they name.
-struct Page {
+/// The drawing operators of the page, and the images they refer to.
+struct PdfPage {
     content: String,
     images: Vec<(usize, Vec<[u8; 3]>)>,
-    /// What was set last, so that it is not set again.
+    /// Current colors and opacity, which are written only when they change.
     fill: Option<Rgb>,
     stroke: Option<Rgb>,
     opacity: usize,
-    /// The opacities that were set.
+    /// All opacities in use.
     opacities: BTreeSet<usize>,
 }
 
-impl Page {
+impl PdfPage {
     fn new(scene: &Scene) -> Self {
         let mut page = Self {
             content: String::new(),
             images: Vec::new(),
             fill: None,
             stroke: None,
-            opacity: OPACITIES,
+            opacity: OPACITY_STEPS,
             opacities: BTreeSet::new(),
         };
-        // From pixels that count down from the top to points that count up. Ends and joins of lines are round.
-        let _ = writeln!(page.content, "{POINTS} 0 0 -{POINTS} 0 {} cm 1 J 1 j", scene.height as f32 * POINTS);
+        // Transforms pixels from the top to points from the bottom. Line caps and joins are round.
+        let _ = writeln!(
+            page.content,
+            "{POINTS_PER_PIXEL} 0 0 -{POINTS_PER_PIXEL} 0 {} cm 1 J 1 j",
+            scene.height as f32 * POINTS_PER_PIXEL
+        );
         let (right, bottom) = (scene.width as f32, scene.height as f32);
-        page.rect(Rect { left: 0.0, top: 0.0, right, bottom }, scene.ground);
+        page.rect(Rect { left: 0.0, top: 0.0, right, bottom }, scene.background);
         page
     }
 
@@ -80,8 +86,8 @@ impl Page {
     }
 
     fn opacity(&mut self, opacity: f32) {
-        // What is meant to be seen is not rounded to nothing.
-        let step = ((opacity * OPACITIES as f32).round() as usize).clamp(1, OPACITIES);
+        // A small opacity is not rounded to zero.
+        let step = ((opacity * OPACITY_STEPS as f32).round() as usize).clamp(1, OPACITY_STEPS);
         if step != self.opacity {
             self.opacity = step;
             self.opacities.insert(step);
@@ -89,38 +95,39 @@ impl Page {
         }
     }
 
-    fn rect(&mut self, place: Rect, color: Rgb) {
+    fn rect(&mut self, rect: Rect, color: Rgb) {
         self.fill(color);
-        let sides = numbers(&[place.left, place.top, place.width(), place.height()]);
+        let sides = numbers(&[rect.left, rect.top, rect.width(), rect.height()]);
         let _ = writeln!(self.content, "{sides} re f");
     }
 
-    /// A line of no length with round ends is a disc.
-    fn dot(&mut self, Disc { at, radius, color }: Disc) {
+    /// Draws a disc as a line of length zero with round caps.
+    fn disc(&mut self, Disc { center, radius, color }: Disc) {
         self.stroke(color);
-        let place = numbers(&at);
-        let _ = writeln!(self.content, "{} w {place} m {place} l S", numbers(&[2.0 * radius]));
+        let center = numbers(&center);
+        let _ = writeln!(self.content, "{} w {center} m {center} l S", numbers(&[2.0 * radius]));
     }
 
-    fn ring(&mut self, Disc { at, radius, color }: Disc) {
-        self.outline(at, Ellipse::circle(f64::from(radius)), color, RING * radius);
+    fn ring(&mut self, Disc { center, radius, color }: Disc) {
+        self.outline(center, Ellipse::circle(f64::from(radius)), color, RING_THICKNESS * radius);
     }
 
-    /// A line of some width inside of the edge.
-    fn outline(&mut self, at: [f32; 2], ellipse: Ellipse, color: Rgb, width: f32) {
+    /// Draws an outline inside of the edge of an ellipse.
+    fn outline(&mut self, center: [f32; 2], ellipse: Ellipse, color: Rgb, width: f32) {
         self.stroke(color);
         let _ = write!(self.content, "{} w ", numbers(&[width]));
-        let reach = ellipse.reach.map(|reach| (reach - width / 2.0).max(0.0));
-        self.curve(at, Ellipse { reach, ..ellipse }, "S");
+        let radii = ellipse.radii.map(|radius| (radius - width / 2.0).max(0.0));
+        self.path(center, Ellipse { radii, ..ellipse }, "S");
     }
 
-    /// Four curves, whose handles are at the usual 0.5523 of the radius, and what is done with them.
-    fn curve(&mut self, [x, y]: [f32; 2], ellipse: Ellipse, done: &str) {
-        let place = |u: f32, v: f32| {
-            let [dx, dy] = ellipse.at([u, v]);
+    /// Writes an ellipse as four Bezier curves, followed by a painting operator.
+    fn path(&mut self, [x, y]: [f32; 2], ellipse: Ellipse, operator: &str) {
+        let point = |u: f32, v: f32| {
+            let [dx, dy] = ellipse.point_at([u, v]);
             [x + dx, y + dy]
         };
-        let _ = write!(self.content, "{} m ", numbers(&place(1.0, 0.0)));
+        let _ = write!(self.content, "{} m ", numbers(&point(1.0, 0.0)));
+        // Distance of the control points for the best approximation of a circle.
         let h = 0.5523;
         for [ax, ay, bx, by, cx, cy] in [
             [1.0, h, h, 1.0, 0.0, 1.0],
@@ -128,65 +135,66 @@ impl Page {
             [-1.0, -h, -h, -1.0, 0.0, -1.0],
             [h, -1.0, 1.0, -h, 1.0, 0.0],
         ] {
-            let curve = [place(ax, ay), place(bx, by), place(cx, cy)];
+            let curve = [point(ax, ay), point(bx, by), point(cx, cy)];
             let _ = write!(self.content, "{} c ", numbers(curve.as_flattened()));
         }
-        let _ = writeln!(self.content, "{done}");
+        let _ = writeln!(self.content, "{operator}");
     }
 
-    fn points(&mut self, cloud: &Cloud, ground: Rgb) {
-        let Style::Dots { radius, opacity, halo } = cloud.style else { return };
-        let color = |i: usize| cloud.colors[cloud.index[i] as usize];
+    fn points(&mut self, cloud: &PointCloud, background: Rgb) {
+        let PointStyle::Dots { radius, opacity, halo } = cloud.style else { return };
+        let color = |i: usize| cloud.colors[cloud.color_indices[i] as usize];
         if cloud.ellipses.is_some() {
             let frame = [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()];
             let before = (self.fill, self.stroke, self.opacity);
             let _ = writeln!(self.content, "q {} re W n", numbers(&frame));
-            for Doubt { at, ellipse, color, opacity, outline } in cloud.doubts() {
+            for UncertaintyEllipse { center, ellipse, color, opacity, outline } in cloud.uncertainty_ellipses() {
                 self.opacity(opacity);
                 self.fill(color);
-                self.curve(at, ellipse, "f");
+                self.path(center, ellipse, "f");
                 if outline > 0.0 {
-                    self.opacity(OUTLINE);
-                    self.outline(at, ellipse, color, outline);
+                    self.opacity(OUTLINE_OPACITY);
+                    self.outline(center, ellipse, color, outline);
                 }
             }
             self.content.push_str("Q\n");
             (self.fill, self.stroke, self.opacity) = before;
         }
-        for (i, &at) in cloud.at.iter().enumerate() {
-            let weight = cloud.weight.as_ref().map_or(1.0, |weight| weight[i]);
+        for (i, &center) in cloud.positions.iter().enumerate() {
+            let weight = cloud.weights.as_ref().map_or(1.0, |weights| weights[i]);
             if halo > 0.0 {
                 self.opacity(0.9 * weight);
-                self.dot(Disc { at, radius: radius + halo, color: ground });
+                self.disc(Disc { center, radius: radius + halo, color: background });
             }
             self.opacity(opacity * weight);
-            self.dot(Disc { at, radius, color: color(i) });
+            self.disc(Disc { center, radius, color: color(i) });
         }
         self.opacity(1.0);
     }
 
-    fn tile(&mut self, tile: &Tile) {
-        let Rect { left, bottom, .. } = tile.place;
-        // An image is one unit wide and high, its first row at the top of a page that counts up.
-        let matrix = numbers(&[tile.place.width(), 0.0, 0.0, -tile.place.height(), left, bottom]);
+    fn tile(&mut self, tile: &ImageTile) {
+        let Rect { left, bottom, .. } = tile.rect;
+        // Images are unit squares whose first row is at the top, in coordinates that point up.
+        let matrix = numbers(&[tile.rect.width(), 0.0, 0.0, -tile.rect.height(), left, bottom]);
         let _ = writeln!(self.content, "q {matrix} cm /I{} Do Q", self.images.len());
         self.images.push((tile.width, tile.pixels.clone()));
         if let Some(color) = tile.border {
-            tile_border(tile.place).into_iter().for_each(|side| self.rect(side, color));
+            tile_border(tile.rect).into_iter().for_each(|side| self.rect(side, color));
         }
     }
 
     fn text(&mut self, text: &Text) {
-        let left = text.at[0] - text.anchor.share() * helvetica_width(&text.content, text.height, text.bold);
+        let left = text.position[0] - text.anchor.fraction() * helvetica_width(&text.content, text.height, text.bold);
         let string: String = text.content.chars().map(|letter| format!("{:02x}", win_ansi(letter))).collect();
         let font = if text.bold { "F2" } else { "F1" };
-        // The page is upside down, so the letters are turned once more.
-        let matrix = numbers(&[1.0, 0.0, 0.0, -1.0, left, text.at[1]]);
-        let line = format!("BT /{font} {} Tf {matrix} Tm", numbers(&[text.height / CAPITAL]));
+        // The y axis of the page is flipped, so text is flipped back.
+        let matrix = numbers(&[1.0, 0.0, 0.0, -1.0, left, text.position[1]]);
+        let line = format!("BT /{font} {} Tf {matrix} Tm", numbers(&[text.height / CAP_HEIGHT]));
         if let Some(halo) = text.halo {
             self.stroke(halo);
             self.opacity(0.85);
-            let _ = writeln!(self.content, "{} w {line} 1 Tr <{string}> Tj ET", numbers(&[2.0 * HALO * text.height]));
+            let _ =
+                writeln!(self.content, "{} w {line} 1 Tr <{string}> Tj ET", numbers(&[2.0 * HALO_WIDTH * text.height]));
             self.opacity(1.0);
         }
         self.fill(text.color);
@@ -194,11 +202,11 @@ impl Page {
     }
 
     fn file(self, scene: &Scene) -> std::io::Result<Vec<u8>> {
-        let mut file = Objects::new();
-        let (width, height) = (scene.width as f32 * POINTS, scene.height as f32 * POINTS);
-        // Objects: 1 catalogue, 2 pages, 3 page, 4 content, 5 and 6 fonts, 7 about the document, then images.
+        let mut file = PdfObjects::new();
+        let (width, height) = (scene.width as f32 * POINTS_PER_PIXEL, scene.height as f32 * POINTS_PER_PIXEL);
+        // Objects: 1 catalog, 2 page tree, 3 page, 4 content, 5 and 6 fonts, 7 document information, then images.
         let state = |step: &usize| {
-            let opacity = numbers(&[*step as f32 / OPACITIES as f32]);
+            let opacity = numbers(&[*step as f32 / OPACITY_STEPS as f32]);
             format!("/A{step} << /ca {opacity} /CA {opacity} >> ")
         };
         let states: String = self.opacities.iter().map(state).collect();
@@ -217,33 +225,33 @@ impl Page {
         }
         let title: String = scene.title.encode_utf16().map(|unit| format!("{unit:04x}")).collect();
         file.add(&format!("<< /Title <feff{title}> /Creator (lowland) >>"));
-        for (wide, pixels) in &self.images {
-            let about = format!(
-                "/Type /XObject /Subtype /Image /Width {wide} /Height {} /ColorSpace /DeviceRGB /BitsPerComponent 8 ",
-                pixels.len() / wide
+        for (width, pixels) in &self.images {
+            let dictionary = format!(
+                "/Type /XObject /Subtype /Image /Width {width} /Height {} /ColorSpace /DeviceRGB /BitsPerComponent 8 ",
+                pixels.len() / width
             );
-            file.stream(&about, pixels.as_flattened())?;
+            file.stream(&dictionary, pixels.as_flattened())?;
         }
         Ok(file.finish())
     }
 }
 
-/// Numbers with three decimals, without zeros at their ends.
+/// Formats numbers with up to three decimals.
 fn numbers(values: &[f32]) -> String {
-    let short = |v: &f32| format!("{v:.3}").trim_end_matches('0').trim_end_matches('.').to_string();
-    values.iter().map(short).collect::<Vec<_>>().join(" ")
+    let format = |v: &f32| format!("{v:.3}").trim_end_matches('0').trim_end_matches('.').to_string();
+    values.iter().map(format).collect::<Vec<_>>().join(" ")
 }
 
-/// Numbered objects, and where each begins.
-struct Objects {
+/// The objects of a PDF file and their offsets.
+struct PdfObjects {
     bytes: Vec<u8>,
-    starts: Vec<usize>,
+    offsets: Vec<usize>,
 }
 
-impl Objects {
+impl PdfObjects {
     fn new() -> Self {
-        // Bytes beyond ASCII in a comment tell programs that move the file that it is not text.
-        Self { bytes: b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n".to_vec(), starts: Vec::new() }
+        // A comment with bytes outside of ASCII marks the file as binary.
+        Self { bytes: b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n".to_vec(), offsets: Vec::new() }
     }
 
     fn add(&mut self, body: &str) {
@@ -253,29 +261,29 @@ impl Objects {
     }
 
     fn begin(&mut self) {
-        self.starts.push(self.bytes.len());
-        let head = format!("{} 0 obj\n", self.starts.len());
+        self.offsets.push(self.bytes.len());
+        let head = format!("{} 0 obj\n", self.offsets.len());
         self.bytes.extend(head.as_bytes());
     }
 
-    fn stream(&mut self, about: &str, body: &[u8]) -> std::io::Result<()> {
-        let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(body)?;
-        let packed = packed.finish()?;
+    fn stream(&mut self, dictionary: &str, body: &[u8]) -> std::io::Result<()> {
+        let mut compressed = ZlibEncoder::new(Vec::new(), Compression::default());
+        compressed.write_all(body)?;
+        let compressed = compressed.finish()?;
         self.begin();
-        let head = format!("<< {about}/Filter /FlateDecode /Length {} >>\nstream\n", packed.len());
+        let head = format!("<< {dictionary}/Filter /FlateDecode /Length {} >>\nstream\n", compressed.len());
         self.bytes.extend(head.as_bytes());
-        self.bytes.extend(packed);
+        self.bytes.extend(compressed);
         self.bytes.extend(b"\nendstream\nendobj\n");
         Ok(())
     }
 
-    /// With the table of where the objects are.
+    /// Appends the cross-reference table and the trailer.
     fn finish(mut self) -> Vec<u8> {
         let table = self.bytes.len();
-        let count = self.starts.len() + 1;
+        let count = self.offsets.len() + 1;
         let mut tail = format!("xref\n0 {count}\n0000000000 65535 f \n");
-        self.starts.iter().for_each(|start| tail.push_str(&format!("{start:010} 00000 n \n")));
+        self.offsets.iter().for_each(|start| tail.push_str(&format!("{start:010} 00000 n \n")));
         tail.push_str(&format!("trailer\n<< /Size {count} /Root 1 0 R /Info 7 0 R >>\nstartxref\n{table}\n%%EOF\n"));
         self.bytes.extend(tail.as_bytes());
         self.bytes

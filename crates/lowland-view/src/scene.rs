@@ -1,4 +1,4 @@
-//! What stands where in a picture, in pixels from its upper left corner. The three writers know nothing else.
+//! The contents of a picture: shapes and text in pixels from the upper left corner. Writers see only the scene.
 
 use crate::color::Rgb;
 
@@ -20,13 +20,13 @@ impl Rect {
         self.bottom - self.top
     }
 
-    /// The rectangle of that size about a point.
-    pub fn about([x, y]: [f32; 2], width: f32, height: f32) -> Self {
+    /// Returns the rectangle of a size around a center.
+    pub fn centered([x, y]: [f32; 2], width: f32, height: f32) -> Self {
         Self { left: x - width / 2.0, top: y - height / 2.0, right: x + width / 2.0, bottom: y + height / 2.0 }
     }
 
-    /// Whether the other lies wholly inside.
-    pub fn holds(self, other: Rect) -> bool {
+    /// Whether another rectangle lies entirely inside.
+    pub fn contains_rect(self, other: Rect) -> bool {
         other.left >= self.left && other.right <= self.right && other.top >= self.top && other.bottom <= self.bottom
     }
 
@@ -34,14 +34,14 @@ impl Rect {
         self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
     }
 
-    /// The smallest rectangle of whole pixels around it.
-    pub fn whole(self) -> Self {
+    /// Returns the smallest rectangle of entire pixels that contains it.
+    pub fn pixel_bounds(self) -> Self {
         let Rect { left, top, right, bottom } = self;
         Self { left: left.floor(), top: top.floor(), right: right.ceil(), bottom: bottom.ceil() }
     }
 }
 
-/// Which end of a line of text its place is.
+/// Horizontal alignment of a line of text relative to its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -50,8 +50,8 @@ pub(crate) enum Anchor {
 }
 
 impl Anchor {
-    /// The share of the text before the anchor.
-    pub fn share(self) -> f32 {
+    /// Fraction of the text to the left of its position.
+    pub fn fraction(self) -> f32 {
         match self {
             Anchor::Start => 0.0,
             Anchor::Middle => 0.5,
@@ -60,186 +60,191 @@ impl Anchor {
     }
 }
 
-/// A line of text; a capital letter is `height` high.
+/// A line of text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Text {
-    /// The anchor on the baseline.
-    pub at: [f32; 2],
+    /// Position of the anchor on the baseline.
+    pub position: [f32; 2],
     pub anchor: Anchor,
+    /// Height of a capital letter.
     pub height: f32,
     pub content: String,
     pub color: Rgb,
     pub bold: bool,
-    /// A border of this colour, so that it can be read on anything.
+    /// Color of an outline that keeps the text readable on top of points.
     pub halo: Option<Rgb>,
 }
 
 impl Text {
-    /// Plain text that begins at a place.
-    pub fn new(at: [f32; 2], height: f32, content: impl Into<String>, color: Rgb) -> Self {
-        Self { at, anchor: Anchor::Start, height, content: content.into(), color, bold: false, halo: None }
+    /// Creates regular text that starts at a position.
+    pub fn new(position: [f32; 2], height: f32, content: impl Into<String>, color: Rgb) -> Self {
+        Self { position, anchor: Anchor::Start, height, content: content.into(), color, bold: false, halo: None }
     }
 }
 
-/// A disc, or where it is a ring its outer edge.
+/// A filled disc, or a ring with this outer radius.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Disc {
-    pub at: [f32; 2],
+    pub center: [f32; 2],
     pub radius: f32,
     pub color: Rgb,
 }
 
-/// A picture in the picture, rows from the top.
+/// A small image within the picture.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tile {
-    pub place: Rect,
+pub(crate) struct ImageTile {
+    pub rect: Rect,
+    /// Number of pixels per row.
     pub width: usize,
+    /// Pixels in row-major order from the top.
     pub pixels: Vec<[u8; 3]>,
     pub border: Option<Rgb>,
 }
 
-impl Tile {
+impl ImageTile {
     pub fn height(&self) -> usize {
         self.pixels.len() / self.width
     }
 }
 
-/// Width of the border around a tile.
-pub(crate) fn border_width(tile: f32) -> f32 {
-    (0.06 * tile).max(1.0)
+/// Thickness of the border around an image of this width.
+pub(crate) fn tile_border_width(width: f32) -> f32 {
+    (0.06 * width).max(1.0)
 }
 
 /// The points of a map.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cloud {
-    /// Nothing is painted outside.
+pub(crate) struct PointCloud {
+    /// Nothing is drawn outside of the frame.
     pub frame: Rect,
-    /// Places in the order of painting.
-    pub at: Vec<[f32; 2]>,
-    /// Index of each point's colour.
-    pub index: Vec<u16>,
+    /// Positions in drawing order.
+    pub positions: Vec<[f32; 2]>,
+    /// Index of each point's color in `colors`.
+    pub color_indices: Vec<u16>,
     pub colors: Vec<Rgb>,
-    /// How far each point counts, from 0 to 1.
-    pub weight: Option<Vec<f32>>,
-    /// Around each point.
+    /// Opacity of each point, from 0 to 1.
+    pub weights: Option<Vec<f32>>,
+    /// Uncertainty of each point.
     pub ellipses: Option<Vec<Ellipse>>,
-    pub style: Style,
+    pub style: PointStyle,
 }
 
-/// How points are painted.
+/// How points are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Style {
-    /// Discs of one size; a halo in the colour of the ground keeps neighbours apart.
+pub(crate) enum PointStyle {
+    /// Discs of one size; a halo in the background color separates neighbors.
     Dots { radius: f32, opacity: f32, halo: f32 },
-    /// The number of points at each place, on a logarithmic scale; `blur` is the reach of one point.
-    Heat { blur: f32, one_color: bool },
+    /// Density of the points on a logarithmic scale, smoothed with a radius of `blur` pixels.
+    Density { blur: f32, one_color: bool },
 }
 
-/// One standard deviation in every direction, in pixels.
+/// An ellipse around a point, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ellipse {
-    /// Half of its length and half of its width.
-    pub reach: [f32; 2],
-    /// The direction of its length: a step of one pixel.
-    pub along: [f32; 2],
+    /// Semi-major and semi-minor axis.
+    pub radii: [f32; 2],
+    /// Unit vector along the major axis.
+    pub direction: [f32; 2],
 }
 
-/// More than any picture has.
-const FARTHEST: f64 = 1e6;
+/// Largest radius of an ellipse, beyond the size of any picture.
+const MAX_RADIUS: f64 = 1e6;
 
 impl Ellipse {
     pub fn circle(radius: f64) -> Self {
-        Self { reach: [radius.min(FARTHEST) as f32; 2], along: [1.0, 0.0] }
+        Self { radii: [radius.min(MAX_RADIUS) as f32; 2], direction: [1.0, 0.0] }
     }
 
-    /// Of variances and covariance in a map's units, with so many pixels for a unit. The eigenvalues of a matrix of two rows; in
-    /// halves, as sums of finite numbers may not be finite. The map counts up, the picture down.
-    pub fn of_covariance([xx, xy, yy]: [f64; 3], pixels: f64) -> Self {
+    /// Returns the ellipse of one standard deviation of the covariance `[xx, xy, yy]`, given the pixels per unit of the map.
+    pub fn from_covariance([xx, xy, yy]: [f64; 3], pixels: f64) -> Self {
+        // Eigenvalues of a 2 x 2 matrix. Terms are halved first because the sum of finite numbers may overflow.
         let (mean, half) = (xx / 2.0 + yy / 2.0, xx / 2.0 - yy / 2.0);
-        let apart = half.hypot(xy);
-        let reach = [mean + apart, mean - apart].map(|v| (v.max(0.0).sqrt() * pixels).min(FARTHEST) as f32);
+        let spread = half.hypot(xy);
+        let radii = [mean + spread, mean - spread].map(|v| (v.max(0.0).sqrt() * pixels).min(MAX_RADIUS) as f32);
         let angle = 0.5 * xy.atan2(half);
-        Self { reach, along: [angle.cos() as f32, -angle.sin() as f32] }
+        // The y axis points up in the map and down in the picture.
+        Self { radii, direction: [angle.cos() as f32, -angle.sin() as f32] }
     }
 
-    /// Whether all directions are alike.
     pub fn is_circle(self) -> bool {
-        self.reach[0] == self.reach[1]
+        self.radii[0] == self.radii[1]
     }
 
-    /// The place on it or, for a smaller or larger one, inside or outside, that the unit circle has at `u`, `v`.
-    pub fn at(self, [u, v]: [f32; 2]) -> [f32; 2] {
-        let ([cos, sin], [long, wide]) = (self.along, self.reach);
-        [u * long * cos - v * wide * sin, u * long * sin + v * wide * cos]
+    /// Maps a point of the unit disc to an offset from the center of the ellipse.
+    pub fn point_at(self, [u, v]: [f32; 2]) -> [f32; 2] {
+        let ([cos, sin], [major, minor]) = (self.direction, self.radii);
+        [u * major * cos - v * minor * sin, u * major * sin + v * minor * cos]
     }
 }
 
-/// How far a point may be from its place.
+/// The uncertainty of a point, as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Doubt {
-    pub at: [f32; 2],
+pub(crate) struct UncertaintyEllipse {
+    pub center: [f32; 2],
     pub ellipse: Ellipse,
     pub color: Rgb,
     pub opacity: f32,
-    /// Width of the outline, inside of the edge; none where it is 0.
+    /// Width of the outline inside of the edge; 0 for no outline.
     pub outline: f32,
 }
 
-/// So few ellipses have outlines.
-const OUTLINED: usize = 2000;
+/// Largest number of points whose ellipses have outlines.
+const MAX_OUTLINES: usize = 2000;
 
 /// Opacity of outlines.
-pub(crate) const OUTLINE: f32 = 0.4;
+pub(crate) const OUTLINE_OPACITY: f32 = 0.4;
 
-impl Cloud {
-    /// The ellipses that can be seen, and their opacity. Each point has the same amount of ink, spread over its ellipse: one that
-    /// may be anywhere is a breath, and many that overlap are no blot. Where points are few the ellipses have outlines.
-    pub fn doubts(&self) -> impl Iterator<Item = Doubt> {
-        let (Style::Dots { radius: dot, .. } | Style::Heat { blur: dot, .. }) = self.style;
-        let outline = if self.at.len() <= OUTLINED { 0.22 * dot } else { 0.0 };
-        let doubt = move |(i, &ellipse): (usize, &Ellipse)| {
-            let ink = (5.0 * dot / ellipse.reach[0]) * (5.0 * dot / ellipse.reach[1].max(0.5));
-            let color = self.colors[self.index[i] as usize];
-            Doubt { at: self.at[i], ellipse, color, opacity: 0.25 * ink.min(1.0), outline }
+impl PointCloud {
+    /// Returns the visible ellipses.
+    ///
+    /// The opacity decreases with the area, so that a very uncertain point is barely visible and overlapping ellipses do not cover
+    /// the map. If there are few points, their ellipses have outlines.
+    pub fn uncertainty_ellipses(&self) -> impl Iterator<Item = UncertaintyEllipse> {
+        let (PointStyle::Dots { radius: dot, .. } | PointStyle::Density { blur: dot, .. }) = self.style;
+        let outline = if self.positions.len() <= MAX_OUTLINES { 0.22 * dot } else { 0.0 };
+        let draw = move |(i, &ellipse): (usize, &Ellipse)| {
+            let strength = (5.0 * dot / ellipse.radii[0]) * (5.0 * dot / ellipse.radii[1].max(0.5));
+            let color = self.colors[self.color_indices[i] as usize];
+            UncertaintyEllipse { center: self.positions[i], ellipse, color, opacity: 0.25 * strength.min(1.0), outline }
         };
         let all = self.ellipses.iter().flatten().enumerate();
-        all.map(doubt).filter(|doubt| doubt.opacity >= 1.0 / 255.0 || doubt.outline > 0.0)
+        all.map(draw).filter(|each| each.opacity >= 1.0 / 255.0 || each.outline > 0.0)
     }
 
-    /// No points.
+    /// Returns a cloud without points.
     pub fn empty(frame: Rect) -> Self {
-        let style = Style::Dots { radius: 1.0, opacity: 1.0, halo: 0.0 };
-        let (at, index, colors) = (Vec::new(), Vec::new(), Vec::new());
-        Self { frame, at, index, colors, weight: None, ellipses: None, style }
+        let style = PointStyle::Dots { radius: 1.0, opacity: 1.0, halo: 0.0 };
+        let (positions, color_indices, colors) = (Vec::new(), Vec::new(), Vec::new());
+        Self { frame, positions, color_indices, colors, weights: None, ellipses: None, style }
     }
 
-    /// The same points seen from another corner.
-    pub fn seen_from(&self, left: f32, top: f32) -> Self {
+    /// Returns the cloud in coordinates relative to another origin.
+    pub fn relative_to(&self, left: f32, top: f32) -> Self {
         let Rect { left: l, top: t, right, bottom } = self.frame;
         let frame = Rect { left: l - left, top: t - top, right: right - left, bottom: bottom - top };
-        Self { frame, at: self.at.iter().map(|[x, y]| [x - left, y - top]).collect(), ..self.clone() }
+        Self { frame, positions: self.positions.iter().map(|[x, y]| [x - left, y - top]).collect(), ..self.clone() }
     }
 }
 
-/// One layer.
+/// A layer of a scene.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Item {
-    Cloud(Cloud),
+pub(crate) enum SceneItem {
+    Cloud(PointCloud),
     /// Filled rectangles.
     Boxes(Vec<(Rect, Rgb)>),
     Discs(Vec<Disc>),
     Rings(Vec<Disc>),
-    Tiles(Vec<Tile>),
+    Tiles(Vec<ImageTile>),
     Texts(Vec<Text>),
 }
 
-/// A whole picture: items in the order they are painted.
+/// The contents of a picture, in drawing order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scene {
     pub width: usize,
     pub height: usize,
-    pub ground: Rgb,
-    /// For whoever cannot see it.
+    pub background: Rgb,
+    /// Title in the metadata of the file, for screen readers.
     pub title: String,
-    pub items: Vec<Item>,
+    pub items: Vec<SceneItem>,
 }

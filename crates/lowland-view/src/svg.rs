@@ -1,17 +1,18 @@
-//! Writes a scene as SVG: shapes, and text that can be searched and changed.
+//! Writes a scene as SVG, with searchable and editable text.
 
 use std::fmt::Write;
 
-use lowland::Result;
-
-use crate::canvas::png_file;
+use crate::canvas::encode_png;
 use crate::color::Rgb;
-use crate::letters::CAPITAL;
+use crate::error::Result;
 use crate::page::base64;
-use crate::raster::{self, HALO, RING, tile_border};
-use crate::scene::{Anchor, Cloud, Disc, Doubt, Item, OUTLINE, Rect, Scene, Style, Text, Tile};
+use crate::raster::{HALO_WIDTH, RING_THICKNESS, rasterize_cloud, tile_border};
+use crate::scene::{
+    Anchor, Disc, ImageTile, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
+};
+use crate::text_encoding::CAP_HEIGHT;
 
-/// The file.
+/// Returns the contents of the file.
 pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
     let (width, height) = (scene.width, scene.height);
     let mut out = format!(
@@ -19,28 +20,28 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
          role=\"img\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n"
     );
     if !scene.title.is_empty() {
-        let _ = writeln!(out, "<title>{}</title>", escaped(&scene.title));
+        let _ = writeln!(out, "<title>{}</title>", escape_xml(&scene.title));
     }
-    let _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", hex(scene.ground));
+    let _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", hex(scene.background));
     for (at, item) in scene.items.iter().enumerate() {
         match item {
-            Item::Cloud(cloud) => match raster::pixels(cloud, scene.ground) {
-                Some(pixels) => tile(&mut out, &pixels)?,
-                None => points(&mut out, cloud, scene.ground, at),
+            SceneItem::Cloud(cloud) => match rasterize_cloud(cloud, scene.background) {
+                Some(tile) => write_tile(&mut out, &tile)?,
+                None => write_points(&mut out, cloud, scene.background, at),
             },
-            Item::Boxes(boxes) => boxes.iter().for_each(|&(place, color)| rect(&mut out, place, color)),
-            Item::Discs(discs) => discs.iter().for_each(|&disc| circle(&mut out, disc, "")),
-            Item::Rings(rings) => rings.iter().for_each(|&disc| ring(&mut out, disc)),
-            Item::Tiles(tiles) => tiles.iter().try_for_each(|each| tile(&mut out, each))?,
-            Item::Texts(texts) => texts.iter().for_each(|line| text(&mut out, line)),
+            SceneItem::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| write_rect(&mut out, rect, color)),
+            SceneItem::Discs(discs) => discs.iter().for_each(|&disc| write_circle(&mut out, disc, "")),
+            SceneItem::Rings(rings) => rings.iter().for_each(|&disc| write_ring(&mut out, disc)),
+            SceneItem::Tiles(tiles) => tiles.iter().try_for_each(|each| write_tile(&mut out, each))?,
+            SceneItem::Texts(texts) => texts.iter().for_each(|line| write_text(&mut out, line)),
         }
     }
     out.push_str("</svg>\n");
     Ok(out.into_bytes())
 }
 
-/// Text as XML wants it; what XML cannot hold was left out before.
-fn escaped(text: &str) -> String {
+/// Escapes text for XML. Characters that XML forbids have been removed before.
+fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -60,24 +61,25 @@ fn hex(color: Rgb) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// Hundredths of a pixel, without zeros at the end.
-fn number(v: f32) -> String {
+/// Formats a number with up to two decimals.
+fn format_number(v: f32) -> String {
     let text = format!("{v:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-fn rect(out: &mut String, place: Rect, color: Rgb) {
-    let [x, y, w, h] = [place.left, place.top, place.width(), place.height()].map(number);
+fn write_rect(out: &mut String, rect: Rect, color: Rgb) {
+    let [x, y, w, h] = [rect.left, rect.top, rect.width(), rect.height()].map(format_number);
     let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"{}\"/>", hex(color));
 }
 
-fn circle(out: &mut String, Disc { at, radius, color }: Disc, more: &str) {
-    let [x, y, r] = [at[0], at[1], radius].map(number);
-    let _ = writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"{more}/>", hex(color));
+fn write_circle(out: &mut String, Disc { center, radius, color }: Disc, attributes: &str) {
+    let [x, y, r] = [center[0], center[1], radius].map(format_number);
+    let _ = writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"{attributes}/>", hex(color));
 }
 
-fn ring(out: &mut String, Disc { at, radius, color }: Disc) {
-    let [x, y, r, w] = [at[0], at[1], radius * (1.0 - RING / 2.0), radius * RING].map(number);
+fn write_ring(out: &mut String, Disc { center, radius, color }: Disc) {
+    let [x, y, r, w] =
+        [center[0], center[1], radius * (1.0 - RING_THICKNESS / 2.0), radius * RING_THICKNESS].map(format_number);
     let stroke = hex(color);
     let _ = writeln!(
         out,
@@ -85,52 +87,58 @@ fn ring(out: &mut String, Disc { at, radius, color }: Disc) {
     );
 }
 
-fn points(out: &mut String, cloud: &Cloud, ground: Rgb, name: usize) {
-    let Style::Dots { radius, opacity, halo } = cloud.style else { return };
-    let color = |i: usize| cloud.colors[cloud.index[i] as usize];
+fn write_points(out: &mut String, cloud: &PointCloud, background: Rgb, id: usize) {
+    let PointStyle::Dots { radius, opacity, halo } = cloud.style else { return };
+    let color = |i: usize| cloud.colors[cloud.color_indices[i] as usize];
     if cloud.ellipses.is_some() {
-        let [x, y, w, h] = [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()].map(number);
+        let [x, y, w, h] =
+            [cloud.frame.left, cloud.frame.top, cloud.frame.width(), cloud.frame.height()].map(format_number);
         let _ = writeln!(
             out,
-            "<clipPath id=\"frame{name}\"><rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/></clipPath>\n\
-             <g clip-path=\"url(#frame{name})\" stroke-opacity=\"{OUTLINE}\">"
+            "<clipPath id=\"frame{id}\"><rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/></clipPath>\n\
+             <g clip-path=\"url(#frame{id})\" stroke-opacity=\"{OUTLINE_OPACITY}\">"
         );
-        for Doubt { at, ellipse, color, opacity, outline } in cloud.doubts() {
-            let mut more = format!(" fill-opacity=\"{opacity:.3}\"");
+        for UncertaintyEllipse { center, ellipse, color, opacity, outline } in cloud.uncertainty_ellipses() {
+            let mut attributes = format!(" fill-opacity=\"{opacity:.3}\"");
             if outline > 0.0 {
-                let _ = write!(more, " stroke=\"{}\" stroke-width=\"{}\"", hex(color), number(outline));
+                let _ = write!(attributes, " stroke=\"{}\" stroke-width=\"{}\"", hex(color), format_number(outline));
             }
             if ellipse.is_circle() {
-                circle(out, Disc { at, radius: ellipse.reach[0], color }, &more);
+                write_circle(out, Disc { center, radius: ellipse.radii[0], color }, &attributes);
                 continue;
             }
-            let [x, y, long, wide] = [at[0], at[1], ellipse.reach[0], ellipse.reach[1]].map(number);
-            let (angle, fill) = (number(ellipse.along[1].atan2(ellipse.along[0]).to_degrees()), hex(color));
+            let [x, y, major, minor] = [center[0], center[1], ellipse.radii[0], ellipse.radii[1]].map(format_number);
+            let (angle, fill) =
+                (format_number(ellipse.direction[1].atan2(ellipse.direction[0]).to_degrees()), hex(color));
             let _ = writeln!(
                 out,
-                "<ellipse cx=\"{x}\" cy=\"{y}\" rx=\"{long}\" ry=\"{wide}\" \
-                 transform=\"rotate({angle} {x} {y})\" fill=\"{fill}\"{more}/>"
+                "<ellipse cx=\"{x}\" cy=\"{y}\" rx=\"{major}\" ry=\"{minor}\" \
+                 transform=\"rotate({angle} {x} {y})\" fill=\"{fill}\"{attributes}/>"
             );
         }
         out.push_str("</g>\n");
     }
-    // A border of the ground's colour outside of the dot is a dot below it.
-    let edge = format!(" stroke=\"{}\" stroke-opacity=\"0.9\" stroke-width=\"{}\"", hex(ground), number(2.0 * halo));
-    let edge = if halo > 0.0 { format!("{edge} paint-order=\"stroke\"") } else { String::new() };
-    let _ = writeln!(out, "<g fill-opacity=\"{opacity:.2}\"{edge}>");
-    for (i, &at) in cloud.at.iter().enumerate() {
-        let weight = cloud.weight.as_ref().map_or(1.0, |weight| weight[i]);
-        let faint = if weight < 0.995 { format!(" opacity=\"{weight:.2}\"") } else { String::new() };
-        circle(out, Disc { at, radius, color: color(i) }, &faint);
+    // The halo is a stroke in the background color, painted below the fill.
+    let stroke = format!(
+        " stroke=\"{}\" stroke-opacity=\"0.9\" stroke-width=\"{}\"",
+        hex(background),
+        format_number(2.0 * halo)
+    );
+    let stroke = if halo > 0.0 { format!("{stroke} paint-order=\"stroke\"") } else { String::new() };
+    let _ = writeln!(out, "<g fill-opacity=\"{opacity:.2}\"{stroke}>");
+    for (i, &center) in cloud.positions.iter().enumerate() {
+        let weight = cloud.weights.as_ref().map_or(1.0, |weights| weights[i]);
+        let attributes = if weight < 0.995 { format!(" opacity=\"{weight:.2}\"") } else { String::new() };
+        write_circle(out, Disc { center, radius, color: color(i) }, &attributes);
     }
     out.push_str("</g>\n");
 }
 
-fn tile(out: &mut String, tile: &Tile) -> Result<()> {
-    let file = png_file(tile.width, &tile.pixels)?;
-    let [x, y, w, h] = [tile.place.left, tile.place.top, tile.place.width(), tile.place.height()].map(number);
-    // Pixels that are made larger stay pixels.
-    let style = if tile.width < tile.place.width() as usize { " style=\"image-rendering:pixelated\"" } else { "" };
+fn write_tile(out: &mut String, tile: &ImageTile) -> Result<()> {
+    let file = encode_png(tile.width, &tile.pixels)?;
+    let [x, y, w, h] = [tile.rect.left, tile.rect.top, tile.rect.width(), tile.rect.height()].map(format_number);
+    // Enlarged pixels are not interpolated.
+    let style = if tile.width < tile.rect.width() as usize { " style=\"image-rendering:pixelated\"" } else { "" };
     let _ = writeln!(
         out,
         "<image x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" preserveAspectRatio=\"none\"{style} \
@@ -138,13 +146,13 @@ fn tile(out: &mut String, tile: &Tile) -> Result<()> {
         base64(&file)
     );
     if let Some(color) = tile.border {
-        tile_border(tile.place).into_iter().for_each(|side| rect(out, side, color));
+        tile_border(tile.rect).into_iter().for_each(|side| write_rect(out, side, color));
     }
     Ok(())
 }
 
-fn text(out: &mut String, text: &Text) {
-    let [x, y, size] = [text.at[0], text.at[1], text.height / CAPITAL].map(number);
+fn write_text(out: &mut String, text: &Text) {
+    let [x, y, size] = [text.position[0], text.position[1], text.height / CAP_HEIGHT].map(format_number);
     let anchor = match text.anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
@@ -152,13 +160,13 @@ fn text(out: &mut String, text: &Text) {
     };
     let bold = if text.bold { " font-weight=\"bold\"" } else { "" };
     let halo = text.halo.map_or(String::new(), |halo| {
-        let wide = number(2.0 * HALO * text.height);
+        let width = format_number(2.0 * HALO_WIDTH * text.height);
         format!(
-            " stroke=\"{}\" stroke-width=\"{wide}\" stroke-opacity=\"0.85\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+            " stroke=\"{}\" stroke-width=\"{width}\" stroke-opacity=\"0.85\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
             hex(halo)
         )
     });
-    let (color, content) = (hex(text.color), escaped(&text.content));
+    let (color, content) = (hex(text.color), escape_xml(&text.content));
     let _ = writeln!(
         out,
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{color}\"{anchor}{bold}{halo}>{content}</text>"
@@ -170,8 +178,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_text_are_written_as_short_and_as_safe_as_can_be() {
-        assert_eq!([1.0, 0.5, 12.345, -3.0].map(number), ["1", "0.5", "12.35", "-3"]);
-        assert_eq!(escaped("<a b='c' d=\"e\">&</a>"), "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;&lt;/a&gt;");
+    fn numbers_are_short_and_text_is_escaped() {
+        assert_eq!([1.0, 0.5, 12.345, -3.0].map(format_number), ["1", "0.5", "12.35", "-3"]);
+        assert_eq!(escape_xml("<a b='c' d=\"e\">&</a>"), "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;&lt;/a&gt;");
     }
 }

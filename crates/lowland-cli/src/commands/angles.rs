@@ -66,6 +66,9 @@ fn picture(args: &SelectArgs, angles: &AngleHistogram, tau: f64) -> Result<Vec<u
         // An error bar without a curve: a line from the axis to the top.
         Curve { name: format!("threshold {degrees:.1}"), points: vec![[degrees, 0.0, 0.0, highest]] },
     ];
-    let (across, up) = ("angle in degrees".into(), "share of the pairs, for each degree".into());
-    Ok(lowland_view::chart(&curves, &ChartOptions { title: title(args), across, up, ..ChartOptions::default() })?)
+    let (x_label, y_label) = ("angle in degrees".into(), "share of the pairs, for each degree".into());
+    Ok(lowland_view::draw_chart(
+        &curves,
+        &ChartOptions { title: title(args), x_label, y_label, ..ChartOptions::default() },
+    )?)
 }

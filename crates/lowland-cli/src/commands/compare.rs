@@ -13,7 +13,7 @@ use lowland::quality::{self, Better};
 use lowland::run::{Ended, Limits};
 use lowland::{Data, Embedding, Error, Metric};
 use lowland_io::{MapTable, Table};
-use lowland_view::{Cell, Density, TextTable};
+use lowland_view::{Density, TableCell, TextTable};
 use serde_json::{Value, json};
 
 use super::outputs::short;
@@ -330,8 +330,9 @@ fn best(values: &[Option<f64>], better: Better) -> Option<usize> {
 fn text_table(entries: &[Entry], columns: &[Column]) -> TextTable {
     let header = ["method".to_string()].into_iter().chain(columns.iter().map(|column| column.name.clone()));
     let row = |(at, entry): (usize, &Entry)| {
-        let name = Cell { text: entry.method.into(), best: false };
-        let cells = columns.iter().map(|column| Cell { text: column.texts[at].clone(), best: column.best == Some(at) });
+        let name = TableCell { text: entry.method.into(), best: false };
+        let cells =
+            columns.iter().map(|column| TableCell { text: column.texts[at].clone(), best: column.best == Some(at) });
         [name].into_iter().chain(cells).collect()
     };
     TextTable { header: header.collect(), rows: entries.iter().enumerate().map(row).collect() }
@@ -340,7 +341,7 @@ fn text_table(entries: &[Entry], columns: &[Column]) -> TextTable {
 /// For people: the best of each column has a star.
 fn as_text(entries: &[Entry], columns: &[Column]) -> String {
     let table = text_table(entries, columns);
-    let show = |cell: &Cell| if cell.best { format!("{}*", cell.text) } else { format!("{} ", cell.text) };
+    let show = |cell: &TableCell| if cell.best { format!("{}*", cell.text) } else { format!("{} ", cell.text) };
     let head = table.header.iter().map(|name| format!("{name} ")).collect();
     let rows = table.rows.iter().map(|row| row.iter().map(show).collect());
     let lines: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();

@@ -58,7 +58,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if args.live {
         let known = Known::of(&table);
         let page = known.page(short(&args.input.input));
-        let html = lowland_view::page::html(&lowland_view::page::Page { live: true, ..page })?;
+        let html = lowland_view::page::render_html(&lowland_view::page::Page { live: true, ..page })?;
         console.go_live(html, table.rows(), job.method.name())?;
     }
     let limits = Limits { max_memory: args.memory.limit(), reserve, resume, ..Limits::default() };

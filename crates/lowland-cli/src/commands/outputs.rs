@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use lowland::Points;
 use lowland_io::{About, Table};
-use lowland_view::page::{Page, html};
-use lowland_view::{Color, Format, Panel, PictureOptions};
+use lowland_view::page::{Page, render_html};
+use lowland_view::{Color, MapPanel, PictureFormat, PictureOptions};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub struct Outputs {
 }
 
 const MAPS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
-const PICTURES: [&str; 3] = Format::ENDINGS;
+const PICTURES: [&str; 3] = PictureFormat::EXTENSIONS;
 
 impl Outputs {
     /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed
@@ -99,12 +99,12 @@ impl Outputs {
     ) {
         let options = PictureOptions { title: short(title), caption: caption.into(), ..PictureOptions::default() };
         let labels = table.labels.as_ref();
-        let labels = labels.map(|labels| lowland_view::Labels { codes: &labels.codes, names: &labels.names });
+        let labels = labels.map(|labels| lowland_view::ClassLabels { codes: &labels.codes, names: &labels.names });
         let color = labels.map_or(Color::Plain, Color::Classes);
-        let panel = Panel { color, std, covariances, ..Panel::new(map) };
+        let panel = MapPanel { color, std, covariances, ..MapPanel::new(map) };
         for path in &self.pictures {
-            let format = Format::of_ending(&ending(path)).unwrap_or(Format::Png);
-            match lowland_view::draw(std::slice::from_ref(&panel), &options, format) {
+            let format = PictureFormat::from_extension(&ending(path)).unwrap_or(PictureFormat::Png);
+            match lowland_view::draw_picture(std::slice::from_ref(&panel), &options, format) {
                 Ok(file) => written.bytes(path, &file),
                 Err(error) => written.fail(error.into()),
             }
@@ -118,7 +118,7 @@ impl Outputs {
 
     /// Writes the page.
     pub fn write_pages(&self, page: &Page, written: &mut Written) {
-        match html(page) {
+        match render_html(page) {
             Ok(html) => self.pages.iter().for_each(|path| written.bytes(path, &html)),
             Err(error) => written.fail(error.into()),
         }

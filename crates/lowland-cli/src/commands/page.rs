@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
 use lowland::{Data, Metric, Points};
 use lowland_io::Table;
-use lowland_view::page::{self, Column, Page, PageMap, Start, StartColor, Values, guess_images};
-use lowland_view::{Labels, TextTable};
+use lowland_view::page::{self, ColumnData, InitialColor, InitialView, Page, PageColumn, PageMap, detect_images};
+use lowland_view::{ClassLabels, TextTable};
 
 use super::picture::{self, ending};
 use super::shown::{self, Shown};
@@ -65,14 +65,14 @@ impl<'a> Known<'a> {
 
     /// A page of it, without maps.
     pub fn page(&self, title: String) -> Page<'_> {
-        let images = if let Data::Dense(dense) = &self.table.data { guess_images(dense) } else { None };
+        let images = if let Data::Dense(dense) = &self.table.data { detect_images(dense) } else { None };
         let (rows, ids, columns) = (self.table.rows(), self.table.ids.as_deref(), columns(&self.columns));
         Page { title, rows, ids, columns, images, ..Page::default() }
     }
 }
 
-fn columns(cells: &[(String, Cells)]) -> Vec<Column<'_>> {
-    cells.iter().map(|(name, cells)| Column { name: name.clone(), values: cells.values() }).collect()
+fn columns(cells: &[(String, Cells)]) -> Vec<PageColumn<'_>> {
+    cells.iter().map(|(name, cells)| PageColumn { name: name.clone(), values: cells.values() }).collect()
 }
 
 /// The true neighbours: those that are known to be, or searched for here, exactly, where that takes no more than minutes. A
@@ -203,20 +203,20 @@ fn made(shown: &Shown, besides: &Besides, run: &RunArgs, console: &mut Console) 
             neighbors: kept.as_ref(),
         })
         .collect();
-    Ok(page::html(&page)?)
+    Ok(page::render_html(&page)?)
 }
 
 /// What the flags ask the page to show first.
-fn start(columns: &[Column], flags: &PictureArgs, console: &mut Console) -> Start {
+fn start(columns: &[PageColumn], flags: &PictureArgs, console: &mut Console) -> InitialView {
     let color = flags.color.as_deref().and_then(|name| match name {
-        "none" => Some(StartColor::Nothing),
-        "std" => Some(StartColor::Std),
-        name => columns.iter().position(|column| column.name == name).map(StartColor::Column),
+        "none" => Some(InitialColor::None),
+        "std" => Some(InitialColor::Std),
+        name => columns.iter().position(|column| column.name == name).map(InitialColor::Column),
     });
     if flags.uncertainty == UncertaintyArg::Fade {
         console.note("the page fades no points: it hides the least certain, or draws ellipses");
     }
-    Start {
+    InitialView {
         color,
         hide: flags.certain.map_or(0, |share| (100.0 * (1.0 - share)).round() as u32),
         circles: flags.uncertainty == UncertaintyArg::Ellipses,
@@ -256,10 +256,10 @@ impl Cells {
         }
     }
 
-    fn values(&self) -> Values<'_> {
+    fn values(&self) -> ColumnData<'_> {
         match self {
-            Cells::Numbers(numbers) => Values::Numbers(numbers.clone()),
-            Cells::Classes(labels) => Values::Classes(Labels { codes: &labels.codes, names: &labels.names }),
+            Cells::Numbers(numbers) => ColumnData::Numbers(numbers.clone()),
+            Cells::Classes(labels) => ColumnData::Classes(ClassLabels { codes: &labels.codes, names: &labels.names }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lowland::Data;
-use lowland_view::{Density, Format, Images, Panel, PictureOptions, TextTable, Uncertainty, draw};
+use lowland_view::{Density, Images, MapPanel, PictureFormat, PictureOptions, TextTable, Uncertainty, draw_picture};
 
 use super::shown::{Coloring, Shown};
 use super::written::Written;
@@ -16,15 +16,18 @@ pub fn ending(path: &Path) -> String {
 }
 
 /// The formats of the files asked for.
-pub fn formats(paths: &[PathBuf]) -> Result<Vec<(&PathBuf, Format)>, Failure> {
+pub fn formats(paths: &[PathBuf]) -> Result<Vec<(&PathBuf, PictureFormat)>, Failure> {
     let refuse = |path: &PathBuf| {
-        let known = Format::ENDINGS.join(" .");
+        let known = PictureFormat::EXTENSIONS.join(" .");
         Failure::flag(format!(
             "--out {}: the ending says what is written: .{known} (a picture), .html (a page)",
             path.display()
         ))
     };
-    paths.iter().map(|path| Ok((path, Format::of_ending(&ending(path)).ok_or_else(|| refuse(path))?))).collect()
+    paths
+        .iter()
+        .map(|path| Ok((path, PictureFormat::from_extension(&ending(path)).ok_or_else(|| refuse(path))?)))
+        .collect()
 }
 
 /// What the flags ask for, found in the maps and their data.
@@ -61,7 +64,7 @@ pub fn check(shown: &Shown, args: &PictureArgs) -> Result<(), Failure> {
 
 /// Draws the maps and writes the files.
 pub fn write(
-    files: &[(&PathBuf, Format)],
+    files: &[(&PathBuf, PictureFormat)],
     shown: &Shown,
     args: &PictureArgs,
     density: Density,
@@ -72,11 +75,11 @@ pub fn write(
         Ok(asked) => asked,
         Err(failure) => return written.fail(failure),
     };
-    let panels: Vec<Panel> = shown
+    let panels: Vec<MapPanel> = shown
         .maps
         .iter()
         .enumerate()
-        .map(|(at, each)| Panel {
+        .map(|(at, each)| MapPanel {
             map: each.map.map.points(),
             title: if shown.maps.len() > 1 { each.name.clone() } else { String::new() },
             color: coloring.of_map(at),
@@ -88,7 +91,7 @@ pub fn write(
         .collect();
     let options = PictureOptions { density, table, ..options(shown, args) };
     for (path, format) in files {
-        match draw(&panels, &options, *format) {
+        match draw_picture(&panels, &options, *format) {
             Ok(file) => written.bytes(path, &file),
             Err(error) => written.fail(error.into()),
         }

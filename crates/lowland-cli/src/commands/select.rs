@@ -316,6 +316,7 @@ fn picture(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<Vec<u8>, Fai
         By::Bound => "bound of the best start; bars: mean and standard deviation over starts",
         By::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
     };
-    let options = ChartOptions { title: title(args), across: across.into(), up: up.into(), ..ChartOptions::default() };
-    Ok(lowland_view::chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)
+    let options =
+        ChartOptions { title: title(args), x_label: across.into(), y_label: up.into(), ..ChartOptions::default() };
+    Ok(lowland_view::draw_chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)
 }

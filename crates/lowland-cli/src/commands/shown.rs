@@ -144,7 +144,7 @@ impl Coloring {
         match self {
             Coloring::Plain => lowland_view::Color::Plain,
             Coloring::Classes(names, codes) => {
-                lowland_view::Color::Classes(lowland_view::Labels { codes: &codes[at], names })
+                lowland_view::Color::Classes(lowland_view::ClassLabels { codes: &codes[at], names })
             }
             Coloring::Values(name, values) => lowland_view::Color::Values { name, values: &values[at] },
         }

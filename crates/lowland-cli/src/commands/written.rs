@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use lowland::points::bytes;
-use lowland_view::Format;
+use lowland_view::PictureFormat;
 
 use super::page;
 use super::picture::ending;
@@ -45,7 +45,8 @@ impl Written {
             _ => path.display().to_string(),
         };
         // What was asked for to be looked at comes first.
-        let looked_at = |path: &&PathBuf| ending(path) == page::ENDING || Format::of_ending(&ending(path)).is_some();
+        let looked_at =
+            |path: &&PathBuf| ending(path) == page::ENDING || PictureFormat::from_extension(&ending(path)).is_some();
         let (shown, others): (Vec<&PathBuf>, Vec<&PathBuf>) = self.files.iter().partition(looked_at);
         let all: Vec<String> = shown.into_iter().chain(others).map(name).collect();
         if all.is_empty() { String::new() } else { format!("wrote {}", all.join(", ")) }

@@ -2,17 +2,18 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 use lowland::neighbors::NeighborGraph;
-use lowland::{Dense, Embedding, Metric};
+use lowland::{Dense, Embedding, Error, Metric};
 use serde_json::Value;
 
 use super::*;
+use crate::PictureError;
 
-/// The page taken apart again, in the plainest way.
-struct Parts(String);
+/// A page and simple decoders of its sections.
+struct ParsedPage(String);
 
-impl Parts {
-    fn of(page: &Page) -> Self {
-        Self(String::from_utf8(html(page).unwrap()).unwrap())
+impl ParsedPage {
+    fn new(page: &Page) -> Self {
+        Self(String::from_utf8(render_html(page).unwrap()).unwrap())
     }
 
     fn text(&self, name: &str) -> &str {
@@ -32,7 +33,7 @@ impl Parts {
             b'0'..=b'9' => c - b'0' + 52,
             b'+' => 62,
             b'/' => 63,
-            _ => panic!("{c} is no digit"),
+            _ => panic!("{c} is not a base64 digit"),
         };
         let (mut packed, mut bits, mut count) = (Vec::new(), 0u32, 0);
         for c in self.text(name).trim_end_matches('=').bytes() {
@@ -65,22 +66,22 @@ fn with_map<'a>(points: Points<'a>) -> Page<'a> {
 }
 
 #[test]
-fn the_template_has_its_places_and_forbids_what_a_page_does_not_need() {
+fn the_template_has_placeholders_and_a_strict_content_security_policy() {
     assert_eq!(TEMPLATE.matches(DATA).count(), 1);
     assert_eq!(TEMPLATE.matches(CONNECT).count(), 1);
     let shape = map(vec![0.0, 1.0], 2);
-    let page = Parts::of(&with_map(shape.points()));
+    let page = ParsedPage::new(&with_map(shape.points()));
     assert!(page.0.contains("default-src 'none'") && page.0.contains("connect-src 'none'"));
     assert!(!page.0.contains("unsafe") && !page.0.contains("http://") && !page.0.contains("https://"));
-    let live = Parts::of(&Page { live: true, rows: 3, ..Page::default() });
+    let live = ParsedPage::new(&Page { live: true, rows: 3, ..Page::default() });
     assert!(live.0.contains("connect-src 'self'"));
 }
 
 #[test]
-fn coordinates_come_back_within_a_step_of_the_range() {
+fn coordinates_are_stored_within_one_quantization_step() {
     let values: Vec<f64> = (0..200).map(|i| f64::from(i * i % 97) * 0.37 - 5.0).collect();
     let shape = map(values.clone(), 2);
-    let page = Parts::of(&with_map(shape.points()));
+    let page = ParsedPage::new(&with_map(shape.points()));
     let header = page.header();
     let about = &header["maps"][0];
     assert_eq!((about["bytes"].as_u64(), about["dim"].as_u64()), (Some(2), Some(2)));
@@ -92,11 +93,11 @@ fn coordinates_come_back_within_a_step_of_the_range() {
 }
 
 #[test]
-fn outliers_do_not_cost_the_rest_their_precision() {
+fn outliers_do_not_reduce_the_precision_of_other_points() {
     let mut values: Vec<f64> = (0..600).map(|i| f64::from(i) * 1e-3).collect();
     values[599] = 1e6;
     let shape = map(values.clone(), 2);
-    let page = Parts::of(&with_map(shape.points()));
+    let page = ParsedPage::new(&with_map(shape.points()));
     assert_eq!(page.header()["maps"][0]["bytes"], 4);
     let high = page.header()["maps"][0]["high"][1].as_f64().unwrap();
     let low = page.header()["maps"][0]["low"][1].as_f64().unwrap();
@@ -105,32 +106,32 @@ fn outliers_do_not_cost_the_rest_their_precision() {
 }
 
 #[test]
-fn one_point_equal_points_and_huge_ranges_make_a_page() {
+fn single_points_equal_points_and_huge_ranges_are_rendered() {
     for values in [vec![3.0, 4.0], vec![2.0; 10], vec![-1.7e308, 1.7e308, 1.7e308, 0.0]] {
         let shape = map(values, 2);
-        let page = Parts::of(&with_map(shape.points()));
+        let page = ParsedPage::new(&with_map(shape.points()));
         assert!(page.header()["maps"][0]["low"][0].is_f64());
     }
     let long = map(vec![0.5; 12], 6);
-    let about = Parts::of(&with_map(long.points())).header();
+    let about = ParsedPage::new(&with_map(long.points())).header();
     assert_eq!((about["maps"][0]["dim"].as_u64(), about["maps"][0]["dimOf"].as_u64()), (Some(3), Some(6)));
 }
 
 #[test]
-fn what_does_not_fit_the_points_is_refused() {
+fn data_of_a_wrong_length_are_rejected() {
     let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
     let ids = vec!["only one".to_string()];
-    assert!(html(&Page { ids: Some(&ids), ..with_map(shape.points()) }).is_err());
-    let column = Column { name: "x".into(), values: Values::Numbers(vec![1.0]) };
-    assert!(html(&Page { columns: vec![column], ..with_map(shape.points()) }).is_err());
+    assert!(render_html(&Page { ids: Some(&ids), ..with_map(shape.points()) }).is_err());
+    let column = PageColumn { name: "x".into(), values: ColumnData::Numbers(vec![1.0]) };
+    assert!(render_html(&Page { columns: vec![column], ..with_map(shape.points()) }).is_err());
     let images = Images { values: &[0.0; 5], width: 2, height: 2 };
-    assert!(html(&Page { images: Some(images), ..with_map(shape.points()) }).is_err());
+    assert!(render_html(&Page { images: Some(images), ..with_map(shape.points()) }).is_err());
     let broken = [0.0, f64::NAN];
-    assert!(html(&with_map(Points::new(&broken, 2).unwrap())).is_err());
+    assert!(render_html(&with_map(Points::new(&broken, 2).unwrap())).is_err());
 }
 
 #[test]
-fn hostile_texts_come_back_whole_and_end_no_element() {
+fn hostile_text_is_preserved_and_escaped() {
     let hostile = [
         "</script><script>alert(1)</script>".to_string(),
         "<!--<script>".into(),
@@ -138,15 +139,15 @@ fn hostile_texts_come_back_whole_and_end_no_element() {
         "x".repeat(10_000),
     ];
     let shape = map((0..8).map(f64::from).collect(), 2);
-    let labels = Labels { codes: &[0, 1, 2, 3], names: &hostile };
-    let column = Column { name: hostile[0].clone(), values: Values::Classes(labels) };
+    let labels = ClassLabels { codes: &[0, 1, 2, 3], names: &hostile };
+    let column = PageColumn { name: hostile[0].clone(), values: ColumnData::Classes(labels) };
     let mut page = Page { ids: Some(&hostile), columns: vec![column], ..with_map(shape.points()) };
     page.title = hostile[0].clone();
     page.maps[0].caption = hostile[1].clone();
-    let parts = Parts::of(&page);
-    let plain = Parts::of(&with_map(shape.points()));
-    let scripts = |parts: &Parts| parts.0.matches("<script").count();
-    assert_eq!(scripts(&parts), scripts(&plain) + 3, "only the three sections more");
+    let parts = ParsedPage::new(&page);
+    let plain = ParsedPage::new(&with_map(shape.points()));
+    let scripts = |parts: &ParsedPage| parts.0.matches("<script").count();
+    assert_eq!(scripts(&parts), scripts(&plain) + 3, "three more sections");
     assert!(!parts.0.contains("alert(1)</script>") && !parts.0.contains("<!--<"));
     assert_eq!(parts.header()["title"], hostile[0]);
     assert_eq!(parts.header()["columns"][0]["name"], hostile[0]);
@@ -155,7 +156,7 @@ fn hostile_texts_come_back_whole_and_end_no_element() {
 }
 
 #[test]
-fn kept_neighbours_are_those_in_both_graphs() {
+fn preserved_neighbors_are_those_in_both_graphs() {
     let graph = |lists: [[u32; 2]; 4]| {
         NeighborGraph::uniform(2, lists.concat(), [1.0, 2.0].repeat(4), 4, Metric::Euclidean).unwrap()
     };
@@ -165,19 +166,19 @@ fn kept_neighbours_are_those_in_both_graphs() {
     let mut page = with_map(shape.points());
     page.neighbors = Some(&truth);
     page.maps[0].neighbors = Some(&found);
-    let parts = Parts::of(&page);
+    let parts = ParsedPage::new(&page);
     assert_eq!(parts.header()["neighbors"]["k"], 2);
     assert_eq!(parts.numbers("kept-0", 2), [0b11, 0b01, 0b01, 0b10]);
     assert_eq!(parts.numbers("neighbors", 4), truth.indices());
 }
 
 #[test]
-fn images_are_packed_in_sixteen_shades_and_guessed_only_where_rows_are_pixels() {
+fn images_have_sixteen_shades_and_are_detected_only_if_rows_are_pixels() {
     let pixels: Vec<f32> = (0..128).map(|i| (i * 2) as f32).collect();
     let dense = Dense::new(pixels.clone(), 64).unwrap();
-    let images = guess_images(&dense).unwrap();
+    let images = detect_images(&dense).unwrap();
     let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
-    let parts = Parts::of(&Page { images: Some(images), ..with_map(shape.points()) });
+    let parts = ParsedPage::new(&Page { images: Some(images), ..with_map(shape.points()) });
     assert_eq!(
         (parts.header()["images"]["width"].as_u64(), parts.header()["images"]["sections"][0].as_str()),
         (Some(8), Some("images-0"))
@@ -188,23 +189,23 @@ fn images_are_packed_in_sixteen_shades_and_guessed_only_where_rows_are_pixels() 
         assert!((f32::from(shade) / 15.0 - pixel / 254.0).abs() <= 0.5 / 15.0 + 1e-6, "{at}");
     }
     let scaled = |unit: f32| Dense::new(pixels.iter().map(|v| v * unit).collect(), 64).unwrap();
-    assert!(guess_images(&scaled(1.0 / 255.0)).is_some());
-    assert!(guess_images(&scaled(0.3)).is_none(), "not bytes");
-    assert!(guess_images(&scaled(-1.0)).is_none(), "negative");
-    assert!(guess_images(&Dense::new(pixels, 32).unwrap()).is_none(), "not square");
+    assert!(detect_images(&scaled(1.0 / 255.0)).is_some());
+    assert!(detect_images(&scaled(0.3)).is_none(), "not bytes");
+    assert!(detect_images(&scaled(-1.0)).is_none(), "negative");
+    assert!(detect_images(&Dense::new(pixels, 32).unwrap()).is_none(), "not square");
 }
 
 #[test]
-fn the_same_bytes_for_any_number_of_threads() {
+fn the_number_of_threads_does_not_change_the_page() {
     let shape = map((0..20_000).map(|i| (f64::from(i) * 0.7).sin()).collect(), 2);
     let ids: Vec<String> = (0..10_000).map(|i| format!("point {i}")).collect();
     let page = Page { ids: Some(&ids), ..with_map(shape.points()) };
-    let bytes = |threads| lowland::with_threads(Some(threads), || html(&page).unwrap()).unwrap();
+    let bytes = |threads| lowland::with_threads(Some(threads), || render_html(&page).unwrap()).unwrap();
     assert!(bytes(1) == bytes(2) && bytes(1) == bytes(3));
 }
 
 #[test]
-fn base64_is_that_of_the_standard() {
+fn base64_follows_the_standard() {
     let known = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
     for (bytes, text) in known {
         assert_eq!(base64(bytes.as_bytes()), text);
@@ -214,7 +215,7 @@ fn base64_is_that_of_the_standard() {
 
 proptest::proptest! {
     #[test]
-    fn any_texts_and_numbers_make_a_page_that_holds_them(
+    fn any_text_and_numbers_are_preserved(
         texts in proptest::collection::vec(".{0,40}", 1..6),
         numbers in proptest::collection::vec(proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL, 1..6),
         dim in 1usize..6,
@@ -222,46 +223,52 @@ proptest::proptest! {
         let rows = texts.len();
         let shape = map((0..rows * dim).map(|at| numbers[at % numbers.len()]).collect(), dim);
         let codes: Vec<u32> = (0..rows as u32).collect();
-        let column = Column { name: texts[0].clone(), values: Values::Classes(Labels { codes: &codes, names: &texts }) };
+        let column = PageColumn { name: texts[0].clone(), values: ColumnData::Classes(ClassLabels { codes: &codes, names: &texts }) };
         let mut page = Page { ids: Some(&texts), columns: vec![column], ..with_map(shape.points()) };
         page.maps[0].std = Some(&shape.values()[..rows]);
-        let parts = Parts::of(&page);
+        let parts = ParsedPage::new(&page);
         proptest::prop_assert_eq!(serde_json::from_slice::<Vec<String>>(&parts.bytes("ids")).unwrap(), texts.clone());
         proptest::prop_assert_eq!(&parts.header()["columns"][0]["name"], &texts[0]);
         proptest::prop_assert_eq!(parts.numbers("column-0", 4), codes);
-        // Header, five sections, and the one script that runs.
+        // Header, five sections, and the executable script.
         proptest::prop_assert_eq!(parts.0.matches("<script").count(), 7);
     }
 }
 
 #[test]
-fn what_a_page_shows_first_is_in_its_header_and_must_be_there() {
+fn the_initial_view_is_in_the_header_and_is_validated() {
     let values = Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 2).unwrap();
     let Page { maps, .. } = with_map(values.points());
     let map = maps[0].clone();
-    let start = Start { color: Some(StartColor::Column(0)), hide: 5, circles: true, words: false, dark: true };
-    let column = Column { name: "c".into(), values: Values::Numbers(vec![1.0, 2.0]) };
+    let start = InitialView { color: Some(InitialColor::Column(0)), hide: 5, circles: true, words: false, dark: true };
+    let column = PageColumn { name: "c".into(), values: ColumnData::Numbers(vec![1.0, 2.0]) };
     let page = Page { rows: 2, maps: vec![map.clone()], columns: vec![column], start, ..Page::default() };
-    let told = &Parts::of(&page).header()["start"];
-    assert_eq!((&told["mode"]["by"], &told["mode"]["column"], &told["hide"]), (&"column".into(), &0.into(), &5.into()));
-    assert!(matches!(html(&Page { columns: Vec::new(), ..page.clone() }), Err(Error::Format { .. })));
+    let start = &ParsedPage::new(&page).header()["start"];
+    assert_eq!(
+        (&start["mode"]["by"], &start["mode"]["column"], &start["hide"]),
+        (&"column".into(), &0.into(), &5.into())
+    );
+    assert!(matches!(
+        render_html(&Page { columns: Vec::new(), ..page.clone() }),
+        Err(PictureError::MissingColumn { .. })
+    ));
     let negative = PageMap { std: Some(&[0.1, -0.1]), ..map };
-    assert!(matches!(html(&Page { maps: vec![negative], ..page }), Err(Error::Format { .. })));
+    assert!(matches!(render_html(&Page { maps: vec![negative], ..page }), Err(PictureError::NegativeStd { .. })));
 }
 
 #[test]
-fn covariances_of_the_drawn_dimensions_are_in_the_page() {
+fn covariances_of_the_shown_dimensions_are_stored() {
     let values = map((0..8).map(f64::from).collect(), 4);
     let full: Vec<f64> = (0..32).map(f64::from).collect();
     let mut page = with_map(values.points());
     page.maps[0].covariances = Some(&full);
-    let parts = Parts::of(&page);
+    let parts = ParsedPage::new(&page);
     assert_eq!(parts.header()["maps"][0]["covariances"], "covariances-0");
     let found: Vec<f32> = parts.numbers("covariances-0", 4).into_iter().map(f32::from_bits).collect();
     assert_eq!(found, [0.0, 1.0, 2.0, 5.0, 6.0, 10.0, 16.0, 17.0, 18.0, 21.0, 22.0, 26.0]);
     page.maps[0].covariances = Some(&full[..31]);
-    assert!(matches!(html(&page), Err(Error::Shape { .. })));
+    assert!(matches!(render_html(&page), Err(PictureError::Data(Error::Shape { .. }))));
     let negative: Vec<f64> = full.iter().map(|v| -v).collect();
     page.maps[0].covariances = Some(&negative);
-    assert!(matches!(html(&page), Err(Error::Format { .. })));
+    assert!(matches!(render_html(&page), Err(PictureError::NegativeVariance { .. })));
 }

@@ -1,21 +1,21 @@
-//! Just enough of XML and PDF to tell whether a file is one.
+//! Minimal parsers of XML and PDF that check whether a file is well-formed.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// An element: its name, its attributes, the text in it.
-pub(super) struct Element {
+/// An XML element.
+pub(super) struct XmlElement {
     pub name: String,
     pub attributes: BTreeMap<String, String>,
     pub text: String,
 }
 
-/// The elements of an XML document in the order of their beginnings; says what is wrong with it.
-pub(super) fn xml(document: &str) -> Result<Vec<Element>, String> {
-    let (mut elements, mut open): (Vec<Element>, Vec<usize>) = (Vec::new(), Vec::new());
+/// Parses an XML document into its elements in document order; the error describes the first problem.
+pub(super) fn xml(document: &str) -> Result<Vec<XmlElement>, String> {
+    let (mut elements, mut open): (Vec<XmlElement>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut rest = document;
     while let Some(at) = rest.find('<') {
-        let text = unescaped(&rest[..at])?;
+        let text = unescape(&rest[..at])?;
         match open.last() {
             Some(&inside) => elements[inside].text.push_str(&text),
             None if text.trim().is_empty() => {}
@@ -25,7 +25,7 @@ pub(super) fn xml(document: &str) -> Result<Vec<Element>, String> {
         let tag = &rest[at + 1..end];
         rest = &rest[end + 1..];
         if let Some(name) = tag.strip_prefix('/') {
-            let closed = open.pop().ok_or("closed twice")?;
+            let closed = open.pop().ok_or("an end tag without a start tag")?;
             if elements[closed].name != name {
                 return Err(format!("<{}> is closed by </{name}>", elements[closed].name));
             }
@@ -39,23 +39,23 @@ pub(super) fn xml(document: &str) -> Result<Vec<Element>, String> {
         if open.is_empty() && !elements.is_empty() {
             return Err("two roots".into());
         }
-        elements.push(Element { name: name.into(), attributes: attributes_of(attributes)?, text: String::new() });
+        elements.push(XmlElement { name: name.into(), attributes: parse_attributes(attributes)?, text: String::new() });
         if !empty {
             open.push(elements.len() - 1);
         }
     }
     if !open.is_empty() || !rest.trim().is_empty() {
-        return Err("something is not closed".into());
+        return Err("an unclosed element".into());
     }
     Ok(elements)
 }
 
-fn attributes_of(mut text: &str) -> Result<BTreeMap<String, String>, String> {
+fn parse_attributes(mut text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut found = BTreeMap::new();
     while !text.trim().is_empty() {
-        let (name, rest) = text.trim_start().split_once("=\"").ok_or(format!("no attribute: {text:?}"))?;
+        let (name, rest) = text.trim_start().split_once("=\"").ok_or(format!("not an attribute: {text:?}"))?;
         let (value, rest) = rest.split_once('"').ok_or("a quote is not closed")?;
-        if value.contains('<') || found.insert(name.to_string(), unescaped(value)?).is_some() {
+        if value.contains('<') || found.insert(name.to_string(), unescape(value)?).is_some() {
             return Err(format!("{name} twice, or with a tag in it"));
         }
         text = rest;
@@ -63,12 +63,12 @@ fn attributes_of(mut text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(found)
 }
 
-fn unescaped(text: &str) -> Result<String, String> {
+fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
-        let (name, after) = rest[at + 1..].split_once(';').ok_or("an & that stands for nothing")?;
+        let (name, after) = rest[at + 1..].split_once(';').ok_or("an incomplete entity")?;
         out.push(match name {
             "amp" => '&',
             "lt" => '<',
@@ -86,20 +86,20 @@ fn unescaped(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The objects of a PDF file: what stands before the stream of each, and the stream unpacked.
+/// Parses the objects of a PDF file into their dictionaries and decompressed streams.
 pub(super) fn pdf(file: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let latin = |bytes: &[u8]| bytes.iter().map(|&b| char::from(b)).collect::<String>();
-    let whole = latin(file);
-    if !whole.starts_with("%PDF-1.") || !whole.ends_with("%%EOF\n") {
-        return Err("head or foot".into());
+    let text = latin(file);
+    if !text.starts_with("%PDF-1.") || !text.ends_with("%%EOF\n") {
+        return Err("the header or the trailerer".into());
     }
-    let start = whole.rfind("startxref\n").ok_or("no startxref")? + 10;
-    let table: usize = whole[start..].lines().next().unwrap_or("").parse().map_err(|_| "no offset")?;
+    let start = text.rfind("startxref\n").ok_or("no startxref")? + 10;
+    let table: usize = text[start..].lines().next().unwrap_or("").parse().map_err(|_| "no offset")?;
     let table = &file[table..];
     let lines: Vec<String> = latin(table).lines().map(String::from).collect();
     let count: usize = lines[1].strip_prefix("0 ").ok_or("no table")?.parse().map_err(|_| "no count")?;
     if lines[0] != "xref" || table[lines[0].len() + lines[1].len() + 2..].len() < 20 * count {
-        return Err("the table of objects".into());
+        return Err("the cross-reference table".into());
     }
     let mut objects = Vec::new();
     for (name, line) in lines[3..2 + count].iter().enumerate() {
@@ -108,26 +108,28 @@ pub(super) fn pdf(file: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
         }
         let at: usize = line[..10].parse().map_err(|_| "no number")?;
         let head = format!("{} 0 obj\n", name + 1);
-        let object = file[at..].strip_prefix(head.as_bytes()).ok_or(format!("object {} is elsewhere", name + 1))?;
+        let object =
+            file[at..].strip_prefix(head.as_bytes()).ok_or(format!("object {} is not at its offset", name + 1))?;
         let text = latin(&object[..object.len().min(4000)]);
         let end = text.find("\nstream\n").unwrap_or(usize::MAX).min(text.find("\nendobj\n").unwrap_or(usize::MAX));
-        let about = text.get(..end).ok_or("an object without an end")?.to_string();
+        let dictionary = text.get(..end).ok_or("an unclosed object")?.to_string();
         let mut stream = Vec::new();
         if text[end..].starts_with("\nstream\n") {
-            let length = about.split("/Length ").nth(1).and_then(|rest| rest.split(' ').next()).ok_or("no length")?;
+            let length =
+                dictionary.split("/Length ").nth(1).and_then(|rest| rest.split(' ').next()).ok_or("no length")?;
             let length: usize = length.parse().map_err(|_| "no length")?;
-            let packed = &object[end + 8..end + 8 + length];
+            let compressed = &object[end + 8..end + 8 + length];
             if !object[end + 8 + length..].starts_with(b"\nendstream\nendobj\n") {
                 return Err("a length is wrong".into());
             }
-            flate2::read::ZlibDecoder::new(packed).read_to_end(&mut stream).map_err(|error| error.to_string())?;
+            flate2::read::ZlibDecoder::new(compressed).read_to_end(&mut stream).map_err(|error| error.to_string())?;
         }
-        objects.push((about, stream));
+        objects.push((dictionary, stream));
     }
     Ok(objects)
 }
 
-/// Checks the commands of a page: known ones, with so many numbers before them, states saved and restored in pairs.
+/// Checks the operators of a page: all are known, have the right number of operands, and save and restore states in pairs.
 pub(super) fn page(content: &str) -> Result<(), String> {
     let (mut saved, mut in_text, mut before) = (0i32, false, Vec::new());
     for word in content.split_whitespace() {
@@ -158,5 +160,5 @@ pub(super) fn page(content: &str) -> Result<(), String> {
         in_text = begins || in_text && !ends;
         before.clear();
     }
-    if saved == 0 && !in_text && before.is_empty() { Ok(()) } else { Err("something is left open".into()) }
+    if saved == 0 && !in_text && before.is_empty() { Ok(()) } else { Err("an unclosed state or text object".into()) }
 }

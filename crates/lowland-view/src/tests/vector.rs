@@ -1,8 +1,8 @@
-//! SVG and PDF: files that are what they say, whatever the labels.
+//! Tests that SVG and PDF files are well-formed for any labels.
 
 use proptest::prelude::*;
 
-use super::parse::{Element, page, pdf, xml};
+use super::parse::{XmlElement, page, pdf, xml};
 use super::*;
 
 const HOSTILE: [&str; 8] = [
@@ -16,26 +16,27 @@ const HOSTILE: [&str; 8] = [
     "",
 ];
 
-fn svg_of(panels: &[Panel], options: &PictureOptions) -> Vec<Element> {
-    let text = String::from_utf8(draw(panels, options, Format::Svg).unwrap()).unwrap();
+fn svg_of(panels: &[MapPanel], options: &PictureOptions) -> Vec<XmlElement> {
+    let text = String::from_utf8(draw_picture(panels, options, PictureFormat::Svg).unwrap()).unwrap();
     xml(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The page's commands and what is said of the page.
-fn pdf_of(panels: &[Panel], options: &PictureOptions) -> (String, String, Vec<(String, Vec<u8>)>) {
-    let objects = pdf(&draw(panels, options, Format::Pdf).unwrap()).unwrap_or_else(|error| panic!("{error}"));
+/// Returns the operators of the page, its dictionary and all objects.
+fn pdf_of(panels: &[MapPanel], options: &PictureOptions) -> (String, String, Vec<(String, Vec<u8>)>) {
+    let objects =
+        pdf(&draw_picture(panels, options, PictureFormat::Pdf).unwrap()).unwrap_or_else(|error| panic!("{error}"));
     let content = String::from_utf8(objects[3].1.clone()).unwrap();
     page(&content).unwrap_or_else(|error| panic!("{error}"));
     (content, objects[2].0.clone(), objects)
 }
 
-fn everything<'a>(map: Points<'a>, names: &'a [String], codes: &'a [u32], std: &'a [f64]) -> Panel<'a> {
-    let color = Color::Classes(Labels { codes, names });
-    Panel { title: names[0].clone(), color, std: Some(std), words: Some(names), ..Panel::new(map) }
+fn full_panel<'a>(map: Points<'a>, names: &'a [String], codes: &'a [u32], std: &'a [f64]) -> MapPanel<'a> {
+    let color = Color::Classes(ClassLabels { codes, names });
+    MapPanel { title: names[0].clone(), color, std: Some(std), words: Some(names), ..MapPanel::new(map) }
 }
 
 #[test]
-fn hostile_labels_are_text_in_every_format() {
+fn hostile_labels_are_escaped_in_every_format() {
     let mut names: Vec<String> = HOSTILE.map(String::from).to_vec();
     names.push("x".repeat(10_000));
     names.push("<b>".repeat(10_000));
@@ -43,8 +44,8 @@ fn hostile_labels_are_text_in_every_format() {
     let values = spiral(n, 2);
     let codes: Vec<u32> = (0..n as u32).collect();
     let std = vec![0.1; n];
-    let panel = everything(Points::new(&values, 2).unwrap(), &names, &codes, &std);
-    let table = TextTable { header: names.clone(), rows: vec![vec![Cell { text: names[0].clone(), best: true }]] };
+    let panel = full_panel(Points::new(&values, 2).unwrap(), &names, &codes, &std);
+    let table = TextTable { header: names.clone(), rows: vec![vec![TableCell { text: names[0].clone(), best: true }]] };
     let options = PictureOptions {
         title: names[0].clone(),
         caption: names.join(" "),
@@ -53,7 +54,7 @@ fn hostile_labels_are_text_in_every_format() {
         ..PictureOptions::default()
     };
     let panels = [panel.clone(), panel];
-    draw(&panels, &options, Format::Png).unwrap();
+    draw_picture(&panels, &options, PictureFormat::Png).unwrap();
     let elements = svg_of(&panels, &options);
     let known = ["svg", "title", "rect", "circle", "g", "clipPath", "text", "image"];
     assert!(elements.iter().all(|element| known.contains(&element.name.as_str())));
@@ -66,13 +67,13 @@ fn hostile_labels_are_text_in_every_format() {
 }
 
 #[test]
-fn every_point_is_a_shape_and_too_many_are_pixels() {
+fn points_are_shapes_up_to_a_limit() {
     let values = spiral(20_001, 2);
-    let few = [Panel::new(Points::new(&values[..600], 2).unwrap())];
-    let many = [Panel::new(Points::new(&values, 2).unwrap())];
+    let few = [MapPanel::new(Points::new(&values[..600], 2).unwrap())];
+    let many = [MapPanel::new(Points::new(&values, 2).unwrap())];
     let off = PictureOptions { density: Density::Off, title: "points".into(), ..small() };
-    let circles = |elements: &[Element]| elements.iter().filter(|e| e.name == "circle").count();
-    let images = |elements: &[Element]| elements.iter().filter(|e| e.name == "image").count();
+    let circles = |elements: &[XmlElement]| elements.iter().filter(|e| e.name == "circle").count();
+    let images = |elements: &[XmlElement]| elements.iter().filter(|e| e.name == "image").count();
     let (shapes, pixels) = (svg_of(&few, &off), svg_of(&many, &off));
     assert_eq!((circles(&shapes), images(&shapes)), (300, 0));
     assert_eq!((circles(&pixels), images(&pixels)), (0, 1));
@@ -94,15 +95,15 @@ fn every_point_is_a_shape_and_too_many_are_pixels() {
 }
 
 #[test]
-fn everything_a_page_names_is_there() {
+fn all_resources_of_a_page_are_defined() {
     let values = spiral(50, 2);
     let pixels: Vec<f32> = (0..50 * 16).map(|v| v as f32).collect();
     let std: Vec<f64> = (0..50).map(f64::from).collect();
-    let panel = Panel {
+    let panel = MapPanel {
         std: Some(&std),
         images: Some(Images { values: &pixels, width: 4, height: 4 }),
         color: Color::Values { name: "v", values: &std },
-        ..Panel::new(Points::new(&values, 2).unwrap())
+        ..MapPanel::new(Points::new(&values, 2).unwrap())
     };
     let options = PictureOptions { uncertainty: Uncertainty::Fade, ..small() };
     let (content, about, objects) = pdf_of(std::slice::from_ref(&panel), &options);
@@ -118,7 +119,7 @@ fn everything_a_page_names_is_there() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn any_map_with_any_labels_is_a_sound_file(
+    fn any_map_with_any_labels_is_a_well_formed_file(
         dim in 1usize..4,
         values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 3..60),
         names in prop::collection::vec(any::<String>(), 20),
@@ -132,18 +133,18 @@ proptest! {
         let codes: Vec<u32> = (0..n as u32).map(|i| i % 23).collect();
         let std: Vec<f64> = values[..n].iter().map(|v| v.abs()).collect();
         let words: Vec<String> = (0..n).map(|i| names[i % 20].clone()).collect();
-        // Any numbers at all, but for variances below zero.
+        // Any numbers except negative variances.
         let variance = |at: usize| at / dim == at % dim;
         let covariances: Vec<f64> = (0..n * dim * dim)
             .map(|at| if variance(at % (dim * dim)) { values[at % n].abs() } else { values[at % n] })
             .collect();
-        let panel = Panel {
-            color: Color::Classes(Labels { codes: &codes, names: &names }),
+        let panel = MapPanel {
+            color: Color::Classes(ClassLabels { codes: &codes, names: &names }),
             std: Some(&std),
             covariances: square.then_some(&covariances),
             words: Some(&words),
             title: names[1].clone(),
-            ..Panel::new(map)
+            ..MapPanel::new(map)
         };
         let options = PictureOptions {
             width,
@@ -154,12 +155,12 @@ proptest! {
             ..PictureOptions::default()
         };
         let panels = [panel.clone(), panel];
-        match draw(&panels, &options, Format::Png) {
+        match draw_picture(&panels, &options, PictureFormat::Png) {
             Ok(_) => {
                 svg_of(&panels, &options);
                 pdf_of(&panels, &options);
             }
-            Err(error) => prop_assert!(matches!(error, Error::Parameter { name: "height", .. }), "{error}"),
+            Err(error) => prop_assert!(matches!(error, PictureError::Side { side: "height", .. }), "{error}"),
         }
     }
 }

@@ -1,0 +1,104 @@
+//! The error type of this crate.
+
+use crate::SIDE_RANGE;
+
+/// Result of drawing a picture or rendering a page.
+pub type Result<T> = std::result::Result<T, PictureError>;
+
+/// Reasons why a picture, a chart or a page cannot be produced.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureError {
+    /// The data are invalid: values that are not finite, or arrays whose lengths do not match.
+    #[error(transparent)]
+    Data(#[from] lowland::Error),
+
+    /// A picture was requested without any map.
+    #[error("a picture needs at least one map")]
+    NoMaps,
+
+    /// The width or the height of a picture is out of range.
+    #[error("{side} = {pixels}: from {} to {} pixels", SIDE_RANGE.start(), SIDE_RANGE.end())]
+    Side {
+        /// `width` or `height`.
+        side: &'static str,
+        /// The requested or computed length.
+        pixels: u32,
+    },
+
+    /// The diameter of a point is out of range.
+    #[error("point_size = {0}: more than 0 and at most 1000 pixels")]
+    PointSize(f32),
+
+    /// The fraction of points to draw is out of range.
+    #[error("certain = {0}: a share above 0 and at most 1, such as 0.95")]
+    CertainShare(f64),
+
+    /// The images at the points have no pixels.
+    #[error("images = {width}x{height}: at least 1x1")]
+    ImageSize {
+        /// Width of an image in pixels.
+        width: usize,
+        /// Height of an image in pixels.
+        height: usize,
+    },
+
+    /// The maps of a picture are colored by different kinds of data.
+    #[error("all maps of a picture must be colored by the same kind of data")]
+    MixedColors,
+
+    /// A standard deviation is negative.
+    #[error("the standard deviation of row {row} is {value}; standard deviations must not be negative")]
+    NegativeStd {
+        /// First row with a negative standard deviation.
+        row: usize,
+        /// The standard deviation of that row.
+        value: f64,
+    },
+
+    /// A covariance matrix has a negative variance.
+    #[error("the covariance matrix of row {row} has the variance {value}; variances must not be negative")]
+    NegativeVariance {
+        /// First row with a negative variance.
+        row: usize,
+        /// The first negative variance of that row.
+        value: f64,
+    },
+
+    /// A chart has no points, or points that are not finite.
+    #[error("a chart needs at least one point, and all points must be finite")]
+    ChartPoints,
+
+    /// The width or the height of a chart is out of range.
+    #[error("chart of {width} x {height} pixels: from 200 x 150 to 8192 x 8192 pixels")]
+    ChartSize {
+        /// Requested width in pixels.
+        width: u32,
+        /// Requested height in pixels.
+        height: u32,
+    },
+
+    /// A page is to be colored by a column that it does not have.
+    #[error("the page is to be colored by column {column}, but it has {columns} columns")]
+    MissingColumn {
+        /// Index of the requested column.
+        column: usize,
+        /// Number of columns of the page.
+        columns: usize,
+    },
+
+    /// The file could not be encoded.
+    #[error("cannot encode the picture: {reason}")]
+    Encoding {
+        /// Message of the encoder.
+        reason: String,
+    },
+}
+
+impl PictureError {
+    /// Whether an option is out of range, rather than the data being invalid.
+    pub fn is_invalid_option(&self) -> bool {
+        use PictureError::{CertainShare, ImageSize, MixedColors, PointSize, Side};
+        matches!(self, Side { .. } | PointSize(_) | CertainShare(_) | ImageSize { .. } | MixedColors)
+    }
+}
