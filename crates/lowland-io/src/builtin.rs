@@ -2,10 +2,10 @@
 
 use std::f64::consts::PI;
 
-use lowland::{Data, Embedding, Error, Result, Seed};
+use lowland::{Data, Embedding, Error, Labels, Result, Seed};
 
 use crate::options::{Header, ReadOptions};
-use crate::table::{Labels, Table};
+use crate::table::Table;
 
 /// A built-in data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +212,7 @@ mod tests {
         builtin(name, Some(n), noise, Seed(3)).unwrap()
     }
 
-    fn dense(table: &Table) -> &lowland::Dense {
+    fn dense(table: &Table) -> &lowland::data::Dense {
         match &table.data {
             Data::Dense(x) => x,
             other => panic!("{}", other.kind()),

@@ -129,8 +129,8 @@ fn constant_columns(data: &Data) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Labels;
-    use lowland::{Embedding, Sparse};
+    use lowland::data::Sparse;
+    use lowland::{Embedding, Labels};
 
     fn table_with_nan() -> Table {
         let mut table = Table::new(Data::dense(vec![1.0, 2.0, f32::NAN, 2.0, 3.0, 2.0, 1.0, 2.0], 2).unwrap());

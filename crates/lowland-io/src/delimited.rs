@@ -2,11 +2,12 @@
 
 use csv::ByteRecord;
 use lowland::Data;
+use lowland::data::LabelsBuilder;
 
 use crate::budget::Budget;
 use crate::error::{FileErrorKind, Location, Result};
 use crate::options::{Header, Missing, ReadOptions};
-use crate::table::{LabelsBuilder, Table};
+use crate::table::{Table, push_label};
 
 const FORMAT: &str = "delimited text";
 
@@ -68,7 +69,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
         }
         let text = text_of(&record);
         if let Some(j) = roles.label {
-            labels.add(&text(&record[j])?, budget)?;
+            push_label(&mut labels, &text(&record[j])?, budget)?;
         }
         if let Some(j) = roles.id {
             ids.push(budget.reserve_text(text(&record[j])?)?);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lowland::message::{RustTerms, Terms};
 use thiserror::Error as ThisError;
 
 /// A file that cannot be read or written.
@@ -75,11 +76,7 @@ pub enum FileErrorKind {
     },
 
     /// Reading would take more memory than allowed.
-    #[error(
-        "{what} would take the memory for this file beyond {}: free memory, read fewer rows (max_rows, --max-rows), or, \
-         from Rust, raise max_bytes",
-        lowland::points::bytes(*limit)
-    )]
+    #[error("{}", too_large(what, *limit, &RustTerms))]
     TooLarge {
         /// What does not fit.
         what: String,
@@ -88,10 +85,7 @@ pub enum FileErrorKind {
     },
 
     /// A row has a different number of fields.
-    #[error(
-        "line {line} has {found} fields, the lines before it have {expected}: quote fields that contain the \
-         delimiter, or name the right one (delimiter; --format tsv for tabs)"
-    )]
+    #[error("{}", ragged(*line, *expected, *found, &RustTerms))]
     Ragged {
         /// Line, from 1.
         line: u64,
@@ -126,11 +120,7 @@ pub enum FileErrorKind {
     },
 
     /// A cell is empty, NaN or infinite.
-    #[error(
-        "{location}, column {column} is {}{}: fill such cells in, or leave such rows out with missing = drop",
-        if found.is_empty() { "empty" } else { found },
-        if *count > 1 { format!(" ({count} such cells in all)") } else { String::new() }
-    )]
+    #[error("{}", missing(location, column, found, *count, &RustTerms))]
     Missing {
         /// Where the first one is.
         location: Location,
@@ -165,11 +155,7 @@ pub enum FileErrorKind {
     },
 
     /// A label file has more than one column.
-    #[error(
-        "line {line} has {found} fields, but a file of labels holds one label a line (a name above them is allowed), an \
-         .npy or an IDX array: keep only the column with the labels, or, if it is a column of the data file, name it \
-         with label_column (--label-column)"
-    )]
+    #[error("{}", not_labels(*line, *found, &RustTerms))]
     NotLabels {
         /// Line, from 1.
         line: u64,
@@ -207,7 +193,29 @@ impl std::fmt::Display for Location {
 /// Result of a reader; the public functions add the path.
 pub(crate) type Result<T, E = FileErrorKind> = std::result::Result<T, E>;
 
+impl FileError {
+    /// The message in the words of an interface.
+    pub fn describe(&self, terms: &dyn Terms) -> String {
+        format!("{}: {}", self.path.display(), self.kind.describe(terms))
+    }
+}
+
 impl FileErrorKind {
+    /// The message in the words of an interface.
+    pub fn describe(&self, terms: &dyn Terms) -> String {
+        match self {
+            FileErrorKind::TooLarge { what, limit } => too_large(what, *limit, terms),
+            FileErrorKind::Ragged { line, expected, found } => ragged(*line, *expected, *found, terms),
+            FileErrorKind::Missing { location, column, found, count } => {
+                missing(location, column, found, *count, terms)
+            }
+            FileErrorKind::NotLabels { line, found } => not_labels(*line, *found, terms),
+            FileErrorKind::Labels(error) => format!("labels: {}", error.describe(terms)),
+            FileErrorKind::Data(error) => error.describe(terms),
+            _ => self.to_string(),
+        }
+    }
+
     /// Adds the path of the file.
     pub(crate) fn at(self, path: &Path) -> FileError {
         FileError { path: path.to_owned(), kind: self }
@@ -217,4 +225,33 @@ impl FileErrorKind {
     pub(crate) fn format(format: &'static str, reason: impl Into<String>) -> Self {
         FileErrorKind::Format { format, reason: reason.into() }
     }
+}
+
+fn too_large(what: &str, limit: u64, terms: &dyn Terms) -> String {
+    let (limit, max_rows) = (lowland::data::bytes(limit), terms.parameter("max_rows"));
+    format!("{what} would take the memory for this file beyond {limit}: free memory or read fewer rows ({max_rows})")
+}
+
+fn ragged(line: u64, expected: usize, found: usize, terms: &dyn Terms) -> String {
+    let tabs = terms.setting("format", &"tsv");
+    format!(
+        "line {line} has {found} fields, the lines before it have {expected}: quote fields that contain the delimiter, \
+         or name the right one ({tabs} for tabs)"
+    )
+}
+
+fn missing(location: &Location, column: &str, found: &str, count: usize, terms: &dyn Terms) -> String {
+    let found = if found.is_empty() { "empty" } else { found };
+    let count = if count > 1 { format!(" ({count} such cells in all)") } else { String::new() };
+    let drop = terms.setting("missing", &"drop");
+    format!("{location}, column {column} is {found}{count}: fill such cells in, or leave such rows out with {drop}")
+}
+
+fn not_labels(line: u64, found: usize, terms: &dyn Terms) -> String {
+    let label_column = terms.parameter("label_column");
+    format!(
+        "line {line} has {found} fields, but a file of labels holds one label per line (a header is allowed), an .npy or an \
+         IDX array: keep only the column with the labels, or, if it is a column of the data file, name it with \
+         {label_column}"
+    )
 }

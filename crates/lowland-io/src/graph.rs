@@ -139,7 +139,7 @@ fn without_self(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowland::Sparse;
+    use lowland::data::Sparse;
     use proptest::prelude::*;
 
     fn round_trip(graph: &NeighborGraph) -> NeighborGraph {

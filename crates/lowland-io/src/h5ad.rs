@@ -4,14 +4,15 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use hdf5_pure::{AttrValue, DType, Dataset, File, Group, ReadSeekSource, VlenStringReadOptions};
-use lowland::{Data, Dense};
+use lowland::Data;
+use lowland::data::Dense;
 
 use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
 use crate::source::{FileBytes, catch_panics};
 use crate::sparse::{self, CompressedMatrix, MatrixShape};
-use crate::table::{Labels, Table};
+use crate::table::{Table, labels_from_texts};
 
 const FORMAT: &str = "h5ad";
 
@@ -127,7 +128,7 @@ impl AnnDataReader<'_> {
                 table.ids = Some(self.texts(&obs, id)?);
             }
             if let Some(name) = &options.label_column {
-                table.labels = Some(Labels::from_texts(self.column(&obs, name)?.texts(), self.budget)?);
+                table.labels = Some(labels_from_texts(self.column(&obs, name)?.texts(), self.budget)?);
             }
         } else if options.label_column.is_some() || options.id_column.is_some() {
             return Err(failed("its obs is not a group; write it again with a current anndata"));

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use lowland::Labels;
+
 use crate::budget::Budget;
 use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
 use crate::error::{FileError, FileErrorKind, Result};
@@ -9,7 +11,7 @@ use crate::idx;
 use crate::npy::NpyArray;
 use crate::options::FileFormat;
 use crate::source::FileBytes;
-use crate::table::Labels;
+use crate::table::labels_from_texts;
 use crate::text::split_lines;
 
 /// Reads a label file: IDX, `.npy`, delimited text of one column, or one label per line. There must be `rows` labels.
@@ -25,7 +27,7 @@ pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<L
 fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels> {
     let (bytes, budget) = FileBytes::open_decompressed(path, max_bytes)?;
     let labels = if idx::is_idx(&bytes) {
-        Labels::from_texts(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
+        labels_from_texts(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
     } else if bytes.starts_with(b"\x93NUMPY") {
         NpyArray::parse(&bytes, &budget)?.to_labels()?
     } else {
@@ -34,11 +36,11 @@ fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels> {
         match FileFormat::guess(path) {
             Some(FileFormat::Csv | FileFormat::Tsv) => {
                 let count = column(&bytes).try_fold(0, |count, cell| cell.map(|_| count + 1))?;
-                Labels::from_texts(column(&bytes).skip(named(count)), &budget)?
+                labels_from_texts(column(&bytes).skip(named(count)), &budget)?
             }
             _ => {
                 let lines = split_lines(&bytes)?;
-                Labels::from_texts(lines.clone().skip(named(lines.count())).map(|line| Ok(line.trim())), &budget)?
+                labels_from_texts(lines.clone().skip(named(lines.count())).map(|line| Ok(line.trim())), &budget)?
             }
         }
     };
@@ -70,8 +72,8 @@ mod tests {
         let path = folder.path().join("l.csv");
         std::fs::write(&path, "id,label\n1,a\n2,b\n").unwrap();
         let error = read_labels(&path, 2, &Budget::unlimited()).unwrap_err().to_string();
-        assert!(error.contains("line 1 has 2 fields, but a file of labels holds one label a line"), "{error}");
-        assert!(error.contains("--label-column") && !error.contains("the lines before it"), "{error}");
+        assert!(error.contains("line 1 has 2 fields, but a file of labels holds one label per line"), "{error}");
+        assert!(error.contains("label_column") && !error.contains("the lines before it"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use lowland::{Embedding, Points};
+use lowland::{AnnotatedEmbedding, Embedding, Labels};
 
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
@@ -19,71 +19,8 @@ use crate::parquet::ParquetFile;
 use crate::source::FileBytes;
 #[cfg(feature = "tables")]
 use crate::source::catch_panics;
-use crate::table::Labels;
 use crate::write_columns::{ColumnValues, OutputColumn, write, write_delimited};
 use crate::write_file::write_atomically;
-
-/// A map read from a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MapTable {
-    /// The points.
-    pub map: Embedding,
-    /// A name for each point.
-    pub ids: Option<Vec<String>>,
-    /// A class for each point.
-    pub labels: Option<Labels>,
-    /// A standard deviation for each point.
-    pub std: Option<Vec<f64>>,
-    /// A covariance for each point: all of a square matrix, point after point.
-    pub covariances: Option<Vec<f64>>,
-    /// Other columns of the file: names, and their cells.
-    pub others: Vec<(String, Vec<String>)>,
-}
-
-impl MapTable {
-    /// Creates a map of points without ids, labels or uncertainties.
-    pub fn new(map: Embedding) -> Self {
-        Self { map, ids: None, labels: None, std: None, covariances: None, others: Vec::new() }
-    }
-
-    /// Returns the given points, in that order, with all of their columns. Labels keep their codes.
-    pub fn select(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().flat_map(|&i| self.map.row(i).iter().copied()).collect();
-        let texts = |cells: &Vec<String>| rows.iter().map(|&i| cells[i].clone()).collect::<Vec<_>>();
-        Self {
-            map: Embedding::new(values, self.map.dim()).expect("whole rows"),
-            ids: self.ids.as_ref().map(texts),
-            labels: self.labels.as_ref().map(|labels| labels.select(rows)),
-            std: self.std.as_ref().map(|std| rows.iter().map(|&i| std[i]).collect()),
-            covariances: self.covariances.as_ref().map(|all| {
-                let size = self.map.dim().pow(2);
-                rows.iter().flat_map(|&i| all[i * size..(i + 1) * size].iter().copied()).collect()
-            }),
-            others: self.others.iter().map(|(name, cells)| (name.clone(), texts(cells))).collect(),
-        }
-    }
-}
-
-/// Columns that are written along with the coordinates of a map.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct About<'a> {
-    /// A name for each point.
-    pub ids: Option<&'a [String]>,
-    /// A class for each point.
-    pub labels: Option<&'a Labels>,
-    /// A standard deviation for each point.
-    pub std: Option<&'a [f64]>,
-    /// A covariance for each point: all of a square matrix, point after point.
-    pub covariances: Option<&'a [f64]>,
-}
-
-impl MapTable {
-    /// The columns other than the coordinates.
-    pub fn about(&self) -> About<'_> {
-        let (ids, labels) = (self.ids.as_deref(), self.labels.as_ref());
-        About { ids, labels, std: self.std.as_deref(), covariances: self.covariances.as_deref() }
-    }
-}
 
 /// Columns of a file as text.
 pub(crate) struct TextColumns {
@@ -91,43 +28,42 @@ pub(crate) struct TextColumns {
     pub cells: Vec<Vec<String>>,
 }
 
-/// Writes a map as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
-/// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., of which each pair is there once) or `.npy` (coordinates only, `f64`).
-pub fn write_map(path: &Path, map: Points, about: About) -> Result<(), FileError> {
-    write_any(path, map, about).map_err(|kind| kind.at(path))
+/// Writes an embedding as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
+/// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., each pair once, then its other columns) or `.npy`
+/// (coordinates only, `f64`).
+pub fn write_map(path: &Path, map: &AnnotatedEmbedding) -> Result<(), FileError> {
+    write_any(path, map).map_err(|kind| kind.at(path))
 }
 
-/// Writes a map as CSV into a stream, such as standard output.
-pub fn write_map_csv(out: &mut dyn Write, map: Points, about: About) -> Result<(), FileError> {
-    let columns = columns(map, about);
-    write_delimited(out, b',', map.rows(), &columns).map_err(|kind| kind.at(Path::new("standard output")))
+/// Writes an embedding as CSV into a stream, such as standard output.
+pub fn write_map_csv(out: &mut dyn Write, map: &AnnotatedEmbedding) -> Result<(), FileError> {
+    write_delimited(out, b',', map.rows(), &columns(map)).map_err(|kind| kind.at(Path::new("standard output")))
 }
 
-fn write_any(path: &Path, map: Points, about: About) -> Result<()> {
+fn write_any(path: &Path, map: &AnnotatedEmbedding) -> Result<()> {
     if FileFormat::to_write(path) == Some(FileFormat::Npy) {
-        let bytes = npy::encode("<f8", &[map.rows(), map.dim()], bytemuck::cast_slice(map.values()));
+        let points = map.points();
+        let bytes = npy::encode("<f8", &[points.rows(), points.dim()], bytemuck::cast_slice(points.values()));
         return write_atomically(path, |file| Ok(file.write_all(&bytes)?));
     }
-    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map, about))
+    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map))
 }
 
-fn columns<'a>(map: Points<'a>, About { ids, labels, std, covariances }: About<'a>) -> Vec<OutputColumn<'a>> {
-    let coordinates = (0..map.dim()).map(|start| OutputColumn {
-        name: coordinate_name(start),
-        values: ColumnValues::F64 { values: map.values(), start, step: map.dim() },
-    });
-    let ids = ids.map(|ids| OutputColumn { name: "id".into(), values: ColumnValues::Ids(ids) });
-    let labels = labels.map(|labels| OutputColumn { name: "label".into(), values: ColumnValues::Labels(labels) });
-    let std =
-        std.map(|values| OutputColumn { name: "std".into(), values: ColumnValues::F64 { values, start: 0, step: 1 } });
-    let step = map.dim().pow(2);
-    let covariances = covariances.into_iter().flat_map(|values| {
-        pairs(map.dim()).map(move |(r, s)| OutputColumn {
-            name: covariance_name(r, s),
-            values: ColumnValues::F64 { values, start: r * map.dim() + s, step },
+fn columns(map: &AnnotatedEmbedding) -> Vec<OutputColumn<'_>> {
+    let (values, dim) = (map.embedding.values(), map.embedding.dim());
+    let column = |name: &str, values| OutputColumn { name: name.into(), values };
+    let coordinates =
+        (0..dim).map(|start| column(&coordinate_name(start), ColumnValues::F64 { values, start, step: dim }));
+    let ids = map.ids.as_ref().map(|ids| column("id", ColumnValues::Ids(ids)));
+    let labels = map.labels.as_ref().map(|labels| column("label", ColumnValues::Labels(labels)));
+    let std = map.std.as_ref().map(|values| column("std", ColumnValues::F64 { values, start: 0, step: 1 }));
+    let covariances = map.covariances.iter().flat_map(|values| {
+        pairs(dim).map(move |(r, s)| {
+            column(&covariance_name(r, s), ColumnValues::F64 { values, start: r * dim + s, step: dim * dim })
         })
     });
-    ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).collect()
+    let others = map.columns.iter().map(|(name, cells)| column(name, ColumnValues::Ids(cells)));
+    ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).chain(others).collect()
 }
 
 /// Iterates over the pairs of coordinates, each once.
@@ -150,11 +86,11 @@ pub fn coordinate_name(coordinate: usize) -> String {
 }
 
 /// Reads a map that [`write_map`] wrote, or any table with columns of these names.
-pub fn read_map(path: &Path) -> Result<MapTable, FileError> {
+pub fn read_map(path: &Path) -> Result<AnnotatedEmbedding, FileError> {
     read_any(path).map_err(|kind| kind.at(path))
 }
 
-fn read_any(path: &Path) -> Result<MapTable> {
+fn read_any(path: &Path) -> Result<AnnotatedEmbedding> {
     let (bytes, budget) = FileBytes::open_decompressed(path, None)?;
     match FileFormat::guess(path) {
         Some(FileFormat::Npy) => {
@@ -163,7 +99,7 @@ fn read_any(path: &Path) -> Result<MapTable> {
             if rows == 0 || !array.header.is_numeric() {
                 return Err(FileErrorKind::Empty("a map needs points of numbers"));
             }
-            Ok(MapTable::new(Embedding::new(array.to_f64()?, dim)?))
+            Ok(Embedding::new(array.to_f64()?, dim)?.into())
         }
         Some(FileFormat::Csv) => from_columns(delimited_columns(&bytes, guess_delimiter(&bytes), &budget)?),
         Some(FileFormat::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
@@ -201,7 +137,7 @@ fn delimited_columns(bytes: &[u8], delimiter: u8, budget: &Budget) -> Result<Tex
     Ok(TextColumns { names, cells })
 }
 
-fn from_columns(mut columns: TextColumns) -> Result<MapTable> {
+fn from_columns(mut columns: TextColumns) -> Result<AnnotatedEmbedding> {
     let position = |name: &str| columns.names.iter().position(|known| known == name);
     let coordinates: Vec<usize> = (0..columns.names.len()).map_while(|c| position(&coordinate_name(c))).collect();
     let (id, label, std) = (position("id"), position("label"), position("std"));
@@ -244,13 +180,13 @@ fn from_columns(mut columns: TextColumns) -> Result<MapTable> {
         coordinates.contains(&column) || [id, label, std].contains(&Some(column)) || square
     };
     let other: Vec<usize> = (0..columns.names.len()).filter(|&column| !known(column)).collect();
-    Ok(MapTable {
-        map: Embedding::new(values, coordinates.len())?,
+    Ok(AnnotatedEmbedding {
+        embedding: Embedding::new(values, coordinates.len())?,
         std: std_values,
         covariances,
         labels: label.map(|column| Labels::new(&columns.cells[column])),
         ids: id.map(|column| std::mem::take(&mut columns.cells[column])),
-        others: other
+        columns: other
             .into_iter()
             .map(|column| (columns.names[column].clone(), std::mem::take(&mut columns.cells[column])))
             .collect(),

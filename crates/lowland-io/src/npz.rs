@@ -2,7 +2,8 @@
 
 use std::io::{Cursor, Read, Write};
 
-use lowland::{Data, Embedding, Sparse};
+use lowland::data::Sparse;
+use lowland::{Data, Embedding};
 use zip::ZipArchive;
 use zip::write::SimpleFileOptions;
 

@@ -1,6 +1,6 @@
 //! Sparse matrices as stored by other programs: CSR, CSC and COO, possibly unsorted and with duplicates.
 
-use lowland::Sparse;
+use lowland::data::Sparse;
 
 use crate::budget::Budget;
 use crate::error::{FileErrorKind, Result};

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
+use lowland::Labels;
+
 use crate::error::{FileErrorKind, Result};
 use crate::options::FileFormat;
-use crate::table::Labels;
 use crate::write_file::write_atomically;
 
 /// A named column.

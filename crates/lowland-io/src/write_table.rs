@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use lowland::{Data, Dense};
+use lowland::Data;
+use lowland::data::Dense;
 
 use crate::error::{FileError, FileErrorKind, Result};
 use crate::npy;
@@ -75,7 +76,8 @@ fn write_columns(path: &Path, table: &Table, x: &Dense) -> Result<()> {
 mod tests {
     use super::*;
     use crate::options::ReadOptions;
-    use lowland::{Seed, Sparse};
+    use lowland::Seed;
+    use lowland::data::Sparse;
 
     fn round_trip(name: &str, table: &Table, options: &ReadOptions) -> Table {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Validation of maps and options.
 
-use lowland::{Error, Points};
+use lowland::{AnnotatedEmbedding, Error, Points};
 
 use crate::error::{PictureError, Result};
 use crate::{Color, Images, MapPanel, PictureOptions};
@@ -30,7 +30,7 @@ pub(crate) fn check_side(side: &'static str, pixels: u32) -> Result<()> {
 }
 
 fn check_panel(panel: &MapPanel, first: &MapPanel) -> Result<()> {
-    check_finite(panel.map)?;
+    check_map(panel.map)?;
     let n = panel.map.rows();
     match panel.color {
         Color::Plain => {}
@@ -40,18 +40,14 @@ fn check_panel(panel: &MapPanel, first: &MapPanel) -> Result<()> {
     if std::mem::discriminant(&panel.color) != std::mem::discriminant(&first.color) {
         return Err(PictureError::MixedColors);
     }
-    if let Some(std) = panel.std {
-        check_len("standard deviations of a picture", std.len(), n)?;
-        check_std(std)?;
-    }
-    if let Some(covariances) = panel.covariances {
-        check_len("covariances of a picture", covariances.len(), n.saturating_mul(panel.map.dim().pow(2)))?;
-        check_covariances(covariances, panel.map.dim())?;
-    }
-    if let Some(words) = panel.words {
-        check_len("words of a picture", words.len(), n)?;
-    }
     panel.images.map_or(Ok(()), |images| check_images(images, n))
+}
+
+/// Checks the coordinates and annotations of a map.
+pub(crate) fn check_map(map: &AnnotatedEmbedding) -> Result<()> {
+    map.check()?;
+    map.std.as_ref().map_or(Ok(()), |std| check_std(std))?;
+    map.covariances.as_ref().map_or(Ok(()), |all| check_covariances(all, map.embedding.dim()))
 }
 
 fn check_images(Images { values, width, height }: Images, n: usize) -> Result<()> {
@@ -71,8 +67,8 @@ pub(crate) fn check_len(what: &'static str, found: usize, expected: usize) -> Re
 }
 
 /// Checks that standard deviations are finite and not negative.
-pub(crate) fn check_std(std: &[f64]) -> Result<()> {
-    check_finite(Points::new(std, 1)?)?;
+fn check_std(std: &[f64]) -> Result<()> {
+    Points::new(std, 1)?.check_finite()?;
     match std.iter().position(|&value| value < 0.0) {
         None => Ok(()),
         Some(row) => Err(PictureError::NegativeStd { row, value: std[row] }),
@@ -80,22 +76,12 @@ pub(crate) fn check_std(std: &[f64]) -> Result<()> {
 }
 
 /// Checks that covariance matrices are finite and that their variances are not negative.
-pub(crate) fn check_covariances(covariances: &[f64], dim: usize) -> Result<()> {
-    check_finite(Points::new(covariances, dim * dim)?)?;
+fn check_covariances(covariances: &[f64], dim: usize) -> Result<()> {
+    Points::new(covariances, dim * dim)?.check_finite()?;
     let negative = |matrix: &[f64]| matrix.iter().step_by(dim + 1).copied().find(|&variance| variance < 0.0);
     let rows = covariances.chunks_exact(dim * dim).enumerate();
     match rows.filter_map(|(row, matrix)| Some((row, negative(matrix)?))).next() {
         None => Ok(()),
         Some((row, value)) => Err(PictureError::NegativeVariance { row, value }),
     }
-}
-
-/// Checks that all values are finite; the error names the first that is not.
-pub(crate) fn check_finite(points: Points) -> Result<()> {
-    let mut invalid = points.values().iter().enumerate().filter(|(_, v)| !v.is_finite());
-    if let Some((at, &value)) = invalid.next() {
-        let (row, column, count) = (at / points.dim(), at % points.dim(), 1 + invalid.count());
-        return Err(Error::NotFinite { row, column, value: value as f32, count }.into());
-    }
-    Ok(())
 }

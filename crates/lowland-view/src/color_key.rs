@@ -20,10 +20,10 @@ impl<'a> ColorKey<'a> {
             Color::Plain => ColorKey::Plain,
             Color::Classes(labels) => {
                 let codes = |panel: &MapPanel<'a>| match panel.color {
-                    Color::Classes(labels) => labels.codes,
+                    Color::Classes(labels) => labels.codes.as_slice(),
                     _ => &[],
                 };
-                ColorKey::Classes(ClassLegend::new(panels.iter().flat_map(codes).copied(), labels.names))
+                ColorKey::Classes(ClassLegend::new(panels.iter().flat_map(codes).copied(), &labels.names))
             }
             Color::Values { name, .. } => {
                 let values = |panel: &MapPanel<'a>| match panel.color {

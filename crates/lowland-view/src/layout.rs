@@ -160,14 +160,14 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
 /// `70,000 points, first two of 3 dimensions, the 3,500 least certain are left out, 2 far outside drawn as rings at the edge`
 fn footnote(panels: &[MapPanel], uncertainty: Uncertainty, counts: DrawCounts) -> String {
     let DrawCounts { outside, hidden, images } = counts;
-    let map = panels[0].map;
-    let mut note = match panels.iter().all(|panel| panel.map.rows() == map.rows()) {
-        true => format!("{} points", format_thousands(map.rows())),
+    let rows = panels[0].map.rows();
+    let mut note = match panels.iter().all(|panel| panel.map.rows() == rows) {
+        true => format!("{} points", format_thousands(rows)),
         false => {
             panels.iter().map(|panel| format_thousands(panel.map.rows())).collect::<Vec<_>>().join(", ") + " points"
         }
     };
-    let dims: Vec<usize> = panels.iter().map(|panel| panel.map.dim()).collect();
+    let dims: Vec<usize> = panels.iter().map(|panel| panel.map.embedding.dim()).collect();
     if dims.iter().any(|&dim| dim > 2) {
         let same = dims.iter().all(|&dim| dim == dims[0]);
         let join = |dims: &[usize]| dims.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -178,11 +178,11 @@ fn footnote(panels: &[MapPanel], uncertainty: Uncertainty, counts: DrawCounts) -
     }
     if uncertainty == Uncertainty::Ellipses {
         // Histograms have no ellipses.
-        let planar = || panels.iter().filter(|panel| panel.map.dim() > 1);
-        if planar().any(|panel| panel.covariances.is_some()) {
+        let planar = || panels.iter().filter(|panel| panel.map.embedding.dim() > 1);
+        if planar().any(|panel| panel.map.covariances.is_some()) {
             note += ", ellipses of one standard deviation";
         }
-        if planar().any(|panel| panel.covariances.is_none() && panel.std.is_some()) {
+        if planar().any(|panel| panel.map.covariances.is_none() && panel.map.std.is_some()) {
             note += ", circles of one standard deviation (a single value per point, without direction)";
         }
     }
@@ -225,13 +225,12 @@ pub(crate) fn format_thousands(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowland::Points;
+    use lowland::Embedding;
 
     #[test]
     fn both_axes_have_the_same_units_and_y_points_up() {
-        let values = [0.0, 0.0, 4.0, 0.0, 0.0, 1.0];
-        let panel = MapPanel::new(Points::new(&values, 2).unwrap());
-        let scene = build_scene(&[panel], &PictureOptions::default()).unwrap();
+        let map = Embedding::new(vec![0.0, 0.0, 4.0, 0.0, 0.0, 1.0], 2).unwrap().into();
+        let scene = build_scene(&[MapPanel::new(&map)], &PictureOptions::default()).unwrap();
         let SceneItem::Cloud(cloud) = &scene.items[0] else { panic!("points") };
         let mut at = cloud.positions.clone();
         at.sort_by(|a, b| (a[0], -a[1]).partial_cmp(&(b[0], -b[1])).unwrap());

@@ -36,13 +36,13 @@ mod text_encoding;
 mod theme;
 mod thumbnails;
 
-use lowland::Points;
+use lowland::AnnotatedEmbedding;
 
 pub use chart::{ChartOptions, Curve, draw_chart};
 pub use check::SIDE_RANGE;
 pub use error::{PictureError, Result};
 pub use options::{Density, PictureFormat, PictureOptions, Uncertainty};
-pub use panel::{ClassLabels, Color, Images, MapPanel};
+pub use panel::{Color, Images, MapPanel};
 pub use table::{TableCell, TextTable};
 
 /// Draws maps side by side and encodes the picture.
@@ -60,9 +60,9 @@ pub fn draw_picture(panels: &[MapPanel], options: &PictureOptions, format: Pictu
     }
 }
 
-/// Draws one map as a PNG file.
-pub fn draw_png(map: Points, labels: Option<ClassLabels>, options: &PictureOptions) -> Result<Vec<u8>> {
-    let color = labels.map_or(Color::Plain, Color::Classes);
+/// Draws one map as a PNG file, colored by its labels if it has any.
+pub fn draw_png(map: &AnnotatedEmbedding, options: &PictureOptions) -> Result<Vec<u8>> {
+    let color = map.labels.as_ref().map_or(Color::Plain, Color::Classes);
     draw_picture(&[MapPanel { color, ..MapPanel::new(map) }], options, PictureFormat::Png)
 }
 

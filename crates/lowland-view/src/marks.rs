@@ -48,10 +48,11 @@ pub(crate) fn draw_map(
     unit: f32,
     theme: Theme,
 ) -> MapDrawing {
-    let map = panel.map;
+    let map = panel.map.points();
     let transform = PixelTransform::new(map, frame, options.point_size, unit);
     let n = map.rows();
-    let is_shown = select_most_certain(n, panel.std, options.certain);
+    let std = panel.map.std.as_deref();
+    let is_shown = select_most_certain(n, std, options.certain);
     let mut counts = DrawCounts { hidden: is_shown.iter().filter(|shown| !**shown).count(), ..DrawCounts::default() };
     if map.dim() == 1 {
         let rows = (0..n).filter(|&i| is_shown[i]);
@@ -61,7 +62,7 @@ pub(crate) fn draw_map(
     // Position of each point, and whether it is an outlier.
     let pixels: Vec<([f32; 2], bool)> = (0..n).map(|i| transform.to_pixel(map.row(i))).collect();
     let order: Vec<usize> = interleaved_order(n).filter(|&i| is_shown[i] && !pixels[i].1).collect();
-    let std = panel.std.filter(|_| n > 0);
+    let std = std.filter(|_| n > 0);
     let weights = std.filter(|_| options.uncertainty == Uncertainty::Fade).map(|std| {
         let fade = fade_by_std(std);
         order.iter().map(|&i| fade(std[i])).collect()
@@ -91,7 +92,7 @@ pub(crate) fn draw_map(
         counts.images = tiles.len();
         above.push(SceneItem::Tiles(tiles));
     }
-    if let Some(labels) = panel.words {
+    if let Some(labels) = panel.shown_ids() {
         let text_color = |i: usize| color_of(i).map_or(theme.text, |color| mix(color, theme.text, 0.45));
         let rows = (0..n).filter(|&i| is_shown[i]);
         let radius = transform.radius;
@@ -107,12 +108,12 @@ pub(crate) fn draw_map(
 
 /// Returns the ellipses of points, or circles where only standard deviations are known.
 fn ellipses(panel: &MapPanel, order: &[usize], pixels_per_unit: f64) -> Option<Vec<Ellipse>> {
-    let dim = panel.map.dim();
-    if let Some(covariances) = panel.covariances {
+    let dim = panel.map.embedding.dim();
+    if let Some(covariances) = &panel.map.covariances {
         let first_two = |i: usize| [0, 1, dim + 1].map(|at| covariances[i * dim * dim + at]);
         return Some(order.iter().map(|&i| Ellipse::from_covariance(first_two(i), pixels_per_unit)).collect());
     }
-    let std = panel.std?;
+    let std = panel.map.std.as_ref()?;
     Some(order.iter().map(|&i| Ellipse::circle(std[i].abs() * pixels_per_unit)).collect())
 }
 
@@ -149,7 +150,7 @@ fn point_style(
     let coverage = n as f32 * std::f32::consts::PI * radius.powi(2) / (frame.width() * frame.height());
     let opacity = (0.9 / (1.0 + 0.5 * coverage)).clamp(0.3, 0.85);
     // Between thumbnails and labels, dots only indicate the points without one.
-    if panel.images.is_some() || panel.words.is_some() && n > point_labels::FEW_POINTS {
+    if panel.images.is_some() || panel.shown_ids().is_some() && n > point_labels::FEW_POINTS {
         return PointStyle::Dots { radius: 0.6 * radius, opacity: 0.5 * opacity, halo: 0.0 };
     }
     PointStyle::Dots { radius, opacity, halo: if radius > 3.0 { 0.12 * radius } else { 0.0 } }

@@ -9,12 +9,12 @@ mod neighbor_retention;
 mod quantize;
 mod sections;
 
-use lowland::Points;
 use lowland::neighbors::NeighborGraph;
+use lowland::{AnnotatedEmbedding, Labels};
 
-use crate::check::{check_covariances, check_finite, check_len, check_std};
+use crate::check::{check_len, check_map};
 use crate::error::{PictureError, Result};
-use crate::{ClassLabels, Images, TextTable};
+use crate::{Images, TextTable};
 use sections::Sections;
 
 pub use images::detect_images;
@@ -84,12 +84,8 @@ pub struct PageMap<'a> {
     pub name: String,
     /// Parameters and scores.
     pub caption: String,
-    /// Coordinates of the points; only the first three dimensions are shown.
-    pub points: Points<'a>,
-    /// Standard deviation of each point.
-    pub std: Option<&'a [f64]>,
-    /// Covariance matrix of each point, for all dimensions of the map.
-    pub covariances: Option<&'a [f64]>,
+    /// The points, with their standard deviations and covariances; only the first three dimensions are shown.
+    pub map: &'a AnnotatedEmbedding,
     /// Neighbors in the map, to determine which true neighbors are preserved.
     pub neighbors: Option<&'a NeighborGraph>,
 }
@@ -106,8 +102,8 @@ pub struct PageColumn<'a> {
 /// Values of a column.
 #[derive(Debug, Clone)]
 pub enum ColumnData<'a> {
-    /// Classes.
-    Classes(ClassLabels<'a>),
+    /// Classes; a code without a name is shown as a number.
+    Classes(&'a Labels),
     /// Numbers; values that are not finite are shown as missing.
     Numbers(Vec<f32>),
 }
@@ -128,17 +124,8 @@ pub fn render_html(page: &Page) -> Result<Vec<u8>> {
 fn check_page(page: &Page) -> Result<()> {
     let check_rows = |what: &'static str, found: usize| check_len(what, found, page.rows);
     for map in &page.maps {
-        check_finite(map.points)?;
-        check_rows("points of a map", map.points.rows())?;
-        if let Some(std) = map.std {
-            check_rows("standard deviations", std.len())?;
-            check_std(std)?;
-        }
-        if let Some(all) = map.covariances {
-            let dim = map.points.dim();
-            check_rows("covariances", if all.len() % (dim * dim) == 0 { all.len() / (dim * dim) } else { usize::MAX })?;
-            check_covariances(all, dim)?;
-        }
+        check_rows("points of a map", map.map.rows())?;
+        check_map(map.map)?;
         map.neighbors.map_or(Ok(()), |graph| check_rows("rows of a map's neighbors", graph.rows()))?;
     }
     for column in &page.columns {

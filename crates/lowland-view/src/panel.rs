@@ -1,15 +1,6 @@
-//! A map and the data that are drawn with it.
+//! A map of a picture and how it is drawn.
 
-use lowland::Points;
-
-/// Class of each point.
-#[derive(Debug, Clone, Copy)]
-pub struct ClassLabels<'a> {
-    /// Class code of each point.
-    pub codes: &'a [u32],
-    /// Name of each code; a code without a name is shown as a number.
-    pub names: &'a [String],
-}
+use lowland::{AnnotatedEmbedding, Labels};
 
 /// What points are colored by. All maps of a picture are colored by the same kind of data.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,8 +8,8 @@ pub enum Color<'a> {
     /// All points have the same color.
     #[default]
     Plain,
-    /// By class; the names are the same for all maps.
-    Classes(ClassLabels<'a>),
+    /// By class; the names are the same for all maps. A code without a name is shown as a number.
+    Classes(&'a Labels),
     /// By value, on a continuous scale.
     Values {
         /// Title of the color scale.
@@ -42,25 +33,26 @@ pub struct Images<'a> {
 /// One map of a picture.
 #[derive(Debug, Clone)]
 pub struct MapPanel<'a> {
-    /// Coordinates of the points.
-    pub map: Points<'a>,
+    /// The points, with their standard deviations, covariances and ids.
+    pub map: &'a AnnotatedEmbedding,
     /// Title above the map; omitted if empty.
     pub title: String,
     /// What the points are colored by.
     pub color: Color<'a>,
-    /// Standard deviation of each point, in the units of the map.
-    pub std: Option<&'a [f64]>,
-    /// Covariance matrix of each point, in the units of the map.
-    pub covariances: Option<&'a [f64]>,
-    /// Text to write next to each point where there is space; earlier rows take precedence.
-    pub words: Option<&'a [String]>,
+    /// Whether to write the id of each point next to it where there is space; earlier rows take precedence.
+    pub show_ids: bool,
     /// Image to draw at each point where there is space.
     pub images: Option<Images<'a>>,
 }
 
 impl<'a> MapPanel<'a> {
-    /// Creates a panel of a map without any other data.
-    pub fn new(map: Points<'a>) -> Self {
-        Self { map, title: String::new(), color: Color::Plain, std: None, covariances: None, words: None, images: None }
+    /// Creates a panel without a title, colors or images.
+    pub fn new(map: &'a AnnotatedEmbedding) -> Self {
+        Self { map, title: String::new(), color: Color::Plain, show_ids: false, images: None }
+    }
+
+    /// The ids that are written next to the points.
+    pub(crate) fn shown_ids(&self) -> Option<&'a [String]> {
+        self.map.ids.as_deref().filter(|_| self.show_ids)
     }
 }

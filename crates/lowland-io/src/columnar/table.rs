@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use lowland::Data;
+use lowland::data::LabelsBuilder;
 
 use super::{CellValues, ColumnCells, ColumnField, ColumnKind, ColumnarFile};
 use crate::budget::Budget;
@@ -10,7 +11,7 @@ use crate::delimited::{COLUMN_REMEDY, find_column};
 use crate::error::{FileErrorKind, Location, Result};
 use crate::map::TextColumns;
 use crate::options::{Missing, ReadOptions};
-use crate::table::{LabelsBuilder, Table};
+use crate::table::{Table, push_label};
 
 /// The column in which pandas stores an index that has no name.
 const PANDAS_INDEX: &str = "__index_level_0__";
@@ -42,7 +43,7 @@ pub(crate) fn read_table<F: ColumnarFile>(mut file: F, options: &ReadOptions, bu
         let mut text = text.iter();
         if let Some(column) = roles.label.and_then(|_| text.next()) {
             let labels = &mut builder.labels;
-            visit_text(column, decoded.rows, F::FORMAT, |text| labels.add(text, budget))?;
+            visit_text(column, decoded.rows, F::FORMAT, |text| push_label(labels, text, budget))?;
         }
         if let Some(column) = roles.id.and_then(|_| text.next()) {
             let ids = &mut builder.ids;

@@ -1,10 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 
-fn round_trip(ending: &str, table: &MapTable) -> MapTable {
+fn round_trip(ending: &str, table: &AnnotatedEmbedding) -> AnnotatedEmbedding {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("map.{ending}"));
-    write_map(&path, table.map.points(), table.about()).unwrap();
+    write_map(&path, table).unwrap();
     read_map(&path).unwrap()
 }
 
@@ -24,7 +24,7 @@ proptest! {
         let map = Embedding::new(values[..30 / dim * dim].to_vec(), dim).unwrap();
         let ids = words[..30 / dim].to_vec();
         let known = |ids: Vec<String>| ids.iter().map(|id| id.trim().to_string()).collect::<Vec<_>>();
-        let table = MapTable {
+        let table = AnnotatedEmbedding {
             ids: (!bare).then(|| known(ids.clone())),
             labels: (!bare).then(|| Labels::new(known(ids))),
             std: (!bare).then(|| values[..30 / dim].to_vec()),
@@ -34,13 +34,13 @@ proptest! {
                 let entry = |at: usize| values[(at / square + at % square % dim + at % square / dim) % 30];
                 (0..30 / dim * square).map(entry).collect()
             }),
-            others: Vec::new(),
-            map,
+            columns: Vec::new(),
+            embedding: map,
         };
         for ending in tabular() {
             prop_assert_eq!(&round_trip(ending, &table), &table, "{}", ending);
         }
-        prop_assert_eq!(round_trip("npy", &table).map, table.map);
+        prop_assert_eq!(round_trip("npy", &table).embedding, table.embedding);
     }
 }
 
@@ -49,21 +49,20 @@ fn the_columns_have_the_names_other_viewers_know() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("map.csv");
     let map = Embedding::new(vec![1.0, 0.1, 1e300, -2.0], 4).unwrap();
-    let labels = Labels::new(["cat"]);
-    let about = About { ids: Some(&["a,b".into()]), labels: Some(&labels), std: Some(&[0.5]), covariances: None };
-    write_map(&path, map.points(), about).unwrap();
+    let (ids, labels) = (Some(vec!["a,b".into()]), Some(Labels::new(["cat"])));
+    write_map(&path, &AnnotatedEmbedding { ids, labels, std: Some(vec![0.5]), ..map.into() }).unwrap();
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         "id,projection_x,projection_y,projection_z,projection_4,label,std\n\"a,b\",1.0,0.1,1e300,-2.0,cat,0.5\n"
     );
     let flat = Embedding::new(vec![1.0, 2.0], 2).unwrap();
-    write_map(&path, flat.points(), About { covariances: Some(&[4.0, 0.5, 0.5, 1.0]), ..About::default() }).unwrap();
+    write_map(&path, &AnnotatedEmbedding { covariances: Some(vec![4.0, 0.5, 0.5, 1.0]), ..flat.into() }).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text, "projection_x,projection_y,cov_x_x,cov_x_y,cov_y_y\n1.0,2.0,4.0,0.5,1.0\n");
     // Some of them are no covariance, but columns like others.
     std::fs::write(&path, text.replace("cov_x_y", "cov")).unwrap();
     let map = read_map(&path).unwrap();
-    assert!(map.covariances.is_none() && map.others.len() == 3);
+    assert!(map.covariances.is_none() && map.columns.len() == 3);
 }
 
 #[test]
@@ -72,21 +71,27 @@ fn other_columns_are_kept_and_follow_their_rows() {
     let path = folder.path().join("map.csv");
     std::fs::write(&path, "depth,projection_x,projection_y,id\n1.5,1,2,a\n,3,4,b\n").unwrap();
     let map = read_map(&path).unwrap();
-    assert_eq!(map.others, [("depth".to_string(), vec!["1.5".to_string(), String::new()])]);
-    let turned = map.select(&[1, 0, 1]);
-    assert_eq!((turned.map.rows(), turned.others[0].1[1].as_str()), (3, "1.5"));
-    assert_eq!(turned.ids.unwrap(), ["b", "a", "b"]);
+    assert_eq!(map.columns, [("depth".to_string(), vec!["1.5".to_string(), String::new()])]);
+    let selected = map.select(&[1, 0, 1]);
+    assert_eq!((selected.rows(), selected.columns[0].1[1].as_str()), (3, "1.5"));
+    assert_eq!(selected.ids.clone().unwrap(), ["b", "a", "b"]);
+    write_map(&path, &selected).unwrap();
+    assert_eq!(read_map(&path).unwrap(), selected);
 }
 
 #[test]
 fn what_cannot_be_written_or_read_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let map = Embedding::new(vec![1.0, 2.0], 2).unwrap();
-    let write = |name: &str, ids: Option<&[String]>| {
-        write_map(&folder.path().join(name), map.points(), About { ids, ..About::default() }).unwrap_err().to_string()
+    let write = |name: &str, ids: Option<Vec<String>>| {
+        let map = AnnotatedEmbedding { ids, ..map.clone().into() };
+        write_map(&folder.path().join(name), &map).unwrap_err().to_string()
     };
     assert!(write("map.xls", None).contains(".xls; use .csv"));
-    assert!(write("map.csv", Some(&[])).contains("expected 0") || write("map.csv", Some(&[])).contains("number"));
+    assert!(
+        write("map.csv", Some(Vec::new())).contains("expected 0")
+            || write("map.csv", Some(Vec::new())).contains("number")
+    );
     let path = folder.path().join("other.csv");
     std::fs::write(&path, "x,y\n1,2\n").unwrap();
     assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; there is x, y"));

@@ -4,12 +4,13 @@ mod header;
 
 use std::sync::Arc;
 
-use lowland::{Data, Dense};
+use lowland::data::{Dense, LabelsBuilder};
+use lowland::{Data, Labels};
 
 use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::error::{FileErrorKind, Location, Result};
 use crate::source::FileBytes;
-use crate::table::{Labels, LabelsBuilder};
+use crate::table::push_label;
 
 pub(crate) use header::{NpyHeader, NpyKind};
 
@@ -108,7 +109,7 @@ impl<'a> NpyArray<'a> {
         let mut result = Ok(());
         self.in_row_order(|raw| {
             if result.is_ok() {
-                result = classes.add(&self.text(raw), self.budget);
+                result = push_label(&mut classes, &self.text(raw), self.budget);
             }
         });
         result.map(|()| classes.finish())

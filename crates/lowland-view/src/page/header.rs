@@ -53,22 +53,23 @@ pub(super) fn build_header(page: &Page, sections: &mut Sections) -> Value {
 }
 
 fn map_header(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Sections) -> Value {
-    let QuantizedPoints { dim, low, high, values } = quantize(map.points);
+    let points = map.map.points();
+    let QuantizedPoints { dim, low, high, values } = quantize(points);
     let ranges = low.iter().zip(&high).enumerate();
-    let use_floats = ranges.into_iter().any(|(c, (&low, &high))| is_too_coarse(map.points, c, low, high));
+    let use_floats = ranges.into_iter().any(|(c, (&low, &high))| is_too_coarse(points, c, low, high));
     let name = format!("map-{at}");
-    let points = if use_floats {
-        let values = normalized(map.points, &low, &high).map(|value| (value as f32).to_le_bytes());
+    let coordinates = if use_floats {
+        let values = normalized(points, &low, &high).map(|value| (value as f32).to_le_bytes());
         sections.numbers(name, &values.collect::<Vec<_>>())
     } else {
         sections.numbers(name, &values.iter().map(|v| v.to_le_bytes()).collect::<Vec<_>>())
     };
-    let std = map.std.map(|std| {
+    let std = map.map.std.as_ref().map(|std| {
         let values: Vec<[u8; 4]> = std.iter().map(|&v| (v as f32).to_le_bytes()).collect();
         sections.numbers(format!("std-{at}"), &values)
     });
-    let covariances = map.covariances.map(|all| {
-        let map_dim = map.points.dim();
+    let covariances = map.map.covariances.as_ref().map(|all| {
+        let map_dim = map.map.embedding.dim();
         // Upper triangle of the dimensions that are shown.
         let shown = |matrix: &[f64]| {
             let cells = (0..dim).flat_map(|r| (r..dim).map(move |s| (r, s)));
@@ -86,8 +87,8 @@ fn map_header(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Se
         "name": map.name,
         "caption": map.caption,
         "dim": dim,
-        "dimOf": map.points.dim(),
-        "points": points,
+        "dimOf": map.map.embedding.dim(),
+        "points": coordinates,
         "bytes": if use_floats { 4 } else { 2 },
         "low": low,
         "high": high,
@@ -124,7 +125,7 @@ fn column_header(column: &PageColumn, at: usize, sections: &mut Sections) -> Val
         }
         ColumnData::Classes(labels) => {
             let codes: Vec<[u8; 4]> = labels.codes.iter().map(|code| code.to_le_bytes()).collect();
-            let names = sections.texts(format!("names-{at}"), labels.names);
+            let names = sections.texts(format!("names-{at}"), &labels.names);
             json!({ "name": column.name, "kind": "class", "section": sections.numbers(section, &codes), "names": names })
         }
     }

@@ -1,6 +1,6 @@
 //! Grayscale images of the points, reduced to a size that fits a page.
 
-use lowland::Dense;
+use lowland::data::Dense;
 
 use crate::Images;
 

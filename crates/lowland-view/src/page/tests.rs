@@ -1,8 +1,9 @@
 use std::io::Read;
 
 use flate2::read::ZlibDecoder;
+use lowland::data::Dense;
 use lowland::neighbors::NeighborGraph;
-use lowland::{Dense, Embedding, Error, Metric};
+use lowland::{Embedding, Error, Metric};
 use serde_json::Value;
 
 use super::*;
@@ -56,13 +57,13 @@ impl ParsedPage {
     }
 }
 
-fn map(values: Vec<f64>, dim: usize) -> Embedding {
-    Embedding::new(values, dim).unwrap()
+fn map(values: Vec<f64>, dim: usize) -> AnnotatedEmbedding {
+    Embedding::new(values, dim).unwrap().into()
 }
 
-fn with_map<'a>(points: Points<'a>) -> Page<'a> {
-    let map = PageMap { name: "m".into(), caption: "c".into(), points, std: None, covariances: None, neighbors: None };
-    Page { title: "t".into(), rows: points.rows(), maps: vec![map], ..Page::default() }
+fn with_map(map: &AnnotatedEmbedding) -> Page<'_> {
+    let page_map = PageMap { name: "m".into(), caption: "c".into(), map, neighbors: None };
+    Page { title: "t".into(), rows: map.rows(), maps: vec![page_map], ..Page::default() }
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn the_template_has_placeholders_and_a_strict_content_security_policy() {
     assert_eq!(TEMPLATE.matches(DATA).count(), 1);
     assert_eq!(TEMPLATE.matches(CONNECT).count(), 1);
     let shape = map(vec![0.0, 1.0], 2);
-    let page = ParsedPage::new(&with_map(shape.points()));
+    let page = ParsedPage::new(&with_map(&shape));
     assert!(page.0.contains("default-src 'none'") && page.0.contains("connect-src 'none'"));
     assert!(!page.0.contains("unsafe") && !page.0.contains("http://") && !page.0.contains("https://"));
     let live = ParsedPage::new(&Page { live: true, rows: 3, ..Page::default() });
@@ -81,7 +82,7 @@ fn the_template_has_placeholders_and_a_strict_content_security_policy() {
 fn coordinates_are_stored_within_one_quantization_step() {
     let values: Vec<f64> = (0..200).map(|i| f64::from(i * i % 97) * 0.37 - 5.0).collect();
     let shape = map(values.clone(), 2);
-    let page = ParsedPage::new(&with_map(shape.points()));
+    let page = ParsedPage::new(&with_map(&shape));
     let header = page.header();
     let about = &header["maps"][0];
     assert_eq!((about["bytes"].as_u64(), about["dim"].as_u64()), (Some(2), Some(2)));
@@ -97,7 +98,7 @@ fn outliers_do_not_reduce_the_precision_of_other_points() {
     let mut values: Vec<f64> = (0..600).map(|i| f64::from(i) * 1e-3).collect();
     values[599] = 1e6;
     let shape = map(values.clone(), 2);
-    let page = ParsedPage::new(&with_map(shape.points()));
+    let page = ParsedPage::new(&with_map(&shape));
     assert_eq!(page.header()["maps"][0]["bytes"], 4);
     let high = page.header()["maps"][0]["high"][1].as_f64().unwrap();
     let low = page.header()["maps"][0]["low"][1].as_f64().unwrap();
@@ -109,11 +110,11 @@ fn outliers_do_not_reduce_the_precision_of_other_points() {
 fn single_points_equal_points_and_huge_ranges_are_rendered() {
     for values in [vec![3.0, 4.0], vec![2.0; 10], vec![-1.7e308, 1.7e308, 1.7e308, 0.0]] {
         let shape = map(values, 2);
-        let page = ParsedPage::new(&with_map(shape.points()));
+        let page = ParsedPage::new(&with_map(&shape));
         assert!(page.header()["maps"][0]["low"][0].is_f64());
     }
     let long = map(vec![0.5; 12], 6);
-    let about = ParsedPage::new(&with_map(long.points())).header();
+    let about = ParsedPage::new(&with_map(&long)).header();
     assert_eq!((about["maps"][0]["dim"].as_u64(), about["maps"][0]["dimOf"].as_u64()), (Some(3), Some(6)));
 }
 
@@ -121,13 +122,12 @@ fn single_points_equal_points_and_huge_ranges_are_rendered() {
 fn data_of_a_wrong_length_are_rejected() {
     let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
     let ids = vec!["only one".to_string()];
-    assert!(render_html(&Page { ids: Some(&ids), ..with_map(shape.points()) }).is_err());
+    assert!(render_html(&Page { ids: Some(&ids), ..with_map(&shape) }).is_err());
     let column = PageColumn { name: "x".into(), values: ColumnData::Numbers(vec![1.0]) };
-    assert!(render_html(&Page { columns: vec![column], ..with_map(shape.points()) }).is_err());
+    assert!(render_html(&Page { columns: vec![column], ..with_map(&shape) }).is_err());
     let images = Images { values: &[0.0; 5], width: 2, height: 2 };
-    assert!(render_html(&Page { images: Some(images), ..with_map(shape.points()) }).is_err());
-    let broken = [0.0, f64::NAN];
-    assert!(render_html(&with_map(Points::new(&broken, 2).unwrap())).is_err());
+    assert!(render_html(&Page { images: Some(images), ..with_map(&shape) }).is_err());
+    assert!(render_html(&with_map(&map(vec![0.0, f64::NAN], 2))).is_err());
 }
 
 #[test]
@@ -139,13 +139,13 @@ fn hostile_text_is_preserved_and_escaped() {
         "x".repeat(10_000),
     ];
     let shape = map((0..8).map(f64::from).collect(), 2);
-    let labels = ClassLabels { codes: &[0, 1, 2, 3], names: &hostile };
-    let column = PageColumn { name: hostile[0].clone(), values: ColumnData::Classes(labels) };
-    let mut page = Page { ids: Some(&hostile), columns: vec![column], ..with_map(shape.points()) };
+    let labels = Labels { codes: vec![0, 1, 2, 3], names: hostile.to_vec() };
+    let column = PageColumn { name: hostile[0].clone(), values: ColumnData::Classes(&labels) };
+    let mut page = Page { ids: Some(&hostile), columns: vec![column], ..with_map(&shape) };
     page.title = hostile[0].clone();
     page.maps[0].caption = hostile[1].clone();
     let parts = ParsedPage::new(&page);
-    let plain = ParsedPage::new(&with_map(shape.points()));
+    let plain = ParsedPage::new(&with_map(&shape));
     let scripts = |parts: &ParsedPage| parts.0.matches("<script").count();
     assert_eq!(scripts(&parts), scripts(&plain) + 3, "three more sections");
     assert!(!parts.0.contains("alert(1)</script>") && !parts.0.contains("<!--<"));
@@ -163,7 +163,7 @@ fn preserved_neighbors_are_those_in_both_graphs() {
     let truth = graph([[1, 2], [0, 2], [3, 1], [2, 0]]);
     let found = graph([[2, 1], [3, 0], [0, 3], [1, 3 - 3]]);
     let shape = map((0..8).map(f64::from).collect(), 2);
-    let mut page = with_map(shape.points());
+    let mut page = with_map(&shape);
     page.neighbors = Some(&truth);
     page.maps[0].neighbors = Some(&found);
     let parts = ParsedPage::new(&page);
@@ -178,7 +178,7 @@ fn images_have_sixteen_shades_and_are_detected_only_if_rows_are_pixels() {
     let dense = Dense::new(pixels.clone(), 64).unwrap();
     let images = detect_images(&dense).unwrap();
     let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
-    let parts = ParsedPage::new(&Page { images: Some(images), ..with_map(shape.points()) });
+    let parts = ParsedPage::new(&Page { images: Some(images), ..with_map(&shape) });
     assert_eq!(
         (parts.header()["images"]["width"].as_u64(), parts.header()["images"]["sections"][0].as_str()),
         (Some(8), Some("images-0"))
@@ -199,7 +199,7 @@ fn images_have_sixteen_shades_and_are_detected_only_if_rows_are_pixels() {
 fn the_number_of_threads_does_not_change_the_page() {
     let shape = map((0..20_000).map(|i| (f64::from(i) * 0.7).sin()).collect(), 2);
     let ids: Vec<String> = (0..10_000).map(|i| format!("point {i}")).collect();
-    let page = Page { ids: Some(&ids), ..with_map(shape.points()) };
+    let page = Page { ids: Some(&ids), ..with_map(&shape) };
     let bytes = |threads| lowland::with_threads(Some(threads), || render_html(&page).unwrap()).unwrap();
     assert!(bytes(1) == bytes(2) && bytes(1) == bytes(3));
 }
@@ -221,11 +221,12 @@ proptest::proptest! {
         dim in 1usize..6,
     ) {
         let rows = texts.len();
-        let shape = map((0..rows * dim).map(|at| numbers[at % numbers.len()]).collect(), dim);
+        let mut shape = map((0..rows * dim).map(|at| numbers[at % numbers.len()]).collect(), dim);
+        shape.std = Some(shape.embedding.values()[..rows].to_vec());
         let codes: Vec<u32> = (0..rows as u32).collect();
-        let column = PageColumn { name: texts[0].clone(), values: ColumnData::Classes(ClassLabels { codes: &codes, names: &texts }) };
-        let mut page = Page { ids: Some(&texts), columns: vec![column], ..with_map(shape.points()) };
-        page.maps[0].std = Some(&shape.values()[..rows]);
+        let labels = Labels { codes: codes.clone(), names: texts.clone() };
+        let column = PageColumn { name: texts[0].clone(), values: ColumnData::Classes(&labels) };
+        let page = Page { ids: Some(&texts), columns: vec![column], ..with_map(&shape) };
         let parts = ParsedPage::new(&page);
         proptest::prop_assert_eq!(serde_json::from_slice::<Vec<String>>(&parts.bytes("ids")).unwrap(), texts.clone());
         proptest::prop_assert_eq!(&parts.header()["columns"][0]["name"], &texts[0]);
@@ -237,12 +238,10 @@ proptest::proptest! {
 
 #[test]
 fn the_initial_view_is_in_the_header_and_is_validated() {
-    let values = Embedding::new(vec![0.0, 1.0, 2.0, 3.0], 2).unwrap();
-    let Page { maps, .. } = with_map(values.points());
-    let map = maps[0].clone();
+    let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
     let start = InitialView { color: Some(InitialColor::Column(0)), hide: 5, circles: true, words: false, dark: true };
     let column = PageColumn { name: "c".into(), values: ColumnData::Numbers(vec![1.0, 2.0]) };
-    let page = Page { rows: 2, maps: vec![map.clone()], columns: vec![column], start, ..Page::default() };
+    let page = Page { columns: vec![column], start, ..with_map(&shape) };
     let start = &ParsedPage::new(&page).header()["start"];
     assert_eq!(
         (&start["mode"]["by"], &start["mode"]["column"], &start["hide"]),
@@ -252,23 +251,24 @@ fn the_initial_view_is_in_the_header_and_is_validated() {
         render_html(&Page { columns: Vec::new(), ..page.clone() }),
         Err(PictureError::MissingColumn { .. })
     ));
-    let negative = PageMap { std: Some(&[0.1, -0.1]), ..map };
-    assert!(matches!(render_html(&Page { maps: vec![negative], ..page }), Err(PictureError::NegativeStd { .. })));
+    let negative = AnnotatedEmbedding { std: Some(vec![0.1, -0.1]), ..shape.clone() };
+    assert!(matches!(
+        render_html(&Page { maps: with_map(&negative).maps, ..page }),
+        Err(PictureError::NegativeStd { .. })
+    ));
 }
 
 #[test]
 fn covariances_of_the_shown_dimensions_are_stored() {
     let values = map((0..8).map(f64::from).collect(), 4);
     let full: Vec<f64> = (0..32).map(f64::from).collect();
-    let mut page = with_map(values.points());
-    page.maps[0].covariances = Some(&full);
-    let parts = ParsedPage::new(&page);
+    let with_covariances = |all: &[f64]| AnnotatedEmbedding { covariances: Some(all.to_vec()), ..values.clone() };
+    let parts = ParsedPage::new(&with_map(&with_covariances(&full)));
     assert_eq!(parts.header()["maps"][0]["covariances"], "covariances-0");
     let found: Vec<f32> = parts.numbers("covariances-0", 4).into_iter().map(f32::from_bits).collect();
     assert_eq!(found, [0.0, 1.0, 2.0, 5.0, 6.0, 10.0, 16.0, 17.0, 18.0, 21.0, 22.0, 26.0]);
-    page.maps[0].covariances = Some(&full[..31]);
-    assert!(matches!(render_html(&page), Err(PictureError::Data(Error::Shape { .. }))));
+    let rejected = |all: &[f64]| render_html(&with_map(&with_covariances(all)));
+    assert!(matches!(rejected(&full[..31]), Err(PictureError::Data(Error::Shape { .. }))));
     let negative: Vec<f64> = full.iter().map(|v| -v).collect();
-    page.maps[0].covariances = Some(&negative);
-    assert!(matches!(render_html(&page), Err(PictureError::NegativeVariance { .. })));
+    assert!(matches!(rejected(&negative), Err(PictureError::NegativeVariance { .. })));
 }

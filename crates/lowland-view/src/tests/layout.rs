@@ -4,15 +4,15 @@ use super::*;
 
 #[test]
 fn several_maps_share_a_legend_and_do_not_overlap() {
-    let maps: Vec<Vec<f64>> = (1..=7).map(|part| spiral(60 * part, 2)).collect();
+    let maps: Vec<AnnotatedEmbedding> = (1..=7).map(|part| map_of(&spiral(60 * part, 2), 2)).collect();
     let names: Vec<String> = ["class a", "class b"].map(String::from).to_vec();
-    let codes: Vec<u32> = (0..420).map(|i| i % 2).collect();
+    let classes: Vec<Labels> = maps.iter().map(|map| labels((0..map.rows() as u32).map(|i| i % 2), &names)).collect();
     for count in 1..=7 {
         let panels: Vec<MapPanel> = (0..count)
             .map(|at| MapPanel {
                 title: format!("map {at}"),
-                color: Color::Classes(ClassLabels { codes: &codes[..maps[at].len() / 2], names: &names }),
-                ..MapPanel::new(Points::new(&maps[at], 2).unwrap())
+                color: Color::Classes(&classes[at]),
+                ..MapPanel::new(&maps[at])
             })
             .collect();
         let table = TextTable {
@@ -49,10 +49,9 @@ fn several_maps_share_a_legend_and_do_not_overlap() {
 #[test]
 fn a_long_legend_is_below_several_maps() {
     let values = spiral(300, 2);
-    let codes: Vec<u32> = (0..300).map(|i| i % 35).collect();
     let names: Vec<String> = (0..35).map(|i| format!("class number {i}")).collect();
-    let color = Color::Classes(ClassLabels { codes: &codes, names: &names });
-    let panel = MapPanel { color, ..MapPanel::new(Points::new(&values, 2).unwrap()) };
+    let (map, labels) = (map_of(&values, 2), labels((0..300).map(|i| i % 35), &names));
+    let panel = MapPanel { color: Color::Classes(&labels), ..MapPanel::new(&map) };
     let scene = build_scene(&[panel.clone(), panel.clone(), panel.clone()], &PictureOptions::default()).unwrap();
     let bottom = clouds(&scene).iter().map(|cloud| cloud.frame.bottom).fold(0.0, f32::max);
     for name in &names {
@@ -72,14 +71,13 @@ fn a_long_legend_is_below_several_maps() {
 
 #[test]
 fn a_legend_is_not_taller_than_the_map() {
-    let values = spiral(300, 2);
+    let map = map_of(&spiral(300, 2), 2);
     for (count, width, height) in
         (1..=45).flat_map(|count| [(count, 1600, None), (count, 400, None), (count, 700, Some(300))])
     {
-        let codes: Vec<u32> = (0..300).map(|i| i % count).collect();
         let names: Vec<String> = (0..count).map(|i| format!("class with quite a long name {i}")).collect();
-        let color = Color::Classes(ClassLabels { codes: &codes, names: &names });
-        let panel = MapPanel { color, ..MapPanel::new(Points::new(&values, 2).unwrap()) };
+        let labels = labels((0..300).map(|i| i % count), &names);
+        let panel = MapPanel { color: Color::Classes(&labels), ..MapPanel::new(&map) };
         let scene = scene_of(panel, &PictureOptions { width, height, ..PictureOptions::default() });
         let frame = clouds(&scene)[0].frame;
         for text in texts(&scene).into_iter().filter(|text| text.position[0] > frame.right) {
@@ -91,11 +89,11 @@ fn a_legend_is_not_taller_than_the_map() {
 #[test]
 fn labels_and_images_do_not_overlap_and_are_inside_the_frame() {
     let values = spiral(3000, 2);
-    let words: Vec<String> = (0..3000).map(|i| format!("word {i}")).collect();
+    let ids = Some((0..3000).map(|i| format!("word {i}")).collect());
+    let map = AnnotatedEmbedding { ids, ..map_of(&values, 2) };
     let pixels: Vec<f32> = (0..3000 * 12).map(|at| if at % 5 == 0 { 9.0 } else { -1.0 }).collect();
     let images = Images { values: &pixels, width: 4, height: 3 };
-    let panel =
-        MapPanel { words: Some(&words), images: Some(images), ..MapPanel::new(Points::new(&values, 2).unwrap()) };
+    let panel = MapPanel { show_ids: true, images: Some(images), ..MapPanel::new(&map) };
     let scene = scene_of(panel, &PictureOptions { width: 600, height: Some(600), ..small() });
     let frame = clouds(&scene)[0].frame;
     let Some(SceneItem::Tiles(tiles)) = scene.items.iter().find(|item| matches!(item, SceneItem::Tiles(_))) else {

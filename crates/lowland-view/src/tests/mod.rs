@@ -6,7 +6,7 @@ mod uncertainty;
 mod validation;
 mod vector;
 
-use lowland::Error;
+use lowland::{Embedding, Error, Labels};
 
 use super::*;
 use crate::color::rgb;
@@ -35,6 +35,14 @@ fn spiral(n: usize, dim: usize) -> Vec<f64> {
     (0..n * dim).map(|at| ((at / dim) as f64).sqrt() * ((at / dim) as f64 * 0.7 + (at % dim) as f64).sin()).collect()
 }
 
+fn map_of(values: &[f64], dim: usize) -> AnnotatedEmbedding {
+    Embedding::new(values.to_vec(), dim).unwrap().into()
+}
+
+fn labels(codes: impl IntoIterator<Item = u32>, names: &[String]) -> Labels {
+    Labels { codes: codes.into_iter().collect(), names: names.to_vec() }
+}
+
 fn scene_of(panel: MapPanel, options: &PictureOptions) -> Scene {
     check::check_picture(std::slice::from_ref(&panel), options).unwrap();
     build_scene(&[panel], options).unwrap()
@@ -61,12 +69,12 @@ fn has_text(scene: &Scene, content: &str) -> bool {
 #[test]
 fn pictures_have_the_requested_size_and_are_reproducible() {
     let values = spiral(500, 2);
-    let map = Points::new(&values, 2).unwrap();
-    let file = draw_png(map, None, &small()).unwrap();
+    let map = map_of(&values, 2);
+    let file = draw_png(&map, &small()).unwrap();
     let (width, height, pixels) = decode(&file);
     assert_eq!((width, height, pixels[0]), (320, 300, [255; 3]));
     for format in [PictureFormat::Png, PictureFormat::Svg, PictureFormat::Pdf] {
-        let draw = || draw_picture(&[MapPanel::new(map)], &small(), format).unwrap();
+        let draw = || draw_picture(&[MapPanel::new(&map)], &small(), format).unwrap();
         assert_eq!(draw(), draw());
     }
     assert!(colored_pixels(&file) > 500);
@@ -75,10 +83,9 @@ fn pictures_have_the_requested_size_and_are_reproducible() {
 #[test]
 fn every_class_has_its_own_color() {
     let values = spiral(300, 2);
-    let map = Points::new(&values, 2).unwrap();
-    let names: Vec<String> = ["one", "two", "three"].map(String::from).to_vec();
-    let codes: Vec<u32> = (0..300).map(|i| i % 3).collect();
-    let file = draw_png(map, Some(ClassLabels { codes: &codes, names: &names }), &small()).unwrap();
+    let names = ["one", "two", "three"].map(String::from);
+    let labels = Some(labels((0..300).map(|i| i % 3), &names));
+    let file = draw_png(&AnnotatedEmbedding { labels, ..map_of(&values, 2) }, &small()).unwrap();
     let (_, _, pixels) = decode(&file);
     for &hex in &color::CLASSES[..3] {
         let wanted = [16, 8, 0].map(|shift| (hex >> shift) as u8);
@@ -89,13 +96,12 @@ fn every_class_has_its_own_color() {
 #[test]
 fn many_classes_long_names_and_unnamed_codes_are_drawn() {
     let values = spiral(400, 2);
-    let map = Points::new(&values, 2).unwrap();
-    let codes: Vec<u32> = (0..400u32).map(|i| (i % 57).wrapping_mul(75_000_000)).collect();
+    let labels = labels((0..400u32).map(|i| (i % 57).wrapping_mul(75_000_000)), &["x".repeat(500)]);
+    let map = AnnotatedEmbedding { labels: Some(labels.clone()), ..map_of(&values, 2) };
     for side in [32, 90, 300, 700] {
         let options = PictureOptions { width: side, height: Some(side), title: "t".repeat(300), ..small() };
-        let labels = ClassLabels { codes: &codes, names: &["x".repeat(500)] };
-        draw_png(map, Some(labels), &options).unwrap();
-        let scene = scene_of(MapPanel { color: Color::Classes(labels), ..MapPanel::new(map) }, &options);
+        draw_png(&map, &options).unwrap();
+        let scene = scene_of(MapPanel { color: Color::Classes(&labels), ..MapPanel::new(&map) }, &options);
         // 40 classes have colors; the legend of a small picture has no space for all of them.
         assert_eq!(has_text(&scene, "+ 17 more"), side == 700, "{side}");
     }
@@ -105,14 +111,14 @@ fn many_classes_long_names_and_unnamed_codes_are_drawn() {
 fn single_points_equal_points_and_empty_maps_are_drawn() {
     for dim in 1..=4 {
         for values in [vec![], vec![3.0; dim], vec![-2.5; dim * 70]] {
-            let map = Points::new(&values, dim).unwrap();
-            let file = draw_png(map, None, &small()).unwrap();
+            let mut map = map_of(&values, dim);
+            let file = draw_png(&map, &small()).unwrap();
             assert_eq!(colored_pixels(&file) > 0, !values.is_empty(), "{dim} {}", values.len());
-            let std = vec![0.0; map.rows()];
+            map.std = Some(vec![0.0; map.rows()]);
             let options =
                 PictureOptions { uncertainty: Uncertainty::Fade, certain: 0.5, density: Density::On, ..small() };
             for format in [PictureFormat::Png, PictureFormat::Svg, PictureFormat::Pdf] {
-                draw_picture(&[MapPanel { std: Some(&std), ..MapPanel::new(map) }], &options, format).unwrap();
+                draw_picture(&[MapPanel::new(&map)], &options, format).unwrap();
             }
         }
     }
@@ -121,36 +127,36 @@ fn single_points_equal_points_and_empty_maps_are_drawn() {
 #[test]
 fn outliers_are_drawn_at_the_edge() {
     let mut values = spiral(3000, 2);
-    let alone = colored_pixels(&draw_png(Points::new(&values, 2).unwrap(), None, &small()).unwrap());
+    let alone = colored_pixels(&draw_png(&map_of(&values, 2), &small()).unwrap());
     values.extend([1e300, -1e300, 1.7e308, 1.7e308, -1.7e308, 0.0]);
-    let map = Points::new(&values, 2).unwrap();
-    let scene = scene_of(MapPanel::new(map), &small());
+    let map = map_of(&values, 2);
+    let scene = scene_of(MapPanel::new(&map), &small());
     let frame = clouds(&scene)[0].frame;
     assert_eq!(rings(&scene).len(), 3);
     for ring in rings(&scene) {
         assert!(frame.contains_rect(Rect::centered(ring.center, 0.0, 0.0)));
     }
     assert!(has_text(&scene, "3 far outside"));
-    assert!(colored_pixels(&draw_png(map, None, &small()).unwrap()) > alone / 5);
+    assert!(colored_pixels(&draw_png(&map, &small()).unwrap()) > alone / 5);
 }
 
 #[test]
 fn large_maps_are_drawn_by_density() {
     let values = spiral(30_000, 2);
-    let map = Points::new(&values, 2).unwrap();
-    let codes: Vec<u32> = (0..30_000).map(|i| i / 15_000).collect();
-    let classes = MapPanel { color: Color::Classes(ClassLabels { codes: &codes, names: &[] }), ..MapPanel::new(map) };
+    let map = map_of(&values, 2);
+    let labels = labels((0..30_000).map(|i| i / 15_000), &[]);
+    let classes = MapPanel { color: Color::Classes(&labels), ..MapPanel::new(&map) };
     let is_density = |panel: &MapPanel, options: &PictureOptions| {
         let scene = scene_of(panel.clone(), options);
         matches!(clouds(&scene)[0].style, PointStyle::Density { .. })
     };
-    assert!(is_density(&MapPanel::new(map), &small()) && !is_density(&classes, &small()));
+    assert!(is_density(&MapPanel::new(&map), &small()) && !is_density(&classes, &small()));
     let on = PictureOptions { density: Density::On, ..small() };
     let off = PictureOptions { density: Density::Off, ..small() };
-    assert!(is_density(&classes, &on) && !is_density(&MapPanel::new(map), &off));
-    assert!(!is_density(&MapPanel::new(map), &PictureOptions { point_size: Some(3.0), ..small() }));
+    assert!(is_density(&classes, &on) && !is_density(&MapPanel::new(&map), &off));
+    assert!(!is_density(&MapPanel::new(&map), &PictureOptions { point_size: Some(3.0), ..small() }));
     for background in [[255; 3], [10, 10, 20]] {
-        for panel in [&MapPanel::new(map), &classes] {
+        for panel in [&MapPanel::new(&map), &classes] {
             let file = draw_picture(
                 std::slice::from_ref(panel),
                 &PictureOptions { background, ..on.clone() },
@@ -164,9 +170,9 @@ fn large_maps_are_drawn_by_density() {
 #[test]
 fn histograms_contain_every_point() {
     let values = spiral(900, 1);
-    let codes: Vec<u32> = (0..900).map(|i| i % 2).collect();
-    let color = Color::Classes(ClassLabels { codes: &codes, names: &[] });
-    let scene = scene_of(MapPanel { color, ..MapPanel::new(Points::new(&values, 1).unwrap()) }, &small());
+    let labels = labels((0..900).map(|i| i % 2), &[]);
+    let color = Color::Classes(&labels);
+    let scene = scene_of(MapPanel { color, ..MapPanel::new(&map_of(&values, 1)) }, &small());
     let SceneItem::Boxes(bars) = &scene.items[0] else { panic!("bars") };
     let area = |color| bars.iter().filter(|b| b.1 == color).map(|b| b.0.bottom - b.0.top).sum::<f32>();
     let (one, two) = (area(rgb(color::CLASSES[0])), area(rgb(color::CLASSES[1])));
@@ -176,10 +182,11 @@ fn histograms_contain_every_point() {
 #[test]
 fn the_caption_mentions_further_dimensions() {
     let values = spiral(50, 5);
-    let scene = scene_of(MapPanel::new(Points::new(&values, 5).unwrap()), &small());
+    let map = map_of(&values, 5);
+    let scene = scene_of(MapPanel::new(&map), &small());
     assert!(has_text(&scene, "first two of 5 dimensions"));
-    let flat = spiral(50, 2);
-    let panels = [MapPanel::new(Points::new(&values, 5).unwrap()), MapPanel::new(Points::new(&flat, 2).unwrap())];
+    let flat = map_of(&spiral(50, 2), 2);
+    let panels = [MapPanel::new(&map), MapPanel::new(&flat)];
     let picture = draw_picture(&panels, &PictureOptions::default(), PictureFormat::Svg).unwrap();
     assert!(String::from_utf8(picture).unwrap().contains("first two of 5, 2 dimensions"));
 }
@@ -187,11 +194,9 @@ fn the_caption_mentions_further_dimensions() {
 #[test]
 fn a_class_with_a_blank_name_is_called_empty() {
     let values = spiral(40, 2);
-    let codes: Vec<u32> = (0..40).map(|i| i % 3).collect();
-    let names = ["a".to_string(), " \u{200b}".to_string()];
-    let color = Color::Classes(ClassLabels { codes: &codes, names: &names });
-    let scene =
-        scene_of(MapPanel { color, ..MapPanel::new(Points::new(&values, 2).unwrap()) }, &PictureOptions::default());
+    let labels = labels((0..40).map(|i| i % 3), &["a".to_string(), " \u{200b}".to_string()]);
+    let color = Color::Classes(&labels);
+    let scene = scene_of(MapPanel { color, ..MapPanel::new(&map_of(&values, 2)) }, &PictureOptions::default());
     let found: Vec<&str> = texts(&scene).iter().map(|text| text.content.as_str()).collect();
     // A code without a name is shown as a number.
     assert!(["a", "(empty)", "2"].iter().all(|name| found.contains(name)), "{found:?}");

@@ -6,7 +6,8 @@ use super::*;
 fn uncertain_points_fade_have_circles_or_are_left_out() {
     let values = spiral(200, 2);
     let std: Vec<f64> = (0..200).map(|i| 0.01 * f64::from(i)).collect();
-    let panel = MapPanel { std: Some(&std), ..MapPanel::new(Points::new(&values, 2).unwrap()) };
+    let map = AnnotatedEmbedding { std: Some(std.clone()), ..map_of(&values, 2) };
+    let panel = MapPanel::new(&map);
     let plain = scene_of(panel.clone(), &small());
     assert!(clouds(&plain)[0].weights.is_none() && clouds(&plain)[0].ellipses.is_none());
     let faded = scene_of(panel.clone(), &PictureOptions { uncertainty: Uncertainty::Fade, ..small() });
@@ -42,8 +43,8 @@ fn tilted_ellipse() -> (Vec<f64>, Vec<f64>, Vec<f64>) {
 #[test]
 fn covariances_are_drawn_as_oriented_ellipses_in_every_format() {
     let (values, covariances, std) = tilted_ellipse();
-    let map = Points::new(&values, 2).unwrap();
-    let panel = MapPanel { covariances: Some(&covariances), std: Some(&std), ..MapPanel::new(map) };
+    let map = AnnotatedEmbedding { covariances: Some(covariances), std: Some(std), ..map_of(&values, 2) };
+    let panel = MapPanel::new(&map);
     let options = PictureOptions { uncertainty: Uncertainty::Ellipses, ..PictureOptions::default() };
     let scene = scene_of(panel.clone(), &options);
     assert!(has_text(&scene, "ellipses of one standard deviation") && !has_text(&scene, "circles of"));
@@ -70,7 +71,8 @@ fn covariances_are_drawn_as_oriented_ellipses_in_every_format() {
     let svg =
         String::from_utf8(draw_picture(std::slice::from_ref(&panel), &options, PictureFormat::Svg).unwrap()).unwrap();
     assert!(svg.contains("<ellipse ") && svg.contains("rotate(-36.87 "), "{svg}");
-    let circled = MapPanel { covariances: None, ..panel };
+    let map = AnnotatedEmbedding { covariances: None, ..map.clone() };
+    let circled = MapPanel::new(&map);
     assert!(has_text(
         &scene_of(circled.clone(), &options),
         "circles of one standard deviation (a single value per point"

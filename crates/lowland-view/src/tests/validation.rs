@@ -5,14 +5,13 @@ use super::*;
 #[test]
 fn invalid_pictures_are_rejected() {
     let values = [0.0, 1.0, f64::NAN, 2.0];
-    let map = Points::new(&values, 2).unwrap();
     assert!(matches!(
-        draw_png(map, None, &small()),
+        draw_png(&map_of(&values, 2), &small()),
         Err(PictureError::Data(Error::NotFinite { row: 1, column: 0, count: 1, .. }))
     ));
-    let map = Points::new(&values[..2], 2).unwrap();
+    let map = map_of(&values[..2], 2);
     assert!(matches!(
-        draw_png(map, Some(ClassLabels { codes: &[], names: &[] }), &small()),
+        draw_png(&AnnotatedEmbedding { labels: Some(Labels::default()), ..map.clone() }, &small()),
         Err(PictureError::Data(Error::Shape { .. }))
     ));
     for options in [
@@ -23,30 +22,31 @@ fn invalid_pictures_are_rejected() {
         PictureOptions { certain: 0.0, ..small() },
         PictureOptions { certain: f64::NAN, ..small() },
     ] {
-        assert!(draw_png(map, None, &options).unwrap_err().is_invalid_option());
+        assert!(draw_png(&map, &options).unwrap_err().is_invalid_option());
     }
     let rejected = |panels: &[MapPanel]| draw_picture(panels, &small(), PictureFormat::Svg).unwrap_err();
     assert!(matches!(rejected(&[]), PictureError::NoMaps));
-    let plain = MapPanel::new(map);
+    let plain = MapPanel::new(&map);
+    let rejected_map = |map: AnnotatedEmbedding| rejected(&[MapPanel::new(&map)]);
     assert!(matches!(
-        rejected(&[MapPanel { std: Some(&[f64::NAN]), ..plain.clone() }]),
+        rejected_map(AnnotatedEmbedding { std: Some(vec![f64::NAN]), ..map.clone() }),
         PictureError::Data(Error::NotFinite { .. })
     ));
     assert!(matches!(
-        rejected(&[MapPanel { std: Some(&[-0.1]), ..plain.clone() }]),
+        rejected_map(AnnotatedEmbedding { std: Some(vec![-0.1]), ..map.clone() }),
         PictureError::NegativeStd { row: 0, .. }
     ));
     assert!(matches!(
-        rejected(&[MapPanel { covariances: Some(&[1.0]), ..plain.clone() }]),
+        rejected_map(AnnotatedEmbedding { covariances: Some(vec![1.0]), ..map.clone() }),
         PictureError::Data(Error::Shape { .. })
     ));
-    let negative = [1.0, 0.0, 0.0, -1.0];
+    let covariances = Some(vec![1.0, 0.0, 0.0, -1.0]);
     assert!(matches!(
-        rejected(&[MapPanel { covariances: Some(&negative), ..plain.clone() }]),
+        rejected_map(AnnotatedEmbedding { covariances, ..map.clone() }),
         PictureError::NegativeVariance { row: 0, .. }
     ));
     assert!(matches!(
-        rejected(&[MapPanel { words: Some(&[]), ..plain.clone() }]),
+        rejected_map(AnnotatedEmbedding { ids: Some(Vec::new()), ..map.clone() }),
         PictureError::Data(Error::Shape { .. })
     ));
     let images = |values, width, height| Some(Images { values, width, height });
@@ -64,7 +64,7 @@ fn invalid_pictures_are_rejected() {
     ));
     let valued = MapPanel { color: Color::Values { name: "v", values: &[1.0] }, ..plain.clone() };
     assert!(matches!(rejected(&[plain, valued]), PictureError::MixedColors));
-    let tall = vec![MapPanel::new(map); 40];
+    let tall = vec![MapPanel::new(&map); 40];
     let options = PictureOptions { columns: Some(1), ..PictureOptions::default() };
     assert!(matches!(
         draw_picture(&tall, &options, PictureFormat::Png),

@@ -30,11 +30,6 @@ fn pdf_of(panels: &[MapPanel], options: &PictureOptions) -> (String, String, Vec
     (content, objects[2].0.clone(), objects)
 }
 
-fn full_panel<'a>(map: Points<'a>, names: &'a [String], codes: &'a [u32], std: &'a [f64]) -> MapPanel<'a> {
-    let color = Color::Classes(ClassLabels { codes, names });
-    MapPanel { title: names[0].clone(), color, std: Some(std), words: Some(names), ..MapPanel::new(map) }
-}
-
 #[test]
 fn hostile_labels_are_escaped_in_every_format() {
     let mut names: Vec<String> = HOSTILE.map(String::from).to_vec();
@@ -42,9 +37,10 @@ fn hostile_labels_are_escaped_in_every_format() {
     names.push("<b>".repeat(10_000));
     let n = names.len();
     let values = spiral(n, 2);
-    let codes: Vec<u32> = (0..n as u32).collect();
-    let std = vec![0.1; n];
-    let panel = full_panel(Points::new(&values, 2).unwrap(), &names, &codes, &std);
+    let labels = labels(0..n as u32, &names);
+    let map = AnnotatedEmbedding { std: Some(vec![0.1; n]), ids: Some(names.clone()), ..map_of(&values, 2) };
+    let color = Color::Classes(&labels);
+    let panel = MapPanel { title: names[0].clone(), color, show_ids: true, ..MapPanel::new(&map) };
     let table = TextTable { header: names.clone(), rows: vec![vec![TableCell { text: names[0].clone(), best: true }]] };
     let options = PictureOptions {
         title: names[0].clone(),
@@ -69,8 +65,8 @@ fn hostile_labels_are_escaped_in_every_format() {
 #[test]
 fn points_are_shapes_up_to_a_limit() {
     let values = spiral(20_001, 2);
-    let few = [MapPanel::new(Points::new(&values[..600], 2).unwrap())];
-    let many = [MapPanel::new(Points::new(&values, 2).unwrap())];
+    let maps = [map_of(&values[..600], 2), map_of(&values, 2)];
+    let [few, many] = [0, 1].map(|at| [MapPanel::new(&maps[at])]);
     let off = PictureOptions { density: Density::Off, title: "points".into(), ..small() };
     let circles = |elements: &[XmlElement]| elements.iter().filter(|e| e.name == "circle").count();
     let images = |elements: &[XmlElement]| elements.iter().filter(|e| e.name == "image").count();
@@ -99,11 +95,11 @@ fn all_resources_of_a_page_are_defined() {
     let values = spiral(50, 2);
     let pixels: Vec<f32> = (0..50 * 16).map(|v| v as f32).collect();
     let std: Vec<f64> = (0..50).map(f64::from).collect();
+    let map = AnnotatedEmbedding { std: Some(std.clone()), ..map_of(&values, 2) };
     let panel = MapPanel {
-        std: Some(&std),
         images: Some(Images { values: &pixels, width: 4, height: 4 }),
         color: Color::Values { name: "v", values: &std },
-        ..MapPanel::new(Points::new(&values, 2).unwrap())
+        ..MapPanel::new(&map)
     };
     let options = PictureOptions { uncertainty: Uncertainty::Fade, ..small() };
     let (content, about, objects) = pdf_of(std::slice::from_ref(&panel), &options);
@@ -129,22 +125,25 @@ proptest! {
         square: bool,
     ) {
         let n = values.len() / dim;
-        let map = Points::new(&values[..n * dim], dim).unwrap();
-        let codes: Vec<u32> = (0..n as u32).map(|i| i % 23).collect();
+        let labels = labels((0..n as u32).map(|i| i % 23), &names);
         let std: Vec<f64> = values[..n].iter().map(|v| v.abs()).collect();
-        let words: Vec<String> = (0..n).map(|i| names[i % 20].clone()).collect();
+        let ids: Vec<String> = (0..n).map(|i| names[i % 20].clone()).collect();
         // Any numbers except negative variances.
         let variance = |at: usize| at / dim == at % dim;
         let covariances: Vec<f64> = (0..n * dim * dim)
             .map(|at| if variance(at % (dim * dim)) { values[at % n].abs() } else { values[at % n] })
             .collect();
+        let map = AnnotatedEmbedding {
+            std: Some(std),
+            covariances: square.then_some(covariances),
+            ids: Some(ids),
+            ..map_of(&values[..n * dim], dim)
+        };
         let panel = MapPanel {
-            color: Color::Classes(ClassLabels { codes: &codes, names: &names }),
-            std: Some(&std),
-            covariances: square.then_some(&covariances),
-            words: Some(&words),
+            color: Color::Classes(&labels),
+            show_ids: true,
             title: names[1].clone(),
-            ..MapPanel::new(map)
+            ..MapPanel::new(&map)
         };
         let options = PictureOptions {
             width,
