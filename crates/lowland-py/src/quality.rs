@@ -1,7 +1,8 @@
 //! Scores of a map.
 
 use lowland::Seed;
-use lowland::methods::{Recipe, Tsm};
+use lowland::method::Method;
+use lowland::methods::Tsm;
 use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -95,7 +96,7 @@ pub fn angle_histogram(
     drop(rows);
     let found = watch(py, threads, &Listeners::default(), |watcher| {
         data.check_finite()?;
-        Tsm { density, ..Tsm::default() }.check()?;
+        Tsm { density, ..Tsm::default() }.validate()?;
         Ok(Tsm::angles(&data, Seed(seed), &mut |done| watcher.progress("angles", done))?)
     })?;
     found.raised.map_or(Ok(()), Err)?;

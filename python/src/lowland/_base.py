@@ -25,7 +25,7 @@ from ._registry import ESTIMATORS
 PARAMETERS = {name: parameters for name, _, _, parameters in _lowland.methods()}
 
 #: Preprocessing steps, which every estimator has as parameters, in the same form.
-PREPROCESSING = _lowland.preparation()
+PREPROCESSING = _lowland.preprocessing()
 
 
 def python_name(name: str) -> str:
@@ -92,9 +92,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 self._method,
                 self._parameter_values(graph),
                 rows,
-                prepare=[(name, _input.text(getattr(self, name))) for name, _, _, _ in PREPROCESSING],
+                preprocessing=[(name, _input.text(getattr(self, name))) for name, _, _, _ in PREPROCESSING],
                 graph=None if graph is None else graph._graph,
-                start=self._initial_embedding(),
+                init=self._initial_embedding(),
                 seed=_input.seed(self.random_state),
                 threads=_input.threads(self.n_jobs),
                 max_memory=_input.memory(self.max_memory),
@@ -109,10 +109,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if progress is not None:
                 progress.close(finished)
         self._set_model(model, dtype)
-        self.objectives_ = model.trace()
+        self.objectives_ = model.objectives()
         self.n_iter_ = max(1, len(self.objectives_))
         self.objective_ = float(self.objectives_[-1]) if len(self.objectives_) else None
-        self.converged_ = model.ended == "converged"
+        self.converged_ = model.stop_reason == "converged"
         self.notes_ = model.notes
         if self._objective is not None:
             setattr(self, f"{self._objective}_", self.objective_)
@@ -152,7 +152,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         rows, dtype = self._check_rows(X, reset=False)
-        return self.model_.place(rows, _input.threads(self.n_jobs))[0].astype(dtype, copy=False)
+        return self.model_.transform(rows, _input.threads(self.n_jobs))[0].astype(dtype, copy=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model to a file, which ``lowland.load`` and the command line can read.
@@ -291,13 +291,13 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     model = _lowland.Model.load(os.fspath(path))
     estimator = getattr(estimators, ESTIMATORS[model.method])()
     defaults = {python_name(name): default for name, default, _, _ in PARAMETERS[model.method] + PREPROCESSING}
-    for name, text in model.params + model.preparation:
+    for name, text in model.params + model.preprocessing:
         name = python_name(name)
         if name in defaults and text != defaults[name]:
             setattr(estimator, name, _input.value(text, getattr(estimator, name)))
     if model.seed:
         estimator.random_state = model.seed
-    estimator.n_features_in_ = model.columns or 1
+    estimator.n_features_in_ = model.n_features or 1
     if model.feature_names:
         estimator.feature_names_in_ = np.asarray(model.feature_names, dtype=object)
     estimator._sparse_in = model.kind == "sparse"

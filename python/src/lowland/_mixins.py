@@ -32,7 +32,7 @@ class StdMixin(_Base):
         """
         check_is_fitted(self)
         rows, dtype = self._check_rows(X, reset=False)
-        return self.model_.place(rows, _input.threads(self.n_jobs))[1].astype(dtype, copy=False)
+        return self.model_.transform(rows, _input.threads(self.n_jobs))[1].astype(dtype, copy=False)
 
 
 class InverseTransformMixin(_Base):
@@ -53,7 +53,7 @@ class InverseTransformMixin(_Base):
         """
         check_is_fitted(self)
         points = _input.points(X)
-        return self.model_.inverse(points, _input.threads(self.n_jobs)).astype(self.embedding_.dtype, copy=False)
+        return self.model_.inverse_transform(points, _input.threads(self.n_jobs)).astype(self.embedding_.dtype, copy=False)
 
 
 class LikelihoodMixin(_Base):
