@@ -81,7 +81,7 @@ def embed(
         "method": estimator._method,
         "version": __version__,
         "params": dict(estimator.model_.params),
-        "preprocessing": dict(estimator.model_.preprocessing),
+        "preparation": dict(estimator.model_.preprocessing),
         "use_rep": use_rep,
         "neighbors_key": neighbors_key if use_graph else "",
         "notes": list(estimator.notes_),
