@@ -7,7 +7,7 @@ use lowland_core::params::{at_least_one, params, refuse};
 use lowland_core::run::{Context, Outcome, Stage, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
-use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs_with};
+use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
 use lowland_neighbors::graph::Components;
 use lowland_neighbors::{self, NeighborGraph, Search};
 
@@ -294,8 +294,8 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         }
     };
     let seed = context.seed.stream(EIGENVECTORS);
-    let found = context
-        .with_progress(|progress| eigenpairs_with(matrix, preconditioner, options, &constant, 1, seed, progress))?;
+    let found =
+        context.with_progress(|progress| eigenpairs(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
         if factor.is_none() {
             let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \
