@@ -49,7 +49,7 @@ pub fn product_nn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
 }
 
 /// Computes `out -= a b` with shapes as in [`product_nn`].
-pub fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
+pub(crate) fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
     product_nn_into(a, b, depth, out, Accum::Add, -1.0);
 }
 

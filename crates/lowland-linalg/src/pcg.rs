@@ -164,7 +164,7 @@ pub fn pcg(
 }
 
 /// Share of the way of a residual from `first` to `goal`, on a logarithmic scale.
-pub fn log_scale_progress(first: f64, now: f64, goal: f64) -> f64 {
+pub(crate) fn log_scale_progress(first: f64, now: f64, goal: f64) -> f64 {
     let way = (first / goal).ln();
     if way > 0.0 { ((first / now).ln() / way).clamp(0.0, 1.0) } else { 1.0 }
 }
