@@ -10,7 +10,7 @@ use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, along_tree};
 use lowland_linalg::dense::{Cholesky, power_of_two_near, product_nt};
-use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg_with};
+use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_to_with, nearest_with};
 
 /// How rows are combined.
@@ -375,7 +375,7 @@ pub fn extend(
     let mut places = vec![0.0; right.len()];
     let options = PcgOptions { tolerance: 1e-6, max_iterations: 1000 };
     let jacobi = Jacobi::new(&diagonal);
-    let report = pcg_with(&normal, &jacobi, NullSpace::None, &right, dim, &mut places, options, progress)?;
+    let report = pcg(&normal, &jacobi, NullSpace::None, &right, dim, &mut places, options, progress)?;
     for (&i, place) in unknown.iter().zip(places.chunks_exact(dim)) {
         values[i * dim..(i + 1) * dim].copy_from_slice(place);
     }

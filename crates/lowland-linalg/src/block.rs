@@ -31,7 +31,7 @@ pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
 }
 
 /// Adds vectors of equal length in order.
-pub fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
+pub(crate) fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
     parts.into_iter().fold(vec![0.0; len], |mut total, part| {
         total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
         total
@@ -150,7 +150,7 @@ pub fn combine(a: &[f64], ma: usize, c: &[f64], mc: usize) -> Vec<f64> {
 }
 
 /// Removes from each column of `w` (n x mw) its projection onto the span of an orthonormal `basis` (n x mb).
-pub fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
+pub(crate) fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
     if mw == 0 || mb == 0 {
         return;
     }

@@ -49,7 +49,7 @@ pub fn product_nn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
 }
 
 /// Computes `out -= a b` with shapes as in [`product_nn`].
-pub fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
+pub(crate) fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
     product_nn_into(a, b, depth, out, Accum::Add, -1.0);
 }
 
@@ -95,16 +95,7 @@ fn columns_mut(values: &mut [f64], stride: usize, first: usize) -> MatMut<'_, f6
 pub(super) fn factor_panel(panel: &mut [f64], n: usize, first: usize) -> Result<()> {
     let width = panel.len() / n;
     let (mut diagonal, below) = columns_mut(panel, n, first).split_at_row_mut(width);
-    let scratch = llt::factor::cholesky_in_place_scratch::<f64>(width, Par::Seq, Default::default());
-    let mut memory = MemBuffer::new(scratch);
-    llt::factor::cholesky_in_place(
-        diagonal.as_mut(),
-        Default::default(),
-        Par::Seq,
-        MemStack::new(&mut memory),
-        Default::default(),
-    )
-    .map_err(|_| not_positive_definite())?;
+    factor_in_place(diagonal.as_mut())?;
     solve_lower_triangular_in_place(diagonal.as_ref(), below.transpose_mut(), Par::Seq);
     Ok(())
 }
@@ -125,8 +116,14 @@ pub(super) fn solve_panel(factor: &[f64], n: usize, first: usize, panel: &mut [f
     solve_upper_triangular_in_place(lower.transpose(), right, Par::Seq);
 }
 
-fn not_positive_definite() -> Error {
-    Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() }
+/// Replaces the lower triangle of a symmetric positive definite matrix by its Cholesky factor.
+fn factor_in_place(matrix: MatMut<'_, f64>) -> Result<()> {
+    let scratch = llt::factor::cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut memory);
+    llt::factor::cholesky_in_place(matrix, Default::default(), Par::Seq, stack, Default::default())
+        .map(|_| ())
+        .map_err(|_| Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() })
 }
 
 /// Returns the eigenvalues, ascending, and orthonormal eigenvectors (the columns of a row-major `n x n` matrix) of a
@@ -186,16 +183,7 @@ impl Cholesky {
     /// Factors a row-major `n x n` matrix, of which only the lower triangle is read.
     pub fn new(matrix: &[f64], n: usize) -> Result<Self> {
         let mut lower = Mat::from_fn(n, n, |i, j| if j <= i { matrix[i * n + j] } else { 0.0 });
-        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default());
-        let mut memory = MemBuffer::new(scratch);
-        llt::factor::cholesky_in_place(
-            lower.as_mut(),
-            Default::default(),
-            Par::Seq,
-            MemStack::new(&mut memory),
-            Default::default(),
-        )
-        .map_err(|_| not_positive_definite())?;
+        factor_in_place(lower.as_mut())?;
         Ok(Self { lower })
     }
 

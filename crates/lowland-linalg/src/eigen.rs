@@ -137,18 +137,6 @@ pub fn eigenpairs(
     deflate: &[f64],
     deflate_columns: usize,
     seed: Seed,
-) -> Result<Eigenpairs> {
-    eigenpairs_with(operator, preconditioner, options, deflate, deflate_columns, seed, &mut |_| Ok(()))
-}
-
-/// Like [`eigenpairs`], and reports progress.
-pub fn eigenpairs_with(
-    operator: &dyn SymmetricOperator,
-    preconditioner: &dyn Preconditioner,
-    options: EigenOptions,
-    deflate: &[f64],
-    deflate_columns: usize,
-    seed: Seed,
     progress: &mut Progress,
 ) -> Result<Eigenpairs> {
     EigenSolver::new(operator, options, deflate, deflate_columns, seed)?.run(operator, preconditioner, progress)
@@ -170,7 +158,7 @@ mod tests {
         let laplacian = Laplacian::new(weights, kind).unwrap();
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
         let options = EigenOptions { tolerance, dense_up_to: 0, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
-        eigenpairs(&laplacian, &factor, options, &laplacian.null_vector(), 1, Seed(1)).unwrap()
+        eigenpairs(&laplacian, &factor, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet).unwrap()
     }
 
     fn assert_near(found: &[f64], expected: &[f64], relative: f64) {
@@ -251,7 +239,7 @@ mod tests {
         let (mut values, vectors) = dense::eigh(&full, n).unwrap();
         for which in [SpectrumEnd::Smallest, SpectrumEnd::Largest] {
             let options = EigenOptions { dense_up_to: 0, tolerance: 1e-8, ..EigenOptions::new(which, 4) };
-            let found = eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1)).unwrap();
+            let found = eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
             assert_eq!(found.report.solver, EigenMethod::Lobpcg);
             assert!(found.report.converged, "{:?}", found.report);
             assert_near(&found.values, &values[..4], 1e-12);
@@ -269,7 +257,7 @@ mod tests {
             let find = |wanted| {
                 let options = EigenOptions::new(SpectrumEnd::Smallest, wanted);
                 let jacobi = laplacian_preconditioner(&laplacian, Seed(0));
-                eigenpairs(&laplacian, &*jacobi, options, &laplacian.null_vector(), 1, Seed(1))
+                eigenpairs(&laplacian, &*jacobi, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet)
             };
             let found = find(n - 1).unwrap();
             assert_eq!(found.report.solver, EigenMethod::Dense);
@@ -281,10 +269,10 @@ mod tests {
         }
         let one = Csr::from_triplets(1, 1, [(0, 0, 3.0)]).unwrap();
         let options = EigenOptions::new(SpectrumEnd::Largest, 1);
-        let found = eigenpairs(&one, &Identity, options, &[], 0, Seed(1)).unwrap();
+        let found = eigenpairs(&one, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
         assert_eq!((found.values[0], found.vectors[0]), (3.0, 1.0));
         let nothing = Csr::from_triplets(500, 500, []).unwrap();
-        let found = eigenpairs(&nothing, &Identity, options, &[], 0, Seed(1)).unwrap();
+        let found = eigenpairs(&nothing, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
         assert!(found.report.converged && found.values == [0.0]);
     }
 
@@ -298,7 +286,7 @@ mod tests {
                 fallback_up_to: 600,
                 ..EigenOptions::new(SpectrumEnd::Smallest, 2)
             };
-            eigenpairs(&laplacian, &Identity, options, &laplacian.null_vector(), 1, Seed(1)).unwrap()
+            eigenpairs(&laplacian, &Identity, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet).unwrap()
         };
         let small = find(500);
         assert_eq!((small.report.solver, small.report.iterations), (EigenMethod::DenseFallback, 15));
@@ -337,6 +325,6 @@ mod tests {
         let matrix = random_symmetric(400);
         let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
         let options = EigenOptions::new(SpectrumEnd::Largest, 2);
-        assert!(eigenpairs_with(&matrix, &Identity, options, &[], 0, Seed(1), &mut stop).is_err());
+        assert!(eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1), &mut stop).is_err());
     }
 }

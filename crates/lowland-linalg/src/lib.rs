@@ -21,15 +21,13 @@ mod sparse_product;
 mod svd;
 
 pub use csr::Csr;
-pub use eigen::{
-    EigenMethod, EigenOptions, EigenReport, EigenState, Eigenpairs, SpectrumEnd, eigenpairs, eigenpairs_with,
-};
+pub use eigen::{EigenMethod, EigenOptions, EigenReport, EigenState, Eigenpairs, SpectrumEnd, eigenpairs};
 pub use inverse::{mirror_upper_triangle, spd_inverse};
 pub use laplacian::{Laplacian, LaplacianKind};
 pub use linear_map::LinearMap;
 pub use lobpcg::EigenSolver;
 pub use operator::SymmetricOperator;
-pub use pcg::{NullSpace, PcgOptions, PcgReport, pcg, pcg_with};
+pub use pcg::{NullSpace, PcgOptions, PcgReport, pcg};
 pub use precondition::{ApproxCholesky, Identity, Jacobi, Preconditioner, laplacian_preconditioner};
 pub use sparse_cholesky::SparseCholesky;
 pub use svd::{

@@ -72,7 +72,7 @@ impl EigenSolver {
     }
 
     /// Starts from a given block (dim x (wanted + guard), row-major), such as the result for a similar operator.
-    pub fn with_start(
+    fn with_start(
         operator: &dyn SymmetricOperator,
         options: EigenOptions,
         deflate: &[f64],

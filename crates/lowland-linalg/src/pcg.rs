@@ -87,19 +87,6 @@ pub fn pcg(
     columns: usize,
     x: &mut [f64],
     options: PcgOptions,
-) -> Result<PcgReport> {
-    pcg_with(operator, preconditioner, null_space, b, columns, x, options, &mut |_| Ok(()))
-}
-
-/// Like [`pcg`], and reports progress.
-pub fn pcg_with(
-    operator: &dyn SymmetricOperator,
-    preconditioner: &dyn Preconditioner,
-    null_space: NullSpace<'_>,
-    b: &[f64],
-    columns: usize,
-    x: &mut [f64],
-    options: PcgOptions,
     progress: &mut Progress,
 ) -> Result<PcgReport> {
     let expected = operator.dim() * columns;
@@ -177,7 +164,7 @@ pub fn pcg_with(
 }
 
 /// Share of the way of a residual from `first` to `goal`, on a logarithmic scale.
-pub fn log_scale_progress(first: f64, now: f64, goal: f64) -> f64 {
+pub(crate) fn log_scale_progress(first: f64, now: f64, goal: f64) -> f64 {
     let way = (first / goal).ln();
     if way > 0.0 { ((first / now).ln() / way).clamp(0.0, 1.0) } else { 1.0 }
 }
@@ -235,7 +222,10 @@ mod tests {
         for preconditioner in [&Identity as &dyn Preconditioner, &jacobi, &approximate] {
             let mut x = vec![0.0; b.len()];
             let report =
-                pcg(&laplacian, preconditioner, NullSpace::Constant, &b, 3, &mut x, PcgOptions::default()).unwrap();
+                pcg(&laplacian, preconditioner, NullSpace::Constant, &b, 3, &mut x, PcgOptions::default(), &mut |_| {
+                    Ok(())
+                })
+                .unwrap();
             assert!(report.converged, "{} {report:?}", preconditioner.name());
             (0..3).for_each(|c| assert!(true_residual(&laplacian, &b, &x, 3, c) < 1.1e-8));
             iterations.push(report.iterations);
@@ -251,7 +241,7 @@ mod tests {
         let mut x = vec![0.0; 20_000];
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
         let options = PcgOptions { tolerance: 1e-7, ..PcgOptions::default() };
-        let report = pcg(&laplacian, &factor, NullSpace::Constant, &b, 1, &mut x, options).unwrap();
+        let report = pcg(&laplacian, &factor, NullSpace::Constant, &b, 1, &mut x, options, &mut |_| Ok(())).unwrap();
         assert!(report.converged && report.iterations < 20, "{report:?}");
         // The potential falls by one at each of the n - 1 unit resistors.
         assert!((x[0] - x[19_999] - 19_999.0).abs() < 1e-3, "{}", x[0] - x[19_999]);
@@ -271,8 +261,9 @@ mod tests {
             let factor = ApproxCholesky::dominant(&matrix, Seed(0)).unwrap();
             let b = Seed(2).normals(800);
             let mut x = vec![0.0; 800];
-            let solve =
-                |x: &mut [f64]| pcg(&matrix, &factor, NullSpace::None, &b, 2, x, PcgOptions::default()).unwrap();
+            let solve = |x: &mut [f64]| {
+                pcg(&matrix, &factor, NullSpace::None, &b, 2, x, PcgOptions::default(), &mut |_| Ok(())).unwrap()
+            };
             let cold = solve(&mut x);
             assert!(cold.converged && cold.iterations < 40, "{cold:?}");
             assert!(true_residual(&matrix, &b, &x, 2, 1) < 1.1e-8);
@@ -291,7 +282,7 @@ mod tests {
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
         let mut x = vec![5.0; 6];
         let null = NullSpace::Components(&labels);
-        let report = pcg(&laplacian, &factor, null, &b, 1, &mut x, PcgOptions::default()).unwrap();
+        let report = pcg(&laplacian, &factor, null, &b, 1, &mut x, PcgOptions::default(), &mut |_| Ok(())).unwrap();
         assert!(report.converged, "{report:?}");
         let expected = [1.0, 0.0, -1.0, 0.5, -0.5, 0.0];
         assert!(x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-7), "{x:?}");
@@ -305,7 +296,7 @@ mod tests {
             let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
             let mut x = vec![0.0; b.len()];
             let options = PcgOptions { max_iterations: 12, ..PcgOptions::default() };
-            pcg(&laplacian, &factor, NullSpace::None, &b, 2, &mut x, options).unwrap();
+            pcg(&laplacian, &factor, NullSpace::None, &b, 2, &mut x, options, &mut |_| Ok(())).unwrap();
             x.into_iter().map(f64::to_bits).collect::<Vec<_>>()
         };
         let one = with_threads(Some(1), solve).unwrap();
@@ -320,7 +311,7 @@ mod tests {
         let jacobi = Jacobi::new(laplacian.diagonal());
         let solve = |b: &[f64], null| {
             let mut x = vec![0.0; b.len()];
-            pcg(&laplacian, &jacobi, null, b, 1, &mut x, PcgOptions::default())
+            pcg(&laplacian, &jacobi, null, b, 1, &mut x, PcgOptions::default(), &mut |_| Ok(()))
         };
         assert!(solve(&[1.0; 4], NullSpace::None).is_err());
         assert!(solve(&[f64::NAN; 5], NullSpace::None).is_err());
@@ -331,7 +322,7 @@ mod tests {
         let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
         let b = [1.0, 0.0, 0.0, 0.0, -1.0];
         assert!(
-            pcg_with(&laplacian, &jacobi, NullSpace::Constant, &b, 1, &mut [0.0; 5], PcgOptions::default(), &mut stop)
+            pcg(&laplacian, &jacobi, NullSpace::Constant, &b, 1, &mut [0.0; 5], PcgOptions::default(), &mut stop)
                 .is_err()
         );
     }

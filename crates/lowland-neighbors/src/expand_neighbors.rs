@@ -6,6 +6,9 @@ use super::row_distances::RowDistances;
 use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
 
+/// A list of rows for each row.
+type RowLists = Vec<Vec<u32>>;
+
 /// Number of rows of a task.
 const TASK_ROWS: usize = 32;
 /// Number of rows that are compared with one set of candidates.
@@ -23,12 +26,12 @@ pub(super) fn expand<S: RowDistances>(
     lists: &NeighborLists,
     k: usize,
     progress: &mut Progress,
-) -> Result<Vec<Vec<u32>>> {
+) -> Result<RowLists> {
     let edges = lists.bidirectional();
     if S::BLOCKS_ARE_CHEAP {
-        expand_by_groups(space, &edges, k, progress)
+        group_search(space, &edges, k, progress)
     } else {
-        expand_by_graph_search(space, &edges, k, progress)
+        graph_search(space, &edges, k, progress)
     }
 }
 
@@ -36,12 +39,7 @@ pub(super) fn expand<S: RowDistances>(
 ///
 /// Rows are in the order of a tree, so the rows of a group are near each other and share most candidates. One matrix
 /// product gives all their distances, at a tenth of the cost of single distances.
-fn expand_by_groups<S: RowDistances>(
-    space: &S,
-    edges: &Adjacency,
-    k: usize,
-    progress: &mut Progress,
-) -> Result<Vec<Vec<u32>>> {
+fn group_search(space: &impl RowDistances, edges: &Adjacency, k: usize, progress: &mut Progress) -> Result<RowLists> {
     let rows = space.rows();
     let joined = in_batches(rows.div_ceil(GROUP_ROWS), progress, |at| {
         let group: Vec<u32> = ((at * GROUP_ROWS) as u32..rows.min((at + 1) * GROUP_ROWS) as u32).collect();
@@ -123,12 +121,7 @@ fn k_smallest(values: &[f32], candidates: &[u32], itself: u32, k: usize) -> Vec<
 
 /// Returns the `k` nearest of each row by best-first search along the edges, continuing from the nearest row not yet
 /// expanded.
-fn expand_by_graph_search<S: RowDistances>(
-    space: &S,
-    edges: &Adjacency,
-    k: usize,
-    progress: &mut Progress,
-) -> Result<Vec<Vec<u32>>> {
+fn graph_search(space: &impl RowDistances, edges: &Adjacency, k: usize, progress: &mut Progress) -> Result<RowLists> {
     let rows = space.rows();
     let walked = in_batches(rows.div_ceil(TASK_ROWS), progress, |at| {
         let mut walk = GraphSearch { seen: vec![NOT_VISITED; rows], ..GraphSearch::default() };

@@ -13,7 +13,7 @@ use std::ops::Range;
 use lowland_core::simd::simd_dispatch;
 use rayon::prelude::*;
 
-use super::exact::{CandidatePairs, PairSource, TileThresholds};
+use super::exact::{CandidatePairs, PairSource, PairTile};
 use lowland_core::{Dense, Metric};
 use lowland_linalg::dense::{power_of_two_near, product_nt};
 
@@ -175,16 +175,12 @@ pub(super) struct DenseProductPairs<'a> {
 }
 
 impl PairSource for DenseProductPairs<'_> {
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    ) {
-        candidates.add_tile(thresholds, |out| {
-            product_nt(self.queries.rows(&rows), self.points.rows(&columns), self.queries.dim, out);
-            squared_distances_from_products(&self.queries.bounds.floor[rows], &self.points.bounds.floor[columns], out);
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
+        candidates.add_tile(tile, |out| {
+            product_nt(self.queries.rows(&tile.rows), self.points.rows(&tile.columns), self.queries.dim, out);
+            let row_floor = &self.queries.bounds.floor[tile.rows.clone()];
+            let column_floor = &self.points.bounds.floor[tile.columns.clone()];
+            squared_distances_from_products(row_floor, column_floor, out);
         });
     }
 

@@ -1,9 +1,7 @@
 //! Exact search for metrics that are not functions of inner products: distances are computed pair by pair.
 
-use std::ops::Range;
-
 use super::distance;
-use super::exact::{CandidatePairs, PairSource, TileThresholds};
+use super::exact::{CandidatePairs, PairSource, PairTile};
 use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
 use lowland_core::{Dense, Metric, Sparse};
 
@@ -17,17 +15,11 @@ pub(super) struct DenseMetricPairs<'a> {
 impl PairSource for DenseMetricPairs<'_> {
     const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    ) {
-        candidates.add_tile(thresholds, |out| {
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
+        candidates.add_tile(tile, |out| {
             let dim = self.points.dim();
-            let points = &self.points.values()[columns.start * dim..columns.end * dim];
-            for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
+            let points = &self.points.values()[tile.columns.start * dim..tile.columns.end * dim];
+            for (i, line) in tile.rows.clone().zip(out.chunks_exact_mut(tile.columns.len())) {
                 distance::dense_many(self.metric, self.queries.row(i), points, line);
             }
         });
@@ -63,16 +55,10 @@ pub(super) struct SparseMetricPairs<'a> {
 impl PairSource for SparseMetricPairs<'_> {
     const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    ) {
-        candidates.add_tile(thresholds, |out| {
-            for (i, line) in rows.zip(out.chunks_exact_mut(columns.len())) {
-                for (out, j) in line.iter_mut().zip(columns.clone()) {
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
+        candidates.add_tile(tile, |out| {
+            for (i, line) in tile.rows.clone().zip(out.chunks_exact_mut(tile.columns.len())) {
+                for (out, j) in line.iter_mut().zip(tile.columns.clone()) {
                     *out = self.distance(i, j);
                 }
             }
@@ -110,18 +96,14 @@ pub(super) struct TextPairs<'a> {
 impl PairSource for TextPairs<'_> {
     const BOUNDS_ARE_EXACT: bool = true;
 
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    ) {
-        candidates.add_tile(thresholds, |out| {
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
+        candidates.add_tile(tile, |out| {
             let mut matcher = EditDistanceMatcher::new(self.alphabet);
-            for ((i, line), &row_threshold) in rows.zip(out.chunks_exact_mut(columns.len())).zip(thresholds.rows) {
+            let lines = tile.rows.clone().zip(out.chunks_exact_mut(tile.columns.len()));
+            for ((i, line), &row_threshold) in lines.zip(tile.row_thresholds) {
                 matcher.set(self.queries.word(i));
-                for ((out, j), &column_threshold) in line.iter_mut().zip(columns.clone()).zip(thresholds.columns) {
+                let cells = line.iter_mut().zip(tile.columns.clone());
+                for ((out, j), &column_threshold) in cells.zip(tile.column_thresholds) {
                     // The cast of an infinite threshold saturates.
                     let limit = row_threshold.max(column_threshold) as u32;
                     *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);

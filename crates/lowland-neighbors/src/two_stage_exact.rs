@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::exact::{CandidatePair, CandidatePairs, PairSource, TILE, TileThresholds};
+use super::exact::{CandidatePair, CandidatePairs, PairSource, PairTile, TILE};
 use super::inner_product::{self, TransformedRows};
 use super::lower_bound_projection;
 use super::row_distances::{LANES, sum_lanes};
@@ -162,22 +162,16 @@ fn order_by_bisection(values: &[f32], dim: usize, order: &mut [u32]) {
 }
 
 impl PairSource for TwoStagePairs<'_> {
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    ) {
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
         let (mut row_threshold, mut column_threshold) = ([f32::NAN; TILE], [f32::NAN; TILE]);
-        row_threshold[..rows.len()].copy_from_slice(thresholds.rows);
-        column_threshold[..columns.len()].copy_from_slice(thresholds.columns);
-        let (a, b) = (self.side(&rows, &row_threshold), self.side(&columns, &column_threshold));
+        row_threshold[..tile.rows.len()].copy_from_slice(tile.row_thresholds);
+        column_threshold[..tile.columns.len()].copy_from_slice(tile.column_thresholds);
+        let (a, b) = (self.side(&tile.rows, &row_threshold), self.side(&tile.columns, &column_threshold));
         let first = candidates.pairs.len();
         scan_projections(&a, &b, self.width, &mut candidates.pairs);
-        if candidates.pairs.len() - first > rows.len() * columns.len() / DENSE_TILE_SHARE {
+        if candidates.pairs.len() - first > tile.rows.len() * tile.columns.len() / DENSE_TILE_SHARE {
             candidates.pairs.truncate(first);
-            candidates.add_tile(thresholds, |out| {
+            candidates.add_tile(tile, |out| {
                 product_nt(a.rows, b.rows, self.dim, out);
                 inner_product::squared_distances_from_products(a.floor, b.floor, out);
             });

@@ -33,13 +33,7 @@ pub(super) trait PairSource: Sync {
     const BOUNDS_ARE_EXACT: bool = false;
     /// Adds the pairs of a tile whose bound is within the threshold of their row or column. Tiles are addressed by
     /// position; everything else by row index.
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    );
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs);
     /// Returns the row at a position.
     #[inline]
     fn row_at_position(&self, position: usize) -> usize {
@@ -60,11 +54,14 @@ pub(super) trait PairSource: Sync {
     fn pair_cost(&self) -> f64;
 }
 
-/// Thresholds of the rows and the columns of a tile: the largest lower bounds that are still accepted.
-#[derive(Clone, Copy)]
-pub(super) struct TileThresholds<'a> {
-    pub rows: &'a [f32],
-    pub columns: &'a [f32],
+/// A tile of pairs: ranges of positions, and the thresholds of its rows and columns.
+pub(super) struct PairTile<'a> {
+    pub rows: Range<usize>,
+    pub columns: Range<usize>,
+    /// Largest lower bounds that the rows still accept.
+    pub row_thresholds: &'a [f32],
+    /// Largest lower bounds that the columns still accept.
+    pub column_thresholds: &'a [f32],
 }
 
 /// A pair of a tile, with a lower bound of its distance.
@@ -86,14 +83,13 @@ pub(super) struct CandidatePairs {
 impl CandidatePairs {
     /// Adds the candidates of a tile whose lower bounds `fill` writes, row by row. A bound above both of its thresholds
     /// may be replaced by any value above both.
-    pub(super) fn add_tile(&mut self, thresholds: TileThresholds, fill: impl FnOnce(&mut [f32])) {
+    pub(super) fn add_tile(&mut self, tile: &PairTile, fill: impl FnOnce(&mut [f32])) {
         self.values.resize(TILE * TILE, 0.0);
-        let values = &mut self.values[..thresholds.rows.len() * thresholds.columns.len()];
+        let values = &mut self.values[..tile.rows.len() * tile.columns.len()];
         fill(values);
-        for (row, (line, &row_threshold)) in
-            values.chunks_exact(thresholds.columns.len()).zip(thresholds.rows).enumerate()
-        {
-            scan_line(line, row_threshold, thresholds.columns, row as u16, &mut self.pairs);
+        let lines = values.chunks_exact(tile.columns.len()).zip(tile.row_thresholds);
+        for (row, (line, &row_threshold)) in lines.enumerate() {
+            scan_line(line, row_threshold, tile.column_thresholds, row as u16, &mut self.pairs);
         }
     }
 }
@@ -131,9 +127,14 @@ fn scan_tile<P: PairSource>(
     candidates: &mut CandidatePairs,
 ) {
     let (row_range, column_range) = (rows.range(), columns.range());
-    let thresholds = TileThresholds { rows: &rows.thresholds, columns: columns.thresholds() };
+    let tile = PairTile {
+        rows: row_range.clone(),
+        columns: column_range.clone(),
+        row_thresholds: &rows.thresholds,
+        column_thresholds: columns.thresholds(),
+    };
     candidates.pairs.clear();
-    pairs.scan(row_range.clone(), column_range.clone(), thresholds, candidates);
+    pairs.scan(&tile, candidates);
     let same_block = matches!(columns, TileColumns::SameBlock(_));
     for &CandidatePair { row, column, lower } in &candidates.pairs {
         let (row, column) = (usize::from(row), usize::from(column));

@@ -12,7 +12,7 @@ pub struct Components {
 
 impl Components {
     /// Components of `points` points joined by edges of any direction.
-    pub fn from_edges(points: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+    pub(crate) fn from_edges(points: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut sets = DisjointSets::new(points);
         edges.into_iter().for_each(|(i, j)| {
             sets.unite(i, j);

@@ -68,7 +68,7 @@ pub fn join_components_with(
 
 /// Like [`join_components_with`] for any distance between points. Computes as many distances as the number of points
 /// outside the largest component times the number of points.
-pub fn join_components_by(
+fn join_components_by(
     components: &Components,
     distance: impl Fn(usize, usize) -> f64 + Sync,
     progress: &mut Progress,

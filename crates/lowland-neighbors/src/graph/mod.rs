@@ -11,7 +11,7 @@ mod spectral;
 
 pub use components::Components;
 pub use edge_weights::{Symmetrization, edge_lengths, symmetrize};
-pub use join::{join_components, join_components_by, join_components_with};
+pub use join::{join_components, join_components_with};
 pub use paths::shortest_paths;
 pub use reach::mutual_reach;
 pub use spanning_tree::{Edge, add_edges, minimum_spanning_forest, undirected_edges};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{SquaredDistanceBounds, bounds, unit_vector};
-use crate::exact::{self, CandidatePairs, PairSource, TileThresholds};
+use crate::exact::{self, CandidatePairs, PairSource, PairTile};
 use lowland_core::{Metric, Sparse};
 
 /// Cost of a sparse pair, in nanoseconds: reading the entries of a row is shared by the columns of a tile, multiplying
@@ -140,20 +140,14 @@ impl<'a> SparseProductPairs<'a> {
 }
 
 impl PairSource for SparseProductPairs<'_> {
-    fn scan(
-        &self,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        thresholds: TileThresholds,
-        candidates: &mut CandidatePairs,
-    ) {
-        candidates.add_tile(thresholds, |out| {
-            let block = &self.blocks[columns.start / self.block_rows];
+    fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
+        candidates.add_tile(tile, |out| {
+            let block = &self.blocks[tile.columns.start / self.block_rows];
             // 1 + position of each column in the block, 0 for columns it does not have.
             let mut position = vec![0u32; self.queries.dim.max(self.points.dim)];
             block.columns.iter().enumerate().for_each(|(at, &column)| position[column as usize] = at as u32 + 1);
-            let mut sums = vec![0.0; columns.len()];
-            for (i, line) in rows.clone().zip(out.chunks_exact_mut(columns.len())) {
+            let mut sums = vec![0.0; tile.columns.len()];
+            for (i, line) in tile.rows.clone().zip(out.chunks_exact_mut(tile.columns.len())) {
                 sums.fill(0.0);
                 let (row_columns, row) = self.queries.row(i);
                 for (&column, &x) in row_columns.iter().zip(row) {
@@ -163,7 +157,7 @@ impl PairSource for SparseProductPairs<'_> {
                     }
                 }
                 let (floor, shift) = (f64::from(self.queries.bounds.floor[i]), self.queries.shift[i]);
-                for ((out, j), &product) in line.iter_mut().zip(columns.clone()).zip(&sums) {
+                for ((out, j), &product) in line.iter_mut().zip(tile.columns.clone()).zip(&sums) {
                     let product = product - shift * self.points.shift[j];
                     let lower = (floor + f64::from(self.points.bounds.floor[j]) - 2.0 * product) as f32;
                     *out = match (self.points.unit && product.abs() <= NEGLIGIBLE_PRODUCT, lower == RIGHT_ANGLE) {

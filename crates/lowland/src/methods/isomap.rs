@@ -7,7 +7,7 @@ use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
-use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs_with};
+use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs};
 use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to_with};
 
@@ -98,8 +98,8 @@ impl Method for Isomap {
                 return Ok((Vec::new(), Vec::new()));
             }
             let seed = context.seed.stream(SCALING);
-            let found = context
-                .with_progress(|progress| eigenpairs_with(&centred, &Identity, options, &[], 0, seed, progress))?;
+            let found =
+                context.with_progress(|progress| eigenpairs(&centred, &Identity, options, &[], 0, seed, progress))?;
             if !found.report.converged {
                 let residual = found.report.residuals.iter().copied().reduce(f64::max);
                 context.note(Note::Approximate { what: "coordinates", iterations: None, residual });
