@@ -1,7 +1,8 @@
 //! Locally linear embedding (Roweis & Saul 2000) and local tangent space alignment (Zhang & Zha 2004): what holds within each
 //! neighbourhood should hold on the map. Both end with the bottom eigenvectors of a sparse matrix.
 
-use lowland_algorithms::llx::{Llx, copy_row};
+use lowland_algorithms::dense_rows::copy_dense_row;
+use lowland_algorithms::llx::Llx;
 use lowland_core::archive::Archive;
 use lowland_core::params::{at_least_one, params, refuse};
 use lowland_core::run::{Context, Outcome, Stage, in_batches};
@@ -97,7 +98,7 @@ impl Lle {
 
     /// `(I - W)'(I - W)`, `W` the weights of each row's neighbours.
     fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
-        let weights = context.with_progress(|progress| self.llx().weights_among(data, graph, progress))?;
+        let weights = context.with_progress(|progress| self.llx().weights_on_graph(data, graph, progress))?;
         let entries = (0..weights.rows()).flat_map(|i| {
             let (near, values) = weights.row(i);
             let row: Vec<(u32, f64)> =
@@ -174,7 +175,7 @@ impl Ltsa {
 fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
     let (k, columns) = (near.len(), data.dim());
     let mut rows = vec![0.0; k * columns];
-    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_row(data, j as usize, row));
+    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_dense_row(data, j as usize, row));
     let means = lowland_linalg::block::column_means(&rows, columns);
     rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
     // Its square must neither overflow nor vanish.

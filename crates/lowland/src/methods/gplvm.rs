@@ -1,7 +1,7 @@
 //! The Bayesian Gaussian process latent variable model (Titsias & Lawrence 2010) as a method.
 
+use lowland_algorithms::dense_rows::copy_dense_row;
 use lowland_algorithms::gplvm::{GplvmSizes, GplvmState, InducingKernel, VariationalBound};
-use lowland_algorithms::llx::copy_row;
 use lowland_algorithms::optim::{Descent, Lbfgs};
 use lowland_core::archive::Archive;
 use lowland_core::params::{at_least_one, params, tolerance};
@@ -167,7 +167,7 @@ impl Scaled {
     }
 
     fn row(&self, data: &Data, i: usize, out: &mut [f64]) {
-        copy_row(data, i, out);
+        copy_dense_row(data, i, out);
         out.iter_mut().zip(&self.means).for_each(|(v, mean)| *v = (*v - mean) / self.unit);
     }
 
@@ -333,7 +333,7 @@ impl Model for GpLvmModel {
         let rows = in_batches(points.rows(), progress, |i| {
             let mut row = vec![0.0; columns];
             match &self.fitted {
-                None => copy_row(&self.data, 0, &mut row),
+                None => copy_dense_row(&self.data, 0, &mut row),
                 Some(Smooth { frozen, scaled, .. }) => {
                     frozen.predict(&points.row(i)[..frozen.weights().len()], &mut row);
                     row.iter_mut().zip(&scaled.means).for_each(|(v, mean)| *v = *v * scaled.unit + mean);

@@ -184,7 +184,7 @@ impl LocalModel {
 
 impl Model for LocalModel {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<Embedding> {
-        self.llx.place(new, &self.data, self.embedding.points(), progress)
+        self.llx.transform(new, &self.data, self.embedding.points(), progress)
     }
 
     fn save(&self, archive: &mut Archive) {
@@ -202,7 +202,7 @@ impl Model for LocalModel {
     fn place(&self, new: &Data, progress: &mut Progress) -> Result<Placed> {
         let std = self.std.as_deref();
         let wide = beside(self.embedding.points(), std)?;
-        let placed = self.llx.place(new, &self.data, wide.points(), progress)?;
+        let placed = self.llx.transform(new, &self.data, wide.points(), progress)?;
         let (embedding, std) = apart(placed, std)?;
         Ok(Placed { std, ..Placed::bare(embedding) })
     }
