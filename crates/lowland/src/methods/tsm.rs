@@ -1,7 +1,9 @@
 //! Thresholded similarity matching (Saul 2022): a map that keeps norms and small angles.
 
 use lowland_algorithms::llx::Llx;
-use lowland_algorithms::tsm::{Alternating, AlternatingOptions, AngleHistogram, Cosines, Problem, relu_places};
+use lowland_algorithms::tsm::{
+    AlternatingOptions, AlternatingUpdates, AngleHistogram, Cosines, TsmProblem, relu_transform,
+};
 use lowland_core::archive::Archive;
 use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
@@ -116,15 +118,15 @@ impl Recipe for Tsm {
             let local = LocalModel { llx, data, embedding: embedding.clone(), std: None };
             Ok(Fit { embedding, model: TsmModel { local, tau, placing: self.placing }, outcome, graph: None })
         };
-        if problem.similar.rows() == 0 {
+        if problem.similarities.rows() == 0 {
             context.note("all rows are zero: they share one place");
-            return done(problem.place(&[], 0), Outcome::direct());
+            return done(problem.to_embedding(&[], 0), Outcome::direct());
         }
-        let options = self.options(problem.similar.rows(), data.shape(), context)?;
-        let mut updates = Alternating::new(problem, options, context.seed.stream(UPDATES))?;
+        let options = self.options(problem.similarities.rows(), data.shape(), context)?;
+        let mut updates = AlternatingUpdates::new(problem, options, context.seed.stream(UPDATES))?;
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
-        if let Some(complaint) = updates.gram()?.complaint(most) {
+        if let Some(complaint) = updates.gram()?.negative_eigenvalue_warning(most) {
             context.note(complaint);
         }
         done(updates.embedding(), outcome)
@@ -152,25 +154,25 @@ impl Tsm {
     }
 
     /// The sparse similarities, and the threshold they are made with.
-    fn similarities(&self, data: &Data, context: &mut Context) -> Result<(Problem, f64)> {
+    fn similarities(&self, data: &Data, context: &mut Context) -> Result<(TsmProblem, f64)> {
         let seed = context.seed;
         let angles = context.with_progress(|progress| Self::angles(data, seed, &mut |done| progress(0.1 * done)))?;
         let tau = match self.tau {
             Auto::Given(tau) => tau,
             Auto::Auto => {
                 let tau = angles.threshold(self.density);
-                context.note(format!("angles between rows, with the threshold (<):\n{}", angles.draw(tau)));
+                context.note(format!("angles between rows, with the threshold (<):\n{}", angles.to_text(tau)));
                 tau
             }
         };
-        let needed = similar_bytes(data.rows() as f64, angles.share(tau)) as u64;
+        let needed = similar_bytes(data.rows() as f64, angles.fraction_above(tau)) as u64;
         if let Some(limit) = context.allowance().filter(|&limit| needed > limit) {
             let remedy = "Raise tau or max_memory, or fit some of the rows only (landmarks = 5000)";
             return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedy });
         }
         let (problem, similarity) = context.with_progress(|progress| {
             let seed = seed.stream(SIMILARITIES);
-            Problem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
+            TsmProblem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
         })?;
         context.note(similarity.describe());
         Ok((problem, tau))
@@ -183,7 +185,7 @@ impl Tsm {
             (Matrices::Tiles, _) => true,
             (Matrices::Factors, _) => false,
             // A run goes on as it began, whatever memory is free now.
-            (Matrices::Auto, Some(archive)) => Alternating::has_tiles(archive)?,
+            (Matrices::Auto, Some(archive)) => AlternatingUpdates::has_tiles(archive)?,
             (Matrices::Auto, None) => inputs <= MOST_TILED && fits,
         };
         context.note(match (self.matrices, dense) {
@@ -193,20 +195,29 @@ impl Tsm {
             (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", bytes(need)),
         });
         let double = inputs <= DOUBLE;
-        Ok(AlternatingOptions { momentum: self.momentum, dense, double, ..AlternatingOptions::default() })
+        Ok(AlternatingOptions {
+            momentum: self.momentum,
+            store_tiles: dense,
+            double_precision: double,
+            ..AlternatingOptions::default()
+        })
     }
 
     /// Bytes for the similarities and the updates.
     fn needed(&self, shape: Shape, dense: bool) -> u64 {
         let [n, d] = [shape.rows, self.n_components].map(|count| count as f64);
-        let kept = AlternatingOptions { dense, double: shape.rows <= DOUBLE, ..AlternatingOptions::default() };
+        let kept = AlternatingOptions {
+            store_tiles: dense,
+            double_precision: shape.rows <= DOUBLE,
+            ..AlternatingOptions::default()
+        };
         // Density is a guess where tau is given.
         let similar = similar_bytes(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // The rows again with virtual ones, and their directions.
         let copies = 3.0 * shape.bytes as f64;
         let search =
             lowland_neighbors::memory(Shape { rows: shape.rows.min(4096), ..shape }, Metric::Cosine, 2, Search::Exact);
-        let updates = Alternating::memory(n, d, &kept);
+        let updates = AlternatingUpdates::memory(n, d, &kept);
         linear_memory(self.n_components, shape)
             .saturating_add(search)
             .saturating_add((similar + copies + updates) as u64)
@@ -232,7 +243,7 @@ impl Model for TsmModel {
             Placing::Relu => {
                 let start = self.local.transform(new, &mut |done| progress(0.5 * done))?;
                 let (data, map) = (&self.local.data, self.local.embedding.points());
-                relu_places(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))
+                relu_transform(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))
             }
         }
     }
