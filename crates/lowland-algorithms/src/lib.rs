@@ -3,6 +3,7 @@
 //! This crate is an implementation detail of `lowland`, which re-exports what is public.
 
 pub mod affinity;
+pub mod dense_rows;
 pub mod gplvm;
 pub mod lllvm;
 pub mod llx;

@@ -179,7 +179,7 @@ impl Transformer for LlxTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let std = self.std.as_deref();
         let wide = append_std(self.embedding.points(), std)?;
-        let placed = self.llx.place(new, &self.data, wide.points(), progress)?;
+        let placed = self.llx.transform(new, &self.data, wide.points(), progress)?;
         let (embedding, std) = split_std(placed, std)?;
         Ok(TransformOutput { std, ..embedding.into() })
     }

@@ -1,7 +1,7 @@
 //! The scaled data together with the graph.
 
 use super::laplacian_graph::LaplacianGraph;
-use crate::llx::copy_row;
+use crate::dense_rows::copy_dense_row;
 use lowland_core::message::Remedy;
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::block::column_means;
@@ -45,7 +45,7 @@ impl ScaledRows {
     /// Returns row `i` of other data, centered and scaled in the same way. Sparse rows become dense one at a time.
     pub fn scale_row(&self, data: &Data, i: usize) -> Vec<f64> {
         let mut row = vec![0.0; self.columns()];
-        copy_row(data, i, &mut row);
+        copy_dense_row(data, i, &mut row);
         row.iter_mut().zip(&self.center).for_each(|(v, m)| *v = (*v - m) / self.scale);
         row
     }
@@ -58,7 +58,7 @@ fn dense_values(data: &Data) -> Result<Vec<f64>> {
         return Err(Error::Kind { what: "the locally linear latent variable model", kind: "text", remedies });
     }
     let mut values = vec![0.0; data.rows() * data.dim()];
-    values.chunks_exact_mut(data.dim().max(1)).enumerate().for_each(|(i, row)| copy_row(data, i, row));
+    values.chunks_exact_mut(data.dim().max(1)).enumerate().for_each(|(i, row)| copy_dense_row(data, i, row));
     Ok(values)
 }
 

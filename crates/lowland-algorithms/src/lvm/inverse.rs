@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::state::LvmState;
+use crate::dense_rows::copy_dense_row;
 use crate::llx::affine_weights;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Metric, Points, Result};
@@ -13,14 +14,13 @@ const RIDGE: f64 = 1e-3;
 
 impl LvmState {
     /// Returns a row of the data for each point of the map: the rows of its `n_neighbors` nearest points, combined with
-    /// the weights that combine their means to the point (Saul and Roweis 2003). `copy_row(j, out)` copies row `j` of the
-    /// training data. The result is row-major with `columns` columns.
+    /// the weights that combine their means to the point (Saul and Roweis 2003). `data` holds the
+    /// training rows. The result is row-major.
     pub fn inverse_transform(
         &self,
         points: Points,
         n_neighbors: usize,
-        copy_row: impl Fn(usize, &mut [f64]) + Sync,
-        columns: usize,
+        data: &Data,
         progress: &mut Progress,
     ) -> Result<Vec<f32>> {
         let single =
@@ -28,6 +28,7 @@ impl LvmState {
         let (targets, means) = (single(points.values(), self.unit)?, single(&self.means, 1.0)?);
         let k = n_neighbors.min(self.points());
         let graph = nearest_to_with(&targets, &means, k, Metric::Euclidean, progress)?;
+        let columns = data.dim();
         let rows: Vec<Vec<f32>> = (0..points.rows())
             .into_par_iter()
             .map(|i| {
@@ -36,7 +37,7 @@ impl LvmState {
                 let weights = self.reconstruction_weights(&target, neighbors);
                 let (mut sum, mut row) = (vec![0.0; columns], vec![0.0; columns]);
                 for (&j, weight) in neighbors.iter().zip(weights) {
-                    copy_row(j as usize, &mut row);
+                    copy_dense_row(data, j as usize, &mut row);
                     sum.iter_mut().zip(&row).for_each(|(sum, v)| *sum += weight * v);
                 }
                 sum.into_iter().map(|v| v as f32).collect()

@@ -29,9 +29,9 @@ pub fn threshold(args: &SelectArgs, data: &Data, console: &mut Console) -> Resul
         let (nearest, others) = (&angles.nearest, &angles.others);
         emit(&json!({ "event": "angles", "tau": tau, "nearest": nearest, "others": others, "rows": angles.rows }));
     } else {
-        print_table(&angles.draw(tau))?;
+        print_table(&angles.to_text(tau))?;
         let degrees = tau.acos().to_degrees();
-        let share = 100.0 * angles.share(tau);
+        let share = 100.0 * angles.fraction_above(tau);
         conclude(args, &format!("take --tau {tau:.4} ({degrees:.1} degrees): {share:.3} % of all pairs exceed it"));
     }
     Ok(if console.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })

@@ -6,7 +6,7 @@ use lowland_core::params::refuse;
 use lowland_core::run::{Context, Outcome, Stage};
 use lowland_core::{Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::dense::Cholesky;
-use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs_with};
+use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
 use lowland_neighbors::graph::Components;
 use lowland_neighbors::{NeighborGraph, Search};
 
@@ -108,8 +108,8 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         }
     };
     let seed = context.seed.stream(EIGENVECTORS);
-    let found = context
-        .with_progress(|progress| eigenpairs_with(matrix, preconditioner, options, &constant, 1, seed, progress))?;
+    let found =
+        context.with_progress(|progress| eigenpairs(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
         if factor.is_none() {
             let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \

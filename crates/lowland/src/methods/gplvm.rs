@@ -1,7 +1,7 @@
 //! The Bayesian Gaussian process latent variable model (Titsias & Lawrence 2010) as a method.
 
-use lowland_algorithms::gplvm::{Bound, Frozen, Psi, Sizes};
-use lowland_algorithms::llx::copy_row;
+use lowland_algorithms::dense_rows::copy_dense_row;
+use lowland_algorithms::gplvm::{GplvmSizes, GplvmState, InducingKernel, VariationalBound};
 use lowland_algorithms::optim::{Descent, Lbfgs};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
@@ -89,10 +89,10 @@ impl Method for GpLvm {
             let transformer = GpLvmTransformer { fitted: None, data: input.data.clone(), embedding: embedding.clone() };
             return Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: None });
         }
-        let sizes = Sizes { rows: n, dim: wanted, inducing: self.inducing.min(n) };
-        let bound = Bound::new(scaled.rows(input.data), input.data.dim(), sizes)?;
+        let sizes = GplvmSizes { rows: n, dim: wanted, inducing: self.inducing.min(n) };
+        let bound = VariationalBound::new(scaled.rows(input.data), input.data.dim(), sizes)?;
         let start = match context.resumed() {
-            Some(_) => vec![0.0; sizes.numbers()],
+            Some(_) => vec![0.0; sizes.parameter_count()],
             None => context.stage(START, |context| start(input.data, sizes, context))?,
         };
         let descent = Descent::new(bound.clone(), Box::new(Lbfgs::default()), Embedding::new(start, 1)?);
@@ -100,7 +100,7 @@ impl Method for GpLvm {
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(ITERATIONS, |context| run(&mut fitting, rule, context))?;
         let numbers = fitting.descent.embedding().into_values();
-        let frozen = bound.freeze(&numbers)?;
+        let frozen = bound.fitted_state(&numbers)?;
         let left_at = |i: usize| -> (Vec<f64>, Vec<f64>) {
             let spread = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
             (numbers[i * wanted..][..wanted].to_vec(), spread)
@@ -114,7 +114,7 @@ impl Method for GpLvm {
                 in_batches(n, progress, |i| {
                     let row = &bound.data()[i * input.data.dim()..][..input.data.dim()];
                     let (mean, spread) = left_at(i);
-                    frozen.place(row, &mean, &spread)
+                    frozen.transform_row(row, &mean, &spread)
                 })
             })?
         };
@@ -169,7 +169,7 @@ impl Scaled {
     }
 
     fn row(&self, data: &Data, i: usize, out: &mut [f64]) {
-        copy_row(data, i, out);
+        copy_dense_row(data, i, out);
         out.iter_mut().zip(&self.means).for_each(|(v, mean)| *v = (*v - mean) / self.unit);
     }
 
@@ -186,8 +186,8 @@ const START_SPREAD: f64 = 0.1;
 const START_PRECISION: f64 = 20.0;
 
 /// Principal components, each with standard deviation 1; inducing points among them.
-fn start(data: &Data, sizes: Sizes, context: &mut Context) -> Result<Vec<f64>> {
-    let Sizes { rows: n, dim, inducing } = sizes;
+fn start(data: &Data, sizes: GplvmSizes, context: &mut Context) -> Result<Vec<f64>> {
+    let GplvmSizes { rows: n, dim, inducing } = sizes;
     let seed = context.seed.stream(START);
     let found = context.with_progress(|progress| svd_with(data, dim, true, SvdOptions::default(), seed, progress))?;
     let mut means = found.map().apply(data)?.into_values();
@@ -208,8 +208,8 @@ fn start(data: &Data, sizes: Sizes, context: &mut Context) -> Result<Vec<f64>> {
 
 /// The iteration over all numbers, of which people see the means and the bound.
 struct Fitting {
-    descent: Descent<Bound>,
-    sizes: Sizes,
+    descent: Descent<VariationalBound>,
+    sizes: GplvmSizes,
     columns: usize,
     dim: usize,
 }
@@ -240,7 +240,7 @@ impl Stepper for Fitting {
 
 /// A fitted function from the map to rows.
 struct Smooth {
-    frozen: Frozen,
+    frozen: GplvmState,
     scaled: Scaled,
     /// Variances of the training rows' coordinates.
     spreads: Vec<f64>,
@@ -253,13 +253,13 @@ impl Smooth {
         let &[signal, precision, unit] = scales.as_slice() else {
             return Err(archive.bad("there are not three scales".into()));
         };
-        let psi = Psi { weights, signal, inducing };
+        let psi = InducingKernel { weights, signal, inducing };
         let smooth = Self {
-            frozen: Frozen::new(psi, precision, columns, get("second")?, get("solved")?),
+            frozen: GplvmState::new(psi, precision, columns, get("second")?, get("solved")?),
             scaled: Scaled { means: get("means")?, unit },
             spreads: get("spreads")?,
         };
-        let fits = smooth.frozen.fits(dim)
+        let fits = smooth.frozen.is_consistent(dim)
             && smooth.scaled.means.len() == columns
             && smooth.spreads.len() == rows * dim
             && smooth.spreads.iter().chain(&scales).chain(smooth.frozen.weights()).all(|v| *v > 0.0);
@@ -311,7 +311,7 @@ impl Transformer for GpLvmTransformer {
             let closest = near.row(i).0[0] as usize;
             let mut row = vec![0.0; new.dim()];
             scaled.row(new, i, &mut row);
-            frozen.place(&row, &self.embedding.row(closest)[..wanted], &spreads[closest * wanted..][..wanted])
+            frozen.transform_row(&row, &self.embedding.row(closest)[..wanted], &spreads[closest * wanted..][..wanted])
         })?;
         let (mut map, mut std, mut covariances, mut scores) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for placed in placed {
@@ -331,7 +331,7 @@ impl Transformer for GpLvmTransformer {
         let rows = in_batches(points.rows(), progress, |i| {
             let mut row = vec![0.0; columns];
             match &self.fitted {
-                None => copy_row(&self.data, 0, &mut row),
+                None => copy_dense_row(&self.data, 0, &mut row),
                 Some(Smooth { frozen, scaled, .. }) => {
                     frozen.predict(&points.row(i)[..frozen.weights().len()], &mut row);
                     row.iter_mut().zip(&scaled.means).for_each(|(v, mean)| *v = *v * scaled.unit + mean);
@@ -347,10 +347,10 @@ impl Transformer for GpLvmTransformer {
         archive.put("gplvm/dim", self.fitted.as_ref().map_or(0, |smooth| smooth.frozen.weights().len()) as u64);
         if let Some(Smooth { frozen, scaled, spreads }) = &self.fitted {
             archive.put("gplvm/weights", frozen.weights());
-            archive.put("gplvm/inducing", frozen.psi().inducing.as_slice());
-            archive.put("gplvm/scales", [frozen.psi().signal, frozen.precision(), scaled.unit].as_slice());
-            archive.put("gplvm/second", frozen.second());
-            archive.put("gplvm/solved", frozen.solved());
+            archive.put("gplvm/inducing", frozen.kernel().inducing.as_slice());
+            archive.put("gplvm/scales", [frozen.kernel().signal, frozen.precision(), scaled.unit].as_slice());
+            archive.put("gplvm/second", frozen.grad_psi2());
+            archive.put("gplvm/solved", frozen.inducing_coefficients());
             archive.put("gplvm/means", scaled.means.as_slice());
             archive.put("gplvm/spreads", spreads.as_slice());
         }

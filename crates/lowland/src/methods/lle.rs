@@ -82,7 +82,7 @@ impl Lle {
 
     /// `(I - W)'(I - W)`, `W` the weights of each row's neighbours.
     pub(super) fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
-        let weights = context.with_progress(|progress| self.llx().weights_among(data, graph, progress))?;
+        let weights = context.with_progress(|progress| self.llx().weights_on_graph(data, graph, progress))?;
         let entries = (0..weights.rows()).flat_map(|i| {
             let (near, values) = weights.row(i);
             let row: Vec<(u32, f64)> =

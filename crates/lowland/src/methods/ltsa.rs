@@ -1,6 +1,7 @@
 //! Local tangent space alignment (Zhang & Zha 2004): the tangent coordinates of each neighborhood, aligned.
 
-use lowland_algorithms::llx::{Llx, copy_row};
+use lowland_algorithms::dense_rows::copy_dense_row;
+use lowland_algorithms::llx::Llx;
 use lowland_core::archive::Archive;
 use lowland_core::params::{at_least_one, params, refuse};
 use lowland_core::run::{Context, Stage, in_batches};
@@ -104,7 +105,7 @@ impl Ltsa {
 fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
     let (k, columns) = (near.len(), data.dim());
     let mut rows = vec![0.0; k * columns];
-    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_row(data, j as usize, row));
+    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_dense_row(data, j as usize, row));
     let means = lowland_linalg::block::column_means(&rows, columns);
     rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
     // Its square must neither overflow nor vanish.

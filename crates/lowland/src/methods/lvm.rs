@@ -333,22 +333,12 @@ impl Transformer for LvmTransformer {
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
-        let columns = self.data.dim();
-        let row = |j: usize, out: &mut [f64]| match &self.data {
-            Data::Dense(x) => out.iter_mut().zip(x.row(j)).for_each(|(out, &v)| *out = f64::from(v)),
-            Data::Sparse(x) => {
-                out.fill(0.0);
-                let (columns, values) = x.row(j);
-                columns.iter().zip(values).for_each(|(&c, &v)| out[c as usize] = f64::from(v));
-            }
-            Data::Text(_) => {}
-        };
         if let Data::Text(_) = self.data {
             let remedies = numbers_needed();
             return Err(Error::Kind { what: "the inverse", kind: "text", remedies });
         }
-        let values = self.frozen.inverse_transform(points, self.params.n_neighbors, row, columns, progress)?;
-        Data::dense(values, columns).map(Some)
+        let values = self.frozen.inverse_transform(points, self.params.n_neighbors, &self.data, progress)?;
+        Data::dense(values, self.data.dim()).map(Some)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lowland_algorithms::llx::Llx;
 use lowland_algorithms::tsm::{
-    Alternating, AlternatingOptions, AngleHistogram, CosineSimilarity, Problem, relu_places,
+    AlternatingOptions, AlternatingUpdates, AngleHistogram, CosineSimilarity, TsmProblem, relu_transform,
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
@@ -136,15 +136,15 @@ impl Method for Tsm {
                 neighbors: None,
             })
         };
-        if problem.similar.rows() == 0 {
+        if problem.similarities.rows() == 0 {
             context.note(Note::AllRowsZero);
-            return done(problem.place(&[], 0), Outcome::direct());
+            return done(problem.to_embedding(&[], 0), Outcome::direct());
         }
-        let options = self.options(problem.similar.rows(), data.shape(), context)?;
-        let mut updates = Alternating::new(problem, options, context.seed.stream(UPDATES))?;
+        let options = self.options(problem.similarities.rows(), data.shape(), context)?;
+        let mut updates = AlternatingUpdates::new(problem, options, context.seed.stream(UPDATES))?;
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
-        if let Some(complaint) = updates.gram()?.complaint(most) {
+        if let Some(complaint) = updates.gram()?.negative_eigenvalue_warning(most) {
             context.note(Note::Warning(complaint));
         }
         done(updates.embedding(), outcome)
@@ -172,26 +172,26 @@ impl Tsm {
     }
 
     /// The sparse similarities, and the threshold they are made with.
-    fn similarities(&self, data: &Data, context: &mut Context) -> Result<(Problem, f64)> {
+    fn similarities(&self, data: &Data, context: &mut Context) -> Result<(TsmProblem, f64)> {
         let seed = context.seed;
         let angles = context.with_progress(|progress| Self::angles(data, seed, &mut |done| progress(0.1 * done)))?;
         let tau = match self.tau {
             Auto::Given(tau) => tau,
             Auto::Auto => {
                 let tau = angles.threshold(self.density);
-                let drawing = angles.draw(tau);
+                let drawing = angles.to_text(tau);
                 context.note(Note::Info(format!("angles between rows, with the threshold (<):\n{drawing}")));
                 tau
             }
         };
-        let needed = similar_bytes(data.rows() as f64, angles.share(tau)) as u64;
+        let needed = similar_bytes(data.rows() as f64, angles.fraction_above(tau)) as u64;
         if let Some(limit) = context.allowance().filter(|&limit| needed > limit) {
             let remedies = vec![Remedy::Raise("tau"), Remedy::RaiseMaxMemory, Remedy::Landmarks(5000)];
             return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedies });
         }
         let (problem, similarity) = context.with_progress(|progress| {
             let seed = seed.stream(SIMILARITIES);
-            Problem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
+            TsmProblem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
         })?;
         context.note(Note::Info(similarity.describe()));
         Ok((problem, tau))
@@ -204,7 +204,7 @@ impl Tsm {
             (Matrices::Tiles, _) => true,
             (Matrices::Factors, _) => false,
             // A run goes on as it began, whatever memory is free now.
-            (Matrices::Auto, Some(archive)) => Alternating::has_tiles(archive)?,
+            (Matrices::Auto, Some(archive)) => AlternatingUpdates::has_tiles(archive)?,
             (Matrices::Auto, None) => inputs <= MOST_TILED && fits,
         };
         context.note(Note::Info(match (self.matrices, dense) {
@@ -214,13 +214,22 @@ impl Tsm {
             (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", bytes(need)),
         }));
         let double = inputs <= DOUBLE;
-        Ok(AlternatingOptions { momentum: self.momentum, dense, double, ..AlternatingOptions::default() })
+        Ok(AlternatingOptions {
+            momentum: self.momentum,
+            store_tiles: dense,
+            double_precision: double,
+            ..AlternatingOptions::default()
+        })
     }
 
     /// Bytes for the similarities and the updates.
     fn needed(&self, shape: Shape, dense: bool) -> u64 {
         let [n, d] = [shape.rows, self.n_components].map(|count| count as f64);
-        let kept = AlternatingOptions { dense, double: shape.rows <= DOUBLE, ..AlternatingOptions::default() };
+        let kept = AlternatingOptions {
+            store_tiles: dense,
+            double_precision: shape.rows <= DOUBLE,
+            ..AlternatingOptions::default()
+        };
         // Density is a guess where tau is given.
         let similar = similar_bytes(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // The rows again with virtual ones, and their directions.
@@ -231,7 +240,7 @@ impl Tsm {
             2,
             Search::Exact,
         );
-        let updates = Alternating::memory(n, d, &kept);
+        let updates = AlternatingUpdates::memory(n, d, &kept);
         pca_memory(self.n_components, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
     }
 }
@@ -255,7 +264,7 @@ impl Transformer for TsmTransformer {
             Placing::Relu => {
                 let start = self.local.transform(new, &mut |done| progress(0.5 * done))?.embedding;
                 let (data, map) = (&self.local.data, self.local.embedding.points());
-                Ok(relu_places(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))?.into())
+                Ok(relu_transform(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))?.into())
             }
         }
     }
