@@ -1,8 +1,8 @@
 //! Nearest-neighbor search for all rows.
 
 use anyhow::Result;
+use lowland::data::{Data, Dense, Metric, Seed};
 use lowland::neighbors::{NeighborParams, nearest};
-use lowland::{Data, Dense, Metric, Seed};
 use lowland_bench::{Measurement, timed, value};
 use serde_json::json;
 

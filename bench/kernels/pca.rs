@@ -1,7 +1,7 @@
 //! Principal components from the covariance matrix, and by randomized iteration on dense and on sparse rows.
 
 use anyhow::Result;
-use lowland::{Data, Dense, Seed, Sparse};
+use lowland::data::{Data, Dense, Seed, Sparse};
 use lowland_bench::{Measurement, timed, value};
 use lowland_linalg::{RandomizedSvd, SvdOptions, exact_svd};
 use serde_json::json;

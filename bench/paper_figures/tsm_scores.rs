@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use lowland::methods::Job;
+use lowland::FitOptions;
 use lowland::quality::{AnalogyQuestions, AnalogyScore, angle_scores, score_analogies};
-use lowland::run::{Limits, Silent};
+use lowland::registry::MethodInfo;
 use lowland::{Data, Embedding, Points, Seed};
 use lowland_algorithms::llx::Llx;
 use lowland_algorithms::tsm::{AngleHistogram, CosineSimilarity, SimilarPair};
@@ -54,11 +54,12 @@ fn main() -> Result<()> {
     let tsm = [("tau", tau_text.as_str()), ("max_iter", word(4)?)];
     let fit = |method: &str, parameters: &[(&str, &str)], data: &Data| -> Result<(Embedding, f64)> {
         let clock = Instant::now();
-        let mut job = Job::new(method, parameters, Seed(0))?;
+        let mut options = FitOptions::default();
         // Isomap preserves distances; between rows of unit length they correspond to angles.
-        job.prepare.normalize = method == "isomap";
-        let fitted = job.fit(data, None, &Limits::default(), &mut Silent)?;
-        Ok((fitted.embedding, clock.elapsed().as_secs_f64()))
+        options.preprocessing.normalize = method == "isomap";
+        let parsed = MethodInfo::find(method)?.parse(parameters)?;
+        let model = lowland::fit::fit(parsed.method, data, FitOptions { landmarks: parsed.landmarks, ..options })?;
+        Ok((model.embedding().clone(), clock.elapsed().as_secs_f64()))
     };
     let report = |name: &str, data: &Data, map: Points, seconds: f64| -> Result<()> {
         let scores = angle_scores(data, map, tau)?;

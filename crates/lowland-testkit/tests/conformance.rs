@@ -4,7 +4,7 @@ use lowland::{Embedding, Seed};
 use lowland_io::{ReadOptions, read_map};
 
 fn golden(name: &str) -> Embedding {
-    read_map(&path(name)).expect("a golden array").map
+    read_map(&path(name)).expect("a golden array").embedding
 }
 
 fn path(name: &str) -> std::path::PathBuf {

@@ -7,7 +7,7 @@ use lowland_nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, KernelTerm};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fgt").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 /// In units of sigma.

@@ -12,7 +12,7 @@ use lowland_neighbors::graph::{minimum_spanning_forest, mutual_reach, undirected
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lvm").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 fn data() -> Data {

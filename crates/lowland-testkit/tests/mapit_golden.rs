@@ -8,11 +8,11 @@ use lowland_algorithms::mapit::{MapItField, SimilarityKernel};
 use lowland_algorithms::objective::VectorField;
 use lowland_algorithms::optim::{Descent, MomentumDescent, MomentumDescentParams};
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, Exact, KernelSum, engine};
+use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mapit").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 fn affinities() -> Csr {
@@ -87,7 +87,7 @@ fn size_of_push(y: Points) -> f64 {
 #[test]
 fn fast_engines_draw_the_authors_picture() {
     for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
-        let sums = engine(which, 2, SimilarityKernel::Student.squared().0).unwrap();
+        let sums = new_engine(which, 2, SimilarityKernel::Student.squared().0).unwrap();
         let mut descent =
             descent(MapItField::new(&affinities(), 10, SimilarityKernel::Student, sums, tolerance).unwrap());
         let mut exact = MapItField::new(&affinities(), 10, SimilarityKernel::Student, Box::new(Exact), 0.01).unwrap();

@@ -1,15 +1,13 @@
 //! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
 
-use lowland::quality::angles;
+use lowland::quality::angle_scores;
 use lowland::{Data, Embedding, Points, Seed};
-use lowland_algorithms::tsm::{Alternating, AlternatingOptions, Problem};
 use lowland_algorithms::tsm::{AlternatingOptions, AlternatingUpdates, TsmProblem};
-use lowland_linalg::{Csr, dense};
 use lowland_linalg::{Csr, dense};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tsm").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 struct Setting {

@@ -18,7 +18,7 @@ fn affinities(n: usize) -> Csr {
     let data = Data::dense(noise.iter().enumerate().map(cell).collect(), 6).unwrap();
     let params = NeighborParams { n_neighbors: 30, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
     let graph = nearest(&data, &params).unwrap().graph;
-    joint_affinities(entropic_affinities(lengths(&graph).unwrap(), 10.0).rows).unwrap()
+    joint_affinities(entropic_affinities(edge_lengths(&graph).unwrap(), 10.0).rows).unwrap()
 }
 
 fn start(n: usize, dim: usize) -> Embedding {

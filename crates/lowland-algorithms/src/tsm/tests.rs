@@ -140,7 +140,7 @@ fn exact_map_is_recovered_with_norms_and_angles() {
     let mut updates = AlternatingUpdates::new(problem(&data, 0.95, 3), options, Seed(0)).unwrap();
     (0..150).for_each(|_| assert!(updates.step().is_ok()));
     let map = updates.embedding();
-    let scores = lowland_quality::angles(&data, map.points(), 0.95, &mut no_progress).unwrap();
+    let scores = lowland_quality::angle_scores(&data, map.points(), 0.95).unwrap();
     assert!(scores.deviation < 1.5 && scores.jaccard > 0.9 && scores.norm_error < 0.02, "{scores:?}");
 }
 
@@ -215,7 +215,7 @@ fn threshold_has_requested_density() {
     assert_eq!(histogram.others.iter().sum::<u64>(), 600 * 598);
     for density in [0.02, 0.05, 0.1] {
         let tau = histogram.threshold(density);
-        let pairs = cosines.similar(tau, 0, &mut no_progress).unwrap().len();
+        let pairs = cosines.similar_pairs(tau, 0).unwrap().len();
         let found = (2 * pairs + 600) as f64 / 360_000.0;
         assert!((found - density).abs() < 0.002, "{density}: {found}");
         assert!((histogram.fraction_above(tau) - found).abs() < 0.001, "{density}: {found}");

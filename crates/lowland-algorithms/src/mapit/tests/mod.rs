@@ -10,7 +10,7 @@ use crate::objective::edge_sums::PaddedPointsBuffer;
 use lowland_core::simd::run_kernel_with;
 use lowland_core::{Points, Seed, with_threads};
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, Exact, engine};
+use lowland_nbody::{Engine, Exact, new_engine};
 
 /// Returns affinities of `n` points that are neither regular nor complete.
 fn affinities(n: usize, links: u32) -> Csr {
@@ -138,7 +138,7 @@ fn fast_engines_give_the_exact_field_within_the_tolerance() {
         let mut exact = vec![0.0; n * d];
         MapItField::new(&p, 10, kind, Box::new(Exact), 0.01).unwrap().evaluate(y, true, &mut exact).unwrap();
         for tolerance in [1e-2, 1e-5] {
-            let sums = engine(which, d, kind.squared().0).unwrap();
+            let sums = new_engine(which, d, kind.squared().0).unwrap();
             let mut program = MapItField::new(&p, 10, kind, sums, tolerance).unwrap();
             program.begin_iteration(1, y, None).unwrap();
             let mut field = vec![0.0; n * d];
@@ -236,7 +236,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             bits.extend(out.into_iter().chain([value]).map(f64::to_bits));
         };
         for kind in KINDS {
-            let fast = || engine(Engine::Auto, 2, kind.squared().0).unwrap();
+            let fast = || new_engine(Engine::Auto, 2, kind.squared().0).unwrap();
             evaluate(&mut MapItField::new(&p, 10, kind, fast(), 0.01).unwrap());
             evaluate(&mut MapItField::exact(&p, 10, kind).unwrap());
             evaluate(&mut MapItField::sampled(&p, 10, kind, NonNeighborSampling::new(30, None, Seed(2))).unwrap());
