@@ -6,14 +6,13 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
-use lowland::{Data, Dense, Metric, Seed};
-use lowland_bench::{Measurement, ResourceUsage, timed, value};
-use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
 use lowland_neighbors::graph::{
-    Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
-    undirected_edges,
+    Components, SpectralCoordinates, Symmetrization, undirected_edges, lengths, minimum_spanning_forest, mutual_reach, symmetrize,
 };
+use lowland_linalg::{Csr, Eigen, LaplacianKind, block};
+use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
+use lowland::data::{Data, Dense, Metric, Seed};
+use lowland_bench::{Measurement, ResourceUsage, timed, value};
 use serde_json::json;
 
 const CASES: [&str; 12] = [
@@ -43,8 +42,12 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
         let (graph, used) = search(rows)?;
         return Ok(Measurement { used, found: json!({ "edges": graph.indices().len() }) });
     }
-    let directed = edge_lengths(&graph(rows)?)?;
-    if way == "graph" { links(&directed, setting) } else { eigenvectors(&directed, value(setting)?, value(way)?) }
+    let directed = lengths(&graph(rows)?)?;
+    if way == "graph" {
+        edge_operation(&directed, setting)
+    } else {
+        eigenvectors(&directed, value(setting)?, value(way)?)
+    }
 }
 
 /// Computes the graph and stores it in the file.
@@ -52,7 +55,7 @@ fn search(rows: &Dense) -> Result<(NeighborGraph, ResourceUsage)> {
     let params = NeighborParams { n_neighbors: 15, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
     let data = Data::Dense(rows.clone());
     let (found, used) = timed(|| nearest(&data, &params))?;
-    if let Some(path) = file() {
+    if let Some(path) = graph_path() {
         lowland_io::write_graph(&path, &found.graph)?;
     }
     Ok((found.graph, used))
@@ -75,7 +78,7 @@ fn edge_operation(directed: &Csr, task: &str) -> Result<Measurement> {
     if task == "symmetrize" {
         let (weights, used) = timed(|| symmetrize(directed, Symmetrization::Union))?;
         let components = Components::from_matrix(&weights).count();
-        return Ok(Measured { used, found: json!({ "links": weights.entries(), "components": components }) });
+        return Ok(Measurement { used, found: json!({ "links": weights.entries(), "components": components }) });
     }
     let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), undirected_edges(directed)))?;
     if task == "tree" {
@@ -86,10 +89,10 @@ fn edge_operation(directed: &Csr, task: &str) -> Result<Measurement> {
     Ok(Measurement { used, found: json!({ "kept": kept.entries(), "of": directed.entries() }) })
 }
 
-fn eigenvectors(directed: &Csr, dimensions: usize, tolerance: f64) -> Result<Measured> {
+fn eigenvectors(directed: &Csr, dimensions: usize, tolerance: f64) -> Result<Measurement> {
     let mut weights = symmetrize(directed, Symmetrization::Union)?;
     weights.values_mut().fill(1.0);
-    let solve = |tolerance| -> lowland::Result<Eigenpairs> {
+    let solve = |tolerance| -> lowland::Result<Eigen> {
         SpectralCoordinates::new(&weights, LaplacianKind::Normalized, dimensions, tolerance, Seed(0))?
             .run(&mut |_| Ok(()))
     };

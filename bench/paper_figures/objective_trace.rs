@@ -7,7 +7,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use lowland::FitOptions;
-use lowland::Seed;
 use lowland::registry::MethodInfo;
 use lowland::run::Event;
 use lowland_bench::Clock;
