@@ -5,11 +5,11 @@ use std::collections::HashMap;
 /// Returns the Levenshtein distance of two strings.
 pub(super) fn levenshtein(a: &str, b: &str) -> u32 {
     let (a, b): (Vec<u32>, Vec<u32>) = (a.chars().map(u32::from).collect(), b.chars().map(u32::from).collect());
-    within(&a, &b, u32::MAX).unwrap_or(u32::MAX)
+    distance_within(&a, &b, u32::MAX).unwrap_or(u32::MAX)
 }
 
 /// Returns the distance of two sequences if it is at most `limit`, computing only the band of the table that matters.
-fn within(a: &[u32], b: &[u32], limit: u32) -> Option<u32> {
+fn distance_within(a: &[u32], b: &[u32], limit: u32) -> Option<u32> {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let limit = (limit as usize).min(long.len());
     let extra = long.len() - short.len();
@@ -56,7 +56,7 @@ pub(super) struct Alphabet(HashMap<char, u32>);
 
 impl Alphabet {
     /// Encodes `lines`; new characters are numbered in the order they appear.
-    pub(super) fn words(&mut self, lines: &[String]) -> EncodedStrings {
+    pub(super) fn encode(&mut self, lines: &[String]) -> EncodedStrings {
         let (mut letters, mut starts) = (Vec::new(), vec![0]);
         for line in lines {
             letters.extend(line.chars().map(|letter| {
@@ -83,7 +83,7 @@ impl EncodedStrings {
         self.letters.len()
     }
 
-    pub(super) fn word(&self, i: usize) -> &[u32] {
+    pub(super) fn string(&self, i: usize) -> &[u32] {
         &self.letters[self.starts[i]..self.starts[i + 1]]
     }
 }
@@ -112,7 +112,7 @@ impl EditDistanceMatcher {
     }
 
     /// Returns the distance to `other` if it is at most `limit`.
-    pub(super) fn within(&self, other: &[u32], limit: u32) -> Option<u32> {
+    pub(super) fn distance_within(&self, other: &[u32], limit: u32) -> Option<u32> {
         let length = self.word.len();
         if length.abs_diff(other.len()) > limit as usize {
             return None;
@@ -121,7 +121,7 @@ impl EditDistanceMatcher {
             return Some(other.len() as u32);
         }
         if length > 64 {
-            return within(&self.word, other, limit);
+            return distance_within(&self.word, other, limit);
         }
         let last = 1u64 << (length - 1);
         // Bits where the table increases (decreases) by one from one line to the next, within the current column.
@@ -179,11 +179,11 @@ mod tests {
             limit in 0u32..100,
         ) {
             let expected = Some(table(&a, &b)).filter(|&d| d <= limit);
-            prop_assert_eq!(within(&a, &b, limit), expected);
+            prop_assert_eq!(distance_within(&a, &b, limit), expected);
             let mut matcher = EditDistanceMatcher::new(4);
             matcher.set(&b);
             matcher.set(&a);
-            prop_assert_eq!(matcher.within(&b, limit), expected);
+            prop_assert_eq!(matcher.distance_within(&b, limit), expected);
         }
     }
 }

@@ -101,12 +101,12 @@ impl PairSource for TextPairs<'_> {
             let mut matcher = EditDistanceMatcher::new(self.alphabet);
             let lines = tile.rows.clone().zip(out.chunks_exact_mut(tile.columns.len()));
             for ((i, line), &row_threshold) in lines.zip(tile.row_thresholds) {
-                matcher.set(self.queries.word(i));
+                matcher.set(self.queries.string(i));
                 let cells = line.iter_mut().zip(tile.columns.clone());
                 for ((out, j), &column_threshold) in cells.zip(tile.column_thresholds) {
                     // The cast of an infinite threshold saturates.
                     let limit = row_threshold.max(column_threshold) as u32;
-                    *out = matcher.within(self.points.word(j), limit).map_or(f32::INFINITY, |d| d as f32);
+                    *out = matcher.distance_within(self.points.string(j), limit).map_or(f32::INFINITY, |d| d as f32);
                 }
             }
         });
@@ -114,8 +114,8 @@ impl PairSource for TextPairs<'_> {
 
     fn distance(&self, i: usize, j: usize) -> f32 {
         let mut matcher = EditDistanceMatcher::new(self.alphabet);
-        matcher.set(self.queries.word(i));
-        matcher.within(self.points.word(j), u32::MAX).map_or(f32::INFINITY, |d| d as f32)
+        matcher.set(self.queries.string(i));
+        matcher.distance_within(self.points.string(j), u32::MAX).map_or(f32::INFINITY, |d| d as f32)
     }
 
     fn pair_cost(&self) -> f64 {

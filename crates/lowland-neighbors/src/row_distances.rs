@@ -43,8 +43,8 @@ pub(super) fn with_row_distances<T>(data: &Data, metric: Metric, task: impl RowD
         }
         Data::Text(lines) => {
             let mut alphabet = levenshtein::Alphabet::default();
-            let words = alphabet.words(lines);
-            task.run(TextRows { words, order: (0..lines.len() as u32).collect(), alphabet: alphabet.len() })
+            let strings = alphabet.encode(lines);
+            task.run(TextRows { strings, order: (0..lines.len() as u32).collect(), alphabet: alphabet.len() })
         }
         _ => task.run(MetricRows { data, order: (0..data.rows() as u32).collect(), metric }),
     }
@@ -173,7 +173,7 @@ impl RowDistances for MetricRows<'_> {
 
 /// Strings under the Levenshtein distance.
 struct TextRows {
-    words: EncodedStrings,
+    strings: EncodedStrings,
     order: Vec<u32>,
     alphabet: usize,
 }
@@ -184,11 +184,13 @@ impl RowDistances for TextRows {
     }
 
     fn distances(&self, i: usize, others: &[u32], out: &mut Vec<f32>) {
-        let word = |i: usize| self.words.word(self.order[i] as usize);
+        let string = |i: usize| self.strings.string(self.order[i] as usize);
         let mut matcher = EditDistanceMatcher::new(self.alphabet);
-        matcher.set(word(i));
+        matcher.set(string(i));
         out.clear();
-        out.extend(others.iter().map(|&j| matcher.within(word(j as usize), u32::MAX).unwrap_or(u32::MAX) as f32));
+        out.extend(
+            others.iter().map(|&j| matcher.distance_within(string(j as usize), u32::MAX).unwrap_or(u32::MAX) as f32),
+        );
     }
 
     fn reorder(&mut self, order: &[u32]) {

@@ -83,9 +83,9 @@ impl<'a> TwoStagePairs<'a> {
         let dim = transformed.dim.next_multiple_of(LANES);
         Ok(Some(Self {
             projection_floor: order.iter().map(projection_floor).chain([f32::NAN; LANES]).collect(),
-            projections: panels(&projections, width, &order),
+            projections: row_panels(&projections, width, &order),
             width,
-            rows: padded(&transformed.values, transformed.dim, &order, dim),
+            rows: padded_rows(&transformed.values, transformed.dim, &order, dim),
             dim,
             floor: order.iter().map(|&i| transformed.bounds.floor[i as usize]).collect(),
             order,
@@ -120,7 +120,7 @@ pub(super) fn memory(rows: f64, dim: f64) -> f64 {
 }
 
 /// Returns the rows in an order, padded with zeros to `padded` columns.
-fn padded(values: &[f32], dim: usize, order: &[u32], padded: usize) -> Vec<f32> {
+fn padded_rows(values: &[f32], dim: usize, order: &[u32], padded: usize) -> Vec<f32> {
     let mut gathered = vec![0.0; order.len() * padded];
     for (out, &i) in gathered.chunks_exact_mut(padded).zip(order) {
         out[..dim].copy_from_slice(&values[i as usize * dim..][..dim]);
@@ -129,7 +129,7 @@ fn padded(values: &[f32], dim: usize, order: &[u32], padded: usize) -> Vec<f32> 
 }
 
 /// Returns the rows in an order, in panels of [`LANES`] rows.
-fn panels(values: &[f32], dim: usize, order: &[u32]) -> Vec<[f32; LANES]> {
+fn row_panels(values: &[f32], dim: usize, order: &[u32]) -> Vec<[f32; LANES]> {
     let mut panels = vec![[0.0; LANES]; order.len().div_ceil(LANES) * dim];
     for (panel, rows) in panels.chunks_exact_mut(dim).zip(order.chunks(LANES)) {
         for (lane, &i) in rows.iter().enumerate() {

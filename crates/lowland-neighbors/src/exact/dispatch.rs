@@ -97,8 +97,8 @@ fn run_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl Pai
         (Data::Sparse(a), Data::Sparse(b)) => search.run(&SparseMetricPairs { queries: a, points: b, metric }),
         (Data::Text(a), Data::Text(b)) => {
             let mut alphabet = Alphabet::default();
-            let points = alphabet.words(b);
-            let others = if same { None } else { Some(alphabet.words(a)) };
+            let points = alphabet.encode(b);
+            let others = if same { None } else { Some(alphabet.encode(a)) };
             let queries = others.as_ref().unwrap_or(&points);
             search.run(&TextPairs { queries, points: &points, alphabet: alphabet.len() })
         }

@@ -6,9 +6,9 @@ use super::Edge;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
 
-/// Implements Saul (2020), eqs 22-24: of the directed edges stored in `lengths` (the pattern K), keeps those in the
-/// spanning `tree` T and those whose end can reach their start within `steps` steps: E = K o (T + R o R'), R = K + K^2
-/// + .. + K^s. Since K is part of R, only R' has to be looked up.
+/// Implements Saul (2020), eqs 22-24: of the directed edges stored in `lengths` (the pattern `K`), keeps those in the
+/// spanning `tree` `T` and those whose end can reach their start within `steps` steps: `E = K o (T + R o R')` with
+/// `R = K + K^2 + .. + K^s`. Since `K` is part of `R`, only `R'` has to be looked up.
 pub fn mutual_reach(lengths: &Csr, tree: &[Edge], steps: usize) -> Result<Csr> {
     let n = lengths.rows();
     if n != lengths.columns() {
