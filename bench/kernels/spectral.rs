@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use lowland_neighbors::graph::{
-    Components, SpectralCoordinates, Symmetrization, undirected_edges, lengths, minimum_spanning_forest, mutual_reach, symmetrize,
+    Components, SpectralCoordinates, Symmetrization, edge_lengths, undirected_edges, minimum_spanning_forest, mutual_reach, symmetrize,
 };
-use lowland_linalg::{Csr, Eigen, LaplacianKind, block};
+use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland::data::{Data, Dense, Metric, Seed};
 use lowland_bench::{Measurement, ResourceUsage, timed, value};
@@ -42,7 +42,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
         let (graph, used) = search(rows)?;
         return Ok(Measurement { used, found: json!({ "edges": graph.indices().len() }) });
     }
-    let directed = lengths(&graph(rows)?)?;
+    let directed = edge_lengths(&graph(rows)?)?;
     if way == "graph" {
         edge_operation(&directed, setting)
     } else {
@@ -92,7 +92,7 @@ fn edge_operation(directed: &Csr, task: &str) -> Result<Measurement> {
 fn eigenvectors(directed: &Csr, dimensions: usize, tolerance: f64) -> Result<Measurement> {
     let mut weights = symmetrize(directed, Symmetrization::Union)?;
     weights.values_mut().fill(1.0);
-    let solve = |tolerance| -> lowland::Result<Eigen> {
+    let solve = |tolerance| -> lowland::Result<Eigenpairs> {
         SpectralCoordinates::new(&weights, LaplacianKind::Normalized, dimensions, tolerance, Seed(0))?
             .run(&mut |_| Ok(()))
     };
