@@ -24,7 +24,7 @@ pub use inverse::Reconstruction;
 pub use laplacian_graph::LaplacianGraph;
 pub use multi_start::MultiStartEm;
 pub use options::{Alpha, LllvmOptions, LllvmStart};
-pub use posterior::{Hyperparameters, Posterior};
+pub use posterior::Posterior;
 pub use problem::{LllvmProblem, ScaledRows};
 pub use quadratic_form::{FormKind, quadratic_form};
 pub use transform::LllvmTransformOutput;

@@ -39,7 +39,7 @@ impl PackedSymmetric {
 
 /// The hyperparameters of a posterior, and its bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hyperparameters {
+pub(super) struct Hyperparameters {
     /// Number of dimensions of the map.
     pub dim: usize,
     /// The precision of the data.
@@ -109,11 +109,6 @@ impl Posterior {
             map_covariance: zeros,
             point_covariances: vec![0.0; side * dim],
         }
-    }
-
-    /// The number of dimensions, the hyperparameters and the bound.
-    pub fn hyperparameters(&self) -> Hyperparameters {
-        self.hyperparameters
     }
 
     /// The means of the latent coordinates.

@@ -72,7 +72,7 @@ fn columns_of_unknowns(weights: &Csr, unknown_index: &[u32], count: usize) -> Re
 
 /// Solves eq 27 for all columns of the map at once: `(A'A + C'C) Y_u = -(A'B + C'D) Y_k`. The rows of the landmarks
 /// count as well.
-pub fn extend(
+pub(super) fn extend(
     weights: &Csr,
     landmarks: &[usize],
     map: Points,

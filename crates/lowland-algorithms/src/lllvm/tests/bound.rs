@@ -277,7 +277,7 @@ fn new_row_maximizes_its_part_of_the_bound() {
         let (latents, maps) = ([latent, &mean_latents].concat(), [map, &mean_maps].concat());
         expectation(&maps, &wide, |maps| {
             expectation(&latents, &joined(covariance, &near_latents), |latents| {
-                joint_of_new(posterior.hyperparameters(), &rows, &row, latents, maps)
+                joint_of_new(posterior.hyperparameters, &rows, &row, latents, maps)
             })
         })
     };
@@ -316,7 +316,7 @@ fn new_row_maximizes_its_part_of_the_bound() {
     // The result differs from the one with certain neighbors.
     let sure = |map: &[f64]| {
         joint_of_new(
-            posterior.hyperparameters(),
+            posterior.hyperparameters,
             &rows,
             &row,
             &[&latent[..], &mean_latents].concat(),
