@@ -6,13 +6,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use lowland_neighbors::graph::{
-    Components, SpectralCoordinates, Symmetrization, edge_lengths, undirected_edges, minimum_spanning_forest, mutual_reach, symmetrize,
-};
-use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
-use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland::data::{Data, Dense, Metric, Seed};
+use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland_bench::{Measurement, ResourceUsage, timed, value};
+use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
+use lowland_neighbors::graph::{
+    Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
+    undirected_edges,
+};
 use serde_json::json;
 
 const CASES: [&str; 12] = [

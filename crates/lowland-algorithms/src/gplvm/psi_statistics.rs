@@ -14,7 +14,7 @@ pub struct InducingKernel {
 
 /// Derivatives with respect to the parameters of an [`InducingKernel`] and the latent coordinates of a point.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KernelGradient {
+pub(super) struct KernelGradient {
     /// With respect to the mean of the latent coordinates.
     pub mean: Vec<f64>,
     /// With respect to their variances.
@@ -29,7 +29,7 @@ pub struct KernelGradient {
 
 impl KernelGradient {
     /// A gradient of zero.
-    pub fn new(psi: &InducingKernel) -> Self {
+    pub(super) fn new(psi: &InducingKernel) -> Self {
         let q = psi.weights.len();
         let inducing = vec![0.0; psi.inducing.len()];
         Self { mean: vec![0.0; q], variance: vec![0.0; q], weights: vec![0.0; q], signal: 0.0, inducing }
@@ -38,7 +38,7 @@ impl KernelGradient {
 
 impl InducingKernel {
     /// Number of inducing points.
-    pub fn inducing_count(&self) -> usize {
+    pub(super) fn inducing_count(&self) -> usize {
         self.inducing.len() / self.weights.len()
     }
 
@@ -48,7 +48,7 @@ impl InducingKernel {
     }
 
     /// The kernel matrix of the inducing points.
-    pub fn kernel(&self) -> Vec<f64> {
+    pub(super) fn kernel(&self) -> Vec<f64> {
         let m = self.inducing_count();
         let value = |a: usize, b: usize| {
             let terms = self.point(a).iter().zip(self.point(b)).zip(&self.weights);
@@ -59,7 +59,7 @@ impl InducingKernel {
 
     /// Adds the gradient that follows from `derivatives`, those with respect to the entries of
     /// [`InducingKernel::kernel`].
-    pub fn add_kernel_gradient(&self, kernel: &[f64], derivatives: &[f64], gradient: &mut KernelGradient) {
+    pub(super) fn add_kernel_gradient(&self, kernel: &[f64], derivatives: &[f64], gradient: &mut KernelGradient) {
         let (m, q) = (self.inducing_count(), self.weights.len());
         for (at, (k, g)) in kernel.iter().zip(derivatives).enumerate() {
             let (a, b, product) = (at / m, at % m, k * g);
@@ -75,7 +75,7 @@ impl InducingKernel {
 
     /// Writes the expectation of the kernel at each inducing point to `psi1`, and adds the expectations of the
     /// products of two to the lower triangle of `psi2`.
-    pub fn add_psi_statistics(&self, mean: &[f64], variance: &[f64], psi1: &mut [f64], psi2: &mut [f64]) {
+    pub(super) fn add_psi_statistics(&self, mean: &[f64], variance: &[f64], psi1: &mut [f64], psi2: &mut [f64]) {
         for (m, psi1) in psi1.iter_mut().enumerate() {
             *psi1 = self.psi1(mean, variance, m);
         }
@@ -112,7 +112,7 @@ impl InducingKernel {
 
     /// Adds the gradient that follows from the derivatives with respect to the expectations: `grad_psi1` for `psi1`,
     /// and the symmetric `grad_psi2` for `psi2`.
-    pub fn add_gradient(
+    pub(super) fn add_gradient(
         &self,
         mean: &[f64],
         variance: &[f64],

@@ -21,18 +21,21 @@ const PANEL: usize = 128;
 pub struct LllvmEm<'a> {
     problem: &'a LllvmProblem,
     options: LllvmOptions,
+    /// The precision of the data.
     pub(super) gamma: f64,
+    /// The precision of the prior of the latent coordinates.
     pub(super) alpha: f64,
+    /// The bound on the evidence (eq S65).
     pub(super) bound: f64,
     /// Absolute change of the bound in the last step, per value of the data.
     pub(super) change: f64,
     /// Ratio of the squared spread of the latent means to their variances, with the common translation removed.
     pub(super) signal_to_noise: f64,
-    /// The means of the maps.
+    /// The means of the maps, `mu_C` (eq 11).
     pub(super) maps: Vec<f64>,
     /// Second moments: of the maps, `E[C'C]`, between steps; of the latent coordinates within a step.
     pub(super) moments: Vec<f64>,
-    /// The means of the latent coordinates.
+    /// The means of the latent coordinates, `mu_x` (eq 9).
     pub(super) latents: Vec<f64>,
     /// `H'` (eq S62).
     h: Vec<f64>,
@@ -41,8 +44,11 @@ pub struct LllvmEm<'a> {
 
 /// The quantities of the latent posterior that the bound depends on.
 struct LatentSums {
+    /// The log-determinant of `Sigma_x`.
     log_determinant: f64,
+    /// `tr(Sigma_x) + mu_x' mu_x`.
     trace: f64,
+    /// The sum over coordinates of `tr(L M)`.
     roughness: f64,
 }
 

@@ -29,12 +29,12 @@ impl LaplacianGraph {
         let n = edges.rows();
         let graph = edges.filter(|i, j, _| i != j).map(|_, _, _| 1.0);
         if !graph.is_symmetric() {
-            return Err(Error::Format { what: "neighbour graph", reason: "it is not symmetric".into() });
+            return Err(Error::Format { what: "neighbor graph", reason: "it is not symmetric".into() });
         }
         let parts = Components::from_matrix(&graph).count();
         if parts != 1 {
             let reason = format!("it has {n} points in {parts} parts; one part is needed");
-            return Err(Error::Format { what: "neighbour graph", reason });
+            return Err(Error::Format { what: "neighbor graph", reason });
         }
         let mut graph = Self {
             n,

@@ -1,10 +1,11 @@
-//! The locally linear latent variable model (Park, Jitkrittum, Qamar, Szabo, Buesing and Sahani 2015): every point has
-//! latent coordinates `x` and a linear map `C` from the latent space to the data; neighbors should differ in the data as
-//! `C` maps the difference of their latent coordinates. Latent coordinates and maps have Gaussian posteriors, found by
-//! variational EM in closed form, along with a bound on the evidence by which graphs and dimensions can be compared.
+//! The locally linear latent variable model (Park, Jitkrittum, Qamar, Szabo, Buesing and Sahani 2015): every point
+//! has latent coordinates `x` and a linear map `C` from the latent space to the data; neighbors should differ in the
+//! data as `C` maps the difference of their latent coordinates. Latent coordinates and maps have Gaussian
+//! posteriors, found by variational EM in closed form, along with a bound on the evidence by which graphs and
+//! dimensions can be compared.
 //!
-//! [`LllvmProblem`] holds the data and the graph, [`LllvmEm`] iterates from one start, [`MultiStartEm`] from several, and
-//! [`Posterior`] is the result. `docs/methods/lllvm.md` maps equations to functions.
+//! [`LllvmProblem`] holds the data and the graph, [`LllvmEm`] iterates from one start, [`MultiStartEm`] from
+//! several, and [`Posterior`] is the result. `docs/methods/lllvm.md` maps equations to functions.
 
 mod em;
 mod inverse;
@@ -24,7 +25,7 @@ pub use inverse::Reconstruction;
 pub use laplacian_graph::LaplacianGraph;
 pub use multi_start::MultiStartEm;
 pub use options::{Alpha, LllvmOptions, LllvmStart};
-pub use posterior::{Hyperparameters, Posterior};
+pub use posterior::Posterior;
 pub use problem::{LllvmProblem, ScaledRows};
 pub use quadratic_form::{FormKind, quadratic_form};
 pub use transform::LllvmTransformOutput;

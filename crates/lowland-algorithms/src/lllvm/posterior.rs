@@ -39,7 +39,7 @@ impl PackedSymmetric {
 
 /// The hyperparameters of a posterior, and its bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hyperparameters {
+pub(super) struct Hyperparameters {
     /// Number of dimensions of the map.
     pub dim: usize,
     /// The precision of the data.
@@ -78,8 +78,8 @@ impl Posterior {
     ) -> Result<Self> {
         let side = latents.len();
         let n = side / hyperparameters.dim;
-        let mut centred = latent_covariance.to_vec();
-        remove_translation(&mut centred, n);
+        let mut centered = latent_covariance.to_vec();
+        remove_translation(&mut centered, n);
         let by_point = (0..side).map(|at| latents[at % hyperparameters.dim * n + at / hyperparameters.dim]).collect();
         let mut posterior = Self {
             hyperparameters,
@@ -87,7 +87,7 @@ impl Posterior {
             columns: maps.len() / side,
             latents: by_point,
             maps: maps.iter().map(|&v| v as f32).collect(),
-            latent_covariance: PackedSymmetric::new(&centred, side),
+            latent_covariance: PackedSymmetric::new(&centered, side),
             map_covariance: PackedSymmetric::new(map_covariance, side),
             point_covariances: Vec::new(),
         };
@@ -109,11 +109,6 @@ impl Posterior {
             map_covariance: zeros,
             point_covariances: vec![0.0; side * dim],
         }
-    }
-
-    /// The number of dimensions, the hyperparameters and the bound.
-    pub fn hyperparameters(&self) -> Hyperparameters {
-        self.hyperparameters
     }
 
     /// The means of the latent coordinates.
@@ -233,8 +228,8 @@ impl Posterior {
                 let mean = part.iter().sum::<f64>() / n as f64;
                 part.iter_mut().for_each(|v| *v -= mean);
             });
-            let place = |at: usize| self.latents[at] + values[at % dim * n + at / dim];
-            Embedding::new((0..side).map(place).collect(), dim)
+            let coordinate = |at: usize| self.latents[at] + values[at % dim * n + at / dim];
+            Embedding::new((0..side).map(coordinate).collect(), dim)
         };
         (0..count).into_par_iter().map(sample).collect()
     }

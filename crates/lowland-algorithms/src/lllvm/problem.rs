@@ -43,7 +43,7 @@ impl ScaledRows {
     }
 
     /// Returns row `i` of other data, centered and scaled in the same way. Sparse rows become dense one at a time.
-    pub fn scale_row(&self, data: &Data, i: usize) -> Vec<f64> {
+    pub(super) fn scale_row(&self, data: &Data, i: usize) -> Vec<f64> {
         let mut row = vec![0.0; self.columns()];
         copy_dense_row(data, i, &mut row);
         row.iter_mut().zip(&self.center).for_each(|(v, m)| *v = (*v - m) / self.scale);

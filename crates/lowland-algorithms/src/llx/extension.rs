@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use lowland_core::run::Progress;
 use lowland_core::{Embedding, Error, Points, Result, along_tree};
-use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg};
+use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg_with};
 
 /// `M'M` for the columns of `M = I - W` that belong to rows with unknown positions.
 struct NormalMatrix {
@@ -72,7 +72,7 @@ fn columns_of_unknowns(weights: &Csr, unknown_index: &[u32], count: usize) -> Re
 
 /// Solves eq 27 for all columns of the map at once: `(A'A + C'C) Y_u = -(A'B + C'D) Y_k`. The rows of the landmarks
 /// count as well.
-pub fn extend(
+pub(super) fn extend(
     weights: &Csr,
     landmarks: &[usize],
     map: Points,
@@ -122,7 +122,7 @@ pub fn extend(
     let mut positions = vec![0.0; right.len()];
     let options = PcgOptions { tolerance: 1e-6, max_iterations: 1000 };
     let jacobi = Jacobi::new(&diagonal);
-    let report = pcg(&normal, &jacobi, NullSpace::None, &right, dim, &mut positions, options, progress)?;
+    let report = pcg_with(&normal, &jacobi, NullSpace::None, &right, dim, &mut positions, options, progress)?;
     for (&i, position) in unknown.iter().zip(positions.chunks_exact(dim)) {
         values[i * dim..(i + 1) * dim].copy_from_slice(position);
     }

@@ -11,9 +11,9 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
-pub use extension::extend;
-pub use weights::affine_weights;
+pub(crate) use weights::affine_weights;
 
+use extension::extend;
 use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed};

@@ -121,7 +121,7 @@ fn subtract_from_last<T: Copy + std::ops::Sub<Output = T>>(rows: &mut [T], dim: 
 
 /// Returns the weights of sum one that best express a row by its neighbors, from the inner products of the
 /// differences to them, with a penalty relative to the sum of the squared differences.
-pub fn affine_weights(mut gram: Vec<f64>, costs: &[f64]) -> Vec<f64> {
+pub(crate) fn affine_weights(mut gram: Vec<f64>, costs: &[f64]) -> Vec<f64> {
     let k = costs.len();
     let trace: f64 = (0..k).map(|i| gram[i * k + i]).sum();
     let floor = f64::EPSILON * trace + f64::MIN_POSITIVE.sqrt();

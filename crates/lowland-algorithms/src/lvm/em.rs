@@ -28,7 +28,9 @@ pub struct LvmEm {
     means: Vec<f64>,
     /// The last change of the means.
     velocity: Vec<f64>,
+    /// `sigma_i^2`.
     variances: Vec<f64>,
+    /// The log-likelihood (eq 6).
     likelihood: f64,
     /// The gradient of the log-likelihood with respect to the means.
     gradient: Vec<f64>,

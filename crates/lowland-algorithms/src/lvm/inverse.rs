@@ -13,9 +13,9 @@ use lowland_neighbors::nearest_to_with;
 const RIDGE: f64 = 1e-3;
 
 impl LvmState {
-    /// Returns a row of the data for each point of the map: the rows of its `n_neighbors` nearest points, combined with
-    /// the weights that combine their means to the point (Saul and Roweis 2003). `data` holds the
-    /// training rows. The result is row-major.
+    /// Returns a row of the data for each point of the map: the rows of its `n_neighbors` nearest points, combined
+    /// with the weights that combine their means to the point (Saul and Roweis 2003). `data` holds the training
+    /// rows. The result is row-major.
     pub fn inverse_transform(
         &self,
         points: Points,
@@ -46,8 +46,8 @@ impl LvmState {
         Ok(rows.concat())
     }
 
-    /// Returns the weights with sum one that combine the means of `neighbors` to the target in the least-squares sense,
-    /// with a ridge penalty.
+    /// Returns the weights with sum one that combine the means of `neighbors` to the target in the least-squares
+    /// sense, with a ridge penalty.
     fn reconstruction_weights(&self, target: &[f64], neighbors: &[u32]) -> Vec<f64> {
         let k = neighbors.len();
         let offset = |j: u32, c: usize| target[c] - self.means[j as usize * self.dim + c];

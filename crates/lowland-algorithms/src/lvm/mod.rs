@@ -1,9 +1,9 @@
 //! A tractable latent variable model (Saul 2020): every point has a Gaussian distribution in the map. Similar pairs
-//! should coincide on their length scale, dissimilar pairs should not, and expectation-maximization fits the means and
-//! variances so that this becomes as likely as possible.
+//! should coincide on their length scale, dissimilar pairs should not, and expectation-maximization fits the means
+//! and variances so that this becomes as likely as possible.
 //!
-//! [`TrainingPairs`] holds the pairs, [`LvmEm`] iterates, [`LvmState`] transforms new points. `docs/methods/lvm.md` maps
-//! equations to functions.
+//! [`TrainingPairs`] holds the pairs, [`LvmEm`] iterates, [`LvmState`] transforms new points. `docs/methods/lvm.md`
+//! maps equations to functions.
 
 mod block_layout;
 mod coarse_graining;

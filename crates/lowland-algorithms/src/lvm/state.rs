@@ -17,8 +17,8 @@ pub struct LvmState {
     pub(super) variances: Vec<f64>,
     /// `Delta_i`.
     pub(super) row_scales: Vec<f64>,
-    /// The distance from each point to its last neighbor in the graph, in the units of the data: closer points are its
-    /// mutual neighbors.
+    /// The distance from each point to its last neighbor in the graph, in the units of the data: closer points are
+    /// its mutual neighbors.
     pub(super) radius: Vec<f64>,
     /// The start of each cell in `cell_members`, and the end of the last.
     cell_starts: Vec<u32>,
@@ -34,7 +34,8 @@ pub struct LvmState {
 }
 
 impl LvmState {
-    /// Takes over the state that [`super::LvmEm`] has reached. `graph` holds the neighbors that the pairs were built from.
+    /// Takes over the state that [`super::LvmEm`] has reached. `graph` holds the neighbors that the pairs were built
+    /// from.
     pub fn new(pairs: &TrainingPairs, means: &[f64], variances: &[f64], graph: &NeighborGraph) -> Self {
         let n = pairs.points();
         let cells = pairs.cells();

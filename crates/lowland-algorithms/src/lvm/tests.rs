@@ -95,16 +95,16 @@ proptest! {
     #[test]
     fn gradient_matches_finite_differences(dim in 1usize..4, levels in 0usize..2, seed in 0u64..1000) {
         let em = random_em(30, dim, levels, EmOptions::default(), seed);
-        prop_assert!(max_abs(&em.gradient()) > 0.1, "the fixture is at rest");
+        prop_assert!(max_abs(&em.gradient()) > 0.1, "the fixture has converged");
         let h = f64::EPSILON.cbrt();
-        let at = |place: usize, by: f64| {
+        let at = |index: usize, by: f64| {
             let mut means = em.means();
-            means[place] += by;
+            means[index] += by;
             LvmEm::new(em.pairs().clone(), means, em.variances(), dim, EmOptions::default()).unwrap().likelihood()
         };
-        for place in (0..30 * dim).step_by(7) {
-            let slope = (at(place, h) - at(place, -h)) / (2.0 * h);
-            prop_assert!((slope - em.gradient()[place]).abs() < 1e-6 * max_abs(&em.gradient()), "{slope}");
+        for index in (0..30 * dim).step_by(7) {
+            let slope = (at(index, h) - at(index, -h)) / (2.0 * h);
+            prop_assert!((slope - em.gradient()[index]).abs() < 1e-6 * max_abs(&em.gradient()), "{slope}");
         }
     }
 

@@ -29,8 +29,8 @@ const MAX_ROUNDS: usize = 100;
 const TOLERANCE: f64 = 1e-3;
 
 impl LvmState {
-    /// Transforms the rows of `new`, where `data` holds the rows that the model was fitted to. The result for a row does
-    /// not depend on the other new rows.
+    /// Transforms the rows of `new`, where `data` holds the rows that the model was fitted to. The result for a row
+    /// does not depend on the other new rows.
     pub fn transform(
         &self,
         new: &Data,
@@ -78,8 +78,8 @@ struct NewPoint {
 }
 
 impl NewPoint {
-    /// Sets the pairs of a new point. It is similar to its nearest and its mutual neighbors and to the landmark of the
-    /// nearest, and dissimilar to the other points in the cell of the nearest.
+    /// Sets the pairs of a new point. It is similar to its nearest and its mutual neighbors and to the landmark of
+    /// the nearest, and dissimilar to the other points in the cell of the nearest.
     fn set_pairs(
         &mut self,
         model: &LvmState,

@@ -293,7 +293,7 @@ impl Stepper for AlternatingUpdates {
             let part = |side: &str| archive.finite(&format!("tsm/{name}/{side}")).map(<[f64]>::to_vec);
             let (left, right) = (part("left")?, part("right")?);
             let rank = left.len() / n;
-            // The start has one more than the updates.
+            // The initial factors have one column more than those of the updates.
             let fits =
                 left.len() == right.len() && left.len() == rank * n && (self.rank..=self.rank + 1).contains(&rank);
             if fits {

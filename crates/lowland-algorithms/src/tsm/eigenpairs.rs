@@ -72,6 +72,7 @@ pub(super) fn improve_eigenpairs(
     }
 }
 
+/// `Z v - value v` of every pair.
 fn residuals(vectors: &[f64], values: &[f64], images: &[f64], width: usize) -> Vec<f64> {
     let mut out = images.to_vec();
     for (out, x) in out.chunks_exact_mut(width).zip(vectors.chunks_exact(width)) {
@@ -81,7 +82,7 @@ fn residuals(vectors: &[f64], values: &[f64], images: &[f64], width: usize) -> V
 }
 
 /// The `keep` eigenpairs of a small symmetric matrix of largest magnitude: values, and vectors as columns.
-pub(super) fn largest_eigenpairs(matrix: &[f64], size: usize, keep: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+fn largest_eigenpairs(matrix: &[f64], size: usize, keep: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     let (values, vectors) = dense::eigh(matrix, size)?;
     let mut order: Vec<usize> = (0..size).collect();
     order.sort_by(|&a, &b| values[b].abs().total_cmp(&values[a].abs()));

@@ -14,8 +14,8 @@ pub struct GramEigenpairs {
 }
 
 impl GramEigenpairs {
-    /// Decomposes the Gram matrix of `L = left right'`, whose right factor is orthonormal. `G` has rank `rank + 1`, so its
-    /// eigenvectors lie in the span of the factor and `u`.
+    /// Decomposes the Gram matrix of `L = left right'`, whose right factor is orthonormal. `G` has rank `rank + 1`,
+    /// so its eigenvectors lie in the span of the factor and `u`.
     pub fn new(left: &[f64], right: &[f64], rank: usize, tau: f64, dim: usize) -> Result<Self> {
         let u: Vec<f64> = diagonal(left, right, rank).into_iter().map(|v| v.max(0.0).sqrt()).collect();
         let n = u.len();
@@ -48,8 +48,8 @@ impl GramEigenpairs {
         rows.flat_map(|row| scales.iter().enumerate().map(|(c, s)| row.get(c).map_or(0.0, |v| v * s))).collect()
     }
 
-    /// Returns a warning about negative eigenvalues, which no map can have: how many coordinates are lost, how negative
-    /// they are, and which number of dimensions, at most `most`, to try.
+    /// Returns a warning about negative eigenvalues, which no map can have: how many coordinates are lost, how
+    /// negative they are, and which number of dimensions, at most `most`, to try.
     pub fn negative_eigenvalue_warning(&self, most: usize) -> Option<String> {
         let largest = self.values.first().copied().unwrap_or(0.0);
         let least = self.values.iter().copied().fold(0.0f64, f64::min);

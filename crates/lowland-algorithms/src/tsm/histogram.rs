@@ -22,6 +22,7 @@ pub struct AngleHistogram {
 
 /// Maximum number of rows compared with all others.
 const MAX_ROWS: usize = 2048;
+/// Number of bins of the cosines.
 const COSINE_BINS: usize = 20_000;
 /// Rows counted in one task.
 const ROWS_PER_TASK: usize = 64;
@@ -93,8 +94,8 @@ impl AngleHistogram {
     /// with at least ten neighbors per row.
     pub fn threshold(&self, density: f64) -> f64 {
         let pairs = self.rows as f64 * self.directed_rows as f64;
-        let fraction_above = density.max(10.0 / self.directed_rows.max(1) as f64).min(0.5);
-        let mut left = fraction_above * pairs - self.rows as f64;
+        let fraction = density.max(10.0 / self.directed_rows.max(1) as f64).min(0.5);
+        let mut left = fraction * pairs - self.rows as f64;
         let mut at = 0;
         while at < COSINE_BINS && left > self.cosines[at] as f64 {
             left -= self.cosines[at] as f64;

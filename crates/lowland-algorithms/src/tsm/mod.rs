@@ -1,8 +1,9 @@
-//! Thresholded similarity matching (Saul 2022, "A geometrical connection between sparse and low-rank matrices"): maps that
-//! preserve norms and small angles.
+//! Thresholded similarity matching (Saul 2022, "A geometrical connection between sparse and low-rank matrices"):
+//! maps that preserve norms and small angles.
 //!
-//! [`TsmProblem`] is step 1 (the sparse similarities), [`AlternatingUpdates`] step 2 (the low-rank matrix whose positive part
-//! they are), [`GramEigenpairs`] step 3 (its coordinates). [`AngleHistogram`] is figure 2, from which the threshold is chosen.
+//! [`TsmProblem`] is step 1 (the sparse similarities), [`AlternatingUpdates`] step 2 (the low-rank matrix whose
+//! positive part they are), [`GramEigenpairs`] step 3 (its coordinates). [`AngleHistogram`] is figure 2, from which
+//! the threshold is chosen.
 
 mod alternating_updates;
 mod eigenpairs;

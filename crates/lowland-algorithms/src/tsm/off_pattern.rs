@@ -20,7 +20,8 @@ const STORED_KEYS: [&str; 2] = ["tsm/older", "tsm/newer"];
 
 /// `B` in either precision.
 pub(super) trait OffPatternMatrix: Send {
-    /// Computes `B` of the next `L = left right'` (row-major, `rank` columns) and adds `B x` to `out` (both `n x columns`).
+    /// Computes `B` of the next `L = left right'` (row-major, `rank` columns) and adds `B x` to `out` (both `n x
+    /// columns`).
     fn advance(
         &mut self,
         factors: (&[f64], &[f64], usize),

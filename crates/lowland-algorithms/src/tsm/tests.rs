@@ -125,7 +125,8 @@ fn few_rounds_match_exact_eigenpairs() {
 
 #[test]
 fn exact_map_is_recovered_with_norms_and_angles() {
-    // Rows of a plane, rotated into six dimensions. `L` of a plane has rank three (eq 2), so three dimensions are exact.
+    // Rows of a plane, rotated into six dimensions. `L` of a plane has rank three (eq 2), so three dimensions are
+    // exact.
     let angles: Vec<f64> = (0..200).map(|i| i as f64 * 0.0314).collect();
     let values: Vec<f32> = angles
         .iter()
@@ -194,15 +195,15 @@ fn gram_matrix_matches_equation_8_and_negative_eigenvalues_are_reported() {
         );
         let least = expected.last().copied().unwrap();
         for (most, remedy) in [(50, "n_components = 6"), (4, "n_components = 4"), (3, "a larger tau")] {
-            let complaint = gram.negative_eigenvalue_warning(most);
-            assert_eq!(complaint.is_some(), least < 0.0, "{complaint:?}");
+            let warning = gram.negative_eigenvalue_warning(most);
+            assert_eq!(warning.is_some(), least < 0.0, "{warning:?}");
             let share = format!("{:.2} %", -100.0 * least / expected[0]);
-            assert!(complaint.is_none_or(|words| words.contains(&share) && words.contains(remedy)));
+            assert!(warning.is_none_or(|text| text.contains(&share) && text.contains(remedy)));
         }
         let y = gram.coordinates();
-        let kept: f64 = y.iter().map(|v| v * v).sum();
+        let total: f64 = y.iter().map(|v| v * v).sum();
         let positive: f64 = expected.iter().take(d).filter(|v| **v > 0.0).sum();
-        assert!((kept - positive).abs() < 1e-9);
+        assert!((total - positive).abs() < 1e-9);
     }
 }
 

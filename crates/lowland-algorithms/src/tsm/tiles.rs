@@ -1,7 +1,7 @@
 //! Tiles of `Z` where `S` is zero: `B_t = min(0, L_t) + gamma (B_(t-1) - B_(t-2))`.
 //!
-//! Each tile of `L` is a product of its factors; it is computed, clamped, and multiplied with the block while it is in the
-//! cache.
+//! Each tile of `L` is a product of its factors; it is computed, clamped, and multiplied with the block while it is
+//! in the cache.
 
 use std::ops::{Add, AddAssign, Mul, Range, Sub};
 

@@ -22,12 +22,12 @@ pub(super) fn virtual_rows(
     if isolated.is_empty() || data.rows() < 2 {
         return Ok((None, isolated.len()));
     }
-    let near =
+    let graph =
         nearest_to_with(&data.select(&isolated), data, 2, Metric::Cosine, &mut |done| progress(0.6 + 0.1 * done))?;
     let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut unconnected = 0;
     for (at, &i) in isolated.iter().enumerate() {
-        let Some(j) = near.row(at).0.iter().map(|&j| j as usize).find(|&j| j != i) else {
+        let Some(j) = graph.row(at).0.iter().map(|&j| j as usize).find(|&j| j != i) else {
             unconnected += 1;
             continue;
         };
@@ -40,10 +40,10 @@ pub(super) fn virtual_rows(
         }
         let (from, to) = (cosines.norms()[i], cosines.norms()[j]);
         for step in 1..steps as usize {
-            let share = step as f64 / steps;
-            let length = (1.0 - share) * from + share * to;
-            let weights = [(i, ((1.0 - share) * angle).sin() / from), (j, (share * angle).sin() / to)];
-            let weights = weights.map(|(row, weight)| (row, weight * length / angle.sin()));
+            let fraction = step as f64 / steps;
+            let norm = (1.0 - fraction) * from + fraction * to;
+            let weights = [(i, ((1.0 - fraction) * angle).sin() / from), (j, (fraction * angle).sin() / to)];
+            let weights = weights.map(|(row, weight)| (row, weight * norm / angle.sin()));
             append_weighted_sum(data, weights, &mut indices, &mut values);
             indptr.push(values.len());
         }

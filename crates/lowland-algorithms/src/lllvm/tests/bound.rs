@@ -154,17 +154,17 @@ fn gradient_of_full_bound_vanishes_after_each_update() {
     for a in 0..SIDE {
         let mut away = by_latents.clone();
         away.latents[a] += 0.3;
-        check_stationary("a place", &by_latents, &away, coarse, &|state, h| state.latents[a] += h);
+        check_stationary("a latent coordinate", &by_latents, &away, coarse, &|state, h| state.latents[a] += h);
     }
-    check_steepness("places");
+    check_steepness("latent coordinates");
     let wide = BoundState { latent_covariance: scaled(&by_latents.latent_covariance), ..by_latents.clone() };
     let unit = max_abs(&by_latents.latent_covariance);
     for entry in ENTRIES {
         let change =
             |state: &mut BoundState, h: f64| BoundState::change_entry(&mut state.latent_covariance, entry, h * unit);
-        check_stationary("a covariance of places", &by_latents, &wide, fine, &change);
+        check_stationary("a covariance of latent coordinates", &by_latents, &wide, fine, &change);
     }
-    check_steepness("covariances of places");
+    check_steepness("covariances of latent coordinates");
     for at in (0..SIDE * COLUMNS).step_by(5) {
         let mut away = by_maps.clone();
         away.maps[at] += 0.3;
@@ -277,7 +277,7 @@ fn new_row_maximizes_its_part_of_the_bound() {
         let (latents, maps) = ([latent, &mean_latents].concat(), [map, &mean_maps].concat());
         expectation(&maps, &wide, |maps| {
             expectation(&latents, &joined(covariance, &near_latents), |latents| {
-                joint_of_new(posterior.hyperparameters(), &rows, &row, latents, maps)
+                joint_of_new(posterior.hyperparameters, &rows, &row, latents, maps)
             })
         })
     };
@@ -316,7 +316,7 @@ fn new_row_maximizes_its_part_of_the_bound() {
     // The result differs from the one with certain neighbors.
     let sure = |map: &[f64]| {
         joint_of_new(
-            posterior.hyperparameters(),
+            posterior.hyperparameters,
             &rows,
             &row,
             &[&latent[..], &mean_latents].concat(),

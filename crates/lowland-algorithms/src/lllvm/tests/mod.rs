@@ -4,6 +4,7 @@ mod bound;
 mod em;
 mod posterior;
 
+use super::posterior::Hyperparameters;
 use super::*;
 use lowland_core::{Data, Metric, Seed};
 use lowland_linalg::Csr;

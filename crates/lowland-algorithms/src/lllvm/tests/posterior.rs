@@ -16,7 +16,7 @@ fn uncertainty_excludes_translation_and_rotation() {
     let by_coordinate: Vec<f64> = (0..80).map(|a| latents.row(a % n)[a / n]).collect();
     let maps = vec![0.0; 80 * 4];
     let rigid =
-        Posterior::new(posterior.hyperparameters(), &by_coordinate, &covariance, &maps, &vec![0.0; 80 * 80]).unwrap();
+        Posterior::new(posterior.hyperparameters, &by_coordinate, &covariance, &maps, &vec![0.0; 80 * 80]).unwrap();
     let scale = max_abs(&covariance).sqrt();
     assert!(rigid.std().iter().all(|s| *s < 1e-3 * scale), "{:?}", rigid.std());
     // Something remains of the fitted one, and less than the prior's translation.
@@ -56,7 +56,7 @@ fn log_density(
     let wide = |j: &u32, r: usize| posterior.maps[(r * n + at(j)) * columns..][..columns].iter().map(|&v| f64::from(v));
     let maps: Vec<f64> = neighbors.iter().flat_map(|j| (0..2).flat_map(|r| wide(j, r)).collect::<Vec<_>>()).collect();
     let rows: Vec<&[f64]> = neighbors.iter().map(|j| rows.row(at(j))).collect();
-    joint_of_new(posterior.hyperparameters(), &rows, row, &[latent, &latents].concat(), &[map, &maps].concat())
+    joint_of_new(posterior.hyperparameters, &rows, row, &[latent, &latents].concat(), &[map, &maps].concat())
 }
 
 #[test]
