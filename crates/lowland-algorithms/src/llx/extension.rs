@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use lowland_core::run::Progress;
 use lowland_core::{Embedding, Error, Points, Result, along_tree};
-use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg_with};
+use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg};
 
 /// `M'M` for the columns of `M = I - W` that belong to rows with unknown positions.
 struct NormalMatrix {
@@ -122,7 +122,7 @@ pub(super) fn extend(
     let mut positions = vec![0.0; right.len()];
     let options = PcgOptions { tolerance: 1e-6, max_iterations: 1000 };
     let jacobi = Jacobi::new(&diagonal);
-    let report = pcg_with(&normal, &jacobi, NullSpace::None, &right, dim, &mut positions, options, progress)?;
+    let report = pcg(&normal, &jacobi, NullSpace::None, &right, dim, &mut positions, options, progress)?;
     for (&i, position) in unknown.iter().zip(positions.chunks_exact(dim)) {
         values[i * dim..(i + 1) * dim].copy_from_slice(position);
     }

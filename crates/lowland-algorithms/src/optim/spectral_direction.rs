@@ -83,7 +83,7 @@ impl LaplacianSolver {
                 let options = PcgOptions { tolerance: 1e-2, max_iterations: 50 };
                 let operator: &dyn SymmetricOperator = matrix;
                 let null_space = if *connected { NullSpace::Constant } else { NullSpace::None };
-                pcg(operator, &**preconditioner, null_space, rhs, dim, out, options)?;
+                pcg(operator, &**preconditioner, null_space, rhs, dim, out, options, &mut |_| Ok(()))?;
             }
         }
         Ok(())
