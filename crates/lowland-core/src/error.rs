@@ -145,8 +145,8 @@ impl Error {
             }
             Error::Memory { what, needed, limit, remedies } => format!(
                 "{what} needs about {} of memory, the limit is {}.{}",
-                bytes(*needed),
-                bytes(*limit),
+                format_bytes(*needed),
+                format_bytes(*limit),
                 Remedy::sentence(remedies, terms)
             ),
             Error::Format { what, reason } => format!("not a usable {what}: {reason}"),
@@ -167,7 +167,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// A size in words: `1.5 GiB`.
-pub fn bytes(count: u64) -> String {
+pub fn format_bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut size = count as f64;
     let mut unit = 0;
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn sizes_are_given_in_the_unit_people_read() {
-        assert_eq!(bytes(512), "512 B");
-        assert_eq!(bytes(3 << 30), "3.0 GiB");
-        assert_eq!(bytes(1536 << 10), "1.5 MiB");
+        assert_eq!(format_bytes(512), "512 B");
+        assert_eq!(format_bytes(3 << 30), "3.0 GiB");
+        assert_eq!(format_bytes(1536 << 10), "1.5 MiB");
     }
 }

@@ -21,10 +21,10 @@ pub mod simd;
 mod threads;
 
 pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder};
-pub use data::{Data, Dense, Shape, Sparse};
+pub use data::{Data, DataShape, Dense, Sparse};
 pub use embedding::{Embedding, Points};
-pub use error::{Error, Result, bytes};
-pub use memory_order::{Numbering, along_tree, inverse};
+pub use error::{Error, Result, format_bytes};
+pub use memory_order::{MemoryOrder, inverse_permutation, tree_order};
 pub use metric::Metric;
 pub use seed::Seed;
 pub use threads::with_threads;

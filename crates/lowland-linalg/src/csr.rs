@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::SymmetricOperator;
 use super::sparse_product::add_sparse_product;
-use lowland_core::{Error, Result, inverse};
+use lowland_core::{Error, Result, inverse_permutation};
 
 /// A sparse matrix; the columns of each row are ascending and unique.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,7 +225,7 @@ impl Csr {
 
     /// Permutes the rows and columns of a square matrix: row `rows[i]` becomes row `i`, and the columns likewise.
     pub fn renumber(&self, rows: &[u32]) -> Self {
-        let place = inverse(rows);
+        let place = inverse_permutation(rows);
         let mut indptr = Vec::with_capacity(rows.len() + 1);
         indptr.push(0);
         rows.iter().fold(0, |end, &row| {

@@ -122,7 +122,7 @@ impl LinearMap {
         let offset = archive.finite(&format!("{name}/offset"))?.to_vec();
         let weights = archive.finite(&format!("{name}/weights"))?.to_vec();
         if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
-            return Err(archive.bad(format!("the sizes of '{name}' do not fit together")));
+            return Err(archive.invalid(format!("the sizes of '{name}' do not fit together")));
         }
         Ok(Self { offset, weights })
     }

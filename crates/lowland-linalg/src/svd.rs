@@ -11,7 +11,7 @@ use super::{
 };
 use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
-use lowland_core::{Data, Error, Result, Seed, Shape};
+use lowland_core::{Data, DataShape, Error, Result, Seed};
 
 /// Algorithm for principal components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn choose_pca_algorithm(dim: usize, sparse: bool, components: usize) -> PcaA
 
 impl PcaAlgorithm {
     /// Estimates the bytes needed beyond the data, including the coordinates of the rows.
-    pub fn memory(self, components: usize, shape: Shape) -> u64 {
+    pub fn memory(self, components: usize, shape: DataShape) -> u64 {
         // In floating point, since a cast saturates where a product of counts would wrap.
         let [n, dim, count] = [shape.rows, shape.dim, components].map(|count| count as f64);
         let work = match self {
@@ -51,7 +51,7 @@ impl PcaAlgorithm {
 }
 
 /// Returns [`PcaAlgorithm::memory`] of the algorithm that [`choose_pca_algorithm`] chooses.
-pub fn pca_memory(components: usize, shape: Shape) -> u64 {
+pub fn pca_memory(components: usize, shape: DataShape) -> u64 {
     choose_pca_algorithm(shape.dim, shape.sparse, components).memory(components, shape)
 }
 

@@ -1,7 +1,7 @@
 //! Chooses the engine for a sum.
 
 use super::{BarnesHut, Charges, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
-use lowland_core::params::refuse;
+use lowland_core::params::invalid_parameter;
 use lowland_core::{Points, Result};
 
 /// Creates an engine for maps of `dim` dimensions and kernels like `kernel`; an error if it does not support them.
@@ -10,21 +10,21 @@ pub fn new_engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn 
     match engine {
         Engine::Auto => Ok(Box::new(AutoEngine::default())),
         Engine::Exact => Ok(Box::new(Exact)),
-        Engine::FastGauss if !gaussian => refuse(
+        Engine::FastGauss if !gaussian => invalid_parameter(
             "engine",
             &engine,
             "the fast Gauss transform sums Gaussian kernels, those of ee and ssne: use fft or barnes-hut",
         ),
         Engine::FastGauss if dim > 3 => {
-            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
+            invalid_parameter("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
         }
         Engine::FastGauss => Ok(Box::new(FastGauss::new(1e-3))),
         Engine::BarnesHut if dim > 10 => {
-            refuse("engine", &engine, format!("for up to 10 dimensions, not {dim}: use exact"))
+            invalid_parameter("engine", &engine, format!("for up to 10 dimensions, not {dim}: use exact"))
         }
         Engine::BarnesHut => Ok(Box::new(BarnesHut::default())),
         Engine::Fft if dim > 3 => {
-            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
+            invalid_parameter("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
         }
         Engine::Fft => Ok(Box::new(Fft::default())),
     }

@@ -13,7 +13,7 @@ mod fft;
 mod kernel;
 pub mod pairs;
 
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::{Error, Points, Result};
 
 pub use auto::new_engine;
@@ -140,7 +140,7 @@ fn potential_by_sums<E: KernelSum + ?Sized>(
     Ok(report)
 }
 
-choice! {
+param_enum! {
     /// The engine that sums the repulsion.
     pub enum Engine ("auto, exact, fast-gauss, barnes-hut or fft") {
         /// By the number of points, the dimension, the kernel and the tolerance.

@@ -35,7 +35,7 @@ impl ParamValue for Search {
     fn parse(text: &str) -> Option<Self> {
         text.trim().parse().ok()
     }
-    fn show(&self) -> String {
+    fn to_text(&self) -> String {
         self.to_string()
     }
 }

@@ -2,14 +2,14 @@
 
 use super::exact::{TILE, buffer_capacity};
 use super::{Search, expand_neighbors, inner_product, projection_search, two_stage_exact};
-use lowland_core::{Metric, Shape};
+use lowland_core::{DataShape, Metric};
 
 /// Number of threads for which scratch memory is counted.
 const THREADS: f64 = 8.0;
 
 /// Estimates the bytes a search needs beyond the data and its result; for [`Search::Auto`] the larger of the two
 /// searches.
-pub fn search_memory(shape: Shape, metric: Metric, n_neighbors: usize, search: Search) -> u64 {
+pub fn search_memory(shape: DataShape, metric: Metric, n_neighbors: usize, search: Search) -> u64 {
     let text = metric == Metric::Levenshtein;
     let k = n_neighbors.min(shape.rows);
     let capacity = buffer_capacity(k) as f64;
@@ -58,7 +58,7 @@ pub fn search_memory(shape: Shape, metric: Metric, n_neighbors: usize, search: S
             // The transformed rows, their projections in double and single precision, and the search among these.
             let columns = projection_search::PROJECTION_COLUMNS;
             let count = projection_search::candidate_count(n_neighbors, shape.rows);
-            let projections = Shape { dim: columns, bytes: (rows * columns as f64 * 4.0) as u64, ..shape };
+            let projections = DataShape { dim: columns, bytes: (rows * columns as f64 * 4.0) as u64, ..shape };
             let among = search_memory(projections, Metric::Euclidean, count, Search::Auto) as f64;
             descent.max(transformed + rows * columns as f64 * 12.0).max(rows * columns as f64 * 4.0 + among)
         } else {

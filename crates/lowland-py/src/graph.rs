@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lowland::Metric;
 use lowland::message::Remedy;
 use lowland::neighbors::{self as search, NeighborGraph, NeighborParams};
-use lowland::run::{Archive, Kind};
+use lowland::run::{Archive, ArchiveKind};
 use lowland::{Error, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -72,12 +72,12 @@ impl Graph {
 
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let load = || NeighborGraph::load("graph", &Archive::from_bytes(bytes, Kind::Model)?);
+        let load = || NeighborGraph::load("graph", &Archive::from_bytes(bytes, ArchiveKind::Model)?);
         Ok(Self::new(load().map_err(Failure::from)?))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let mut archive = Archive::new(Kind::Model);
+        let mut archive = Archive::new(ArchiveKind::Model);
         self.inner.save("graph", &mut archive);
         PyBytes::new(py, &archive.to_bytes())
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lowland::params::Params;
 use lowland::preprocessing::Preprocessing;
 use lowland::registry::{MethodInfo, ParsedMethod};
-use lowland::run::Ended;
+use lowland::run::StopReason;
 use lowland::{Data, FitOptions, Seed};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyBaseException;
@@ -175,10 +175,10 @@ impl Model {
     /// `converged`, `exhausted` or `stopped`.
     #[getter]
     fn stop_reason(&self) -> &'static str {
-        match self.inner.outcome().ended {
-            Ended::Converged => "converged",
-            Ended::Exhausted => "exhausted",
-            Ended::Stopped => "stopped",
+        match self.inner.outcome().stop_reason {
+            StopReason::Converged => "converged",
+            StopReason::Exhausted => "exhausted",
+            StopReason::Stopped => "stopped",
         }
     }
 

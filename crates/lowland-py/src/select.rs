@@ -4,7 +4,7 @@ use lowland::message::Remedy;
 use lowland::method::Method;
 use lowland::methods::{Lllvm, Lvm};
 use lowland::run::{Context, Stage};
-use lowland::select::{self, By, Choice};
+use lowland::select::{self, Candidate, SelectionCriterion};
 use lowland::{Error, Seed};
 use pyo3::prelude::*;
 
@@ -33,7 +33,7 @@ pub fn choose(
     let data = rows.to_data()?;
     drop(rows);
     let seed = Seed(seed);
-    let found = watch(py, threads, &Listeners::default(), |watcher| -> Result<Vec<Choice>, Failure> {
+    let found = watch(py, threads, &Listeners::default(), |watcher| -> Result<Vec<Candidate>, Failure> {
         data.check_finite()?;
         if let Some(folds) = folds {
             let (lvm, limit) = (from_text::<Lvm>(&params)?, max_memory.or_else(lowland_io::available_memory));
@@ -48,14 +48,15 @@ pub fn choose(
             return Err(Error::Memory { what: "the selection".into(), needed, limit, remedies }.into());
         }
         let mut context = Context::new(watcher, seed, None);
-        context.plan(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
+        context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
         Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, &mut context)?)
     })?;
     if let Some(error) = found.raised {
         return Err(error);
     }
-    let (choices, by) = (found.result, if folds.is_some() { By::HeldOut } else { By::Bound });
-    let words = select::in_words(&choices, by);
+    let (choices, by) =
+        (found.result, if folds.is_some() { SelectionCriterion::HeldOut } else { SelectionCriterion::Bound });
+    let words = select::recommendation_text(&choices, by);
     let (best, close) = select::recommend(&choices, by).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
     let list = choices.into_iter().map(|choice| (choice.n_neighbors, choice.n_components, choice.values)).collect();
     Ok((list, best, close, words))

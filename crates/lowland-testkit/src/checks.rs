@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use lowland::message::Note;
 use lowland::preprocessing::Preprocessing;
 use lowland::quality::procrustes;
-use lowland::run::{Archive, Ended, Event, Kind, Observer};
+use lowland::run::{Archive, ArchiveKind, Event, Observer, StopReason};
 use lowland::{Data, Embedding, Error, FitOptions, Model, Result, Seed, with_threads};
 use lowland_core::archive::Array;
 
@@ -112,7 +112,7 @@ pub fn a_stop_at_step_three_keeps_the_map(method: &str, values: Values) {
     let fitted = fit_observed(method, values, &data, &mut stop_at_three).expect("stopping is not an error");
     assert_finite(fitted.embedding(), 420);
     if seen >= 3 {
-        assert_eq!((seen, fitted.outcome().ended), (3, Ended::Stopped));
+        assert_eq!((seen, fitted.outcome().stop_reason), (3, StopReason::Stopped));
     }
     assert_finite(&transform(&fitted, &data.select(&[0, 1])), 2);
 }
@@ -154,7 +154,7 @@ pub fn a_resumed_run_gives_the_same_bytes(method: &str, values: Values) {
             assert!(whole.outcome().trace.len() < iteration, "no checkpoint at iteration {iteration}");
             continue;
         };
-        let stored = Archive::from_bytes(&checkpoint.to_bytes(), Kind::Checkpoint).expect("its own bytes");
+        let stored = Archive::from_bytes(&checkpoint.to_bytes(), ArchiveKind::Checkpoint).expect("its own bytes");
         let resumed = resume(method, values, &data, &stored).expect("a good checkpoint");
         assert!(resumed.to_bytes() == whole.to_bytes(), "resumed at {iteration}");
         assert_eq!(resumed.outcome(), whole.outcome());
@@ -208,7 +208,7 @@ pub fn a_model_with_parts_missing_or_not_finite_is_an_error(method: &str, values
         ..options()
     };
     let model = fit_with(method, values, &data, limited).expect("a fit");
-    let whole = Archive::from_bytes(&model.to_bytes(), Kind::Model).expect("its own bytes");
+    let whole = Archive::from_bytes(&model.to_bytes(), ArchiveKind::Model).expect("its own bytes");
     for name in whole.names() {
         for keep_half in [false, true] {
             let refused = Model::from_bytes(&damaged(&whole, name, keep_half).to_bytes()).is_err();

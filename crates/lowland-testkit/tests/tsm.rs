@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use lowland::fit::check_memory;
 use lowland::message::RustTerms;
 use lowland::registry::MethodInfo;
-use lowland::run::{Archive, Event, Kind};
+use lowland::run::{Archive, ArchiveKind, Event};
 use lowland::{Data, Error, FitOptions, Model, Result, Seed};
 use lowland_testkit::fixtures::clouds;
 
@@ -72,7 +72,7 @@ fn a_resumed_run_keeps_its_tiles_whatever_memory_is_left() {
         ControlFlow::Continue(())
     };
     fit(&data, FEW, FitOptions { observer: Some(&mut take), ..unlimited() }).unwrap();
-    let checkpoint = Archive::from_bytes(&taken.expect("three updates"), Kind::Checkpoint).unwrap();
+    let checkpoint = Archive::from_bytes(&taken.expect("three updates"), ArchiveKind::Checkpoint).unwrap();
     let resumed = fit(&data, FEW, FitOptions { resume: Some(&checkpoint), ..limited(57 << 20) }).unwrap();
     assert!(resumed.to_bytes() == whole.to_bytes());
 }

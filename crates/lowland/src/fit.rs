@@ -1,10 +1,10 @@
 //! Fitting: validation, memory check, preprocessing, landmarks, the method, the model.
 
-use lowland_core::archive::{Archive, Kind};
+use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::params::{ParamValue, Params};
-use lowland_core::run::{Context, Observer, Silent, Stage};
-use lowland_core::{Data, Embedding, Error, Metric, Result, Seed, Shape, with_threads};
+use lowland_core::run::{Context, NoObserver, Observer, Stage};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, with_threads};
 use lowland_neighbors::NeighborGraph;
 
 use crate::landmarks::Landmarks;
@@ -62,7 +62,7 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
 
 /// Estimates the memory of a fit to data of this shape, in bytes, or fails where the options do not allow as much. Needs
 /// no data, so that it can be asked before they are read.
-pub fn check_memory(method: &dyn DynMethod, shape: Shape, options: &FitOptions) -> Result<u64> {
+pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptions) -> Result<u64> {
     Pipeline::new(method.clone_box(), options).check_memory(shape, options)
 }
 
@@ -77,21 +77,21 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     method.validate()?;
     let pipeline = Pipeline::new(method, &options);
     check_input(&pipeline, data)?;
-    let mut silent = Silent;
+    let mut silent = NoObserver;
     let observer = options.observer.take().unwrap_or(&mut silent);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
-    context.begin_with(options.init);
+    context.set_init(options.init);
     let needed = pipeline.check_memory(data.shape(), &options)?;
     context.note(Note::MemoryEstimate { bytes: needed });
     let runner = pipeline.runner()?;
     let besides = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
-    context.allow(options.max_memory.map(|limit| limit.saturating_sub(besides)));
+    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(besides)));
     pipeline.identify(data, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
         context.note(Note::DuplicateRows { count, rows: data.rows() });
     }
-    context.plan(&pipeline.stages(runner.as_ref(), data.shape()))?;
+    context.announce_stages(&pipeline.stages(runner.as_ref(), data.shape()))?;
     let (preprocessor, prepared) = if pipeline.preprocessing.is_empty() {
         pipeline.preprocessing.fit(data, &mut context)?
     } else {
@@ -143,12 +143,12 @@ impl Pipeline {
     }
 
     /// Bytes of the whole fit, the data included.
-    fn memory(&self, shape: Shape) -> Result<u64> {
+    fn memory(&self, shape: DataShape) -> Result<u64> {
         let method = self.runner()?.memory(self.preprocessing.output(shape));
         Ok(shape.bytes.saturating_add(self.preprocessing.memory(shape)).saturating_add(method))
     }
 
-    fn check_memory(&self, shape: Shape, options: &FitOptions) -> Result<u64> {
+    fn check_memory(&self, shape: DataShape, options: &FitOptions) -> Result<u64> {
         let needed = self.memory(shape)?.saturating_add(options.reserved_memory);
         match options.max_memory.filter(|&limit| needed > limit) {
             None => Ok(needed),
@@ -159,7 +159,7 @@ impl Pipeline {
         }
     }
 
-    fn memory_remedies(&self, shape: Shape, allowed: u64) -> Vec<Remedy> {
+    fn memory_remedies(&self, shape: DataShape, allowed: u64) -> Vec<Remedy> {
         if shape.bytes > allowed {
             return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows: they alone take more")];
         }
@@ -175,7 +175,7 @@ impl Pipeline {
         vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors, last]
     }
 
-    fn stages(&self, runner: &dyn DynMethod, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, runner: &dyn DynMethod, shape: DataShape) -> Vec<Stage> {
         let mut stages = runner.stages(self.preprocessing.output(shape));
         if !self.preprocessing.is_empty() {
             let total: f64 = stages.iter().map(|stage| stage.weight).sum();
@@ -186,11 +186,11 @@ impl Pipeline {
 
     /// Adds to every checkpoint what it is a checkpoint of, and rejects a checkpoint of something else.
     fn identify(&self, data: &Data, context: &mut Context) -> Result<()> {
-        let mut identity = Archive::new(Kind::Checkpoint);
+        let mut identity = Archive::new(ArchiveKind::Checkpoint);
         self.save(&mut identity);
         identity.put("data/fingerprint", data.fingerprint());
-        if let Some(archive) = context.resumed() {
-            let differs = |what: &str| Err(archive.bad(format!("it was made with {what}; start again without it")));
+        if let Some(archive) = context.checkpoint() {
+            let differs = |what: &str| Err(archive.invalid(format!("it was made with {what}; start again without it")));
             if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
                 return differs("other data");
             }
@@ -201,14 +201,14 @@ impl Pipeline {
                 return differs(&format!("other parameters ({})", archive.texts("job/parameters")?.join(", ")));
             }
         }
-        context.keep(|archive| *archive = identity);
+        context.add_to_checkpoint(|archive| *archive = identity);
         Ok(())
     }
 
     /// Name and value of every parameter of the method, and `landmarks` where it is set.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         let mut values = self.method.values();
-        values.extend(self.landmarks.map(|count| (LANDMARKS, count.show())));
+        values.extend(self.landmarks.map(|count| (LANDMARKS, count.to_text())));
         values
     }
 
@@ -231,7 +231,7 @@ impl Pipeline {
     pub(crate) fn load_as<M: Method>(archive: &Archive) -> Result<Self> {
         let name = archive.text("job/method")?;
         if name != M::NAME {
-            return Err(archive.bad(format!("it is of method {name}, not {}", M::NAME)));
+            return Err(archive.invalid(format!("it is of method {name}, not {}", M::NAME)));
         }
         Self::load_by(archive, ParsedMethod::new::<M>)
     }
@@ -241,7 +241,7 @@ impl Pipeline {
         let mut values = Vec::new();
         for text in archive.texts("job/parameters")? {
             let Some((name, value)) = text.split_once('=') else {
-                return Err(archive.bad(format!("the parameter '{text}' has no value")));
+                return Err(archive.invalid(format!("the parameter '{text}' has no value")));
             };
             match name.strip_prefix("prepare.") {
                 Some(name) => preprocessing.set(name, value)?,

@@ -7,7 +7,7 @@ use lowland_core::archive::Archive;
 use lowland_core::message::Remedy;
 use lowland_core::params::Params;
 use lowland_core::run::{Context, Outcome, Progress, Stage};
-use lowland_core::{Data, Embedding, Metric, Points, Result, Seed, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Points, Result, Seed};
 use lowland_neighbors::NeighborGraph;
 
 use crate::fit::{self, FitOptions};
@@ -141,9 +141,9 @@ pub trait Method: Params + Send + Sync + 'static {
         None
     }
     /// The stages of a fit, with their expected shares of the time.
-    fn stages(&self, shape: Shape) -> Vec<Stage>;
+    fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Bytes that a fit needs beyond the data.
-    fn memory(&self, shape: Shape) -> u64;
+    fn memory(&self, shape: DataShape) -> u64;
     /// Number of neighbors that a fit needs for each of `rows` rows; 0 where the method uses no neighbor graph.
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
@@ -194,9 +194,9 @@ pub trait DynMethod: Send + Sync {
     /// The metric by which neighbors are found, if the method uses one.
     fn metric(&self) -> Option<Metric>;
     /// The stages of a fit, with their expected shares of the time.
-    fn stages(&self, shape: Shape) -> Vec<Stage>;
+    fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Bytes that a fit needs beyond the data.
-    fn memory(&self, shape: Shape) -> u64;
+    fn memory(&self, shape: DataShape) -> u64;
     /// Number of neighbors that a fit needs for each of `rows` rows; 0 where the method uses no neighbor graph.
     fn required_neighbors(&self, rows: usize) -> usize;
     /// Whether the method can be fitted to some of the rows and extended to the others.
@@ -242,11 +242,11 @@ impl<M: Method> DynMethod for M {
         Method::metric(self)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         Method::stages(self, shape)
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         Method::memory(self, shape)
     }
 

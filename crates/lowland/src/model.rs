@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use lowland_core::archive::{Archive, Kind};
+use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Outcome, Progress};
 use lowland_core::{Data, Embedding, Error, Points, Result, Seed};
@@ -239,13 +239,13 @@ impl Model {
 
     /// Reads a model of a method that is defined outside of this crate from a file.
     pub fn load_as<M: Method>(path: impl AsRef<Path>) -> Result<Self> {
-        let archive = Archive::from_bytes(&files::read(path.as_ref())?, Kind::Model)?;
+        let archive = Archive::from_bytes(&files::read(path.as_ref())?, ArchiveKind::Model)?;
         Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
     }
 
     /// The content of the model's file: everything but the neighbor graph, the trace, and the training data.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut archive = Archive::new(Kind::Model);
+        let mut archive = Archive::new(ArchiveKind::Model);
         self.pipeline.save(&mut archive);
         archive.put("data/columns", self.n_features as u64);
         archive.put("data/kind", self.kind.as_str());
@@ -259,7 +259,7 @@ impl Model {
 
     /// Reads a model of a built-in method from the content of its file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let archive = Archive::from_bytes(bytes, Kind::Model)?;
+        let archive = Archive::from_bytes(bytes, ArchiveKind::Model)?;
         Self::from_archive(&archive, Pipeline::load(&archive)?)
     }
 
@@ -270,12 +270,12 @@ impl Model {
         let transformer = pipeline.runner()?.load(archive, preprocessor.output_dim(n_features))?;
         let feature_names = archive.texts("data/names")?.to_vec();
         if !feature_names.is_empty() && feature_names.len() != n_features {
-            return Err(archive.bad(format!("it names {} of {n_features} columns", feature_names.len())));
+            return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
         }
         Ok(Self {
             kind: archive.text("data/kind")?.into(),
             training_rows: TrainingRows::load(archive, embedding.rows(), pipeline.transforms_exactly())?,
-            outcome: Outcome::direct(),
+            outcome: Outcome::without_iterations(),
             notes: Vec::new(),
             neighbors: None,
             training_data: None,
@@ -318,7 +318,7 @@ impl TrainingRows {
         }
         let hashes = archive.u64s(HASHES)?;
         if hashes.len() != if transforms_exactly { 0 } else { rows } {
-            return Err(archive.bad(format!("it has hashes of {} of {rows} training rows", hashes.len())));
+            return Err(archive.invalid(format!("it has hashes of {} of {rows} training rows", hashes.len())));
         }
         Ok(Self::new(hashes.to_vec()))
     }
@@ -333,7 +333,7 @@ impl TrainingRows {
         for pair in pairs {
             match hashes.get_mut(pair[0] as usize) {
                 Some(hash) => *hash = pair[1],
-                None => return Err(archive.bad("it has hashes of rows that are not in the embedding".into())),
+                None => return Err(archive.invalid("it has hashes of rows that are not in the embedding".into())),
             }
         }
         Ok(Self::new(hashes))

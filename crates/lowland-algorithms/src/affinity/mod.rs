@@ -3,7 +3,7 @@
 mod entropic;
 mod perplexity;
 
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{Symmetrization, symmetrize};
@@ -11,7 +11,7 @@ use lowland_neighbors::graph::{Symmetrization, symmetrize};
 pub use entropic::{EntropicAffinities, entropic_affinities};
 pub use perplexity::Perplexities;
 
-choice! {
+param_enum! {
     /// How the affinities of a row are computed from its distances.
     pub enum AffinityKind ("entropic, uniform or precomputed") {
         /// Gaussian weights whose bandwidth gives each row the requested perplexity.

@@ -2,7 +2,7 @@
 
 use lowland_core::Result;
 use lowland_core::archive::Archive;
-use lowland_core::params::{ParamValue, refuse};
+use lowland_core::params::{ParamValue, invalid_parameter};
 
 /// One perplexity, or several whose affinities are averaged: `30` or `30,300`.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ impl Perplexities {
     /// Checks that every perplexity is a valid number of neighbors.
     pub fn check(&self) -> Result<()> {
         let fine = self.0.iter().all(|p| (1.0..1e9).contains(p));
-        if fine { Ok(()) } else { refuse("perplexity", self, "at least 1, a number of neighbors") }
+        if fine { Ok(()) } else { invalid_parameter("perplexity", self, "at least 1, a number of neighbors") }
     }
 
     /// Returns the perplexities limited to `max`.
@@ -49,7 +49,7 @@ impl Perplexities {
     pub fn load(archive: &Archive, requested: &Self) -> Result<Self> {
         let used = Self(archive.finite("placement/perplexity")?.to_vec());
         if used.check().is_err() || used.0.len() != requested.0.len() {
-            return Err(archive.bad("a perplexity is below 1, or one is missing".into()));
+            return Err(archive.invalid("a perplexity is below 1, or one is missing".into()));
         }
         Ok(used)
     }
@@ -60,7 +60,7 @@ impl ParamValue for Perplexities {
     fn parse(text: &str) -> Option<Self> {
         Self::new(text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?)
     }
-    fn show(&self) -> String {
+    fn to_text(&self) -> String {
         self.0.iter().map(f64::to_string).collect::<Vec<_>>().join(",")
     }
 }
@@ -73,7 +73,7 @@ mod tests {
     fn displayed_perplexities_parse_to_the_same_values() {
         let several = Perplexities::parse("5, 30,100").unwrap();
         assert_eq!(several.values(), [5.0, 30.0, 100.0]);
-        assert_eq!(Perplexities::parse(&several.show()), Some(several));
+        assert_eq!(Perplexities::parse(&several.to_text()), Some(several));
         assert!(Perplexities::parse("5,,6").is_none());
         assert!(Perplexities::parse("0.5").unwrap().check().is_err());
         assert!(Perplexities::parse("NaN").unwrap().check().is_err());

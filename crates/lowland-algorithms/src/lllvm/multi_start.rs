@@ -119,5 +119,5 @@ impl Stepper for MultiStartEm<'_> {
 }
 
 fn mismatch(archive: &Archive) -> Error {
-    archive.bad("the state of the iteration does not fit the data".into())
+    archive.invalid("the state of the iteration does not fit the data".into())
 }

@@ -24,9 +24,9 @@ impl ParamValue for Alpha {
         }
     }
 
-    fn show(&self) -> String {
+    fn to_text(&self) -> String {
         match self {
-            Self::Fixed(value) => value.show(),
+            Self::Fixed(value) => value.to_text(),
             Self::Optimize => "optimise".into(),
         }
     }

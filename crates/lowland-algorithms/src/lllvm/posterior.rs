@@ -33,7 +33,7 @@ impl PackedSymmetric {
         if good && (0..side).all(|a| packed.get(a, a) >= 0.0) {
             return Ok(packed);
         }
-        Err(archive.bad(format!("'{name}' is not a covariance")))
+        Err(archive.invalid(format!("'{name}' is not a covariance")))
     }
 }
 
@@ -246,7 +246,7 @@ impl Posterior {
 
     /// Reads the posterior of a model of `n` points with `columns` columns in `dim` dimensions.
     pub fn load(archive: &Archive, n: usize, columns: usize, dim: usize) -> Result<Self> {
-        let bad = |reason: &str| archive.bad(reason.into());
+        let bad = |reason: &str| archive.invalid(reason.into());
         let &[gamma, alpha, bound] = archive.finite("lllvm/numbers")? else {
             return Err(bad("'lllvm/numbers' should hold three numbers"));
         };

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_core::run::Progress;
-use lowland_core::{Embedding, Error, Points, Result, along_tree};
+use lowland_core::{Embedding, Error, Points, Result, tree_order};
 use lowland_linalg::{Csr, Jacobi, NullSpace, PcgOptions, PcgReport, SymmetricOperator, pcg};
 
 /// `M'M` for the columns of `M = I - W` that belong to rows with unknown positions.
@@ -99,7 +99,7 @@ pub(super) fn extend(
         known[i] = true;
     }
     // Rows are ordered along the approximate map, so that rows that are combined are close in memory.
-    let order = along_tree(Points::new(&approximate_positions(weights, &known, &values, dim), dim)?);
+    let order = tree_order(Points::new(&approximate_positions(weights, &known, &values, dim), dim)?);
     let weights = weights.renumber(&order);
     // The index of each row among those with unknown positions.
     let mut unknown_index = vec![u32::MAX; n];

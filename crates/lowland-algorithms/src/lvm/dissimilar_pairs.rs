@@ -12,7 +12,7 @@ use super::coarse_graining::DissimilarGroup;
 use super::excluded_pairs::{ExcludedPairs, excluded_pairs, padded_len};
 use super::kernel::{BlockInputs, PairSum, sum_rows};
 use super::training_pairs::AdjacencyRule;
-use lowland_core::inverse;
+use lowland_core::inverse_permutation;
 use lowland_core::simd::FastFloat;
 use lowland_linalg::Csr;
 
@@ -97,7 +97,7 @@ impl DissimilarPairs {
 
     /// Reorders the points; `old_rows` holds the previous index of each new row.
     pub(super) fn reorder(&mut self, old_rows: &[u32]) {
-        let new_rows = inverse(old_rows);
+        let new_rows = inverse_permutation(old_rows);
         self.members.iter_mut().for_each(|member| *member = new_rows[*member as usize]);
         (self.location_starts, self.locations) =
             index_locations(old_rows.len(), &self.blocks, &self.strips, &self.members);

@@ -11,7 +11,7 @@ use super::training_pairs::TrainingPairs;
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
 use lowland_core::simd::FastFloat;
-use lowland_core::{Embedding, Error, Numbering, Points, Result};
+use lowland_core::{Embedding, Error, MemoryOrder, Points, Result};
 
 /// Lower bound of the variances, in squared units of the median edge; keeps the odds of coinciding points finite.
 pub(super) const MIN_VARIANCE: f64 = 1e-10;
@@ -287,14 +287,14 @@ impl Stepper for LvmEm {
             && velocity.len() == self.velocity.len()
             && variances.len() == self.variances.len();
         if !fits || variances.iter().any(|v| *v < MIN_VARIANCE) {
-            return Err(archive.bad("the state of the iteration does not fit the data".into()));
+            return Err(archive.invalid("the state of the iteration does not fit the data".into()));
         }
         self.iteration = archive.size("em/iteration")?;
         self.means.copy_from_slice(means);
         self.velocity.copy_from_slice(velocity);
         self.variances.copy_from_slice(variances);
         self.workspace.invalidate_means();
-        if let Some(order) = Numbering::saved(archive, self.variances.len())? {
+        if let Some(order) = MemoryOrder::saved(archive, self.variances.len())? {
             let old_rows = self.pairs.set_order(order);
             self.permute_rows(&old_rows);
         }

@@ -1,8 +1,8 @@
 //! Options of the EM iteration.
 
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 
-choice! {
+param_enum! {
     /// Whether each point has a variance of its own.
     pub enum Variances ("free or tied") {
         /// One variance per point.
@@ -12,7 +12,7 @@ choice! {
     }
 }
 
-choice! {
+param_enum! {
     /// Precision in which pairs are evaluated; sums over them and everything else use double precision.
     pub enum Precision ("single or double") {
         /// Relative errors of about 1e-6 in the sums of the E-step, at half the time.

@@ -101,7 +101,7 @@ impl LvmState {
 
     /// Reads the state of a model of `dim` dimensions.
     pub fn load(archive: &Archive, dim: usize) -> Result<Self> {
-        let bad = |reason: &str| archive.bad(reason.into());
+        let bad = |reason: &str| archive.invalid(reason.into());
         let [unit, link_weight, dissimilar_weight] = archive.finite("lvm/numbers")? else {
             return Err(bad("'lvm/numbers' should hold three numbers"));
         };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::excluded_pairs::{ExcludedPairs, padded_len};
 use super::kernel::{self, BlockInputs, PairSum};
 use super::*;
-use lowland_core::archive::{Archive, Kind};
+use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::run::Stepper;
 use lowland_core::with_threads;
 use lowland_core::{Data, Metric, Seed};
@@ -278,7 +278,7 @@ fn row_order_changes_iteration_by_rounding_only() {
     for levels in [0, 1, 2] {
         let mut natural = random_em(n, dim, levels, EmOptions::default(), 5);
         natural.step().unwrap();
-        let mut archive = Archive::new(Kind::Checkpoint);
+        let mut archive = Archive::new(ArchiveKind::Checkpoint);
         natural.save(&mut archive);
         archive.put("numbering", (0..n as u32).map(|i| i * 37 % n as u32).collect::<Vec<u32>>());
         let mut moved = random_em(n, dim, levels, EmOptions::default(), 5);
@@ -297,7 +297,7 @@ fn row_order_changes_iteration_by_rounding_only() {
         let error = natural.means().iter().zip(moved.means()).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
         assert!(error < 1e-9 * max_abs(&natural.means()), "{error}");
         // The saved state contains the row order.
-        let mut archive = Archive::new(Kind::Checkpoint);
+        let mut archive = Archive::new(ArchiveKind::Checkpoint);
         moved.save(&mut archive);
         let mut again = random_em(n, dim, levels, EmOptions::default(), 5);
         again.restore(&archive).unwrap();

@@ -3,12 +3,12 @@
 use super::coarse_graining::{BoundedDistance, CoarseGraining, DissimilarGroup, LandmarkLink};
 use super::dissimilar_pairs::DissimilarPairs;
 use super::similar_pairs::SimilarPairs;
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::run::Progress;
-use lowland_core::{Data, Metric, Numbering, Points, Result, Seed};
+use lowland_core::{Data, MemoryOrder, Metric, Points, Result, Seed};
 use lowland_linalg::Csr;
 
-choice! {
+param_enum! {
     /// Which adjacent pairs are excluded from the dissimilar pairs.
     pub enum AdjacencyRule ("directed or either") {
         /// As in the paper, `D = 1 - E`: points i and j of a cell where the graph has the edge from i to j.
@@ -40,7 +40,7 @@ pub struct TrainingPairs {
     longest_edge2: Vec<f64>,
     cells: CellLayout,
     /// The point of each row of `similar`, `dissimilar` and `weight_sums`.
-    numbering: Numbering,
+    numbering: MemoryOrder,
 }
 
 /// The part of the coarse-graining that the transform of new points needs.
@@ -112,7 +112,7 @@ impl TrainingPairs {
             .collect();
         let cells = CellLayout::new(n, &coarse_graining, link_weight, dissimilar_weight);
         let longest_edge2 = longest.iter().map(|d| (d / unit).powi(2)).collect();
-        let numbering = Numbering::default();
+        let numbering = MemoryOrder::default();
         Ok(Self { unit, similar, dissimilar, weight_sums, longest_edge2, cells, numbering })
     }
 
@@ -161,14 +161,14 @@ impl TrainingPairs {
     }
 
     /// The point of each row of the iteration.
-    pub(super) fn numbering(&self) -> &Numbering {
+    pub(super) fn numbering(&self) -> &MemoryOrder {
         &self.numbering
     }
 
     /// Reorders the rows of the iteration along their current map if there are many of them and a reordering is due.
     /// Returns the previous index of each new row.
     pub(super) fn reorder_if_due(&mut self, iteration: usize, rows: Points) -> Option<Vec<u32>> {
-        if !Numbering::is_due(iteration, rows.values().len()) {
+        if !MemoryOrder::is_due(iteration, rows.values().len()) {
             return None;
         }
         let map = self.numbering.by_points(rows.values(), rows.dim());

@@ -8,14 +8,14 @@ use super::{CHUNK, MIN_ENTROPY_WEIGHT, MapItFittedState, SimilarityKernel, edges
 use crate::objective::edge_sums::PaddedPointsBuffer;
 use crate::objective::{Accuracy, AccuracyController, KernelPotential, Objective, ObjectiveChange, VectorField};
 use lowland_core::archive::Archive;
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::dot;
 use lowland_nbody::KernelSum;
 use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
-choice! {
+param_enum! {
     /// The Cauchy-Schwarz divergence that is minimized.
     pub enum MapItCost ("pairs, neighborhoods or marginals") {
         /// Between the affinities of pairs (proposition 11).

@@ -9,7 +9,7 @@ use super::{CHUNK, EntropyWeights, MapItFittedState, NonNeighborSampling, Simila
 use crate::objective::edge_sums::PaddedPointsBuffer;
 use crate::objective::{Accuracy, AccuracyController, KernelPotential, ObjectiveChange, VectorField};
 use lowland_core::archive::Archive;
-use lowland_core::{Numbering, Points, Result};
+use lowland_core::{MemoryOrder, Points, Result};
 use lowland_linalg::Csr;
 use lowland_nbody::KernelSum;
 
@@ -30,7 +30,7 @@ pub struct MapItField {
     entropy: EntropyWeights,
     others: NonNeighborSums,
     /// The order of all arrays here.
-    numbering: Numbering,
+    numbering: MemoryOrder,
     coordinates: Vec<f64>,
     forces: Vec<f64>,
     /// `q_j` at the last map.
@@ -82,7 +82,7 @@ impl MapItField {
             similarity,
             entropy: EntropyWeights::All,
             others,
-            numbering: Numbering::default(),
+            numbering: MemoryOrder::default(),
             coordinates: Vec::new(),
             forces: Vec::new(),
             map_marginals: vec![0.0; n],
@@ -214,7 +214,7 @@ impl VectorField for MapItField {
         match &mut self.others {
             NonNeighborSums::Potential(potential) => {
                 potential.restore(archive)?;
-                if let Some(order) = Numbering::saved(archive, self.map_marginals.len())? {
+                if let Some(order) = MemoryOrder::saved(archive, self.map_marginals.len())? {
                     let rows = self.numbering.adopt(order);
                     self.reorder(&rows);
                 }

@@ -20,7 +20,7 @@ mod sampling;
 #[cfg(test)]
 mod tests;
 
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_nbody::Kernel;
 
 pub use cauchy_schwarz::{CauchySchwarzDivergence, MapItCost};
@@ -28,7 +28,7 @@ pub use field::MapItField;
 pub use out_of_sample::{MapItFittedState, MapItTransform};
 pub use sampling::NonNeighborSampling;
 
-choice! {
+param_enum! {
     /// Similarity of points in the map.
     pub enum SimilarityKernel ("t or gaussian") {
         /// `1 / (1 + s)`, `s` the squared distance.
@@ -62,7 +62,7 @@ impl SimilarityKernel {
     }
 }
 
-choice! {
+param_enum! {
     /// The pairs over which the entropy weights `c1` and `c2` are summed.
     pub enum EntropyWeights ("all or neighbors") {
         /// All pairs, as in the released program.

@@ -3,12 +3,12 @@
 use super::attraction_kernel::AttractionKernel;
 use crate::objective::edge_sums::PaddedPointsBuffer;
 use lowland_core::archive::Archive;
-use lowland_core::{Numbering, Points, Result};
+use lowland_core::{MemoryOrder, Points, Result};
 use lowland_linalg::Csr;
 
 /// Symmetric weights with their row sums.
 pub(super) struct Attraction {
-    numbering: Numbering,
+    numbering: MemoryOrder,
     /// In the order of `numbering`, like all other fields.
     weights: Csr,
     degrees: Vec<f64>,
@@ -22,7 +22,7 @@ impl Attraction {
         let degrees = weights.row_sums();
         let (coordinates, forces) = (Vec::new(), Vec::new());
         Self {
-            numbering: Numbering::default(),
+            numbering: MemoryOrder::default(),
             weights,
             degrees,
             coordinates,
@@ -88,7 +88,7 @@ impl Attraction {
     }
 
     pub fn restore(&mut self, archive: &Archive) -> Result<()> {
-        if let Some(order) = Numbering::saved(archive, self.points())? {
+        if let Some(order) = MemoryOrder::saved(archive, self.points())? {
             let rows = self.numbering.adopt(order);
             self.reorder(&rows);
         }
@@ -100,7 +100,7 @@ impl Attraction {
 mod tests {
     use super::*;
     use lowland_core::Seed;
-    use lowland_core::archive::Kind;
+    use lowland_core::archive::ArchiveKind;
     use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
     fn weights(n: usize) -> Csr {
@@ -140,7 +140,7 @@ mod tests {
                 }
             }
         }
-        let mut archive = Archive::new(Kind::Checkpoint);
+        let mut archive = Archive::new(ArchiveKind::Checkpoint);
         attraction.save(&mut archive);
         let mut other = Attraction::new(given);
         other.restore(&archive).unwrap();

@@ -217,7 +217,7 @@ impl VectorField for NeighborEmbeddingObjective {
         self.potential.restore(archive)?;
         self.attraction.restore(archive)?;
         let &[exaggeration, lambda_factor] = archive.finite("objective/schedule")? else {
-            return Err(archive.bad("the schedule is not two numbers".into()));
+            return Err(archive.invalid("the schedule is not two numbers".into()));
         };
         self.factors = EnergyFactors { exaggeration, lambda_factor };
         Ok(())

@@ -1,10 +1,10 @@
 //! Accuracy of approximate kernel sums: the tolerance that the user sets, the error that is measured, and the schedule.
 
 use lowland_core::archive::Archive;
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::{Error, Result};
 
-choice! {
+param_enum! {
     /// Whether the accuracy changes along the iterations.
     pub enum Accuracy ("fixed or schedule") {
         /// The tolerance holds from the first iteration on.
@@ -146,10 +146,10 @@ impl AccuracyController {
 
     pub(super) fn restore(&mut self, archive: &Archive) -> Result<()> {
         let &[target, requested, measured, value_error, value] = archive.f64s("accuracy")? else {
-            return Err(archive.bad("the accuracy is not five numbers".into()));
+            return Err(archive.invalid("the accuracy is not five numbers".into()));
         };
         if !(target > 0.0 && requested > 0.0 && value_error >= 0.0) {
-            return Err(archive.bad("the accuracy is negative".into()));
+            return Err(archive.invalid("the accuracy is negative".into()));
         }
         (self.target, self.requested, self.measured) = (target, requested, measured);
         (self.value_error, self.value) = (value_error, value);
@@ -232,7 +232,7 @@ mod tests {
         let mut engine = InaccurateEngine { requested: 0.0, min_request: 0.0, factor: 3.0, curvature: 1.0 };
         let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-3);
         controller.update(Some(3.0), &mut engine).unwrap();
-        let mut archive = Archive::new(lowland_core::archive::Kind::Checkpoint);
+        let mut archive = Archive::new(lowland_core::archive::ArchiveKind::Checkpoint);
         controller.save(&mut archive);
         let mut other = AccuracyController::new(Accuracy::Schedule, 1e-3);
         other.restore(&archive).unwrap();

@@ -64,10 +64,10 @@ impl<F: VectorField> Stepper for Descent<F> {
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         let y = archive.finite("descent/map")?;
         let &[value] = archive.f64s("descent/value")? else {
-            return Err(archive.bad("there is not one value".into()));
+            return Err(archive.invalid("there is not one value".into()));
         };
         if y.len() != self.y.len() {
-            return Err(archive.bad(format!("its map has {} coordinates, not {}", y.len(), self.y.len())));
+            return Err(archive.invalid(format!("its map has {} coordinates, not {}", y.len(), self.y.len())));
         }
         (self.y, self.value) = (y.to_vec(), value);
         self.iteration = archive.size("descent/iteration")?;

@@ -100,7 +100,7 @@ impl<F: VectorField + ?Sized> Optimizer<F> for GradientDescent {
         self.gains = archive.finite("gains/gains")?.to_vec();
         self.update = archive.finite("gains/update")?.to_vec();
         if self.gains.len() != len || self.update.len() != len {
-            return Err(archive.bad("the gains do not fit the map".into()));
+            return Err(archive.invalid("the gains do not fit the map".into()));
         }
         Ok(())
     }

@@ -189,7 +189,7 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
         let stored = |name| if count > 0 { archive.f32s(name) } else { Ok(&[][..]) };
         let (steps, changes) = (stored("lbfgs/steps")?, stored("lbfgs/changes")?);
         if count > MAX_PAIRS || steps.len() != count * len || changes.len() != count * len {
-            return Err(archive.bad("the remembered steps do not fit the map".into()));
+            return Err(archive.invalid("the remembered steps do not fit the map".into()));
         }
         self.pairs.clear();
         for (step, change) in steps.chunks(len.max(1)).zip(changes.chunks(len.max(1))) {
@@ -202,7 +202,7 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
         }
         let mut curvatures = self.pairs.iter().enumerate().map(|(i, pair)| pair.products[i][0]);
         if !curvatures.all(|curvature| curvature > 0.0 && curvature.is_finite()) {
-            return Err(archive.bad("a remembered step has no curvature".into()));
+            return Err(archive.invalid("a remembered step has no curvature".into()));
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ impl<F: Objective + ?Sized> Optimizer<F> for Lbfgs {
 mod tests {
     use super::*;
     use lowland_core::Seed;
-    use lowland_core::archive::Kind;
+    use lowland_core::archive::ArchiveKind;
 
     const POINTS: usize = 40;
 
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(lbfgs.pairs.len(), MAX_PAIRS);
 
         // A restored optimizer continues with the same bits.
-        let mut archive = Archive::new(Kind::Checkpoint);
+        let mut archive = Archive::new(ArchiveKind::Checkpoint);
         let optimizer: &dyn Optimizer<crate::neighbor_embedding::NeighborEmbeddingObjective> = &lbfgs;
         optimizer.save(&mut archive);
         archive.put("search/gradient", vec![0.0; 2 * POINTS]);

@@ -117,11 +117,11 @@ impl LineSearch {
 
     pub(super) fn restore(&mut self, archive: &Archive, len: usize) -> Result<()> {
         let (&[step], &[value]) = (archive.finite("search/step")?, archive.f64s("search/value")?) else {
-            return Err(archive.bad("the line search is not one step and one value".into()));
+            return Err(archive.invalid("the line search is not one step and one value".into()));
         };
         self.gradient = archive.finite("search/gradient")?.to_vec();
         if self.gradient.len() != len {
-            return Err(archive.bad("the gradient does not fit the map".into()));
+            return Err(archive.invalid("the gradient does not fit the map".into()));
         }
         (self.step, self.value) = (step, (!value.is_nan()).then_some(value));
         Ok(())

@@ -30,7 +30,7 @@ mod tests;
 
 use lowland_core::Result;
 use lowland_core::archive::Archive;
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 
 pub use descent::Descent;
 pub use fixed_point::FixedPoint;
@@ -41,7 +41,7 @@ pub use momentum::{MomentumDescent, MomentumDescentParams};
 pub use preconditioned_descent::PreconditionedDescent;
 pub use spectral_direction::SpectralDirection;
 
-choice! {
+param_enum! {
     /// The optimizer of an objective.
     pub enum OptimizerKind ("gd, fp, sd or lbfgs") {
         /// Gradient descent with momentum and a gain for every coordinate.

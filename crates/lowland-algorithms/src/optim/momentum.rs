@@ -81,7 +81,7 @@ impl<F: VectorField + ?Sized> Optimizer<F> for MomentumDescent {
         self.steps = archive.size("momentum/steps")?;
         self.update = archive.finite("momentum/update")?.to_vec();
         if self.update.len() != len {
-            return Err(archive.bad("the last step does not fit the map".into()));
+            return Err(archive.invalid("the last step does not fit the map".into()));
         }
         Ok(())
     }

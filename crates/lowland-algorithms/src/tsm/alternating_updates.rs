@@ -299,22 +299,22 @@ impl Stepper for AlternatingUpdates {
             if fits {
                 Ok(LowRankFactors { left, right, rank })
             } else {
-                Err(archive.bad("its factors differ in size".into()))
+                Err(archive.invalid("its factors differ in size".into()))
             }
         };
         (self.low_rank, self.previous) = (factors("low")?, factors("before")?);
         let basis = archive.finite("tsm/basis")?;
         let &[shift, previous, cost] = archive.finite("tsm/numbers")? else {
-            return Err(archive.bad("'tsm/numbers' should hold three numbers".into()));
+            return Err(archive.invalid("'tsm/numbers' should hold three numbers".into()));
         };
         if basis.len() != self.basis.len() {
-            return Err(archive.bad("its basis is of another size".into()));
+            return Err(archive.invalid("its basis is of another size".into()));
         }
         self.basis = basis.to_vec();
         (self.shifts, self.cost) = ([shift, previous], cost);
         self.updates = archive.size("tsm/updates")?;
         if Self::has_tiles(archive)? != self.off_pattern.is_stored() {
-            return Err(archive.bad("its matrices are kept in another way".into()));
+            return Err(archive.invalid("its matrices are kept in another way".into()));
         }
         self.off_pattern.restore(archive)
     }

@@ -157,7 +157,7 @@ impl<T: TileNumber> OffPatternMatrix for OffPatternTiles<T> {
         let (older, newer) = (T::get(archive, STORED_KEYS[0])?, T::get(archive, STORED_KEYS[1])?);
         let size: usize = self.groups.iter().map(|group| group.newer.len()).sum();
         if older.len() != size || newer.len() != size {
-            return Err(archive.bad("its tiles are of another size".into()));
+            return Err(archive.invalid("its tiles are of another size".into()));
         }
         let mut at = 0;
         for group in &mut self.groups {

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use candidates::CandidateBlock;
 use lowland_core::Result;
-use lowland_core::run::{Pace, Progress, in_batches};
+use lowland_core::run::{BatchSizer, Progress, in_batches};
 
 pub(super) use candidates::buffer_capacity;
 pub(super) use dispatch::{search_queries, search_self};
@@ -192,7 +192,7 @@ pub(super) fn search_pairs<P: PairSource>(
     let pool = BufferPool::default();
     let count = blocks.len();
     let all = (count * (count + 1) / 2) as f64;
-    let (mut done, mut pace) = (0, Pace::default());
+    let (mut done, mut pace) = (0, BatchSizer::default());
     // In round r block a is paired with block a xor r: no block occurs twice in a round, and each is paired with every
     // block exactly once, first with itself and then with adjacent ones, which are the nearest if positions were
     // assigned so. Near rows lower the thresholds early.
@@ -249,7 +249,7 @@ pub(super) fn search_query_pairs<P: PairSource>(
     let mut found = Vec::with_capacity(queries * k);
     let pool = BufferPool::default();
     let tile_size = tile_size(pairs.pair_cost());
-    let mut pace = Pace::default();
+    let mut pace = BatchSizer::default();
     // Processing a bounded number of queries at a time keeps the buffers small.
     const BLOCKS_AT_A_TIME: usize = 64;
     for first in (0..queries).step_by(tile_size * BLOCKS_AT_A_TIME) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::strategy;
-use lowland_core::{Shape, with_threads};
+use lowland_core::{DataShape, with_threads};
 
 /// Clusters of rows.
 fn clusters(rows: usize, dim: usize) -> Vec<f32> {
@@ -140,8 +140,8 @@ fn long_rows_that_vary_in_few_directions_are_searched_by_projection() {
     assert_eq!(found.algorithm, SearchAlgorithm::Descent);
 }
 
-fn dense_shape(rows: usize, dim: usize) -> Shape {
-    Shape { rows, dim, sparse: false, bytes: (rows as u64).saturating_mul(dim as u64).saturating_mul(4) }
+fn dense_shape(rows: usize, dim: usize) -> DataShape {
+    DataShape { rows, dim, sparse: false, bytes: (rows as u64).saturating_mul(dim as u64).saturating_mul(4) }
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn estimated_memory_grows_with_rows_and_neighbors() {
 #[test]
 fn estimated_memory_follows_the_stored_entries_not_the_columns() {
     // 20,000 rows of 100 entries among 200,000 columns: some 120 MB, and not the 15 GiB of a dense matrix.
-    let sparse = Shape { rows: 20_000, dim: 200_000, sparse: true, bytes: 20_000 * (100 * 8 + 8) };
+    let sparse = DataShape { rows: 20_000, dim: 200_000, sparse: true, bytes: 20_000 * (100 * 8 + 8) };
     let exact = |shape, metric| search_memory(shape, metric, 15, Search::Exact);
     assert!((60 << 20..240 << 20).contains(&exact(sparse, Metric::Cosine)), "{}", exact(sparse, Metric::Cosine));
     assert!(exact(sparse, Metric::Manhattan) < exact(sparse, Metric::Cosine));
@@ -167,10 +167,10 @@ fn estimated_memory_follows_the_stored_entries_not_the_columns() {
     assert!(exact(wide, Metric::Manhattan) < wide.bytes / 10);
     assert!(search_memory(wide, Metric::Precomputed, 15, Search::Auto) < wide.bytes / 100);
     // Characters become numbers of four bytes each.
-    let text = Shape { rows: 1000, dim: 0, sparse: false, bytes: 1000 * (24 + 100_000) };
+    let text = DataShape { rows: 1000, dim: 0, sparse: false, bytes: 1000 * (24 + 100_000) };
     assert!((2 * text.bytes..10 * text.bytes).contains(&exact(text, Metric::Levenshtein)));
     for metric in Metric::ALL {
-        let endless = Shape { rows: usize::MAX, dim: usize::MAX, sparse: false, bytes: u64::MAX };
+        let endless = DataShape { rows: usize::MAX, dim: usize::MAX, sparse: false, bytes: u64::MAX };
         assert_eq!(search_memory(endless, metric, usize::MAX, Search::Auto), u64::MAX, "{metric}");
     }
 }

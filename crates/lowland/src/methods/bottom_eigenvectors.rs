@@ -2,9 +2,9 @@
 
 use lowland_algorithms::llx::Llx;
 use lowland_core::message::Note;
-use lowland_core::params::refuse;
+use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Outcome, Stage};
-use lowland_core::{Embedding, Error, Metric, Result, Shape};
+use lowland_core::{DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::dense::Cholesky;
 use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
 use lowland_neighbors::graph::Components;
@@ -18,7 +18,7 @@ use crate::method::{FitInput, FitOutput};
 const WEIGHTS: &str = "neighborhoods";
 const EIGENVECTORS: &str = "eigenvectors";
 
-pub(super) fn stages(shape: Shape, k: usize) -> Vec<Stage> {
+pub(super) fn stages(shape: DataShape, k: usize) -> Vec<Stage> {
     let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, k as f64);
     // Seconds on two cores, roughly.
     let search = neighbor_stage::seconds(shape);
@@ -34,7 +34,7 @@ const MOST: usize = 1 << 26;
 /// Beyond this many rows a factor that is not sparse is not tried: its time grows with the cube.
 const MOST_DENSE: usize = 6_000;
 
-pub(super) fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
+pub(super) fn memory(shape: DataShape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
     let k = k.min(shape.rows);
     let [n, edges, d] = [shape.rows, k, d].map(|count| count as f64);
     // The matrix, its entries before they are added up, its factor, some blocks of vectors.
@@ -77,7 +77,7 @@ pub(super) fn fit(
     }
     let embedding = Embedding::new(map, dim)?;
     let transformer = LlxTransformer { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
-    Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: exact.then_some(graph) })
+    Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: exact.then_some(graph) })
 }
 
 /// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
@@ -114,7 +114,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         if factor.is_none() {
             let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \
                 eigenvectors are not found";
-            return refuse("n_neighbors", &n_neighbors, allowed);
+            return invalid_parameter("n_neighbors", &n_neighbors, allowed);
         }
         let residual = found.report.residuals.iter().copied().reduce(f64::max);
         context.note(Note::Approximate { what: "eigenvectors", iterations: None, residual });

@@ -3,7 +3,7 @@
 use super::*;
 use crate::method::Method;
 use crate::methods::{Lle, Ltsa};
-use lowland_core::run::Silent;
+use lowland_core::run::NoObserver;
 use lowland_core::{Data, Dense, Seed};
 
 /// Rows that fill ten dimensions, longer in some than in others.
@@ -16,7 +16,7 @@ fn cloud(n: usize) -> Data {
 fn vectors(of: fn(&Data, &NeighborGraph, &mut Context) -> Result<Csr>, most: usize) -> Result<Vec<f64>> {
     // More rows than a dense decomposition is tried with.
     let data = cloud(2500);
-    let mut silent = Silent;
+    let mut silent = NoObserver;
     let mut context = Context::new(&mut silent, Seed(1), None);
     let params = lowland_neighbors::NeighborParams::default();
     let graph = lowland_neighbors::nearest(&data, &params)?.graph;

@@ -5,9 +5,9 @@ use lowland_algorithms::gplvm::{GplvmSizes, GplvmState, InducingKernel, Variatio
 use lowland_algorithms::optim::{Descent, Lbfgs};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{at_least_one, params, tolerance};
-use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_core::params::{at_least_one, check_tolerance, params};
+use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopReason, StopRule, in_batches, run};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 use lowland_linalg::block::column_means;
 use lowland_linalg::{SvdOptions, pca_memory, svd_with};
 use lowland_neighbors::nearest_to_with;
@@ -50,14 +50,14 @@ impl Method for GpLvm {
         at_least_one("n_components", self.n_components)?;
         at_least_one("inducing", self.inducing)?;
         at_least_one("max_iter", self.max_iter)?;
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
         self.n_components
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, m, q] =
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         let step = n * m * (m * (2e-9 + q * 2e-9) + dim * 1e-9) + 1e-5;
@@ -67,7 +67,7 @@ impl Method for GpLvm {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let [n, dim, m, q] =
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         // The rows in double precision; expectations and their derivatives; L-BFGS remembers 15 pairs of all numbers.
@@ -87,11 +87,11 @@ impl Method for GpLvm {
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * dim], dim)?;
             let transformer = GpLvmTransformer { fitted: None, data: input.data.clone(), embedding: embedding.clone() };
-            return Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: None });
+            return Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: None });
         }
         let sizes = GplvmSizes { rows: n, dim: wanted, inducing: self.inducing.min(n) };
         let bound = VariationalBound::new(scaled.rows(input.data), input.data.dim(), sizes)?;
-        let start = match context.resumed() {
+        let start = match context.checkpoint() {
             Some(_) => vec![0.0; sizes.parameter_count()],
             None => context.stage(START, |context| start(input.data, sizes, context))?,
         };
@@ -105,7 +105,7 @@ impl Method for GpLvm {
             let spread = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
             (numbers[i * wanted..][..wanted].to_vec(), spread)
         };
-        let placed = if outcome.ended == Ended::Stopped {
+        let placed = if outcome.stop_reason == StopReason::Stopped {
             // Whoever stopped the run is waiting, and placing every row takes as long as many iterations.
             (0..n).map(|i| Ok((left_at(i).0, left_at(i).1, 0.0))).collect()
         } else {
@@ -137,11 +137,11 @@ impl Method for GpLvm {
     fn load(&self, archive: &Archive, dim: usize) -> Result<GpLvmTransformer> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         if data.dim() != dim || data.rows() != embedding.rows() || embedding.dim() != self.n_components {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         let fitted = match archive.size("gplvm/dim")? {
             0 => None,
-            wanted if wanted > self.n_components => return Err(archive.bad("it has too many dimensions".into())),
+            wanted if wanted > self.n_components => return Err(archive.invalid("it has too many dimensions".into())),
             wanted => Some(Smooth::load(archive, data.rows(), dim, wanted)?),
         };
         Ok(GpLvmTransformer { fitted, data, embedding })
@@ -251,7 +251,7 @@ impl Smooth {
         let get = |name: &str| archive.finite(&format!("gplvm/{name}")).map(<[f64]>::to_vec);
         let (weights, inducing, scales) = (get("weights")?, get("inducing")?, get("scales")?);
         let &[signal, precision, unit] = scales.as_slice() else {
-            return Err(archive.bad("there are not three scales".into()));
+            return Err(archive.invalid("there are not three scales".into()));
         };
         let psi = InducingKernel { weights, signal, inducing };
         let smooth = Self {
@@ -263,7 +263,7 @@ impl Smooth {
             && smooth.scaled.means.len() == columns
             && smooth.spreads.len() == rows * dim
             && smooth.spreads.iter().chain(&scales).chain(smooth.frozen.weights()).all(|v| *v > 0.0);
-        if fits { Ok(smooth) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(smooth) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 

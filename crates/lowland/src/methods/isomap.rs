@@ -6,7 +6,7 @@ use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
-use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs};
 use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to_with};
@@ -53,7 +53,7 @@ impl Method for Isomap {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -66,7 +66,7 @@ impl Method for Isomap {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
         // All squared distances; the graph and its symmetric copy; some blocks of vectors.
         let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
@@ -129,7 +129,12 @@ impl Method for Isomap {
             embedding: embedding.clone(),
             values,
         };
-        Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: exact.then_some(graph) })
+        Ok(FitOutput {
+            embedding,
+            transformer,
+            outcome: Outcome::without_iterations(),
+            neighbors: exact.then_some(graph),
+        })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<IsomapTransformer> {
@@ -156,7 +161,7 @@ impl Method for Isomap {
             && transformer.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
             && Components::from_matrix(&transformer.lengths).count() == 1;
-        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 

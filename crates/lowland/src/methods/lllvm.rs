@@ -6,9 +6,9 @@ use lowland_algorithms::lllvm::{
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{at_least_one, params, refuse, tolerance};
+use lowland_core::params::{at_least_one, check_tolerance, invalid_parameter, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{Symmetrization, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
@@ -59,14 +59,14 @@ impl Method for Lllvm {
         at_least_one("starts", self.starts)?;
         at_least_one("max_iter", self.max_iter)?;
         if matches!(self.alpha, Alpha::Fixed(alpha) if !(alpha > 0.0 && alpha.is_finite())) {
-            return refuse("alpha", &self.alpha, "optimise, or a number above 0");
+            return invalid_parameter("alpha", &self.alpha, "optimise, or a number above 0");
         }
         if self.metric == Metric::Precomputed {
             let reason =
                 "is of distances alone, and the model is of rows: give the rows, and neighbours known otherwise as a graph".into();
             return Err(Error::Metric { metric: self.metric.to_string(), reason });
         }
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
@@ -77,7 +77,7 @@ impl Method for Lllvm {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim.max(10), self.n_components].map(|count| count as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -86,7 +86,7 @@ impl Method for Lllvm {
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: ITERATIONS, weight: work }]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let k = self.n_neighbors.min(shape.rows);
         let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
         let side = n * d;
@@ -108,7 +108,7 @@ impl Method for Lllvm {
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
             context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
-            (Posterior::constant(n, rows.columns(), self.n_components), Outcome::direct())
+            (Posterior::constant(n, rows.columns(), self.n_components), Outcome::without_iterations())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
             self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?, context)?
@@ -124,7 +124,7 @@ impl Method for Lllvm {
         let rows = ScaledRows::new(&data)?;
         let embedding = Embedding::load("embedding", archive)?;
         if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         let posterior = Posterior::load(archive, data.rows(), dim, self.n_components)?;
         Ok(LllvmTransformer { params: self.clone(), data, rows, posterior })

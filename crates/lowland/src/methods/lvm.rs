@@ -5,9 +5,9 @@ use lowland_algorithms::lvm::{
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{
     Components, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
@@ -18,9 +18,9 @@ use super::components::available_components;
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
 
-choice! {
+param_enum! {
     /// What to do with a neighbour graph in several parts.
-    pub enum Parts ("join or largest") {
+    pub enum ComponentHandling ("join or largest") {
         /// Join them by their closest pairs of points.
         Join = "join",
         /// FitOutput the largest, and place the other points on its map.
@@ -32,7 +32,7 @@ choice! {
 /// save a quarter of the time of a million points, and keep far fewer neighbours.
 fn levels(asked: Auto<usize>, points: usize) -> usize {
     match asked {
-        Auto::Given(levels) => levels,
+        Auto::Value(levels) => levels,
         Auto::Auto => usize::from(points > 500) + usize::from(points > 3_000_000) + usize::from(points > 100_000_000),
     }
 }
@@ -59,7 +59,7 @@ params! {
         /// Whether each point has a variance of its own.
         variances: Variances = Variances::Free,
         /// What to do with a neighbour graph in several parts.
-        components: Parts = Parts::Join,
+        components: ComponentHandling = ComponentHandling::Join,
         /// Relative change of the log-likelihood at which the iterations end.
         tol: f64 = 1e-6,
     }
@@ -96,12 +96,12 @@ impl Method for Lvm {
         at_least_one("reach", self.reach)?;
         at_least_one("max_iter", self.max_iter)?;
         if !(0.0..1.0).contains(&self.momentum) {
-            return refuse("momentum", &self.momentum, "at least 0 and below 1");
+            return invalid_parameter("momentum", &self.momentum, "at least 0 and below 1");
         }
-        if matches!(self.levels, Auto::Given(levels) if levels > MOST_LEVELS) {
-            return refuse("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
+        if matches!(self.levels, Auto::Value(levels) if levels > MOST_LEVELS) {
+            return invalid_parameter("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
         }
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
@@ -112,7 +112,7 @@ impl Method for Lvm {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -127,7 +127,7 @@ impl Method for Lvm {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
         // The graph and what is made of it, some blocks of vectors, and the numbers of all strips of the blocks.
@@ -193,7 +193,7 @@ impl Method for Lvm {
             && transformer.data.rows() == transformer.frozen.points()
             && transformer.std.len() == embedding.rows()
             && self.n_components == embedding.dim();
-        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
@@ -201,7 +201,7 @@ impl Lvm {
     /// The rows of the largest component, when only those are wanted and there are others.
     fn largest_part(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
         let parts = Components::from_neighbors(graph);
-        if self.components == Parts::Join || parts.count() < 2 {
+        if self.components == ComponentHandling::Join || parts.count() < 2 {
             return None;
         }
         let rows = parts.members(parts.largest()?);
@@ -222,7 +222,7 @@ impl Lvm {
     fn iterate(&self, structure: TrainingPairs, wanted: usize, context: &mut Context) -> Result<(LvmEm, Outcome)> {
         let (n, dim) = (structure.points(), self.n_components);
         let mut means = vec![0.0; n * dim];
-        if wanted > 0 && context.resumed().is_none() {
+        if wanted > 0 && context.checkpoint().is_none() {
             context.stage(START, |context| start(&structure, wanted, &mut means, dim, context))?;
         }
         let variances = structure.initial_variances(dim);
@@ -236,7 +236,7 @@ impl Lvm {
         let mut em = LvmEm::new(structure, means, variances, dim, options)?;
         if wanted == 0 {
             context.note(Note::AllRowsEqual);
-            return Ok((em, Outcome::direct()));
+            return Ok((em, Outcome::without_iterations()));
         }
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(ITERATIONS, |context| run(&mut em, rule, context))?;

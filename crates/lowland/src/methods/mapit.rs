@@ -14,9 +14,9 @@ use lowland_algorithms::optim::{
 use lowland_algorithms::out_of_sample::OutOfSampleObjective;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
 use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
@@ -28,9 +28,9 @@ use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, positive};
 use super::neighbor_stage::{self, Neighbors, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
-choice! {
+param_enum! {
     /// How the map is made.
-    pub enum Variant ("fast, exact, sampled or objective") {
+    pub enum MapItVariant ("fast, exact, sampled or objective") {
         /// The released program on the affinities of near neighbours, its pushes by kernel sums: linear time.
         Fast = "fast",
         /// The released program on the affinities of all pairs.
@@ -52,7 +52,7 @@ params! {
         /// Neighbours of each point whose marginals are aligned.
         n_neighbors: usize = 10,
         /// The released program, fast or exact or with samples; or the true objective.
-        variant: Variant = Variant::Fast,
+        variant: MapItVariant = MapItVariant::Fast,
         /// SimilarityKernel of points in the map.
         kernel: SimilarityKernel = SimilarityKernel::Student,
         /// Over which pairs the program's entropy weights are summed.
@@ -103,7 +103,7 @@ impl MapIt {
     }
 
     fn engine(&self) -> Result<Box<dyn KernelSum>> {
-        let which = if self.variant == Variant::Exact { Engine::Exact } else { self.engine };
+        let which = if self.variant == MapItVariant::Exact { Engine::Exact } else { self.engine };
         new_engine(which, self.n_components, self.kernel.squared().0)
     }
 
@@ -115,20 +115,20 @@ impl MapIt {
 
     fn program(&self, weights: &Csr, context: &Context) -> Result<MapItField> {
         let program = match self.variant {
-            Variant::Sampled => {
+            MapItVariant::Sampled => {
                 let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
                 let sampling =
-                    NonNeighborSampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
+                    NonNeighborSampling::new(count, self.sample_weight.value(), context.seed.stream("non-neighbours"));
                 MapItField::sampled(weights, self.n_neighbors, self.kernel, sampling)?
             }
-            Variant::Exact => MapItField::exact(weights, self.n_neighbors, self.kernel)?,
-            Variant::Fast | Variant::Objective => return self.summed(weights),
+            MapItVariant::Exact => MapItField::exact(weights, self.n_neighbors, self.kernel)?,
+            MapItVariant::Fast | MapItVariant::Objective => return self.summed(weights),
         };
         Ok(program.with_entropy(self.entropy))
     }
 
     fn momentum(&self, n: usize) -> MomentumDescent {
-        let learning_rate = self.learning_rate.given().unwrap_or(n as f64 / POINTS_PER_RATE);
+        let learning_rate = self.learning_rate.value().unwrap_or(n as f64 / POINTS_PER_RATE);
         // The program's own schedule (the paper's text changes after 100 iterations).
         MomentumDescent::new(MomentumDescentParams {
             learning_rate,
@@ -157,7 +157,7 @@ impl MapIt {
     ) -> Result<(Embedding, Outcome, MapItFittedState)> {
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let (embedding, outcome, frozen, measured) = if self.variant == Variant::Objective {
+        let (embedding, outcome, frozen, measured) = if self.variant == MapItVariant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
             let objective =
                 CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
@@ -170,7 +170,7 @@ impl MapIt {
             let mut descent = Descent::new(self.program(weights, context)?, Box::new(self.momentum(n)), start);
             let outcome = run(&mut descent, rule, context)?;
             let map = descent.embedding();
-            let frozen = if self.variant == Variant::Sampled {
+            let frozen = if self.variant == MapItVariant::Sampled {
                 // The sums of a sample are not those of the map.
                 self.summed(weights)?.fitted_state(map.points())?
             } else {
@@ -210,13 +210,13 @@ impl Method for MapIt {
         at_least_one("n_neighbors", self.n_neighbors)?;
         positive("samples", self.samples)?;
         for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
-            value.given().map_or(Ok(()), |value| positive(name, value))?;
+            value.value().map_or(Ok(()), |value| positive(name, value))?;
         }
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            return refuse("tolerance", &self.tolerance, "above 0 and below 1");
+            return invalid_parameter("tolerance", &self.tolerance, "above 0 and below 1");
         }
         at_least_one("max_iter", self.max_iter)?;
-        tolerance("tol", self.tol)?;
+        check_tolerance("tol", self.tol)?;
         self.engine().map(|_| ())
     }
 
@@ -228,7 +228,7 @@ impl Method for MapIt {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.required_neighbors(shape.rows) as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -241,20 +241,20 @@ impl Method for MapIt {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let k = self.required_neighbors(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         // Blocks of the map's size, the points as edges look them up, and the marginals.
-        let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 } + n * 64.0;
+        let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
         let others = rows.saturating_sub(1);
         let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexities()).max(self.n_neighbors);
-        if self.variant == Variant::Exact { others } else { wanted.min(others) }
+        if self.variant == MapItVariant::Exact { others } else { wanted.min(others) }
     }
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<MapItTransformer>> {
@@ -275,7 +275,7 @@ impl Method for MapIt {
             return Ok(FitOutput {
                 embedding,
                 transformer,
-                outcome: Outcome::direct(),
+                outcome: Outcome::without_iterations(),
                 neighbors: exact.then_some(graph),
             });
         }
@@ -305,16 +305,16 @@ impl Method for MapIt {
         let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         self.metric.check(&data)?;
         let &[c1, c2] = archive.finite("placement/entropies")? else {
-            return Err(archive.bad("there are not two entropy weights".into()));
+            return Err(archive.invalid("there are not two entropy weights".into()));
         };
         let marginals = |name| archive.finite(name).map(<[f64]>::to_vec);
         let marginals = [marginals("placement/marginals")?, marginals("placement/map_marginals")?];
         let sizes = [map.rows(), marginals[0].len(), marginals[1].len()];
         if data.dim() != dim || sizes.iter().any(|&size| size != data.rows()) {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         if !(c1 > 0.0 && c2 > 0.0) {
-            return Err(archive.bad("an entropy weight is not positive".into()));
+            return Err(archive.invalid("an entropy weight is not positive".into()));
         }
         let frozen = MapItFittedState { marginals, entropies: [c1, c2] };
         Ok(MapItTransformer {
@@ -364,7 +364,7 @@ impl Transformer for MapItTransformer {
             similarity: settings.kernel,
             state: &self.frozen,
             k: settings.n_neighbors,
-            cost: (settings.variant == Variant::Objective).then_some(settings.cost),
+            cost: (settings.variant == MapItVariant::Objective).then_some(settings.cost),
         };
         let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
         Ok(Embedding::new(places, self.map.dim())?.into())

@@ -34,14 +34,14 @@ pub use lle::Lle;
 pub use lllvm::Lllvm;
 pub(crate) use lllvm::model_edges;
 pub use ltsa::Ltsa;
-pub use lvm::{Lvm, Parts};
-pub use mapit::{MapIt, Variant};
+pub use lvm::{ComponentHandling, Lvm};
+pub use mapit::{MapIt, MapItVariant};
 pub use neighbor_embedding::RepulsionWeights;
 pub use pca::Pca;
-pub use spectral::{Affinity, Spectral};
+pub use spectral::{Spectral, SpectralAffinity};
 pub use ssne::Ssne;
 pub use svd::Svd;
-pub use tsm::{Matrices, Placing, Tsm};
+pub use tsm::{MatrixStorage, TransformRule, Tsm};
 pub use tsne::Tsne;
 
 use lowland_core::{Data, Result};

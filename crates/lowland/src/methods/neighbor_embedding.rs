@@ -12,9 +12,9 @@ use lowland_algorithms::optim::{
     SpectralDirection,
 };
 use lowland_core::message::{Note, ToleranceMiss};
-use lowland_core::params::{Auto, at_least_one, choice, refuse, tolerance};
+use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum};
 use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_nbody::{Engine, new_engine};
 use lowland_neighbors::graph::edge_lengths;
@@ -25,7 +25,7 @@ use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
 use crate::method::{FitInput, FitOutput};
 
-choice! {
+param_enum! {
     /// How strongly a pair repels.
     pub enum RepulsionWeights ("uniform or distances") {
         /// All pairs alike.
@@ -42,9 +42,9 @@ pub(super) mod prelude {
     pub use lowland_algorithms::objective::Accuracy;
     pub use lowland_algorithms::optim::OptimizerKind;
     pub use lowland_core::archive::Archive;
-    pub use lowland_core::params::{Auto, refuse};
+    pub use lowland_core::params::{Auto, invalid_parameter};
     pub use lowland_core::run::{Context, Stage};
-    pub use lowland_core::{Error, Metric, Result, Shape};
+    pub use lowland_core::{DataShape, Error, Metric, Result};
     pub use lowland_nbody::Engine;
     pub use lowland_neighbors::Search;
 
@@ -176,11 +176,11 @@ macro_rules! neighbor_embedding {
                 Some(self.metric)
             }
 
-            fn stages(&self, shape: Shape) -> Vec<Stage> {
+            fn stages(&self, shape: DataShape) -> Vec<Stage> {
                 self.settings().stages(shape)
             }
 
-            fn memory(&self, shape: Shape) -> u64 {
+            fn memory(&self, shape: DataShape) -> u64 {
                 self.settings().memory(shape)
             }
 
@@ -204,7 +204,7 @@ pub(super) use neighbor_embedding;
 
 /// Rejects what is not a positive number.
 pub fn positive(name: &'static str, value: f64) -> Result<()> {
-    if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(name, &value, "above 0") }
+    if value > 0.0 && value.is_finite() { Ok(()) } else { invalid_parameter(name, &value, "above 0") }
 }
 
 const AFFINITIES: &str = "affinities";
@@ -222,19 +222,23 @@ impl Settings {
         at_least_one("n_components", self.n_components)?;
         self.perplexity.check()?;
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            return refuse("tolerance", &self.tolerance, "above 0 and below 1");
+            return invalid_parameter("tolerance", &self.tolerance, "above 0 and below 1");
         }
-        if let Some(rate) = self.learning_rate.given() {
+        if let Some(rate) = self.learning_rate.value() {
             positive("learning_rate", rate)?;
         }
         if !(self.schedule.exaggeration >= 1.0 && self.schedule.exaggeration.is_finite()) {
-            return refuse("early_exaggeration", &self.schedule.exaggeration, "at least 1");
+            return invalid_parameter("early_exaggeration", &self.schedule.exaggeration, "at least 1");
         }
         at_least_one("max_iter", self.max_iter)?;
         if self.repulsion == RepulsionWeights::Distances && !matches!(self.engine, Engine::Auto | Engine::Exact) {
-            return refuse("engine", &self.engine, "repulsion by distances is summed pair by pair: engine exact");
+            return invalid_parameter(
+                "engine",
+                &self.engine,
+                "repulsion by distances is summed pair by pair: engine exact",
+            );
         }
-        tolerance("tol", self.tol)?;
+        check_tolerance("tol", self.tol)?;
         new_engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
     }
 
@@ -242,7 +246,7 @@ impl Settings {
         neighbors_for(self.affinity, &self.perplexity)
     }
 
-    pub fn stages(&self, shape: Shape) -> Vec<Stage> {
+    pub fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors() as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -255,7 +259,7 @@ impl Settings {
         ]
     }
 
-    pub fn memory(&self, shape: Shape) -> u64 {
+    pub fn memory(&self, shape: DataShape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph twice (once for checkpoints), the rows of affinities, their transpose and the joint ones, twice as many
@@ -304,7 +308,7 @@ impl Settings {
             return Ok(FitOutput {
                 embedding,
                 transformer,
-                outcome: Outcome::direct(),
+                outcome: Outcome::without_iterations(),
                 neighbors: exact.then_some(graph),
             });
         }
@@ -355,9 +359,11 @@ impl Settings {
     fn graph(&self, input: FitInput, context: &mut Context) -> Result<Neighbors> {
         let wanted = self.neighbors().min(input.data.rows().saturating_sub(1));
         match (self.affinity, input.neighbors) {
-            (AffinityKind::Precomputed, None) if context.resumed().is_none() => {
-                refuse("affinity", &self.affinity, "needs a neighbour graph with the affinities as its values")
-            }
+            (AffinityKind::Precomputed, None) if context.checkpoint().is_none() => invalid_parameter(
+                "affinity",
+                &self.affinity,
+                "needs a neighbour graph with the affinities as its values",
+            ),
             (AffinityKind::Precomputed, _) => handed_in(input, context),
             (_, Some(graph)) if wanted > 0 && graph.min_degree() == 0 => {
                 let lonely = (0..graph.rows()).find(|&i| graph.row(i).0.is_empty()).unwrap_or(0);
@@ -388,7 +394,7 @@ impl Settings {
         let elastic = matches!(self.energy, Energy::Elastic { .. });
         match self.optimizer {
             OptimizerKind::Gd => Box::new(GradientDescent::new(GradientDescentParams {
-                learning_rate: self.learning_rate.given().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
+                learning_rate: self.learning_rate.value().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
                 momentum: 0.8,
                 min_gain: if springs { 1e-4 } else { 0.01 },
                 max_step: LONGEST_STEP,

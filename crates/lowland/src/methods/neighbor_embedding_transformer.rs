@@ -40,11 +40,11 @@ impl NeighborEmbeddingTransformer {
         let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         metric.check(&data)?;
         let &[repulsion] = archive.finite("placement/repulsion")? else {
-            return Err(archive.bad("there is not one strength of repulsion".into()));
+            return Err(archive.invalid("there is not one strength of repulsion".into()));
         };
         let perplexity = Perplexities::load(archive, asked)?;
         if data.dim() != dim || map.rows() != data.rows() {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         Ok(Self { data, map, metric, affinity, perplexity, energy, repulsion })
     }

@@ -2,7 +2,7 @@
 
 use lowland_core::message::Note;
 use lowland_core::run::Context;
-use lowland_core::{Data, Error, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Error, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{Components, add_edges, edge_lengths, join_components_with};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
@@ -13,7 +13,7 @@ use crate::method::FitInput;
 pub(crate) const STAGE: &str = "neighbours";
 
 /// Seconds that the search takes on two cores, roughly.
-pub(crate) fn seconds(shape: Shape) -> f64 {
+pub(crate) fn seconds(shape: DataShape) -> f64 {
     let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
     (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3
 }
@@ -58,7 +58,7 @@ pub(crate) fn neighbors(
         Ok(Neighbors { exact: found.recall.is_none(), graph: found.graph })
     })?;
     check_rows(&found.graph, n)?;
-    context.keep(|archive| found.graph.save("graph", archive));
+    context.add_to_checkpoint(|archive| found.graph.save("graph", archive));
     Ok(found)
 }
 
@@ -67,13 +67,13 @@ pub(super) fn handed_in(input: FitInput, context: &mut Context) -> Result<Neighb
     let graph = context.stage(STAGE, |context| at_hand(input.neighbors.cloned(), context))?;
     let graph = graph.ok_or(Error::Format { what: "neighbour graph", reason: "there is none".into() })?;
     check_rows(&graph, input.data.rows())?;
-    context.keep(|archive| graph.save("graph", archive));
+    context.add_to_checkpoint(|archive| graph.save("graph", archive));
     Ok(Neighbors { graph, exact: false })
 }
 
 /// The graph of the checkpoint that is resumed, which must be the one handed in, if both are there.
 fn at_hand(given: Option<NeighborGraph>, context: &Context) -> Result<Option<NeighborGraph>> {
-    let stored = context.resumed().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
+    let stored = context.checkpoint().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
     match (stored, given) {
         (Some(stored), Some(given)) if stored != given => {
             let reason = "it was made with another neighbour graph; leave the graph out to go on with its own";

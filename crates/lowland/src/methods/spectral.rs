@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{at_least_one, choice, params, tolerance};
+use lowland_core::params::{at_least_one, check_tolerance, param_enum, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::{Csr, EigenState, LaplacianKind};
 use lowland_neighbors::graph::{SpectralCoordinates, Symmetrization, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
@@ -15,9 +15,9 @@ use super::components::available_components;
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 
-choice! {
+param_enum! {
     /// Weight of an edge.
-    pub enum Affinity ("connectivity or heat") {
+    pub enum SpectralAffinity ("connectivity or heat") {
         /// One for every neighbour.
         Connectivity = "connectivity",
         /// `exp(-d^2 / (s_i s_j))`, `s_i` the distance from `i` to its last neighbour.
@@ -37,7 +37,7 @@ params! {
         /// How neighbours are searched.
         search: Search = Search::Auto,
         /// Weight of an edge of the neighbour graph.
-        affinity: Affinity = Affinity::Connectivity,
+        affinity: SpectralAffinity = SpectralAffinity::Connectivity,
         /// Iterations of the eigensolver at the most.
         max_iter: usize = 300,
         /// Relative residual at which an eigenvector is accepted.
@@ -60,7 +60,7 @@ impl Method for Spectral {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         at_least_one("max_iter", self.max_iter)?;
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
@@ -71,7 +71,7 @@ impl Method for Spectral {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
         // Seconds on two cores, roughly: an exact search up to a point, then an approximate one; some forty block iterations.
         let search = neighbor_stage::seconds(shape);
@@ -79,7 +79,7 @@ impl Method for Spectral {
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: EIGENVECTORS, weight: eigen }]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
         // The graph, its symmetrised weights and their copies in the Laplacian and its factor; ten blocks of vectors.
@@ -117,7 +117,7 @@ impl Method for Spectral {
             return Ok(FitOutput {
                 embedding,
                 transformer,
-                outcome: Outcome::direct(),
+                outcome: Outcome::without_iterations(),
                 neighbors: exact.then_some(graph),
             });
         }
@@ -128,11 +128,11 @@ impl Method for Spectral {
                 .with_max_iterations(self.max_iter);
             let mut stepper = Eigenmaps { solver, dim: self.n_components };
             if stepper.solver.finished() {
-                return Ok((stepper, Outcome::direct()));
+                return Ok((stepper, Outcome::without_iterations()));
             }
             let outcome = run(&mut stepper, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
             let gave_up = stepper.solver.finished() && !stepper.solver.report().converged;
-            Ok((stepper, outcome.unless(gave_up)))
+            Ok((stepper, outcome.exhausted_if(gave_up)))
         })?;
         let report = stepper.solver.report();
         if !report.converged {
@@ -160,7 +160,7 @@ impl Method for Spectral {
             && transformer.embedding.rows() == transformer.data.rows()
             && transformer.scales.len() == transformer.data.rows()
             && transformer.values.len() == transformer.embedding.dim();
-        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
@@ -174,10 +174,10 @@ impl Spectral {
 
     fn weight(&self, distance: f64, scale: f64, other: f64) -> f64 {
         match self.affinity {
-            Affinity::Connectivity => 1.0,
+            SpectralAffinity::Connectivity => 1.0,
             // Duplicates have scale 0 and distance 0: as near as can be. The floor keeps far joins part of the graph.
-            Affinity::Heat if distance == 0.0 => 1.0,
-            Affinity::Heat => (-(distance / scale) * (distance / other)).exp().max(1e-6),
+            SpectralAffinity::Heat if distance == 0.0 => 1.0,
+            SpectralAffinity::Heat => (-(distance / scale) * (distance / other)).exp().max(1e-6),
         }
     }
 }

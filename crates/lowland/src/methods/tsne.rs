@@ -18,5 +18,5 @@ neighbor_embedding!(
     energy: |own: &Tsne| Energy::StudentSne { dof: own.dof },
     homotopy: |_: &Tsne| 0,
     repulsion: |_: &Tsne| RepulsionWeights::Uniform,
-    check: |own: &Tsne| if (0.05..=100.0).contains(&own.dof) { Ok(()) } else { refuse("dof", &own.dof, "from 0.05 to 100") }
+    check: |own: &Tsne| if (0.05..=100.0).contains(&own.dof) { Ok(()) } else { invalid_parameter("dof", &own.dof, "from 0.05 to 100") }
 );

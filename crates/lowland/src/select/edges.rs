@@ -2,7 +2,7 @@
 
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, Posterior};
-use lowland_core::run::{Context, Ended};
+use lowland_core::run::{Context, StopReason};
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
 
@@ -67,7 +67,7 @@ pub fn compare(data: &Data, params: &Lllvm, graphs: &[(String, Csr)], context: &
         for (name, edges) in graphs {
             let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows.clone())?;
             let (starts, ended) = fitted(&problem, params, context)?;
-            if ended == Ended::Stopped {
+            if ended == StopReason::Stopped {
                 warn_of_collapse(&collapsed, context);
                 return stopped(tested, context);
             }
@@ -104,7 +104,7 @@ pub fn screen(
     let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows_of(data)?)?;
     context.stage(BOUNDS, |context| {
         let (starts, ended) = fitted(&problem, params, context)?;
-        if ended == Ended::Stopped {
+        if ended == StopReason::Stopped {
             return Err(Error::Stopped { stage: BOUNDS });
         }
         warn_of_collapse(&starts.collapsed_alpha().map(|_| name.clone()).into_iter().collect::<Vec<_>>(), context);

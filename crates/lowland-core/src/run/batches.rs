@@ -13,16 +13,16 @@ const SHORT: Duration = Duration::from_millis(60);
 const LONG: Duration = Duration::from_millis(150);
 
 /// The number of items to do at once, following the clock; no result may depend on it.
-pub struct Pace(usize);
+pub struct BatchSizer(usize);
 
-impl Default for Pace {
+impl Default for BatchSizer {
     /// One item for each thread: nothing is known yet of what it takes.
     fn default() -> Self {
         Self(rayon::current_num_threads())
     }
 }
 
-impl Pace {
+impl BatchSizer {
     pub fn batch(&self) -> usize {
         self.0
     }
@@ -48,7 +48,7 @@ impl Pace {
 /// `work` for each of `count` items, in parallel and in order, with `progress` told several times a second.
 pub fn in_batches<T: Send>(count: usize, progress: &mut Progress, work: impl Fn(usize) -> T + Sync) -> Result<Vec<T>> {
     let mut done = Vec::with_capacity(count);
-    let mut pace = Pace::default();
+    let mut pace = BatchSizer::default();
     while done.len() < count {
         progress(done.len() as f64 / count as f64)?;
         let next = done.len()..count.min(done.len().saturating_add(pace.batch()));
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn batches_grow_while_they_are_short_and_shrink_to_one_item_a_thread() {
-        let mut pace = Pace::default();
+        let mut pace = BatchSizer::default();
         let first = pace.batch();
         pace.learn(Duration::from_millis(1));
         assert_eq!(pace.batch(), 8 * first);
