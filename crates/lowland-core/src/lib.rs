@@ -8,6 +8,7 @@ mod annotated;
 extern crate self as lowland_core;
 
 pub mod archive;
+mod bytes;
 mod data;
 mod embedding;
 mod error;
@@ -21,9 +22,10 @@ pub mod simd;
 mod threads;
 
 pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder};
+pub use bytes::format_bytes;
 pub use data::{Data, DataShape, Dense, Sparse};
 pub use embedding::{Embedding, Points};
-pub use error::{Error, Result, format_bytes};
+pub use error::{Error, Result};
 pub use memory_order::{MemoryOrder, inverse_permutation, tree_order};
 pub use metric::Metric;
 pub use seed::Seed;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::methods::{Isomap, Pca, Tsne};
+use lowland_core::message::Remedy;
 
 fn refusal(method: &dyn DynMethod, options: &FitOptions, [rows, dim]: [usize; 2]) -> Vec<Remedy> {
     let shape = DataShape { rows, dim, sparse: false, bytes: (4 * rows * dim) as u64 };

@@ -8,8 +8,10 @@ use lowland_core::run::{Context, Progress, Stage};
 use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 
 use crate::method::{DynMethod, FitInput, FitOutput, LandmarksUnsupported, TransformOutput, Transformer};
-use crate::methods::neighbor_stage;
-use crate::registry::LANDMARKS;
+use crate::neighbor_stage;
+
+/// The name of the parameter that every method has besides its own.
+pub const LANDMARKS: &str = "landmarks";
 
 const EXTENSION: &str = "extension";
 

@@ -1,7 +1,7 @@
 //! The traits that a method implements, inside this crate or outside of it.
 //!
 //! A method is a parameter struct (see [`params!`](crate::params!)) that implements [`Method`]. Everything else follows from
-//! that: [`Method::fit`], models that save and load, landmarks, preprocessing, checkpoints.
+//! that: [`Fit::fit`](crate::Fit::fit), models that save and load, landmarks, preprocessing, checkpoints.
 
 use lowland_core::archive::Archive;
 use lowland_core::message::Remedy;
@@ -9,9 +9,6 @@ use lowland_core::params::Params;
 use lowland_core::run::{Context, Outcome, Progress, Stage};
 use lowland_core::{Data, DataShape, Embedding, Metric, Points, Result, Seed};
 use lowland_neighbors::NeighborGraph;
-
-use crate::fit::{self, FitOptions};
-use crate::model::Model;
 
 /// What a method is fitted to.
 #[derive(Clone, Copy)]
@@ -159,20 +156,10 @@ pub trait Method: Params + Send + Sync + 'static {
             _ => Ok(()),
         }
     }
-    /// Fits the method; called by [`Method::fit`] with validated parameters and finite, preprocessed data.
+    /// Fits the method; called by [`Fit::fit`](crate::Fit::fit) with validated parameters and finite, preprocessed data.
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<Self::Transformer>>;
     /// Reads the fitted state from a model file; `n_features` is the number of columns it was fitted to.
     fn load(&self, archive: &Archive, n_features: usize) -> Result<Self::Transformer>;
-
-    /// Fits the method to data with the default options.
-    fn fit(&self, data: &Data) -> Result<Model> {
-        Method::fit_with(self, data, FitOptions::default())
-    }
-
-    /// Fits the method to data.
-    fn fit_with(&self, data: &Data, options: FitOptions) -> Result<Model> {
-        fit::fit(Box::new(self.clone()), data, options)
-    }
 }
 
 /// A method behind a pointer. Every [`Method`] is one.

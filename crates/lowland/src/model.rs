@@ -11,8 +11,8 @@ use lowland_core::{Data, Embedding, Error, Points, Result, Seed};
 use lowland_neighbors::NeighborGraph;
 
 use crate::files;
-use crate::fit::Pipeline;
 use crate::method::{DynMethod, FitOutput, Method, TransformOutput, Transformer};
+use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
 
 /// A fitted model.

@@ -4,6 +4,7 @@
 use lowland_core::params::{ParamSpec, ParamValue, parse};
 use lowland_core::{Error, Result};
 
+use crate::landmarks::LANDMARKS;
 use crate::method::{DynMethod, Method};
 use crate::methods::{Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne};
 
@@ -55,9 +56,6 @@ pub const METHODS: &[MethodInfo] = &[
 
 /// The method used when none is named.
 pub const DEFAULT_METHOD: &str = Lvm::NAME;
-
-/// The name of the parameter that every method has besides its own.
-pub const LANDMARKS: &str = "landmarks";
 
 const fn info<M: Method>() -> MethodInfo {
     MethodInfo {

@@ -11,9 +11,9 @@ use lowland_neighbors::graph::Components;
 use lowland_neighbors::{NeighborGraph, Search};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, all_equal, neighbors};
 use crate::landmarks::LlxTransformer;
 use crate::method::{FitInput, FitOutput};
+use crate::neighbor_stage::{self, Neighbors, all_equal, neighbors};
 
 const WEIGHTS: &str = "neighborhoods";
 const EIGENVECTORS: &str = "eigenvectors";

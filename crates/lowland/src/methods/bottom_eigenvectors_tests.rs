@@ -1,6 +1,7 @@
 //! Eigenvectors with and without a factor; notes about components.
 
 use super::*;
+use crate::fit::Fit;
 use crate::method::Method;
 use crate::methods::{Lle, Ltsa};
 use lowland_core::run::NoObserver;

@@ -12,8 +12,8 @@ use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symme
 use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 
 params! {
     /// Isomap.

@@ -13,8 +13,8 @@ use lowland_linalg::Csr;
 use lowland_neighbors::graph::{Symmetrization, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
-use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 
 params! {
     /// The locally linear latent variable model.

@@ -15,8 +15,8 @@ use lowland_neighbors::graph::{
 use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
+use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
 param_enum! {
     /// What to do with a neighbour graph in several parts.

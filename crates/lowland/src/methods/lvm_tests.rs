@@ -1,5 +1,6 @@
 //! The whole method on small data: metrics, new rows, what it says about them.
 
+use crate::fit::Fit;
 use crate::fit::FitOptions;
 use crate::method::Method;
 use crate::methods::{ComponentHandling, Lvm, Spectral};

@@ -25,8 +25,8 @@ use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::init::{Init, initial_embedding};
 use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, positive};
-use super::neighbor_stage::{self, Neighbors, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, neighbors};
 
 param_enum! {
     /// How the map is made.

@@ -22,8 +22,8 @@ use lowland_neighbors::{self, Search, distance};
 
 use super::init::{Init, initial_embedding};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
-use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
 use crate::method::{FitInput, FitOutput};
+use crate::neighbor_stage::{self, Neighbors, handed_in, neighbors};
 
 param_enum! {
     /// How strongly a pair repels.

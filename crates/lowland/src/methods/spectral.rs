@@ -12,8 +12,8 @@ use lowland_neighbors::graph::{SpectralCoordinates, Symmetrization, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
 param_enum! {
     /// Weight of an edge.

@@ -10,8 +10,8 @@ pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
 
 use crate::fit::FitOptions;
 use crate::method::{FitInput, Method};
-use crate::methods::neighbor_stage::{Neighbors, neighbors};
 use crate::methods::{Lllvm, Lvm, model_edges};
+use crate::neighbor_stage::{Neighbors, neighbors};
 use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::message::Note;
 use lowland_core::params::invalid_parameter;

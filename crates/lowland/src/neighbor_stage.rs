@@ -63,7 +63,7 @@ pub(crate) fn neighbors(
 }
 
 /// The graph that was handed in, whole: its values need not be distances.
-pub(super) fn handed_in(input: FitInput, context: &mut Context) -> Result<Neighbors> {
+pub(crate) fn handed_in(input: FitInput, context: &mut Context) -> Result<Neighbors> {
     let graph = context.stage(STAGE, |context| at_hand(input.neighbors.cloned(), context))?;
     let graph = graph.ok_or(Error::Format { what: "neighbour graph", reason: "there is none".into() })?;
     check_rows(&graph, input.data.rows())?;
@@ -84,7 +84,7 @@ fn at_hand(given: Option<NeighborGraph>, context: &Context) -> Result<Option<Nei
 }
 
 /// The graph's distances as a matrix, connected: components are joined by their closest pairs of points.
-pub(super) fn connected_lengths(
+pub(crate) fn connected_lengths(
     data: &Data,
     metric: Metric,
     graph: &NeighborGraph,
@@ -100,7 +100,7 @@ pub(super) fn connected_lengths(
 }
 
 /// Whether no row differs from another. That a row's neighbours are all copies of it is not enough: others may be elsewhere.
-pub(super) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, context: &mut Context) -> Result<bool> {
+pub(crate) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, context: &mut Context) -> Result<bool> {
     if graph.distances().iter().any(|&distance| distance != 0.0) {
         return Ok(false);
     }
