@@ -1,7 +1,7 @@
 //! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
 
 use lowland_algorithms::affinity::{
-    AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
+    AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
 use lowland_algorithms::mapit::{
     CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
@@ -11,7 +11,7 @@ use lowland_algorithms::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, MomentumDescent, MomentumDescentParams, Optimizer, OptimizerKind,
     SpectralDirection,
 };
-use lowland_algorithms::out_of_sample::OutOfSampleObjective;
+use lowland_algorithms::out_of_sample::TrainingRows;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
@@ -19,12 +19,12 @@ use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, ru
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
-use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
+use lowland_nbody::{Engine, KernelSum, new_engine};
 use lowland_neighbors::graph::edge_lengths;
-use lowland_neighbors::{self, Search, nearest_to_with};
+use lowland_neighbors::{self, Search};
 
 use super::init::{Init, initial_embedding};
-use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, positive};
+use super::neighbor_embedding::positive;
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 use crate::neighbor_stage::{self, Neighbors, neighbors};
 
@@ -335,9 +335,6 @@ fn spread(map: &Embedding) -> f64 {
     (square / map.rows() as f64).sqrt()
 }
 
-/// The share of a transform that the neighbours take, for the progress.
-const SEARCH: f64 = 0.3;
-
 /// A fixed map with the rows it is a map of. New rows are placed by what made it: the program's field, or the cost.
 pub struct MapItTransformer {
     data: Data,
@@ -350,24 +347,22 @@ pub struct MapItTransformer {
 
 impl Transformer for MapItTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let (n, settings) = (self.data.rows(), &self.settings);
-        let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(settings.n_neighbors).min(n);
-        let graph = nearest_to_with(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
-        let edges = (0..new.rows()).flat_map(|i| {
-            let (columns, distances) = graph.row(i);
-            columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
-        });
-        let distances = Csr::from_triplets(new.rows(), n, edges)?;
-        let rows = affinities_from_distances(distances, AffinityKind::Entropic, &self.perplexity)?;
-        let placement = MapItTransform {
+        let settings = &self.settings;
+        let training = TrainingRows {
+            data: &self.data,
+            metric: settings.metric,
+            affinity: AffinityKind::Entropic,
+            perplexity: &self.perplexity,
+            min_neighbors: settings.n_neighbors,
+        };
+        let objective = MapItTransform {
             map: self.map.points(),
             similarity: settings.kernel,
             state: &self.frozen,
             k: settings.n_neighbors,
             cost: (settings.variant == MapItVariant::Objective).then_some(settings.cost),
         };
-        let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
-        Ok(Embedding::new(places, self.map.dim())?.into())
+        Ok(training.transform(new, &objective, progress)?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use lowland_algorithms::affinity::{
-    AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
+    AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
 use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective};
 use lowland_algorithms::objective::{Accuracy, AccuracyController};
@@ -213,9 +213,6 @@ const DESCENT: &str = "descent";
 
 /// Steps of gradient descent are no longer than this: points that shoot off would stretch the map for all.
 const LONGEST_STEP: f64 = 5.0;
-
-/// Neighbours for a perplexity: further ones weigh next to nothing.
-pub(super) const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
 
 impl Settings {
     pub fn validate(&self) -> Result<()> {
