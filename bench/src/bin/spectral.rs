@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use lowland::graph::{
-    Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
-    undirected_edges,
+    ConnectedComponents, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach,
+    symmetrize, undirected_edges,
 };
 use lowland::linalg::{Csr, Eigenpairs, LaplacianKind, block};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
@@ -75,7 +75,7 @@ fn file() -> Option<PathBuf> {
 fn links(directed: &Csr, task: &str) -> Result<Measured> {
     if task == "symmetrize" {
         let (weights, used) = timed(|| symmetrize(directed, Symmetrization::Union))?;
-        let components = Components::from_matrix(&weights).count();
+        let components = ConnectedComponents::from_matrix(&weights).count();
         return Ok(Measured { used, found: json!({ "links": weights.entries(), "components": components }) });
     }
     let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), undirected_edges(directed)))?;

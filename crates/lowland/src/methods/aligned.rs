@@ -8,7 +8,7 @@ use lowland_core::run::{Context, Outcome, Stage, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
 use lowland_linalg::dense::{Cholesky, eigh, power_of_two_near, product_nt};
 use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
-use lowland_neighbors::graph::Components;
+use lowland_neighbors::graph::ConnectedComponents;
 use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::landmarks::LocalModel;
@@ -266,7 +266,7 @@ fn fit(
 /// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
 /// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
 fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
-    let parts = Components::from_neighbors(graph).count();
+    let parts = ConnectedComponents::from_neighbors(graph).count();
     if parts > 1 {
         let constant = wanted.min(parts - 1);
         context.note(format!(

@@ -7,7 +7,7 @@ use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, Embedding, Metric, Result, Shape};
 use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs};
-use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
+use lowland_neighbors::graph::{ConnectedComponents, Symmetrization, shortest_paths, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
@@ -144,7 +144,7 @@ impl Recipe for Isomap {
             && model.values.len() == self.n_components
             && model.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
-            && Components::from_matrix(&model.lengths).count() == 1;
+            && ConnectedComponents::from_matrix(&model.lengths).count() == 1;
         if fits { Ok(model) } else { Err(archive.bad("its parts differ in size".into())) }
     }
 }
