@@ -11,7 +11,7 @@ use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland_bench::{Measurement, ResourceUsage, timed, value};
 use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
 use lowland_neighbors::graph::{
-    Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
+    ConnectedComponents, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
     undirected_edges,
 };
 use serde_json::json;
@@ -78,7 +78,7 @@ fn graph_path() -> Option<PathBuf> {
 fn edge_operation(directed: &Csr, task: &str) -> Result<Measurement> {
     if task == "symmetrize" {
         let (weights, used) = timed(|| symmetrize(directed, Symmetrization::Union))?;
-        let components = Components::from_matrix(&weights).count();
+        let components = ConnectedComponents::from_matrix(&weights).count();
         return Ok(Measurement { used, found: json!({ "links": weights.entries(), "components": components }) });
     }
     let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), undirected_edges(directed)))?;

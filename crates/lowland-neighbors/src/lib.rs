@@ -1,11 +1,11 @@
 //! Nearest neighbors: one graph type, and exact and approximate searches.
 //!
-//! The distance between two rows is [`distance`], computed in `f64` and rounded to `f32`. Neighbors are ordered by this
+//! The distance between two rows is [`distance()`], computed in `f64` and rounded to `f32`. Neighbors are ordered by this
 //! distance, then by index. The exact search returns precisely that order; the approximate search returns it among the
 //! neighbors it finds.
 //!
-//! The entry points are [`nearest`] (rows among themselves), [`nearest_to`] (new rows against data) and
-//! [`nearest_points`] (points of a map). The forms ending in `_with` also report progress and can be stopped.
+//! The entry points are [`nearest()`] (rows among themselves), [`nearest_to`] (new rows against data) and
+//! [`nearest_points()`] (points of a map). The forms ending in `_with` also report progress and can be stopped.
 
 mod approximate;
 mod brute_force;

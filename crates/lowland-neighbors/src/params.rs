@@ -54,7 +54,7 @@ impl FromStr for Search {
     }
 }
 
-/// Parameters of [`nearest`](crate::nearest).
+/// Parameters of [`nearest()`](crate::nearest()).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NeighborParams {
     /// Number of neighbors of each row, not counting the row itself.

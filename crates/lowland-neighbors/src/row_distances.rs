@@ -148,7 +148,7 @@ pub(super) fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// Any data and metric, through [`distance`].
+/// Any data and metric, through [`distance()`].
 struct MetricRows<'a> {
     data: &'a Data,
     order: Vec<u32>,

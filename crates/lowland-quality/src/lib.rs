@@ -1,8 +1,8 @@
 //! Quality scores of a map.
 //!
-//! [`report`] computes all of them. The single scores take neighbor graphs ([`knn_recall`], [`first_neighbor_recall`],
+//! [`report()`] computes all of them. The single scores take neighbor graphs ([`knn_recall`], [`first_neighbor_recall`],
 //! [`classification_error`], [`class_shares`]), a [`MetricSpace`] and a graph ([`trustworthiness`]), or two spaces
-//! ([`triplet_accuracy`], [`distance_correlation`]). [`procrustes`] compares two maps, [`angle_scores`] and
+//! ([`triplet_accuracy`], [`distance_correlation`]). [`procrustes()`] compares two maps, [`angle_scores()`] and
 //! [`score_analogies`] are for maps that keep angles. Forms ending in `_with` also report progress and can be stopped.
 //!
 //! No score needs a matrix of all distances: memory grows with points times neighbors.

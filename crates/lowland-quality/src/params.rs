@@ -3,7 +3,7 @@
 use lowland_core::{Metric, Seed};
 use lowland_neighbors::NeighborGraph;
 
-/// Parameters of [`report`](crate::report).
+/// Parameters of [`report()`](crate::report()).
 #[derive(Debug, Clone, PartialEq)]
 pub struct QualityParams {
     /// Size of the neighborhoods that are compared.

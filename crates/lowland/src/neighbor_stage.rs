@@ -4,7 +4,7 @@ use lowland_core::message::Note;
 use lowland_core::run::Context;
 use lowland_core::{Data, DataShape, Error, Metric, Result};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Components, add_edges, edge_lengths, join_components_with};
+use lowland_neighbors::graph::{ConnectedComponents, add_edges, edge_lengths, join_components_with};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
 
 use crate::method::FitInput;
@@ -90,7 +90,7 @@ pub(crate) fn connected_lengths(
     graph: &NeighborGraph,
     context: &mut Context,
 ) -> Result<Csr> {
-    let (lengths, parts) = (edge_lengths(graph)?, Components::from_neighbors(graph));
+    let (lengths, parts) = (edge_lengths(graph)?, ConnectedComponents::from_neighbors(graph));
     if parts.count() < 2 {
         return Ok(lengths);
     }
@@ -104,7 +104,7 @@ pub(crate) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, cont
     if graph.distances().iter().any(|&distance| distance != 0.0) {
         return Ok(false);
     }
-    let parts = Components::from_neighbors(graph);
+    let parts = ConnectedComponents::from_neighbors(graph);
     let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
     Ok(joins.iter().all(|join| join.length == 0.0))
 }

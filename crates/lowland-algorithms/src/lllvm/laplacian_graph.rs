@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use lowland_core::{Error, Result};
 use lowland_linalg::{Csr, dense, spd_inverse};
-use lowland_neighbors::graph::Components;
+use lowland_neighbors::graph::ConnectedComponents;
 
 /// A connected, symmetric, unweighted graph with the eigenvalues and the pseudo-inverse of its Laplacian, and
 /// products of the latter with the adjacency matrix `G`. Matrices are row-major, `n x n`.
@@ -31,7 +31,7 @@ impl LaplacianGraph {
         if !graph.is_symmetric() {
             return Err(Error::Format { what: "neighbor graph", reason: "it is not symmetric".into() });
         }
-        let parts = Components::from_matrix(&graph).count();
+        let parts = ConnectedComponents::from_matrix(&graph).count();
         if parts != 1 {
             let reason = format!("it has {n} points in {parts} parts; one part is needed");
             return Err(Error::Format { what: "neighbor graph", reason });

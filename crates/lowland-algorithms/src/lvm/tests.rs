@@ -11,7 +11,7 @@ use lowland_core::with_threads;
 use lowland_core::{Data, Metric, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{
-    Components, add_edges, edge_lengths, join_components_with, minimum_spanning_forest, mutual_reach, undirected_edges,
+    ConnectedComponents, add_edges, edge_lengths, join_components_with, minimum_spanning_forest, mutual_reach, undirected_edges,
 };
 use lowland_neighbors::{NeighborParams, nearest_with};
 
@@ -29,7 +29,7 @@ fn clouds(n: usize, columns: usize, seed: u64) -> Data {
 fn edges(data: &Data, k: usize, reach: usize) -> Csr {
     let params = NeighborParams { n_neighbors: k, ..NeighborParams::default() };
     let graph = nearest_with(data, &params, &mut no_progress).unwrap().graph;
-    let parts = Components::from_neighbors(&graph);
+    let parts = ConnectedComponents::from_neighbors(&graph);
     let joins = join_components_with(data, Metric::Euclidean, &parts, &mut no_progress).unwrap();
     let near = add_edges(&edge_lengths(&graph).unwrap(), &joins).unwrap();
     let tree = minimum_spanning_forest(near.rows(), undirected_edges(&near)).unwrap();

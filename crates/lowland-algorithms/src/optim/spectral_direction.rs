@@ -8,7 +8,7 @@ use lowland_core::{Error, Result, Seed};
 use lowland_linalg::{
     ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymmetricOperator, pcg,
 };
-use lowland_neighbors::graph::Components;
+use lowland_neighbors::graph::ConnectedComponents;
 
 /// The spectral direction with a line search.
 pub type SpectralDirection = PreconditionedDescent<LaplacianPreconditioner>;
@@ -42,7 +42,7 @@ impl LaplacianSolver {
     fn new(weights: &Csr, dim: usize) -> Result<Self> {
         let degrees = weights.row_sums();
         let n = degrees.len();
-        let connected = Components::from_matrix(weights).count() == 1;
+        let connected = ConnectedComponents::from_matrix(weights).count() == 1;
         let shift = if connected {
             CONNECTED_SHIFT * degrees.iter().copied().fold(f64::INFINITY, f64::min)
         } else {

@@ -5,12 +5,12 @@ use lowland_linalg::Csr;
 
 /// Connected components of a graph, numbered in the order of their first points.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Components {
+pub struct ConnectedComponents {
     labels: Vec<u32>,
     sizes: Vec<usize>,
 }
 
-impl Components {
+impl ConnectedComponents {
     /// Components of `points` points joined by edges of any direction.
     pub(crate) fn from_edges(points: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut sets = DisjointSets::new(points);
@@ -82,7 +82,7 @@ impl DisjointSets {
         i != j
     }
 
-    pub(super) fn components(&mut self) -> Components {
+    pub(super) fn components(&mut self) -> ConnectedComponents {
         let mut labels = vec![0u32; self.parent.len()];
         let mut sizes = Vec::new();
         // A root is the smallest of its set, so its number is known before the others need it.
@@ -96,7 +96,7 @@ impl DisjointSets {
             }
             sizes[labels[i] as usize] += 1;
         }
-        Components { labels, sizes }
+        ConnectedComponents { labels, sizes }
     }
 }
 
@@ -107,18 +107,18 @@ mod tests {
 
     #[test]
     fn components_are_numbered_by_their_first_points() {
-        let parts = Components::from_edges(6, [(5, 1), (3, 4), (4, 2)]);
+        let parts = ConnectedComponents::from_edges(6, [(5, 1), (3, 4), (4, 2)]);
         assert_eq!(parts.labels(), [0, 1, 2, 2, 2, 1]);
         assert_eq!(parts.sizes(), [1, 2, 3]);
         assert_eq!(parts.largest(), Some(2));
         assert_eq!(parts.members(1), [1, 5]);
-        assert_eq!(Components::from_edges(0, []).largest(), None);
+        assert_eq!(ConnectedComponents::from_edges(0, []).largest(), None);
     }
 
     proptest! {
         #[test]
         fn two_points_share_a_component_exactly_if_a_path_joins_them(edges in prop::collection::vec((0usize..9, 0usize..9), 0..10)) {
-            let parts = Components::from_edges(9, edges.clone());
+            let parts = ConnectedComponents::from_edges(9, edges.clone());
             let mut reach = [[false; 9]; 9];
             (0..9).for_each(|i| reach[i][i] = true);
             edges.iter().for_each(|&(i, j)| { reach[i][j] = true; reach[j][i] = true; });

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::components::{Components, DisjointSets};
+use super::components::{ConnectedComponents, DisjointSets};
 use super::spanning_tree::Edge;
 use crate::{distance, nearest_to_with};
 use lowland_core::run::Progress;
@@ -18,7 +18,7 @@ const SMALL: usize = 64;
 /// parts it joins. This is exactly the minimum spanning tree between components, with distances as in a neighbor graph.
 ///
 /// Rows are searched by [`nearest_to`](crate::nearest_to); only a precomputed matrix is scanned pair by pair.
-pub fn join_components(data: &Data, metric: Metric, components: &Components) -> Result<Vec<Edge>> {
+pub fn join_components(data: &Data, metric: Metric, components: &ConnectedComponents) -> Result<Vec<Edge>> {
     join_components_with(data, metric, components, &mut |_| Ok(()))
 }
 
@@ -26,7 +26,7 @@ pub fn join_components(data: &Data, metric: Metric, components: &Components) -> 
 pub fn join_components_with(
     data: &Data,
     metric: Metric,
-    components: &Components,
+    components: &ConnectedComponents,
     progress: &mut Progress,
 ) -> Result<Vec<Edge>> {
     if metric == Metric::Precomputed {
@@ -69,7 +69,7 @@ pub fn join_components_with(
 /// Like [`join_components_with`] for any distance between points. Computes as many distances as the number of points
 /// outside the largest component times the number of points.
 fn join_components_by(
-    components: &Components,
+    components: &ConnectedComponents,
     distance: impl Fn(usize, usize) -> f64 + Sync,
     progress: &mut Progress,
 ) -> Result<Vec<Edge>> {
@@ -92,9 +92,9 @@ fn join_components_by(
 /// edges are added at once. The closest outside point of a point is stored, and searched again (by `closest_outside`,
 /// for the points passed) only after it has been joined to the point's own component.
 fn rounds(
-    components: &Components,
+    components: &ConnectedComponents,
     progress: &mut Progress,
-    mut closest_outside: impl FnMut(&Components, &[usize], &mut Progress) -> Result<Vec<Option<Edge>>>,
+    mut closest_outside: impl FnMut(&ConnectedComponents, &[usize], &mut Progress) -> Result<Vec<Option<Edge>>>,
 ) -> Result<Vec<Edge>> {
     let n = components.labels().len();
     let mut sets = DisjointSets::new(n);
@@ -157,7 +157,7 @@ mod tests {
             let x: Vec<f64> = Seed(seed).normals(60).into_iter().map(|v| if coarse { v.round() } else { v }).collect();
             let edges = (0..30).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|&(i, j)| labels[i] == labels[j]);
             let inside: Vec<(usize, usize)> = edges.collect();
-            let parts = Components::from_edges(30, inside.iter().copied());
+            let parts = ConnectedComponents::from_edges(30, inside.iter().copied());
             let joined = join_components_by(&parts, distance(&x), &mut quiet).unwrap();
             prop_assert_eq!(joined.len() + 1, parts.count());
             // Kruskal over all pairs, with zero cost inside components.
@@ -178,7 +178,7 @@ mod tests {
             let data = Data::dense(x, 2).unwrap();
             // Uneven groups are partly small, partly large.
             let group = |i: usize| if uneven { (i * i / n) % groups } else { i % groups };
-            let parts = Components::from_edges(n, (0..n).flat_map(|i| (0..i).filter(move |&j| group(i) == group(j)).map(move |j| (i, j))));
+            let parts = ConnectedComponents::from_edges(n, (0..n).flat_map(|i| (0..i).filter(move |&j| group(i) == group(j)).map(move |j| (i, j))));
             let fast = join_components(&data, Metric::Manhattan, &parts).unwrap();
             // A graph's distances are single precision.
             let slow = join_components_by(&parts, |i, j| f64::from(super::distance(&data, i, &data, j, Metric::Manhattan) as f32), &mut quiet);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn edges_do_not_depend_on_threads_and_progress_can_stop() {
         let x = Seed(4).normals(2 * 400);
-        let parts = Components::from_edges(400, (0..350).map(|i| (i, i + 50)));
+        let parts = ConnectedComponents::from_edges(400, (0..350).map(|i| (i, i + 50)));
         let join = || join_components_by(&parts, distance(&x), &mut quiet).unwrap();
         let one = with_threads(Some(1), join).unwrap();
         assert_eq!(one.len(), 49);
@@ -202,8 +202,10 @@ mod tests {
 
     #[test]
     fn nan_distances_still_join_all_components() {
-        let parts = Components::from_edges(4, [(0, 1)]);
+        let parts = ConnectedComponents::from_edges(4, [(0, 1)]);
         assert_eq!(join_components_by(&parts, |_, _| f64::NAN, &mut quiet).unwrap().len(), 2);
-        assert!(join_components_by(&Components::from_edges(0, []), |_, _| 0.0, &mut quiet).unwrap().is_empty());
+        assert!(
+            join_components_by(&ConnectedComponents::from_edges(0, []), |_, _| 0.0, &mut quiet).unwrap().is_empty()
+        );
     }
 }

@@ -9,7 +9,7 @@ mod reach;
 mod spanning_tree;
 mod spectral;
 
-pub use components::Components;
+pub use components::ConnectedComponents;
 pub use edge_weights::{Symmetrization, edge_lengths, symmetrize};
 pub use join::{join_components, join_components_with};
 pub use paths::shortest_paths;

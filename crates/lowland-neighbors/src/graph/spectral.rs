@@ -1,6 +1,6 @@
 //! Spectral coordinates of a graph: the bottom nontrivial eigenvectors of its Laplacian.
 
-use super::Components;
+use super::ConnectedComponents;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 use lowland_linalg::{
@@ -26,7 +26,7 @@ impl SpectralCoordinates {
     /// graph.
     pub fn new(weights: &Csr, kind: LaplacianKind, dimensions: usize, tolerance: f64, seed: Seed) -> Result<Self> {
         let laplacian = Laplacian::new(weights, kind)?;
-        let parts = Components::from_matrix(laplacian.links()).count();
+        let parts = ConnectedComponents::from_matrix(laplacian.links()).count();
         if parts > 1 {
             return Err(Error::Parameter {
                 name: "graph",

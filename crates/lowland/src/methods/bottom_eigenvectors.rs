@@ -7,7 +7,7 @@ use lowland_core::run::{Context, Outcome, Stage};
 use lowland_core::{DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::dense::Cholesky;
 use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
-use lowland_neighbors::graph::Components;
+use lowland_neighbors::graph::ConnectedComponents;
 use lowland_neighbors::{NeighborGraph, Search};
 
 use super::components::available_components;
@@ -83,7 +83,7 @@ pub(super) fn fit(
 /// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
 /// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
 fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
-    let parts = Components::from_neighbors(graph).count();
+    let parts = ConnectedComponents::from_neighbors(graph).count();
     if parts > 1 {
         let constant = wanted.min(parts - 1);
         context.note(Note::ComponentsInCoordinates { components: parts, constant, n_components: wanted });

@@ -8,7 +8,7 @@ use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs};
-use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
+use lowland_neighbors::graph::{ConnectedComponents, Symmetrization, shortest_paths, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::components::available_components;
@@ -160,7 +160,7 @@ impl Method for Isomap {
             && transformer.values.len() == self.n_components
             && transformer.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
-            && Components::from_matrix(&transformer.lengths).count() == 1;
+            && ConnectedComponents::from_matrix(&transformer.lengths).count() == 1;
         if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }

@@ -10,7 +10,7 @@ use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, ru
 use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{
-    Components, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
+    ConnectedComponents, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
 };
 use lowland_neighbors::{self, NeighborGraph, Search};
 
@@ -200,7 +200,7 @@ impl Method for Lvm {
 impl Lvm {
     /// The rows of the largest component, when only those are wanted and there are others.
     fn largest_part(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
-        let parts = Components::from_neighbors(graph);
+        let parts = ConnectedComponents::from_neighbors(graph);
         if self.components == ComponentHandling::Join || parts.count() < 2 {
             return None;
         }

@@ -18,7 +18,7 @@ use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Observer, StopReason};
 use lowland_core::{Data, DataShape, Error, Result, Seed};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::Components;
+use lowland_neighbors::graph::ConnectedComponents;
 
 /// What was found for one number of neighbours and of dimensions.
 #[derive(Debug, Clone, PartialEq)]
@@ -284,7 +284,7 @@ pub fn by_held_out(
 
 /// Whether leaving the rows' graph like this keeps it in one part.
 fn in_one_part(edges: &Csr) -> bool {
-    Components::from_matrix(edges).count() == 1
+    ConnectedComponents::from_matrix(edges).count() == 1
 }
 
 #[cfg(test)]
