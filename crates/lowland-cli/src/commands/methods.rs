@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::process::ExitCode;
 
-use lowland::methods::{DEFAULT_METHOD, METHODS, MethodInfo};
+use lowland::registry::{DEFAULT_METHOD, METHODS, MethodInfo};
 
-use crate::args::{command, dashes};
+use crate::args::command;
 use crate::failure::Failure;
+use crate::print::print_stdout;
+use crate::terms::flag_name;
 
 pub fn methods(name: Option<&str>) -> Result<ExitCode, Failure> {
     let mut text = String::new();
@@ -17,18 +19,18 @@ pub fn methods(name: Option<&str>) -> Result<ExitCode, Failure> {
                 let default = if info.name == DEFAULT_METHOD { " (the default)" } else { "" };
                 let _ = writeln!(text, "{}{default}: {}\n    {}\n", info.name, info.summary, info.advice);
             }
-            text.push_str("`lowland methods NAME` shows a method's parameters.\n");
+            text.push_str("`lowland methods NAME` shows the parameters of a method.\n");
         }
         Some(name) => {
             let info = MethodInfo::find(name)?;
             let _ = writeln!(text, "{}: {}\n{}\n", info.name, info.summary, info.advice);
             for spec in info.params() {
-                let _ = writeln!(text, "--{} [default: {}]", dashes(spec.name), spec.default);
+                let _ = writeln!(text, "--{} [default: {}]", flag_name(spec.name), spec.default);
                 let _ = writeln!(text, "    {} Takes {}.", spec.help, spec.expects);
             }
         }
     }
-    std::io::stdout().write_all(text.as_bytes())?;
+    print_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

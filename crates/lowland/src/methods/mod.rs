@@ -41,6 +41,7 @@ pub use pca::Pca;
 pub use spectral::{Affinity, Spectral};
 pub use ssne::Ssne;
 pub use svd::Svd;
+pub use lowland_algorithms::tsm::AngleHistogram;
 pub use tsm::{Matrices, Placing, Tsm};
 pub use tsne::Tsne;
 
