@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::Result;
-use multiversion::multiversion;
+use lowland_core::simd::simd_dispatch;
 use serde_json::json;
 
 /// Number of accumulators, enough to hide the latency of every execution unit.
@@ -49,7 +49,7 @@ fn rate<T, R>(threads: usize, count: f64, prepare: impl Fn() -> T + Sync, work: 
     (0..3).map(seconds).fold(0.0, f64::max)
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+#[simd_dispatch(fma)]
 fn multiply_add_f32(start: f32) -> f32 {
     let mut sums = [start; LANES];
     for _ in 0..ROUNDS {
@@ -60,7 +60,7 @@ fn multiply_add_f32(start: f32) -> f32 {
     sums.iter().sum()
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+#[simd_dispatch(fma)]
 fn multiply_add_f64(start: f64) -> f64 {
     let mut sums = [start; LANES];
     for _ in 0..ROUNDS {
@@ -71,7 +71,7 @@ fn multiply_add_f64(start: f64) -> f64 {
     sums.iter().sum()
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+#[simd_dispatch(fma)]
 fn read_sequentially(data: &[u64]) -> u64 {
     data.iter().fold(0, |sum, value| sum ^ value)
 }

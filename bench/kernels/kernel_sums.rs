@@ -6,9 +6,9 @@
 #![allow(clippy::print_stdout)]
 
 use anyhow::Result;
-use lowland::nbody::{BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, Term};
 use lowland::{Points, Seed};
 use lowland_bench::timed;
+use lowland_nbody::{BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
 
 const CAUCHY: Kernel = Kernel::Cauchy { power: 1.0 };
 /// Number of targets whose error is measured.
@@ -52,13 +52,13 @@ fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<(
     let gaussian = kernel == Kernel::Gaussian;
     let name = if gaussian { "gaussian" } else { "cauchy" };
     let (_, next) = kernel.derivative();
-    let terms = [Term { kernel, charges: 1 }, Term { kernel: next, charges: 1 + D }];
+    let terms = [KernelTerm { kernel, charges: 1 }, KernelTerm { kernel: next, charges: 1 + D }];
     let terms = if gaussian { &terms[1..] } else { &terms[..] };
     let map = clusters::<D>(count, width);
     let points = Points::new(&map, D)?;
     let values: Vec<f64> = map.chunks_exact(D).flat_map(|x| std::iter::once(1.0).chain(x.iter().copied())).collect();
     let charges = Charges { values: &values, per_point: 1 + D };
-    let columns = lowland::nbody::columns(terms);
+    let columns = lowland_nbody::column_count(terms);
     let sample: Vec<usize> = (0..SAMPLE).map(|k| k * count / SAMPLE).collect();
     let some: Vec<f64> = sample.iter().flat_map(|&i| map[D * i..][..D].iter().copied()).collect();
     let mut exact = vec![0.0; SAMPLE * columns];

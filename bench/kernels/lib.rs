@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use lowland::{Data, Dense};
+use lowland::data::{Data, Dense};
 use serde_json::{Value, json};
 
 /// Time and memory used by some work.

@@ -1,8 +1,8 @@
 //! Nearest-neighbor search for all rows.
 
 use anyhow::Result;
+use lowland::data::{Data, Dense, Metric, Seed};
 use lowland::neighbors::{NeighborParams, nearest};
-use lowland::{Data, Dense, Metric, Seed};
 use lowland_bench::{Measurement, timed, value};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn measure(rows: &Dense, [k, search]: [&str; 2]) -> Result<Measurement> {
     let params =
         NeighborParams { n_neighbors: value(k)?, metric: Metric::Euclidean, search: search.parse()?, seed: Seed(0) };
     let data = Data::Dense(rows.clone());
-    let (found, used) = timed(|| nearest(&data, &params, &mut |_| Ok(())))?;
+    let (found, used) = timed(|| nearest(&data, &params))?;
     let found = json!({
         "algorithm": found.algorithm.to_string(),
         "recall": found.recall.map(|recall| recall.value),

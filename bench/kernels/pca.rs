@@ -1,9 +1,9 @@
 //! Principal components from the covariance matrix, and by randomized iteration on dense and on sparse rows.
 
 use anyhow::Result;
-use lowland::linalg::{RandomizedSvd, SvdOptions, exact_svd};
-use lowland::{Data, Dense, Seed, Sparse};
+use lowland::data::{Data, Dense, Seed, Sparse};
 use lowland_bench::{Measurement, timed, value};
+use lowland_linalg::{RandomizedSvd, SvdOptions, exact_svd};
 use serde_json::json;
 
 const CASES: [&str; 4] = [
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
 fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
     let components = value(setting)?;
     let dense = Data::Dense(rows.clone());
-    let exact = || exact_svd(&dense, components, true, &mut |_| Ok(()));
+    let exact = || exact_svd(&dense, components, true);
     if setting.starts_with("projection") {
         let map = exact()?.map();
         let (_, used) = timed(|| map.apply(&dense))?;

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use lowland::quality::report;
-use lowland::{Data, Dense, Points};
+use lowland::data::{AnnotatedEmbedding, Data, Dense, Embedding, Labels, Points};
+use lowland::quality::{PrecomputedGraphs, report_with};
 use lowland_bench::{Measurement, timed, value};
-use lowland_view::{ClassLabels, draw_png};
+use lowland_view::draw_png;
 use serde_json::{Value, json};
 
 /// The peers need a matrix of all distances, 39 GB for all of MNIST, so they are compared on fewer rows.
@@ -28,17 +28,17 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
     let data = Data::dense(rows.values()[..count * rows.dim()].to_vec(), rows.dim())?;
     let (mut last_call, mut longest_wait) = (Instant::now(), 0f64);
     let (scored, used) = timed(|| {
-        report(&data, map, None, &Default::default(), &mut |_| {
+        report_with(&data, map, None, PrecomputedGraphs::default(), &Default::default(), &mut |_| {
             longest_wait = longest_wait.max(last_call.elapsed().as_secs_f64());
             last_call = Instant::now();
             Ok(())
         })
     })?;
     let mut found = json!({ "longest wait for progress, s": longest_wait });
-    for score in scored.rows() {
+    for score in scored.scores {
         let at = score.k.map_or(String::new(), |k| format!(" at {k}"));
         let of = score.sampled.map_or(String::new(), |sampled| format!(" of {sampled}"));
-        found[format!("{}{at}{of}", score.name)] = Value::from(score.value);
+        found[format!("{}{at}{of}", score.kind.name())] = Value::from(score.value);
     }
     Ok(Measurement { used, found })
 }
@@ -47,7 +47,8 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
 fn picture(map: Points, classes: u32) -> Result<Measurement> {
     let names: Vec<String> = (0..classes).map(|class| format!("class {class}")).collect();
     let codes: Vec<u32> = (0..map.rows() as u32).map(|i| i % classes).collect();
-    let labels = ClassLabels { codes: &codes, names: &names };
-    let (file, used) = timed(|| Ok(draw_png(map, Some(labels), &Default::default())))?;
+    let labels = Some(Labels { codes, names });
+    let map = AnnotatedEmbedding { labels, ..Embedding::new(map.values().to_vec(), map.dim())?.into() };
+    let (file, used) = timed(|| Ok(draw_png(&map, &Default::default())))?;
     Ok(Measurement { used, found: json!({ "bytes": file?.len() }) })
 }

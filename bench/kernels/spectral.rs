@@ -6,13 +6,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use lowland::graph::{
-    Components, SpectralCoordinates, Symmetrize, edges_of, lengths, minimum_spanning_forest, mutual_reach, symmetrize,
-};
-use lowland::linalg::{Csr, Eigen, LaplacianKind, block};
+use lowland::data::{Data, Dense, Metric, Seed};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
-use lowland::{Data, Dense, Metric, Seed};
 use lowland_bench::{Measurement, ResourceUsage, timed, value};
+use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
+use lowland_neighbors::graph::{
+    Components, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
+    undirected_edges,
+};
 use serde_json::json;
 
 const CASES: [&str; 12] = [
@@ -42,7 +43,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
         let (graph, used) = search(rows)?;
         return Ok(Measurement { used, found: json!({ "edges": graph.indices().len() }) });
     }
-    let directed = lengths(&graph(rows)?)?;
+    let directed = edge_lengths(&graph(rows)?)?;
     if way == "graph" {
         edge_operation(&directed, setting)
     } else {
@@ -54,7 +55,7 @@ fn measure(rows: &Dense, [setting, way]: [&str; 2]) -> Result<Measurement> {
 fn search(rows: &Dense) -> Result<(NeighborGraph, ResourceUsage)> {
     let params = NeighborParams { n_neighbors: 15, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
     let data = Data::Dense(rows.clone());
-    let (found, used) = timed(|| nearest(&data, &params, &mut |_| Ok(())))?;
+    let (found, used) = timed(|| nearest(&data, &params))?;
     if let Some(path) = graph_path() {
         lowland_io::write_graph(&path, &found.graph)?;
     }
@@ -76,11 +77,11 @@ fn graph_path() -> Option<PathBuf> {
 /// Measures an operation on the edges of the graph.
 fn edge_operation(directed: &Csr, task: &str) -> Result<Measurement> {
     if task == "symmetrize" {
-        let (weights, used) = timed(|| symmetrize(directed, Symmetrize::Union))?;
-        let components = Components::of_matrix(&weights).count();
+        let (weights, used) = timed(|| symmetrize(directed, Symmetrization::Union))?;
+        let components = Components::from_matrix(&weights).count();
         return Ok(Measurement { used, found: json!({ "links": weights.entries(), "components": components }) });
     }
-    let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), edges_of(directed)))?;
+    let (tree, used) = timed(|| minimum_spanning_forest(directed.rows(), undirected_edges(directed)))?;
     if task == "tree" {
         return Ok(Measurement { used, found: json!({ "edges": tree.len() }) });
     }
@@ -90,9 +91,9 @@ fn edge_operation(directed: &Csr, task: &str) -> Result<Measurement> {
 }
 
 fn eigenvectors(directed: &Csr, dimensions: usize, tolerance: f64) -> Result<Measurement> {
-    let mut weights = symmetrize(directed, Symmetrize::Union)?;
+    let mut weights = symmetrize(directed, Symmetrization::Union)?;
     weights.values_mut().fill(1.0);
-    let solve = |tolerance| -> lowland::Result<Eigen> {
+    let solve = |tolerance| -> lowland::Result<Eigenpairs> {
         SpectralCoordinates::new(&weights, LaplacianKind::Normalized, dimensions, tolerance, Seed(0))?
             .run(&mut |_| Ok(()))
     };

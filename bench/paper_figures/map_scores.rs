@@ -7,12 +7,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use lowland::methods::Job;
+use lowland::FitOptions;
 use lowland::neighbors::{NeighborParams, Search, nearest, nearest_points};
 use lowland::quality::{class_shares, classification_error, knn_recall};
-use lowland::run::{Limits, Silent};
+use lowland::registry::MethodInfo;
+use lowland::{AnnotatedEmbedding, Labels};
 use lowland::{Data, Metric, Seed};
-use lowland_view::{ClassLabels, PictureOptions, draw_png};
+use lowland_view::{PictureOptions, draw_png};
 
 const NEAR: [usize; 4] = [15, 30, 45, 60];
 
@@ -24,7 +25,7 @@ fn main() -> Result<()> {
     let (data, labels) = sample_rows(Path::new(array), Path::new(labels), rows.parse()?)?;
     let most = NEAR[NEAR.len() - 1].min(data.rows() - 1);
     let exact = NeighborParams { n_neighbors: most, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    let truth = nearest(&data, &exact, &mut |_| Ok(()))?.graph;
+    let truth = nearest(&data, &exact)?.graph;
     println!(
         "| map | recall at 15 | 30 | 45 | 60 | share of its class at 15 | 30 | 45 | 60 | 1-NN error | objective | s |"
     );
@@ -38,10 +39,12 @@ fn main() -> Result<()> {
         let (seed, values): (Vec<_>, Vec<_>) = values.into_iter().partition(|(key, _)| *key == "seed");
         let seed = seed.first().map_or(Ok(0), |(_, text)| text.parse())?;
         let clock = Instant::now();
-        let fitted = Job::new(method, &values, Seed(seed))?.fit(&data, None, &Limits::default(), &mut Silent)?;
+        let parsed = MethodInfo::find(method)?.parse(&values)?;
+        let options = FitOptions { seed: Seed(seed), landmarks: parsed.landmarks, ..FitOptions::default() };
+        let fitted = lowland::fit::fit(parsed.method, &data, options)?;
         let seconds = clock.elapsed().as_secs_f64();
-        let map = fitted.embedding.points();
-        let near = nearest_points(map, most, &mut |_| Ok(()))?;
+        let map = fitted.embedding().points();
+        let near = nearest_points(map, most)?;
         let mut scores = Vec::new();
         for k in NEAR {
             scores.push(knn_recall(&truth, &near, k.min(most))?);
@@ -52,14 +55,16 @@ fn main() -> Result<()> {
             scores.push(shares.iter().map(|class| class.share * class.points as f64).sum::<f64>() / points as f64);
         }
         scores.push(classification_error(&near, &labels, 1)?);
-        scores.push(fitted.outcome.trace.last().map_or(f64::NAN, |step| step.objective));
+        scores.push(fitted.outcome().trace.last().map_or(f64::NAN, |step| step.objective));
         let scores: Vec<String> = scores.iter().map(|score| format!("{score:.3}")).collect();
         println!("| {name} | {} | {seconds:.1} |", scores.join(" | "));
         let options = PictureOptions { width: 700, height: Some(700), title: name.into(), ..PictureOptions::default() };
-        let picture = draw_png(map, Some(ClassLabels { codes: &labels, names: &[] }), &options)?;
+        let labels = Labels { codes: labels.clone(), names: Vec::new() };
+        let annotated = AnnotatedEmbedding { labels: Some(labels), ..fitted.embedding().clone().into() };
+        let picture = draw_png(&annotated, &options)?;
         std::fs::write(Path::new(folder).join(format!("{name}.png")), picture)?;
-        lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), map, lowland_io::About::default())?;
-        let trace = fitted.outcome.trace.iter().map(|step| format!("{},{}\n", step.iteration, step.objective));
+        lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), &annotated)?;
+        let trace = fitted.outcome().trace.iter().map(|step| format!("{},{}\n", step.iteration, step.objective));
         let lines = std::iter::once("iteration,objective\n".to_owned()).chain(trace).collect::<String>();
         std::fs::write(Path::new(folder).join(format!("{name}.csv")), lines)?;
     }
@@ -68,7 +73,7 @@ fn main() -> Result<()> {
 
 fn sample_rows(array: &Path, labels: &Path, count: usize) -> Result<(Data, Vec<u32>)> {
     let data = lowland_io::read(array, &Default::default())?.data;
-    let labels: Vec<u32> = lowland_io::read_map(labels)?.map.values().iter().map(|&v| v as u32).collect();
+    let labels: Vec<u32> = lowland_io::read_map(labels)?.embedding.values().iter().map(|&v| v as u32).collect();
     if count >= data.rows() {
         return Ok((data, labels));
     }

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use lowland::Seed;
-use lowland::methods::Job;
-use lowland::run::{Event, Limits};
+use lowland::FitOptions;
+use lowland::registry::MethodInfo;
+use lowland::run::Event;
 use lowland_bench::Clock;
 
 fn main() -> Result<()> {
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let values: Vec<(&str, &str)> =
         values.iter().map(|text| text.split_once('=').with_context(|| text.clone())).collect::<Result<_>>()?;
     let data = lowland_io::read(Path::new(array), &Default::default())?.data;
-    let job = Job::new(method, &values, Seed(0))?;
+    let parsed = MethodInfo::find(method)?.parse(&values)?;
     let mut clock = Clock::start();
     println!("wall_s,cpu_s,iteration,objective");
     let mut print = |event: &Event| {
@@ -33,6 +33,7 @@ fn main() -> Result<()> {
         }
         ControlFlow::Continue(())
     };
-    job.fit(&data, None, &Limits::default(), &mut print)?;
+    let options = FitOptions { landmarks: parsed.landmarks, observer: Some(&mut print), ..FitOptions::default() };
+    lowland::fit::fit(parsed.method, &data, options)?;
     Ok(())
 }

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use lowland::llx::Llx;
-use lowland::methods::Job;
-use lowland::quality::{Analogies, AnalogyScore, analogies, angles};
-use lowland::run::{Limits, Silent};
-use lowland::tsm::{AngleHistogram, Cosines, Pair};
+use lowland::FitOptions;
+use lowland::quality::{AnalogyQuestions, AnalogyScore, angle_scores, score_analogies};
+use lowland::registry::MethodInfo;
 use lowland::{Data, Embedding, Points, Seed};
+use lowland_algorithms::llx::Llx;
+use lowland_algorithms::tsm::{AngleHistogram, CosineSimilarity, SimilarPair};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -29,21 +29,21 @@ fn main() -> Result<()> {
     let (all, part) = (&table.data, table.data.select(&rows));
     let words: Vec<String> = table.ids.iter().flat_map(|ids| rows.iter().map(|&i| ids[i].clone())).collect();
     let questions = match arguments.get(5) {
-        Some(path) => Some(Analogies::parse(&std::fs::read_to_string(path)?)?),
+        Some(path) => Some(AnalogyQuestions::parse(&std::fs::read_to_string(path)?)?),
         None => None,
     };
     let asked = |vectors: Points| -> Result<Value> {
         let Some(questions) = &questions else { return Ok(Value::Null) };
-        let scores = analogies(vectors, &words, questions, &mut |_| Ok(()))?;
+        let scores = score_analogies(vectors, &words, questions)?;
         let share = |grammar: bool| {
             let kind = |score: &&AnalogyScore| score.category.starts_with("gram") == grammar;
             let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().filter(kind).map(part).sum::<usize>() as f64;
-            sum(|score| score.right) / sum(|score| score.asked)
+            sum(|score| score.correct) / sum(|score| score.asked)
         };
         Ok(json!({ "semantic": share(false), "syntactic": share(true) }))
     };
 
-    let cosines = Cosines::new(&part)?;
+    let cosines = CosineSimilarity::new(&part)?;
     let histogram = AngleHistogram::new(&cosines, Seed(0), &mut |_| Ok(()))?;
     println!("{}", json!({ "nearest": histogram.nearest, "others": histogram.others, "tau": tau }));
     if let (Some(_), Data::Dense(x)) = (&questions, &part) {
@@ -54,14 +54,15 @@ fn main() -> Result<()> {
     let tsm = [("tau", tau_text.as_str()), ("max_iter", word(4)?)];
     let fit = |method: &str, parameters: &[(&str, &str)], data: &Data| -> Result<(Embedding, f64)> {
         let clock = Instant::now();
-        let mut job = Job::new(method, parameters, Seed(0))?;
+        let mut options = FitOptions::default();
         // Isomap preserves distances; between rows of unit length they correspond to angles.
-        job.prepare.normalize = method == "isomap";
-        let fitted = job.fit(data, None, &Limits::default(), &mut Silent)?;
-        Ok((fitted.embedding, clock.elapsed().as_secs_f64()))
+        options.preprocessing.normalize = method == "isomap";
+        let parsed = MethodInfo::find(method)?.parse(parameters)?;
+        let model = lowland::fit::fit(parsed.method, data, FitOptions { landmarks: parsed.landmarks, ..options })?;
+        Ok((model.embedding().clone(), clock.elapsed().as_secs_f64()))
     };
     let report = |name: &str, data: &Data, map: Points, seconds: f64| -> Result<()> {
-        let scores = angles(data, map, tau, &mut |_| Ok(()))?;
+        let scores = angle_scores(data, map, tau)?;
         let analogies = if data.rows() == words.len() { asked(map)? } else { Value::Null };
         let line = json!({
             "method": name, "d": map.dim(), "degrees": scores.deviation, "jaccard": scores.jaccard,
@@ -77,7 +78,7 @@ fn main() -> Result<()> {
         let (map, seconds) = fit("svd", &[("n_components", &most)], data)?;
         dims.iter().try_for_each(|&d| report(name, data, first_columns(&map, d)?.points(), seconds))?;
     }
-    let pairs = cosines.similar(tau, 0, &mut |_| Ok(()))?;
+    let pairs = cosines.similar_pairs(tau, 0)?;
     let (landmarks, dims_of_isomap) = isomap_size(&part, &dims);
     if let Some(most) = dims_of_isomap.iter().max().map(usize::to_string) {
         let parameters = [("n_components", most.as_str()), ("n_neighbors", "32"), ("landmarks", &landmarks)];
@@ -117,8 +118,8 @@ fn first_columns(map: &Embedding, d: usize) -> Result<Embedding> {
     Ok(Embedding::new(rows.flat_map(|row| row[..d].iter().copied()).collect(), d)?)
 }
 
-/// Returns the Jaccard index of appendix B: in the embedding, pairs with `|y_i - y_j|^2 / 2 < 1 - tau` count as similar.
-fn jaccard_by_distance(similar: &[Pair], map: Points, tau: f64) -> f64 {
+/// The Jaccard index of appendix B: on the map, pairs with `|y_i - y_j|^2 / 2 < 1 - tau` count as similar.
+fn jaccard_by_distance(similar: &[SimilarPair], map: Points, tau: f64) -> f64 {
     let near = |i: usize, j: usize| {
         let square: f64 = map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
         0.5 * square < 1.0 - tau

@@ -1,9 +1,16 @@
-"""What the tests share."""
+"""Fixtures and helpers of all tests."""
+
+import os
 
 import numpy as np
 import pytest
 
 import lowland
+
+#: The command line program, if the tests should use it.
+PROGRAM = os.environ.get("LOWLAND_PROGRAM")
+
+needs_program = pytest.mark.skipif(PROGRAM is None, reason="LOWLAND_PROGRAM is not set")
 
 
 @pytest.fixture(scope="session")
@@ -13,12 +20,26 @@ def digits():
 
 @pytest.fixture(scope="session")
 def few(digits):
-    """Rows few enough for every method."""
+    """150 rows, few enough for every method."""
     return digits[0][:150].astype(np.float64)
 
 
 def estimators(**params):
-    """One of each, made quick; parameters that a class does not have are left out."""
+    """Return an estimator of each class with few iterations; parameters that a class does not have are ignored."""
     quick = {"max_iter": 15, "inducing": 10, **params}
     classes = [getattr(lowland, name) for name in sorted(lowland.estimators.__all__) if name != "load"]
     return [cls(**{name: value for name, value in quick.items() if name in cls().get_params()}) for cls in classes]
+
+
+def estimators_with_neighbors():
+    """Return an estimator of each class that uses nearest neighbors."""
+    return [estimator for estimator in estimators(perplexity=10.0) if "neighbors" in estimator.get_params()]
+
+
+def class_name(estimator):
+    """Return the name of the estimator's class, for test ids."""
+    return type(estimator).__name__
+
+
+#: Classes that use the coordinates of the neighbors, not only their distances.
+NEED_ROWS = (lowland.LLLVM, lowland.LTSA, lowland.LocallyLinearEmbedding)

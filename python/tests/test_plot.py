@@ -1,4 +1,4 @@
-"""Pictures."""
+"""Plots and interactive pages."""
 
 import matplotlib
 
@@ -11,7 +11,7 @@ import pytest
 import lowland
 
 
-def test_every_class_is_drawn_with_all_its_points(few, digits):
+def test_all_points_of_all_classes_are_drawn(few, digits):
     model = lowland.LVM(max_iter=10).fit(few)
     ax = lowland.plot(model, digits[1][:150], ax=plt.figure().gca(), title="digits")
     assert len(ax.collections) == 10 and ax.get_title() == "digits"
@@ -21,15 +21,15 @@ def test_every_class_is_drawn_with_all_its_points(few, digits):
     assert alphas.min() < 0.2 < 0.8 < alphas.max()
 
 
-def test_maps_of_one_dimension_and_many_classes_are_drawn():
+def test_one_dimension_and_many_classes():
     points = np.arange(50.0)[:, None]
     ax = lowland.plot(points, np.arange(50), ax=plt.figure().gca())
     assert len(ax.collections) == 50 and ax.get_legend() is None
-    with pytest.raises(ValueError, match="labels: expected 50, found 3"):
+    with pytest.raises(ValueError, match="labels: expected 50 values, found 3"):
         lowland.plot(points, [1, 2, 3])
 
 
-def test_a_page_holds_what_it_is_given_and_is_written_whole(few, digits, tmp_path):
+def test_page_contains_all_data_and_can_be_saved(few, digits, tmp_path):
     model = lowland.LVM(max_iter=10).fit(few)
     graph = lowland.neighbors(few, 15)
     columns = {"ink": few.sum(axis=1), "kind": np.where(few.sum(axis=1) > 300, "dark", "light")}

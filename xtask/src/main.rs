@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
 mod bench;
+mod generate;
 mod python;
 mod viewer;
 
@@ -25,6 +26,12 @@ enum Task {
     Wheel,
     /// The Python package's tests only
     Python,
+    /// Write the Python estimators from the library's description of its methods
+    Generate {
+        /// Instead, fail if the committed files are out of date
+        #[arg(long)]
+        check: bool,
+    },
     /// Formatting and lints only
     Check,
     /// Bundle the interactive page from viewer/ (needs Node and npm)
@@ -59,6 +66,8 @@ fn main() -> Result<()> {
         }
         Task::Wheel => python::wheel(),
         Task::Python => python::test(),
+        Task::Generate { check: false } => generate::write(),
+        Task::Generate { check: true } => generate::check(),
         Task::Bench { arguments } => bench::run_benchmarks(&arguments),
     }
 }

@@ -3,10 +3,14 @@
 //! This crate is an implementation detail of `lowland`, which re-exports what is public.
 
 pub mod affinity;
+pub mod dense_rows;
 pub mod gplvm;
 pub mod lllvm;
 pub mod llx;
 pub mod lvm;
+pub mod mapit;
+pub mod neighbor_embedding;
 pub mod objective;
 pub mod optim;
+pub mod out_of_sample;
 pub mod tsm;

@@ -1,6 +1,6 @@
 //! Captions of maps: method, main parameters, scores.
 
-use lowland::quality::Report;
+use lowland::quality::QualityReport;
 use serde_json::Value;
 
 /// The parameters in a caption.
@@ -19,10 +19,10 @@ pub struct Caption {
 
 impl Caption {
     /// The caption of a fitted map.
-    pub fn new(method: &str, values: &[(&'static str, String)], scores: Option<&Report>) -> Self {
+    pub fn new(method: &str, values: &[(&'static str, String)], scores: Option<&QualityReport>) -> Self {
         let value = |name: &str| Some(values.iter().find(|(known, _)| *known == name)?.1.as_str());
-        let rows = scores.map_or(Vec::new(), Report::rows);
-        Self::build(Some(method), value, rows.iter().map(|score| (score.name, score.value)))
+        let rows = scores.map_or(&[][..], |report| &report.scores);
+        Self::build(Some(method), value, rows.iter().map(|score| (score.kind.name(), score.value)))
     }
 
     /// The caption of a map by its report, as far as the report has its contents.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use lowland::data::Shape;
+use lowland::data::DataShape;
 use lowland::message::Remedy;
 use lowland::preprocessing::Preprocessing;
-use lowland::run::{Context, Silent};
+use lowland::run::{Context, NoObserver};
 use lowland::{Data, Error};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
@@ -62,7 +62,7 @@ fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
 }
 
 /// The shape of the rows, if the header of the file declares it.
-pub fn declared_shape(input: &InputArgs) -> Option<Shape> {
+pub fn declared_shape(input: &InputArgs) -> Option<DataShape> {
     let is_builtin = lowland_io::builtins().iter().any(|builtin| builtin.name == input.input);
     // Dropped rows do not count.
     let keeps_rows = matches!(input.read.missing, MissingArg::Refuse);
@@ -128,8 +128,8 @@ impl PreprocessingArgs {
     /// Preprocesses data, for commands that fit no model.
     pub fn apply(&self, data: &Data, run: &RunArgs) -> Result<Data, Failure> {
         data.check_finite()?;
-        let mut silent = Silent;
-        let mut context = Context::new(&mut silent, run.seed(), None);
+        let mut observer = NoObserver;
+        let mut context = Context::new(&mut observer, run.seed(), None);
         Ok(self.steps().fit(data, &mut context)?.1)
     }
 }

@@ -51,7 +51,7 @@ fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Fail
         Command::Analogies(args) => commands::analogies(args),
         Command::Neighbors(args) => commands::neighbors(args),
         Command::Data(args) => commands::data(&args.action),
-        Command::Methods { name } => commands::methods(name.as_deref()),
+        Command::Methods { name, json } => commands::methods(name.as_deref(), *json),
         Command::Completions { shell } => commands::completions(*shell),
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use lowland::params::Params;
-use lowland::quality::{Better, ClassShare, Report};
-use lowland::run::Ended;
+use lowland::quality::{ClassShare, QualityReport};
+use lowland::run::StopReason;
 use lowland::{AnnotatedEmbedding, Data, Labels, Model};
 use serde_json::{Map, Value, json};
 
@@ -14,19 +14,16 @@ use crate::terms::FlagTerms;
 use crate::usage::{ResourceUsage, peak_memory};
 
 /// Formats scores as a table, for people.
-pub fn score_table(report: &Report, labels: Option<&Labels>) -> String {
+pub fn score_table(report: &QualityReport, labels: Option<&Labels>) -> String {
     let mut text = String::new();
-    for score in report.rows() {
+    for score in &report.scores {
         let name = match score.k {
-            Some(k) => format!("{} ({k})", score.name),
-            None => score.name.to_string(),
+            Some(k) => format!("{} ({k})", score.kind.name()),
+            None => score.kind.name().to_string(),
         };
-        let direction = match score.better {
-            Better::Higher => "higher is better",
-            Better::Lower => "lower is better",
-        };
+        let direction = if score.kind.higher_is_better() { "higher is better" } else { "lower is better" };
         let sampled = score.sampled.map_or(String::new(), |count| format!(" [sample of {count}]"));
-        let _ = writeln!(text, "{name:<30} {:>7.4}  {direction}: {}{sampled}", score.value, score.meaning);
+        let _ = writeln!(text, "{name:<30} {:>7.4}  {direction}: {}{sampled}", score.value, score.kind.meaning());
     }
     if !report.classes.is_empty() && report.classes.len() <= 20 {
         let share = |class: &ClassShare| format!("{} {:.2}", class_name(class, labels), class.share);
@@ -34,7 +31,7 @@ pub fn score_table(report: &Report, labels: Option<&Labels>) -> String {
         let _ = writeln!(text, "neighbor share by class: {}", shares.join(", "));
     }
     for omitted in &report.omitted {
-        let _ = writeln!(text, "{}: omitted, {}", omitted.name, omitted.reason);
+        let _ = writeln!(text, "{}: omitted, {}", omitted.kind.name(), omitted.reason);
     }
     text
 }
@@ -45,23 +42,24 @@ fn class_name(class: &ClassShare, labels: Option<&Labels>) -> String {
 }
 
 /// Formats scores as JSON, for programs.
-pub fn scores_json(report: &Report, labels: Option<&Labels>) -> Value {
+pub fn scores_json(report: &QualityReport, labels: Option<&Labels>) -> Value {
     let scores: Vec<Value> = report
-        .rows()
+        .scores
         .iter()
         .map(|score| {
             json!({
-                "name": score.name,
+                "name": score.kind.name(),
                 "k": score.k,
                 "value": score.value,
                 "sampled": score.sampled,
-                "better": match score.better { Better::Higher => "higher", Better::Lower => "lower" },
+                "better": if score.kind.higher_is_better() { "higher" } else { "lower" },
             })
         })
         .collect();
     let shares: Map<String, Value> =
         report.classes.iter().map(|class| (class_name(class, labels), json!(class.share))).collect();
-    let omitted: Vec<Value> = report.omitted.iter().map(|o| json!({ "name": o.name, "reason": o.reason })).collect();
+    let omitted: Vec<Value> =
+        report.omitted.iter().map(|o| json!({ "name": o.kind.name(), "reason": o.reason })).collect();
     json!({ "values": scores, "class_shares": shares, "omitted": omitted })
 }
 
@@ -91,7 +89,7 @@ pub fn run_report(
     model: &Model,
     data: &Data,
     map: &AnnotatedEmbedding,
-    scores: Option<&Report>,
+    scores: Option<&QualityReport>,
     stages: &[StageUsage],
     total: ResourceUsage,
 ) -> Value {
@@ -113,7 +111,7 @@ pub fn run_report(
         }).collect::<Vec<_>>(),
         "peak_memory_bytes": peak_memory(),
         "iterations": trace.last().map_or(0, |step| step.iteration),
-        "ended": ended_json(model.outcome().ended),
+        "ended": stop_reason_json(model.outcome().stop_reason),
         "trace": {
             "iteration": trace.iter().map(|step| step.iteration).collect::<Vec<_>>(),
             "objective": trace.iter().map(|step| step.objective).collect::<Vec<_>>(),
@@ -128,8 +126,8 @@ pub fn run_report(
     })
 }
 
-fn ended_json(ended: Ended) -> String {
-    format!("{ended:?}").to_lowercase()
+fn stop_reason_json(reason: StopReason) -> String {
+    format!("{reason:?}").to_lowercase()
 }
 
 /// Names and values of parameters as a JSON object; numbers and booleans as such, other values as text.

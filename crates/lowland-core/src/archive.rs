@@ -11,22 +11,24 @@ use twox_hash::XxHash3_64;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"LOWLAND\n";
-const VERSION: u32 = 1;
+/// The version that is written. Version 1 is read too; its models do not have the hashes of the training rows.
+const VERSION: u32 = 2;
+const OLDEST_VERSION: u32 = 1;
 
 /// What an archive is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArchiveKind {
     /// A fitted model.
     Model,
     /// An unfinished run.
     Checkpoint,
 }
 
-impl Kind {
+impl ArchiveKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Model => "model",
-            Kind::Checkpoint => "checkpoint",
+            ArchiveKind::Model => "model",
+            ArchiveKind::Checkpoint => "checkpoint",
         }
     }
 }
@@ -49,7 +51,8 @@ pub enum Array {
 /// Named arrays, in the order of their names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Archive {
-    kind: Kind,
+    kind: ArchiveKind,
+    version: u32,
     entries: BTreeMap<String, Array>,
 }
 
@@ -59,8 +62,8 @@ macro_rules! getters {
         pub fn $name(&self, name: &str) -> Result<&[$element]> {
             match self.entries.get(name) {
                 Some(Array::$variant(values)) => Ok(values),
-                Some(_) => Err(self.bad(format!("'{name}' is of another type"))),
-                None => Err(self.bad(format!("'{name}' is missing"))),
+                Some(_) => Err(self.invalid(format!("'{name}' is of another type"))),
+                None => Err(self.invalid(format!("'{name}' is missing"))),
             }
         })*
     };
@@ -97,8 +100,8 @@ impl From<u64> for Array {
 
 impl Archive {
     /// An empty one.
-    pub fn new(kind: Kind) -> Self {
-        Self { kind, entries: BTreeMap::new() }
+    pub fn new(kind: ArchiveKind) -> Self {
+        Self { kind, version: VERSION, entries: BTreeMap::new() }
     }
 
     /// Adds or replaces an entry.
@@ -143,7 +146,7 @@ impl Archive {
     pub fn finite(&self, name: &str) -> Result<&[f64]> {
         let values = self.f64s(name)?;
         match values.iter().find(|v| !v.is_finite()) {
-            Some(v) => Err(self.bad(format!("'{name}' holds {v}"))),
+            Some(v) => Err(self.invalid(format!("'{name}' holds {v}"))),
             None => Ok(values),
         }
     }
@@ -152,21 +155,21 @@ impl Archive {
     pub fn number(&self, name: &str) -> Result<u64> {
         match self.u64s(name)? {
             [number] => Ok(*number),
-            other => Err(self.bad(format!("'{name}' has {} numbers instead of one", other.len()))),
+            other => Err(self.invalid(format!("'{name}' has {} numbers instead of one", other.len()))),
         }
     }
 
     /// A single counter that sizes something in memory.
     pub fn size(&self, name: &str) -> Result<usize> {
         let number = self.number(name)?;
-        usize::try_from(number).map_err(|_| self.bad(format!("'{name}' = {number} is too large")))
+        usize::try_from(number).map_err(|_| self.invalid(format!("'{name}' = {number} is too large")))
     }
 
     /// A single string.
     pub fn text(&self, name: &str) -> Result<&str> {
         match self.texts(name)? {
             [text] => Ok(text),
-            other => Err(self.bad(format!("'{name}' has {} strings instead of one", other.len()))),
+            other => Err(self.invalid(format!("'{name}' has {} strings instead of one", other.len()))),
         }
     }
 
@@ -174,12 +177,17 @@ impl Archive {
     pub fn sizes(&self, name: &str) -> Result<Vec<usize>> {
         self.u64s(name)?
             .iter()
-            .map(|&v| usize::try_from(v).map_err(|_| self.bad(format!("'{name}' holds {v}, too large"))))
+            .map(|&v| usize::try_from(v).map_err(|_| self.invalid(format!("'{name}' holds {v}, too large"))))
             .collect()
     }
 
+    /// The version of the format it was read from, or will be written in.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
     /// The error for content that does not fit together.
-    pub fn bad(&self, reason: String) -> Error {
+    pub fn invalid(&self, reason: String) -> Error {
         Error::Format { what: self.kind.name(), reason }
     }
 
@@ -187,7 +195,7 @@ impl Archive {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
         out.extend_from_slice(&(self.kind as u32).to_le_bytes());
         out.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
         for (name, array) in &self.entries {
@@ -214,31 +222,33 @@ impl Archive {
     }
 
     /// Reads a file's bytes, which may be anything.
-    pub fn from_bytes(bytes: &[u8], kind: Kind) -> Result<Self> {
+    pub fn from_bytes(bytes: &[u8], kind: ArchiveKind) -> Result<Self> {
         let mut archive = Archive::new(kind);
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
-            return Err(archive.bad("it does not start as one of ours does".into()));
+            return Err(archive.invalid("it does not start as one of ours does".into()));
         };
         let Some((body, checksum)) = rest.split_last_chunk::<8>() else {
-            return Err(archive.bad("it is cut short".into()));
+            return Err(archive.invalid("it is cut short".into()));
         };
         let mut reader = Reader { bytes: body };
-        let version = reader.u32().ok_or_else(|| archive.bad("it is cut short".into()))?;
-        if version != VERSION {
+        let version = reader.u32().ok_or_else(|| archive.invalid("it is cut short".into()))?;
+        if !(OLDEST_VERSION..=VERSION).contains(&version) {
             let reason = format!(
-                "it is of version {version}, this program reads version {VERSION}; use the program that wrote it or fit again"
+                "it is of version {version}, this program reads versions {OLDEST_VERSION} to {VERSION}; use the program that \
+                 wrote it or fit again"
             );
-            return Err(archive.bad(reason));
+            return Err(archive.invalid(reason));
         }
         if XxHash3_64::oneshot(&bytes[..bytes.len() - 8]) != u64::from_le_bytes(*checksum) {
-            return Err(archive.bad("its checksum does not match: it was damaged or cut short".into()));
+            return Err(archive.invalid("its checksum does not match: it was damaged or cut short".into()));
         }
         let garbled = || Error::Format { what: kind.name(), reason: "its entries are garbled".into() };
         let found = reader.u32().ok_or_else(garbled)?;
         if found != kind as u32 {
-            let other = [Kind::Model, Kind::Checkpoint].into_iter().find(|other| *other as u32 == found);
-            return Err(other.map_or_else(garbled, |other| archive.bad(format!("it is a {}", other.name()))));
+            let other = [ArchiveKind::Model, ArchiveKind::Checkpoint].into_iter().find(|other| *other as u32 == found);
+            return Err(other.map_or_else(garbled, |other| archive.invalid(format!("it is a {}", other.name()))));
         }
+        archive.version = version;
         archive.entries = reader.entries().ok_or_else(garbled)?;
         Ok(archive)
     }
@@ -315,7 +325,7 @@ mod tests {
     use super::*;
 
     fn sample() -> Archive {
-        let mut archive = Archive::new(Kind::Model);
+        let mut archive = Archive::new(ArchiveKind::Model);
         archive.put("x", vec![1.0, f64::NAN, -0.0]);
         archive.put("small", vec![1.5f32]);
         archive.put("n", 7u64);
@@ -327,7 +337,7 @@ mod tests {
     #[test]
     fn an_archive_comes_back_as_it_was() {
         let bytes = sample().to_bytes();
-        let back = Archive::from_bytes(&bytes, Kind::Model).unwrap();
+        let back = Archive::from_bytes(&bytes, ArchiveKind::Model).unwrap();
         assert_eq!(back.to_bytes(), bytes);
         assert_eq!(back.number("n").unwrap(), 7);
         assert!(back.f64s("n").is_err());
@@ -336,14 +346,14 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_not_a_model() {
-        assert!(Archive::from_bytes(&sample().to_bytes(), Kind::Checkpoint).is_err());
+        assert!(Archive::from_bytes(&sample().to_bytes(), ArchiveKind::Checkpoint).is_err());
     }
 
     #[test]
     fn every_truncation_is_refused() {
         let bytes = sample().to_bytes();
         for length in 0..bytes.len() {
-            assert!(Archive::from_bytes(&bytes[..length], Kind::Model).is_err(), "{length} bytes");
+            assert!(Archive::from_bytes(&bytes[..length], ArchiveKind::Model).is_err(), "{length} bytes");
         }
     }
 
@@ -353,7 +363,7 @@ mod tests {
             let mut bytes = sample().to_bytes();
             let at = at % bytes.len();
             bytes[at] ^= change;
-            prop_assert!(Archive::from_bytes(&bytes, Kind::Model).is_err());
+            prop_assert!(Archive::from_bytes(&bytes, ArchiveKind::Model).is_err());
         }
 
         #[test]
@@ -364,7 +374,7 @@ mod tests {
             let start = 12 + at % (bytes.len() - 12);
             bytes[start..].iter_mut().zip(&put).for_each(|(byte, &new)| *byte = new);
             bytes.extend_from_slice(&XxHash3_64::oneshot(&bytes).to_le_bytes());
-            if let Ok(archive) = Archive::from_bytes(&bytes, Kind::Model) {
+            if let Ok(archive) = Archive::from_bytes(&bytes, ArchiveKind::Model) {
                 prop_assert_eq!(archive.to_bytes().len(), bytes.len());
             }
         }

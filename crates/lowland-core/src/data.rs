@@ -55,7 +55,7 @@ impl PartialEq for ContentCache {
 
 /// The size and kind of data: enough to say what work on them will need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct DataShape {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns; 0 for strings.
@@ -228,14 +228,14 @@ impl Data {
     }
 
     /// Size and kind.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> DataShape {
         let bytes = match self {
             Data::Dense(x) => x.values().len() * 4,
             Data::Sparse(x) => x.values().len() * 8 + x.indptr().len() * 8,
             Data::Text(x) => x.iter().map(|line| line.len() + 24).sum(),
         };
         let sparse = matches!(self, Data::Sparse(_));
-        Shape { rows: self.rows(), dim: self.dim(), sparse, bytes: bytes as u64 }
+        DataShape { rows: self.rows(), dim: self.dim(), sparse, bytes: bytes as u64 }
     }
 
     /// The rows named, in that order.
@@ -375,7 +375,7 @@ impl Data {
     /// Reads it back.
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
         let &[rows, dim] = archive.sizes(&format!("{name}/shape"))?.as_slice() else {
-            return Err(archive.bad(format!("'{name}/shape' should hold rows and columns")));
+            return Err(archive.invalid(format!("'{name}/shape' should hold rows and columns")));
         };
         let data = if archive.has(&format!("{name}/dense")) {
             let values = archive.f32s(&format!("{name}/dense"))?.to_vec();
@@ -388,7 +388,7 @@ impl Data {
             Data::text(archive.texts(&format!("{name}/text"))?.to_vec())
         };
         if data.rows() != rows {
-            return Err(archive.bad(format!("'{name}' has {} rows instead of {rows}", data.rows())));
+            return Err(archive.invalid(format!("'{name}' has {} rows instead of {rows}", data.rows())));
         }
         data.check_finite()?;
         Ok(data)
@@ -431,7 +431,7 @@ mod tests {
             Data::text(vec!["one".into(), "two".into()]),
         ];
         for data in all {
-            let mut archive = Archive::new(crate::archive::Kind::Model);
+            let mut archive = Archive::new(crate::archive::ArchiveKind::Model);
             data.save("x", &mut archive);
             let back = Data::load("x", &archive).unwrap();
             assert_eq!((back.fingerprint(), back.kind()), (data.fingerprint(), data.kind()));

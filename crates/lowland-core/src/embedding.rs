@@ -96,11 +96,11 @@ impl Embedding {
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
         let map = match archive.sizes(&format!("{name}/shape"))?[..] {
             [rows, dim] => (rows, Self::new(archive.finite(&format!("{name}/values"))?.to_vec(), dim)?),
-            _ => return Err(archive.bad(format!("'{name}/shape' should hold rows and dimensions"))),
+            _ => return Err(archive.invalid(format!("'{name}/shape' should hold rows and dimensions"))),
         };
         match map {
             (rows, map) if map.rows() == rows => Ok(map),
-            (rows, map) => Err(archive.bad(format!("'{name}' has {} points instead of {rows}", map.rows()))),
+            (rows, map) => Err(archive.invalid(format!("'{name}' has {} points instead of {rows}", map.rows()))),
         }
     }
 

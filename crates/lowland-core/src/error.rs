@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::bytes::format_bytes;
 use crate::message::{Remedy, RustTerms, Terms};
 
 /// The result type of the library.
@@ -145,8 +146,8 @@ impl Error {
             }
             Error::Memory { what, needed, limit, remedies } => format!(
                 "{what} needs about {} of memory, the limit is {}.{}",
-                bytes(*needed),
-                bytes(*limit),
+                format_bytes(*needed),
+                format_bytes(*limit),
                 Remedy::sentence(remedies, terms)
             ),
             Error::Format { what, reason } => format!("not a usable {what}: {reason}"),
@@ -165,27 +166,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// A size in words: `1.5 GiB`.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut size = count as f64;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{count} B") } else { format!("{size:.1} {}", UNITS[unit]) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_given_in_the_unit_people_read() {
-        assert_eq!(bytes(512), "512 B");
-        assert_eq!(bytes(3 << 30), "3.0 GiB");
-        assert_eq!(bytes(1536 << 10), "1.5 MiB");
-    }
-}

@@ -3,7 +3,12 @@
 //! This crate is an implementation detail of `lowland`, which re-exports what is public.
 
 mod annotated;
+// `#[simd_dispatch]` expands to a path through this name, here as in other crates.
+#[cfg(test)]
+extern crate self as lowland_core;
+
 pub mod archive;
+mod bytes;
 mod data;
 mod embedding;
 mod error;
@@ -17,10 +22,11 @@ pub mod simd;
 mod threads;
 
 pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder};
-pub use data::{Data, Dense, Shape, Sparse};
+pub use bytes::format_bytes;
+pub use data::{Data, DataShape, Dense, Sparse};
 pub use embedding::{Embedding, Points};
-pub use error::{Error, Result, bytes};
-pub use memory_order::{Numbering, along_tree, inverse};
+pub use error::{Error, Result};
+pub use memory_order::{MemoryOrder, inverse_permutation, tree_order};
 pub use metric::Metric;
 pub use seed::Seed;
 pub use threads::with_threads;

@@ -17,12 +17,12 @@ const ROWS: usize = 1024;
 
 /// Which point each row of an iteration's arrays belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Numbering {
+pub struct MemoryOrder {
     /// Empty while rows are as the points were given.
     order: Vec<u32>,
 }
 
-impl Numbering {
+impl MemoryOrder {
     /// Whether rows are as the points were given.
     pub fn is_natural(&self) -> bool {
         self.order.is_empty()
@@ -43,7 +43,7 @@ impl Numbering {
         let rows = match self.is_natural() {
             true => order.clone(),
             false => {
-                let row = inverse(&self.order);
+                let row = inverse_permutation(&self.order);
                 order.iter().map(|&point| row[point as usize]).collect()
             }
         };
@@ -53,7 +53,7 @@ impl Numbering {
 
     /// The row that each point is.
     pub fn rows(&self) -> Vec<u32> {
-        inverse(&self.order)
+        inverse_permutation(&self.order)
     }
 
     /// The point that a row is.
@@ -98,14 +98,14 @@ impl Numbering {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         if sorted.len() != points || !natural(&sorted) {
-            return Err(archive.bad("the order of the points is not one of all points".into()));
+            return Err(archive.invalid("the order of the points is not one of all points".into()));
         }
         Ok((!natural(&order)).then_some(order))
     }
 }
 
 /// Where each number stands in an order of the numbers below its length.
-pub fn inverse(order: &[u32]) -> Vec<u32> {
+pub fn inverse_permutation(order: &[u32]) -> Vec<u32> {
     let mut inverse = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, &point)| inverse[point as usize] = at as u32);
     inverse
@@ -130,7 +130,7 @@ fn along_curve(y: Points) -> Vec<u32> {
 
 /// The points in the order of a tree that halves them at the median of their widest coordinate: in more than two dimensions
 /// too, those that are near each other mostly follow each other.
-pub fn along_tree(y: Points) -> Vec<u32> {
+pub fn tree_order(y: Points) -> Vec<u32> {
     let mut order: Vec<u32> = (0..y.rows() as u32).collect();
     halve(y, &mut order);
     order
@@ -167,14 +167,14 @@ fn spread_bits(x: u16) -> u32 {
 mod tests {
     use super::*;
     use crate::Seed;
-    use crate::archive::Kind;
+    use crate::archive::ArchiveKind;
 
     #[test]
     fn neighbours_on_the_map_are_close_in_memory() {
         let side = 64;
         let map: Vec<f64> =
             (0..side * side).flat_map(|i| [(i * 37 % side) as f64, (i * 37 / side % side) as f64]).collect();
-        let row = inverse(&along_curve(Points::new(&map, 2).unwrap()));
+        let row = inverse_permutation(&along_curve(Points::new(&map, 2).unwrap()));
         let at = |x: usize, y: usize| {
             let i = map.chunks_exact(2).position(|p| p == [x as f64, y as f64]).unwrap();
             row[i] as usize
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn one_numbering_leads_to_the_next_and_back() {
         let values = Seed(1).normals(600);
-        let (mut numbering, mut rows) = (Numbering::default(), values.clone());
+        let (mut numbering, mut rows) = (MemoryOrder::default(), values.clone());
         for seed in [2, 3] {
             let map = Seed(seed).normals(600);
             let old = rows.clone();
@@ -203,14 +203,14 @@ mod tests {
             assert_eq!(back, values);
             assert_eq!(numbering.by_points(&rows, 2), values);
         }
-        let mut archive = Archive::new(Kind::Checkpoint);
+        let mut archive = Archive::new(ArchiveKind::Checkpoint);
         numbering.save(&mut archive, 300);
-        assert_eq!(Numbering::saved(&archive, 300).unwrap(), Some(numbering.order.clone()));
-        Numbering::default().save(&mut archive, 300);
-        assert_eq!(Numbering::saved(&archive, 300).unwrap(), None);
+        assert_eq!(MemoryOrder::saved(&archive, 300).unwrap(), Some(numbering.order.clone()));
+        MemoryOrder::default().save(&mut archive, 300);
+        assert_eq!(MemoryOrder::saved(&archive, 300).unwrap(), None);
         for bad in [vec![], vec![0u32, 1], vec![0; 300], (1..301).collect()] {
             archive.put("numbering", bad);
-            assert!(Numbering::saved(&archive, 300).is_err());
+            assert!(MemoryOrder::saved(&archive, 300).is_err());
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let noise = Seed(3).normals(3 * 1024);
         let map: Vec<f64> =
             (0..3 * 1024).map(|at| f64::from(((at / 3) >> (at % 3) & 1) as u8) * 100.0 + noise[at]).collect();
-        let order = along_tree(Points::new(&map, 3).unwrap());
+        let order = tree_order(Points::new(&map, 3).unwrap());
         for cloud in order.chunks(128) {
             assert!(cloud.iter().all(|i| i % 8 == cloud[0] % 8));
         }
@@ -230,7 +230,7 @@ mod tests {
     fn points_without_extent_have_an_order_too() {
         for value in [0.0, f64::NAN, f64::INFINITY] {
             let values = [value; 400];
-            for order in [along_curve, along_tree] {
+            for order in [along_curve, tree_order] {
                 let mut order = order(Points::new(&values, 2).unwrap());
                 order.sort_unstable();
                 assert_eq!(order, (0..200).collect::<Vec<u32>>());

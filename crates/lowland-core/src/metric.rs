@@ -57,20 +57,24 @@ impl Metric {
 
     /// Refuses data the metric is not defined on.
     pub fn check(self, data: &Data) -> Result<()> {
-        let refuse = |reason: String| Err(Error::Metric { metric: self.to_string(), reason });
+        let unusable = |reason: String| Err(Error::Metric { metric: self.to_string(), reason });
         match (self, data) {
             (Metric::Levenshtein, Data::Text(_)) => Ok(()),
-            (Metric::Levenshtein, _) => refuse("compares strings; this data is numeric, so use another metric".into()),
-            (_, Data::Text(_)) => refuse("compares numbers; for strings use levenshtein".into()),
+            (Metric::Levenshtein, _) => {
+                unusable("compares strings; this data is numeric, so use another metric".into())
+            }
+            (_, Data::Text(_)) => unusable("compares numbers; for strings use levenshtein".into()),
             (Metric::Precomputed, x) if x.rows() != x.dim() => {
-                refuse(format!("needs a square matrix of distances, found {} x {}", x.rows(), x.dim()))
+                unusable(format!("needs a square matrix of distances, found {} x {}", x.rows(), x.dim()))
             }
             (Metric::Hellinger, x) => match first_negative(x) {
-                Some((row, column)) => refuse(format!("needs values >= 0; row {row}, column {column} is negative")),
+                Some((row, column)) => unusable(format!("needs values >= 0; row {row}, column {column} is negative")),
                 None => Ok(()),
             },
             (Metric::Precomputed, x) => match first_negative(x) {
-                Some((row, column)) => refuse(format!("needs distances >= 0; row {row}, column {column} is negative")),
+                Some((row, column)) => {
+                    unusable(format!("needs distances >= 0; row {row}, column {column} is negative"))
+                }
                 None => Ok(()),
             },
             _ => Ok(()),

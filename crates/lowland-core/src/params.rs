@@ -33,7 +33,7 @@ pub trait ParamValue: Sized {
     /// From text; `None` when it cannot be read.
     fn parse(text: &str) -> Option<Self>;
     /// As text.
-    fn show(&self) -> String;
+    fn to_text(&self) -> String;
 }
 
 macro_rules! param_value {
@@ -43,7 +43,7 @@ macro_rules! param_value {
             fn parse(text: &str) -> Option<Self> {
                 text.trim().parse().ok()
             }
-            fn show(&self) -> String {
+            fn to_text(&self) -> String {
                 self.to_string()
             }
         })*
@@ -63,15 +63,15 @@ pub enum Auto<T> {
     /// The method chooses.
     Auto,
     /// As given.
-    Given(T),
+    Value(T),
 }
 
 impl<T: Copy> Auto<T> {
     /// What was given, if anything.
-    pub fn given(self) -> Option<T> {
+    pub fn value(self) -> Option<T> {
         match self {
             Self::Auto => None,
-            Self::Given(value) => Some(value),
+            Self::Value(value) => Some(value),
         }
     }
 }
@@ -81,10 +81,10 @@ macro_rules! auto_value {
         $(impl ParamValue for Auto<$type> {
             const EXPECTS: &'static str = $expects;
             fn parse(text: &str) -> Option<Self> {
-                if text == "auto" { Some(Self::Auto) } else { <$type>::parse(text).map(Self::Given) }
+                if text == "auto" { Some(Self::Auto) } else { <$type>::parse(text).map(Self::Value) }
             }
-            fn show(&self) -> String {
-                self.given().map_or("auto".into(), |value| value.show())
+            fn to_text(&self) -> String {
+                self.value().map_or("auto".into(), |value| value.to_text())
             }
         })*
     };
@@ -96,18 +96,18 @@ auto_value! {
 }
 
 /// The error for a value that is not allowed.
-pub fn refuse<T>(name: &'static str, value: &impl ParamValue, allowed: impl Into<String>) -> Result<T> {
-    Err(Error::Parameter { name, value: value.show(), allowed: allowed.into() })
+pub fn invalid_parameter<T>(name: &'static str, value: &impl ParamValue, allowed: impl Into<String>) -> Result<T> {
+    Err(Error::Parameter { name, value: value.to_text(), allowed: allowed.into() })
 }
 
 /// Refuses zero.
 pub fn at_least_one(name: &'static str, value: usize) -> Result<()> {
-    if value == 0 { refuse(name, &value, "at least 1") } else { Ok(()) }
+    if value == 0 { invalid_parameter(name, &value, "at least 1") } else { Ok(()) }
 }
 
 /// Refuses what cannot be a relative tolerance.
-pub fn tolerance(name: &'static str, value: f64) -> Result<()> {
-    if (0.0..1.0).contains(&value) { Ok(()) } else { refuse(name, &value, "at least 0 and below 1") }
+pub fn check_tolerance(name: &'static str, value: f64) -> Result<()> {
+    if (0.0..1.0).contains(&value) { Ok(()) } else { invalid_parameter(name, &value, "at least 0 and below 1") }
 }
 
 /// Reads a value, or says what was expected.
@@ -121,7 +121,7 @@ pub fn parse<T: ParamValue>(name: &'static str, text: &str) -> Result<T> {
 
 /// Declares an enum whose variants are chosen by name.
 #[macro_export]
-macro_rules! choice {
+macro_rules! param_enum {
     ($(#[$meta:meta])* pub enum $type:ident ($expects:literal) { $($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ macro_rules! choice {
             fn parse(text: &str) -> Option<Self> {
                 match text { $($name => Some(Self::$variant),)* _ => None }
             }
-            fn show(&self) -> String {
+            fn to_text(&self) -> String {
                 match self { $(Self::$variant => $name),* }.into()
             }
         }
@@ -171,7 +171,7 @@ macro_rules! params {
                 let mut specs = vec![$(ParamSpec {
                     name: stringify!($field),
                     help: $help.trim_ascii(),
-                    default: default.$field.show(),
+                    default: default.$field.to_text(),
                     expects: <$kind>::EXPECTS,
                 }),*];
                 $($crate::params::expect_list(&mut specs, stringify!($first));)?
@@ -199,7 +199,7 @@ macro_rules! params {
             fn values(&self) -> Vec<(&'static str, String)> {
                 use $crate::params::ParamValue;
                 #[allow(unused_mut)]
-                let mut values = vec![$((stringify!($field), self.$field.show())),*];
+                let mut values = vec![$((stringify!($field), self.$field.to_text())),*];
                 $($crate::params::append_list(&mut values, stringify!($first), &self.$rest);)?
                 values
             }
@@ -229,19 +229,19 @@ pub fn parse_list(name: &'static str, text: &str) -> Result<(f64, Vec<f64>)> {
 #[doc(hidden)]
 pub fn append_list(values: &mut [(&'static str, String)], name: &str, rest: &[f64]) {
     if let Some((_, text)) = values.iter_mut().find(|(known, _)| *known == name) {
-        rest.iter().for_each(|value| *text = format!("{text},{}", value.show()));
+        rest.iter().for_each(|value| *text = format!("{text},{}", value.to_text()));
     }
 }
 
 const LIST: &str = "a number, or several separated by commas";
 
-pub use {choice, params};
+pub use {param_enum, params};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    choice! {
+    param_enum! {
         /// Sweet or sour.
         pub enum Taste ("sweet or sour") {
             /// Sweet.

@@ -228,7 +228,7 @@ impl FileErrorKind {
 }
 
 fn too_large(what: &str, limit: u64, terms: &dyn Terms) -> String {
-    let (limit, max_rows) = (lowland::data::bytes(limit), terms.parameter("max_rows"));
+    let (limit, max_rows) = (lowland::data::format_bytes(limit), terms.parameter("max_rows"));
     format!("{what} would take the memory for this file beyond {limit}: free memory or read fewer rows ({max_rows})")
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lowland::data::Shape;
+use lowland::data::DataShape;
 
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
@@ -37,7 +37,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
 
 /// Returns the shape that the header of an uncompressed `.npy` file declares, so that a file that is far too large can be
 /// rejected before it is read. Returns `None` for other formats and on errors, which [`read`] will report.
-pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<Shape> {
+pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<DataShape> {
     // A pipe can only be read once.
     let named = path.is_file() && format_of(path, options).ok()? == FileFormat::Npy;
     let bytes = named.then(|| FileBytes::open(path).ok())??;
@@ -49,7 +49,7 @@ pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<Shape> {
     let rows = rows.min(options.max_rows.unwrap_or(usize::MAX));
     let dim = rest.iter().try_fold(1usize, |product, &size| product.checked_mul(size))?;
     let bytes = (rows as u64).checked_mul(dim as u64)?.checked_mul(size_of::<f32>() as u64)?;
-    Some(Shape { rows, dim, sparse: false, bytes })
+    Some(DataShape { rows, dim, sparse: false, bytes })
 }
 
 /// Reads the content of a file from memory; the format is taken from `name` unless the options give it.

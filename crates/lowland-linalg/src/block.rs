@@ -1,19 +1,19 @@
-//! Tall row-major blocks, `n x m` with few columns: inner products, combinations, orthonormal bases.
+//! Tall row-major blocks, `n x m` with few columns: inner products, linear combinations, orthonormal bases.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::dense;
 use lowland_core::Result;
+use lowland_core::simd::simd_dispatch;
 
-/// Rows handled at once. Fixed, because the order of a sum depends on it.
+/// Number of rows of a chunk. Fixed, because the order of summation depends on it.
 pub const CHUNK: usize = 1024;
 
-/// Numbers of a vector handled at once where there are several vectors: so many that memory is read in long runs, so few
-/// that they are at hand again for the next vector. Fixed, as above.
-const RUN: usize = 8192;
+/// Number of entries of a chunk when several vectors are processed: long enough for sequential reads, short enough to
+/// stay in the cache for the next vector. Fixed, as above.
+const VECTOR_CHUNK: usize = 8192;
 
-/// `a' b` (ma x mb, row-major) of two blocks with the same number of rows.
+/// Returns `a' b` (ma x mb, row-major) for two blocks with the same number of rows.
 pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
     if ma == 0 || mb == 0 {
         return Vec::new();
@@ -30,39 +30,39 @@ pub fn gram(a: &[f64], ma: usize, b: &[f64], mb: usize) -> Vec<f64> {
     ordered_sum(parts, ma * mb)
 }
 
-/// Adds equally long vectors in their order.
-pub fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
+/// Adds vectors of equal length in order.
+pub(crate) fn ordered_sum(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
     parts.into_iter().fold(vec![0.0; len], |mut total, part| {
         total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
         total
     })
 }
 
-/// The inner product of each column of `a` with the same column of `b`.
+/// Returns the inner product of each column of `a` with the same column of `b`.
 pub fn column_dots(a: &[f64], b: &[f64], columns: usize) -> Vec<f64> {
     let parts = a.par_chunks(CHUNK * columns.max(1)).zip(b.par_chunks(CHUNK * columns.max(1)));
-    column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; side_by_side(columns)])).collect(), columns)
+    column_sums(parts.map(|(a, b)| add_products(a, b, vec![0.0; accumulator_count(columns)])).collect(), columns)
 }
 
-/// The inner product of two vectors.
+/// Returns the inner product of two vectors.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    dots(&[a], &[b])[0]
+    dot_products(&[a], &[b])[0]
 }
 
-/// The inner products of some vectors with some others (row-major), each of the first read once. A product's bits depend on
-/// its two vectors only.
-pub fn dots<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
+/// Returns the inner products of the vectors `a` with the vectors `b` (row-major), reading each of `a` once. The bits
+/// of a product depend only on its two vectors.
+pub fn dot_products<T: Copy + Into<f64> + Sync>(a: &[&[T]], b: &[&[f64]]) -> Vec<f64> {
     let len = a.first().map_or(0, |a| a.len());
-    let parts = (0..len.div_ceil(RUN)).into_par_iter().map(|run| {
-        let range = run * RUN..len.min((run + 1) * RUN);
+    let parts = (0..len.div_ceil(VECTOR_CHUNK)).into_par_iter().map(|run| {
+        let range = run * VECTOR_CHUNK..len.min((run + 1) * VECTOR_CHUNK);
         a.iter().flat_map(|a| b.iter().map(|b| dot_part(&a[range.clone()], &b[range.clone()]))).collect()
     });
     ordered_sum(parts.collect(), a.len() * b.len())
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
-    // Many sums side by side: one alone waits for itself at every step.
+    // Many partial sums, since each addition to a single sum would wait for the previous one.
     const WIDTH: usize = 32;
     let mut sums = [0.0; WIDTH];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<WIDTH>(), b.as_chunks::<WIDTH>());
@@ -77,10 +77,10 @@ fn dot_part<T: Copy + Into<f64>>(a: &[T], b: &[f64]) -> f64 {
     sums.iter().sum()
 }
 
-/// `out += sum_k factors_k vectors_k`, in this order.
-pub fn add_mixture<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64], out: &mut [f64]) {
-    out.par_chunks_mut(RUN).enumerate().for_each(|(run, out)| {
-        let (start, len) = (run * RUN, out.len());
+/// Computes `out += sum_k factors_k vectors_k`, in this order.
+pub fn add_linear_combination<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64], out: &mut [f64]) {
+    out.par_chunks_mut(VECTOR_CHUNK).enumerate().for_each(|(run, out)| {
+        let (start, len) = (run * VECTOR_CHUNK, out.len());
         let ((fours, rest), (factors, rest_factors)) = (vectors.as_chunks::<4>(), factors.as_chunks::<4>());
         for (vectors, factors) in fours.iter().zip(factors) {
             add_multiples(vectors.map(|vector| &vector[start..][..len]), *factors, out);
@@ -91,7 +91,7 @@ pub fn add_mixture<T: Copy + Into<f64> + Sync>(vectors: &[&[T]], factors: &[f64]
     });
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_multiples<T: Copy + Into<f64>, const K: usize>(vectors: [&[T]; K], factors: [f64; K], out: &mut [f64]) {
     for at in 0..out.len() {
         for k in 0..K {
@@ -100,28 +100,30 @@ fn add_multiples<T: Copy + Into<f64>, const K: usize>(vectors: [&[T]; K], factor
     }
 }
 
-/// The mean of each column.
+/// Returns the mean of each column.
 pub fn column_means(a: &[f64], columns: usize) -> Vec<f64> {
-    let parts = a.par_chunks(CHUNK * columns.max(1)).map(|a| add_values(a, vec![0.0; side_by_side(columns)])).collect();
+    let parts =
+        a.par_chunks(CHUNK * columns.max(1)).map(|a| add_values(a, vec![0.0; accumulator_count(columns)])).collect();
     let rows = (a.len() / columns.max(1)).max(1) as f64;
     column_sums(parts, columns).into_iter().map(|sum| sum / rows).collect()
 }
 
-/// Sums that are made side by side, several rows' where there are few columns: one sum alone waits for itself at every step.
-fn side_by_side(columns: usize) -> usize {
+/// Number of partial sums, from several rows if there are few columns, since each addition to a single sum would wait
+/// for the previous one.
+fn accumulator_count(columns: usize) -> usize {
     columns * (32 / columns.max(1)).max(1)
 }
 
-/// The columns' sums from those of several rows each.
+/// Reduces partial sums over several rows to the sums of the columns.
 fn column_sums(parts: Vec<Vec<f64>>, columns: usize) -> Vec<f64> {
     let mut sums = vec![0.0; columns];
-    for row in ordered_sum(parts, side_by_side(columns)).chunks_exact(columns.max(1)) {
+    for row in ordered_sum(parts, accumulator_count(columns)).chunks_exact(columns.max(1)) {
         sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v);
     }
     sums
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_products(a: &[f64], b: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     for (a, b) in a.chunks(sums.len().max(1)).zip(b.chunks(sums.len().max(1))) {
         sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
@@ -129,7 +131,7 @@ fn add_products(a: &[f64], b: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     sums
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[simd_dispatch]
 fn add_values(a: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     for a in a.chunks(sums.len().max(1)) {
         sums.iter_mut().zip(a).for_each(|(sum, a)| *sum += a);
@@ -137,7 +139,7 @@ fn add_values(a: &[f64], mut sums: Vec<f64>) -> Vec<f64> {
     sums
 }
 
-/// `a c` (n x mc) for a block `a` (n x ma) and a small matrix `c` (ma x mc).
+/// Returns `a c` (n x mc) for a block `a` (n x ma) and a small matrix `c` (ma x mc).
 pub fn combine(a: &[f64], ma: usize, c: &[f64], mc: usize) -> Vec<f64> {
     if ma == 0 || mc == 0 {
         return Vec::new();
@@ -147,8 +149,8 @@ pub fn combine(a: &[f64], ma: usize, c: &[f64], mc: usize) -> Vec<f64> {
     out
 }
 
-/// Removes from each column of `w` (n x mw) its part in the span of an orthonormal `basis` (n x mb).
-pub fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
+/// Removes from each column of `w` (n x mw) its projection onto the span of an orthonormal `basis` (n x mb).
+pub(crate) fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
     if mw == 0 || mb == 0 {
         return;
     }
@@ -158,8 +160,8 @@ pub fn project_out(w: &mut [f64], mw: usize, basis: &[f64], mb: usize) {
         .for_each(|(w, basis)| dense::product_nn_subtract(basis, &coefficients, mb, w));
 }
 
-/// Blocks side by side.
-pub fn beside(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
+/// Concatenates blocks horizontally.
+pub fn concat_columns(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
     let width: usize = blocks.iter().map(|block| block.1).sum();
     let mut out = vec![0.0; rows * width];
     if width == 0 {
@@ -175,7 +177,7 @@ pub fn beside(blocks: &[(&[f64], usize)], rows: usize) -> Vec<f64> {
     out
 }
 
-/// The columns named, in that order.
+/// Returns the columns `which`, in this order.
 pub fn select_columns(a: &[f64], ma: usize, which: &[usize]) -> Vec<f64> {
     if ma == 0 {
         return Vec::new();
@@ -183,12 +185,12 @@ pub fn select_columns(a: &[f64], ma: usize, which: &[usize]) -> Vec<f64> {
     a.chunks_exact(ma).flat_map(|row| which.iter().map(|&c| row[c])).collect()
 }
 
-/// An orthonormal basis of the columns of `w` (n x m) orthogonal to the orthonormal `fixed` (n x mf), and its number of
-/// columns: directions that are, to rounding, already in the span of the others are dropped.
+/// Returns an orthonormal basis of the columns of `w` (n x m) orthogonal to the orthonormal `fixed` (n x mf), and its
+/// number of columns. Directions that are, up to rounding, in the span of the others are dropped.
 ///
-/// Two rounds of projection and SVQB (Stathopoulos and Wu, 2002): columns scaled to unit length, then multiplied by
-/// the inverse square root of their Gram matrix, whose tiny eigenvalues mark what to drop.
-pub fn orthonormal(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -> Result<(Vec<f64>, usize)> {
+/// Two rounds of projection and SVQB (Stathopoulos and Wu, 2002): columns are scaled to unit length, then multiplied by
+/// the inverse square root of their Gram matrix, whose tiny eigenvalues indicate the directions to drop.
+pub fn orthonormalize(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -> Result<(Vec<f64>, usize)> {
     const NOTHING_LEFT: f64 = 1e-12;
     for _ in 0..2 {
         (w, m) = scale_columns(w, m, 0.0);
@@ -209,9 +211,9 @@ pub fn orthonormal(mut w: Vec<f64>, mut m: usize, fixed: &[f64], mf: usize) -> R
     Ok((w, m))
 }
 
-/// Columns of unit length; those not longer than `least` (or not finite) are left out.
+/// Scales columns to unit length; drops those not longer than `least` (or not finite).
 fn scale_columns(w: Vec<f64>, m: usize, least: f64) -> (Vec<f64>, usize) {
-    // Scaled by the largest entry first: the squares of tiny and huge columns would leave the range.
+    // Scaled by the largest entry first, since the squares of tiny and huge columns would leave the range.
     let largest = w.chunks_exact(m.max(1)).fold(vec![0.0f64; m], |mut top, row| {
         top.iter_mut().zip(row).for_each(|(t, v)| *t = if v.is_finite() { t.max(v.abs()) } else { f64::INFINITY });
         top
@@ -240,9 +242,9 @@ pub fn multiply_columns(w: &mut [f64], factors: &[f64]) {
     });
 }
 
-/// Turns each column so that its largest entry (of several nearly as large, the first) is positive.
+/// Flips the sign of each column so that its largest entry (the first of several nearly as large) is positive.
 pub fn fix_signs(block: &mut [f64], columns: usize) {
-    // The margin keeps the choice stable where a symmetric vector has its extreme value at several places.
+    // The margin keeps the choice stable if a symmetric vector attains its maximum at several positions.
     const NEARLY: f64 = 1.0 - 1e-6;
     for c in 0..columns {
         let column = || block.iter().skip(c).step_by(columns);
@@ -254,102 +256,4 @@ pub fn fix_signs(block: &mut [f64], columns: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use lowland_core::Seed;
-    use proptest::prelude::*;
-
-    fn distance_from_identity(gram: &[f64], m: usize) -> f64 {
-        (0..m * m).map(|at| (gram[at] - f64::from(u8::from(at / m == at % m))).abs()).fold(0.0, f64::max)
-    }
-
-    #[test]
-    fn chunked_products_agree_with_plain_sums() {
-        let n = 2 * CHUNK + 7;
-        let (a, b) = (Seed(1).normals(n * 3), Seed(2).normals(n * 2));
-        let product = gram(&a, 3, &b, 2);
-        for i in 0..3 {
-            for j in 0..2 {
-                let plain: f64 = (0..n).map(|r| a[r * 3 + i] * b[r * 2 + j]).sum();
-                assert!((product[i * 2 + j] - plain).abs() < 1e-10);
-            }
-        }
-        let twice = combine(&b, 2, &[2.0, 0.0, 0.0, 2.0], 2);
-        assert!(twice.iter().zip(&b).all(|(t, b)| *t == 2.0 * b));
-    }
-
-    #[test]
-    fn products_and_mixtures_of_vectors_are_the_plain_ones() {
-        let vectors: Vec<Vec<f64>> = (0..5).map(|seed| Seed(seed).normals(RUN + 45)).collect();
-        let vectors: Vec<&[f64]> = vectors.iter().map(Vec::as_slice).collect();
-        let products = dots(&vectors[..3], &vectors[3..]);
-        for (i, a) in vectors[..3].iter().enumerate() {
-            for (j, b) in vectors[3..].iter().enumerate() {
-                let plain: f64 = a.iter().zip(*b).map(|(a, b)| a * b).sum();
-                assert!((products[i * 2 + j] - plain).abs() < 1e-10);
-                assert_eq!(products[i * 2 + j], dot(a, b), "the same bits in any company");
-            }
-        }
-        let mut mixed = vectors[4].to_vec();
-        add_mixture(&vectors[..3], &[1.0, -2.0, 0.5], &mut mixed);
-        let plain = |at: usize| vectors[4][at] + vectors[0][at] - 2.0 * vectors[1][at] + 0.5 * vectors[2][at];
-        assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
-        // Five at once, of short numbers.
-        let short: Vec<Vec<f32>> = vectors.iter().map(|v| v.iter().map(|&v| v as f32).collect()).collect();
-        let mut mixed = vec![0.0; vectors[0].len()];
-        add_mixture(&short.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[1.0; 5], &mut mixed);
-        let plain = |at: usize| short.iter().map(|v| f64::from(v[at])).sum::<f64>();
-        assert!(mixed.iter().enumerate().all(|(at, v)| (v - plain(at)).abs() < 1e-12));
-        assert_eq!(dot(&[], &[]), 0.0);
-    }
-
-    #[test]
-    fn a_basis_drops_what_depends_on_the_rest_or_on_the_fixed_part() {
-        let n = 3000;
-        let (fixed, _) = orthonormal(Seed(1).normals(n * 2), 2, &[], 0).unwrap();
-        let fresh = Seed(2).normals(n * 2);
-        // Columns: a fresh one, the same at another scale, a mix of the fixed ones, zero, another fresh one.
-        let w: Vec<f64> = (0..n)
-            .flat_map(|i| {
-                [
-                    fresh[2 * i],
-                    -1e-180 * fresh[2 * i],
-                    3.0 * fixed[2 * i] - fixed[2 * i + 1],
-                    0.0,
-                    1e180 * fresh[2 * i + 1],
-                ]
-            })
-            .collect();
-        let (basis, m) = orthonormal(w, 5, &fixed, 2).unwrap();
-        assert_eq!(m, 2);
-        assert!(distance_from_identity(&gram(&basis, m, &basis, m), m) < 1e-14);
-        assert!(gram(&basis, m, &fixed, 2).iter().all(|v| v.abs() < 1e-14));
-    }
-
-    #[test]
-    fn nearly_parallel_columns_still_give_an_orthonormal_basis() {
-        let n = 1500;
-        let x = Seed(5).normals(n * 2);
-        let w: Vec<f64> = (0..n).flat_map(|i| [x[2 * i], x[2 * i] + 1e-5 * x[2 * i + 1]]).collect();
-        let (basis, m) = orthonormal(w, 2, &[], 0).unwrap();
-        assert_eq!(m, 2);
-        assert!(distance_from_identity(&gram(&basis, m, &basis, m), m) < 1e-13);
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_the_columns_the_basis_is_orthonormal(values in prop::collection::vec(prop_oneof![Just(0.0), Just(f64::NAN), Just(1e300), -1.0..1.0], 24), m in 1usize..5) {
-            let n = 24 / m;
-            let (basis, kept) = orthonormal(values[..n * m].to_vec(), m, &[], 0).unwrap();
-            prop_assert!(kept <= m);
-            prop_assert!(distance_from_identity(&gram(&basis, kept, &basis, kept), kept) < 1e-10);
-        }
-    }
-
-    #[test]
-    fn signs_make_the_first_of_the_largest_entries_positive() {
-        let mut block = vec![-1.0, 0.5, 1.0 + 1e-12, -0.6, 0.0, 0.6];
-        fix_signs(&mut block, 2);
-        assert_eq!(block, [1.0, -0.5, -1.0 - 1e-12, 0.6, 0.0, -0.6]);
-    }
-}
+mod tests;

@@ -1,14 +1,14 @@
-//! `A'A` of data less its mean: as a matrix, and as an operator that never forms it.
+//! `A'A` of centered data: as a matrix, and as an operator that never forms it.
 
 use rayon::prelude::*;
 
 use super::block::{CHUNK, gram, ordered_sum};
 use super::sparse_product::add_sparse_product;
-use super::{Csr, SymOp, dense};
+use super::{Csr, SymmetricOperator, dense};
 use lowland_core::run::Progress;
 use lowland_core::{Data, Dense, Result, Sparse};
 
-/// Rows converted to `f64` at once.
+/// Number of rows converted to `f64` at once.
 const TILE: usize = 256;
 
 /// `(A - 1 mean')' (A - 1 mean')`.
@@ -17,20 +17,20 @@ pub(super) struct Covariance {
     data: Data,
     mean: Vec<f64>,
     total_squares: f64,
-    /// Sparse rows by column, so that `A' y` needs no reduction: one matrix for each [`Self::rows_a_block`] rows, whose
-    /// part of `y` stays in the cache.
+    /// Sparse rows by column, so that `A' y` needs no reduction: one matrix for each [`Self::rows_per_block`] rows,
+    /// whose part of `y` stays in the cache.
     transposed: Vec<Csr>,
 }
 
 impl Covariance {
-    pub(super) fn new(data: &Data, centre: bool) -> Result<Self> {
-        let mean = column_means(data, centre)?;
-        let total_squares = squares_about(data, &mean)?;
+    pub(super) fn new(data: &Data, center: bool) -> Result<Self> {
+        let mean = column_means(data, center)?;
+        let total_squares = sum_of_squares_about(data, &mean)?;
         let mut matrix = Self { data: data.clone(), mean, total_squares, transposed: Vec::new() };
         if let Data::Sparse(x) = data {
-            let starts = (0..x.rows()).step_by(matrix.rows_a_block());
+            let starts = (0..x.rows()).step_by(matrix.rows_per_block());
             matrix.transposed =
-                starts.map(|start| transpose(x, start, matrix.rows_a_block())).collect::<Result<_>>()?;
+                starts.map(|start| transpose(x, start, matrix.rows_per_block())).collect::<Result<_>>()?;
         }
         Ok(matrix)
     }
@@ -43,24 +43,25 @@ impl Covariance {
         self.total_squares
     }
 
-    /// At least as many as columns: the blocks' row pointers then take no more than one a row of the data.
-    fn rows_a_block(&self) -> usize {
+    /// At least the number of columns, so that the row pointers of the blocks take at most one entry per row of the
+    /// data.
+    fn rows_per_block(&self) -> usize {
         self.dim().max(2048)
     }
 
     fn apply_dense(&self, x: &Dense, v: &[f64], columns: usize, out: &mut [f64]) {
-        // At most 16 parts, each with an output of its own to add up.
-        let rows_a_part = x.rows().div_ceil(16).max(TILE);
-        let parts: Vec<Vec<f64>> = (0..x.rows().div_ceil(rows_a_part))
+        // At most 16 parts, each with its own output.
+        let rows_per_part = x.rows().div_ceil(16).max(TILE);
+        let parts: Vec<Vec<f64>> = (0..x.rows().div_ceil(rows_per_part))
             .into_par_iter()
             .map(|part| {
                 let mut sum = vec![0.0; out.len()];
                 let mut tile = Vec::new();
                 let mut y = vec![0.0; TILE * columns];
-                let end = ((part + 1) * rows_a_part).min(x.rows());
-                for first in (part * rows_a_part..end).step_by(TILE) {
+                let end = ((part + 1) * rows_per_part).min(x.rows());
+                for first in (part * rows_per_part..end).step_by(TILE) {
                     let rows = TILE.min(end - first);
-                    centred_tile(x, &self.mean, first, rows, 0, &mut tile);
+                    centered_tile(x, &self.mean, first, rows, 0, &mut tile);
                     let y = &mut y[..rows * columns];
                     dense::product_nn(&tile, v, x.dim(), y);
                     dense::product_tn_add(&tile, y, rows, &mut sum);
@@ -83,7 +84,7 @@ impl Covariance {
         });
         let sums = gram(&vec![1.0; x.rows()], 1, &y, columns);
         out.fill(0.0);
-        for (block, y) in self.transposed.iter().zip(y.chunks(self.rows_a_block() * columns)) {
+        for (block, y) in self.transposed.iter().zip(y.chunks(self.rows_per_block() * columns)) {
             block.multiply_add(y, columns, out);
         }
         for (row, m) in out.chunks_exact_mut(columns).zip(&self.mean) {
@@ -92,7 +93,7 @@ impl Covariance {
     }
 }
 
-impl SymOp for Covariance {
+impl SymmetricOperator for Covariance {
     fn dim(&self) -> usize {
         self.mean.len()
     }
@@ -112,34 +113,34 @@ impl SymOp for Covariance {
     }
 }
 
-/// Rows `first..first + rows` from column `left` on, less the mean.
-fn centred_tile(x: &Dense, mean: &[f64], first: usize, rows: usize, left: usize, tile: &mut Vec<f64>) {
+/// Writes the rows `first..first + rows` from column `left` on, minus the mean.
+fn centered_tile(x: &Dense, mean: &[f64], first: usize, rows: usize, left: usize, tile: &mut Vec<f64>) {
     tile.clear();
     for i in first..first + rows {
         tile.extend(x.row(i)[left..].iter().zip(&mean[left..]).map(|(x, m)| f64::from(*x) - m));
     }
 }
 
-/// The covariance matrix, not divided by the number of rows: `dim x dim`, row-major, full.
+/// Returns the covariance matrix, not divided by the number of rows: `dim x dim`, row-major, full.
 ///
-/// Each band of output rows is summed over the data in order by one task, so no two tasks share a sum; a band starts at
-/// its diagonal, the rest is copied over.
+/// Each band of output rows is summed over the data in order by one task, so no two tasks share a sum. A band starts at
+/// its diagonal; the rest is copied.
 pub(super) fn covariance_matrix(x: &Dense, mean: &[f64], progress: &mut Progress) -> Result<Vec<f64>> {
     const BAND: usize = 64;
-    const ROWS_A_REPORT: usize = 16 * TILE;
+    const ROWS_PER_REPORT: usize = 16 * TILE;
     let dim = x.dim();
     let mut bands: Vec<Vec<f64>> =
         (0..dim).step_by(BAND).map(|left| vec![0.0; BAND.min(dim - left) * (dim - left)]).collect();
-    for start in (0..x.rows()).step_by(ROWS_A_REPORT) {
+    for start in (0..x.rows()).step_by(ROWS_PER_REPORT) {
         progress(start as f64 / x.rows() as f64)?;
-        let end = (start + ROWS_A_REPORT).min(x.rows());
+        let end = (start + ROWS_PER_REPORT).min(x.rows());
         bands.par_iter_mut().enumerate().for_each(|(band, out)| {
             let left = band * BAND;
             let width = BAND.min(dim - left);
             let (mut tile, mut front) = (Vec::new(), Vec::new());
             for first in (start..end).step_by(TILE) {
                 let rows = TILE.min(end - first);
-                centred_tile(x, mean, first, rows, left, &mut tile);
+                centered_tile(x, mean, first, rows, left, &mut tile);
                 if width == dim - left {
                     dense::product_tn_add(&tile, &tile, rows, out);
                     continue;
@@ -166,8 +167,8 @@ pub(super) fn covariance_matrix(x: &Dense, mean: &[f64], progress: &mut Progress
     Ok(matrix)
 }
 
-/// Sums of `len` numbers over all rows, always in the same order.
-fn over_rows(rows: usize, len: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
+/// Sums `len` numbers over all rows, always in the same order.
+fn sum_over_rows(rows: usize, len: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
     let starts: Vec<usize> = (0..rows).step_by(CHUNK.max(rows.div_ceil(16))).collect();
     let step = starts.get(1).copied().unwrap_or(rows);
     let parts = starts.par_iter().map(|&start| {
@@ -178,9 +179,9 @@ fn over_rows(rows: usize, len: usize, add: impl Fn(usize, &mut [f64]) + Sync) ->
     ordered_sum(parts.collect(), len)
 }
 
-/// Column means, zeros unless `centre`. Refuses values that are not finite.
-pub(super) fn column_means(data: &Data, centre: bool) -> Result<Vec<f64>> {
-    let sums = over_rows(data.rows(), data.dim(), |i, sums| match data {
+/// Returns the column means, or zeros unless `center`; an error if a value is not finite.
+pub(super) fn column_means(data: &Data, center: bool) -> Result<Vec<f64>> {
+    let sums = sum_over_rows(data.rows(), data.dim(), |i, sums| match data {
         Data::Dense(x) => sums.iter_mut().zip(x.row(i)).for_each(|(s, v)| *s += f64::from(*v)),
         Data::Sparse(x) => {
             let (columns, values) = x.row(i);
@@ -191,18 +192,18 @@ pub(super) fn column_means(data: &Data, centre: bool) -> Result<Vec<f64>> {
     if !sums.iter().all(|s| s.is_finite()) {
         data.check_finite()?;
     }
-    Ok(if centre { sums.iter().map(|s| s / data.rows() as f64).collect() } else { vec![0.0; data.dim()] })
+    Ok(if center { sums.iter().map(|s| s / data.rows() as f64).collect() } else { vec![0.0; data.dim()] })
 }
 
-/// The sum of squares about the mean. Refuses values that are not finite.
-fn squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
+/// Returns the sum of squares about the mean; an error if a value is not finite.
+fn sum_of_squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
     let squares_of_mean: f64 = mean.iter().map(|m| m * m).sum();
-    let total = over_rows(data.rows(), 1, |i, total| match data {
+    let total = sum_over_rows(data.rows(), 1, |i, total| match data {
         Data::Dense(x) => {
             total[0] += x.row(i).iter().zip(mean).map(|(v, m)| (f64::from(*v) - m).powi(2)).sum::<f64>();
         }
         Data::Sparse(x) => {
-            // Against a row of zeros, only the stored entries change the sum.
+            // Relative to a row of zeros, only the stored entries change the sum.
             let (columns, values) = x.row(i);
             let change = |j: u32, v: f32| f64::from(v) * (f64::from(v) - 2.0 * mean[j as usize]);
             total[0] += squares_of_mean + columns.iter().zip(values).map(|(&j, &v)| change(j, v)).sum::<f64>();
@@ -215,7 +216,7 @@ fn squares_about(data: &Data, mean: &[f64]) -> Result<f64> {
     Ok(total.max(0.0))
 }
 
-/// The transpose of some of the rows.
+/// Returns the transpose of some of the rows.
 fn transpose(x: &Sparse, start: usize, rows: usize) -> Result<Csr> {
     let end = (start + rows).min(x.rows());
     let entries = x.indptr()[start]..x.indptr()[end];

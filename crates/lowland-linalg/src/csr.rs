@@ -1,12 +1,12 @@
-//! Compressed sparse rows of `f64`.
+//! Sparse matrices of `f64` in compressed sparse row format.
 
 use rayon::prelude::*;
 
-use super::SymOp;
+use super::SymmetricOperator;
 use super::sparse_product::add_sparse_product;
-use lowland_core::{Error, Result, inverse};
+use lowland_core::{Error, Result, inverse_permutation};
 
-/// A sparse matrix; within each row the columns ascend and are unique.
+/// A sparse matrix; the columns of each row are ascending and unique.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     indptr: Vec<usize>,
@@ -16,7 +16,8 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// Checks the arrays: `indptr` rises from 0 to the number of entries, columns ascend within a row and are below `columns`.
+    /// Builds a matrix from its arrays. `indptr` must ascend from 0 to the number of entries; the columns of a row must
+    /// ascend and be below `columns`.
     pub fn new(indptr: Vec<usize>, indices: Vec<u32>, values: Vec<f64>, columns: usize) -> Result<Self> {
         let bad = |reason: String| Err(Error::Format { what: "sparse matrix", reason });
         if indptr.first() != Some(&0) || indptr.last() != Some(&indices.len()) || indptr.windows(2).any(|w| w[0] > w[1])
@@ -38,7 +39,7 @@ impl Csr {
         Ok(Self { indptr, indices, values, columns })
     }
 
-    /// From `(row, column, value)` in any order; repeated places are summed, in the order given.
+    /// Builds a matrix from `(row, column, value)` in any order; repeated entries are summed, in the given order.
     pub fn from_triplets(
         rows: usize,
         columns: usize,
@@ -51,7 +52,7 @@ impl Csr {
                 reason: format!("entry ({i}, {j}) lies outside {rows} x {columns}"),
             });
         }
-        let starts = starts_of(rows, triplets.iter().map(|t| t.0));
+        let starts = row_starts(rows, triplets.iter().map(|t| t.0));
         let mut next = starts.clone();
         let mut entries = vec![(0u32, 0.0f64); triplets.len()];
         for (i, j, v) in triplets {
@@ -86,13 +87,13 @@ impl Csr {
         self.indices.len()
     }
 
-    /// Columns and values of row `i`.
+    /// Returns the columns and values of row `i`.
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.indptr[i]..self.indptr[i + 1];
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// Where each row starts; one longer than the rows.
+    /// Start of each row in the arrays; one entry more than there are rows.
     pub fn indptr(&self) -> &[usize] {
         &self.indptr
     }
@@ -107,18 +108,18 @@ impl Csr {
         &self.values
     }
 
-    /// Values of all entries, to be changed in place.
+    /// Mutable values of all entries.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
 
-    /// The value at a place; zero where none is stored.
+    /// Returns the value at row `i` and column `j`; zero if none is stored.
     pub fn get(&self, i: usize, j: usize) -> f64 {
         let (columns, values) = self.row(i);
         columns.binary_search(&(j as u32)).map_or(0.0, |at| values[at])
     }
 
-    /// Every stored entry: row, column, value.
+    /// Iterates over the stored entries as `(row, column, value)`.
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         (0..self.rows()).flat_map(move |i| {
             let (columns, values) = self.row(i);
@@ -126,9 +127,9 @@ impl Csr {
         })
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     pub fn transpose(&self) -> Self {
-        let indptr = starts_of(self.columns, self.indices.iter().copied());
+        let indptr = row_starts(self.columns, self.indices.iter().copied());
         let mut next = indptr.clone();
         let mut indices = vec![0u32; self.entries()];
         let mut values = vec![0.0; self.entries()];
@@ -140,18 +141,18 @@ impl Csr {
         Self { indptr, indices, values, columns: self.rows() }
     }
 
-    /// Whether the matrix equals its transpose, pattern and values.
+    /// Returns whether the matrix equals its transpose in pattern and values.
     pub fn is_symmetric(&self) -> bool {
         self.rows() == self.columns && *self == self.transpose()
     }
 
-    /// The same pattern, each value replaced by what `value(row, column, old)` says.
+    /// Returns a matrix of the same pattern with the values `value(row, column, old)`.
     pub fn map(&self, value: impl Fn(usize, usize, f64) -> f64) -> Self {
         let values = self.iter().map(|(i, j, v)| value(i, j, v)).collect();
         Self { values, indptr: self.indptr.clone(), indices: self.indices.clone(), columns: self.columns }
     }
 
-    /// Only the entries for which `keep(row, column, value)` holds.
+    /// Returns the entries for which `keep(row, column, value)` holds.
     pub fn filter(&self, keep: impl Fn(usize, usize, f64) -> bool) -> Self {
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in 0..self.rows() {
@@ -167,7 +168,8 @@ impl Csr {
         Self { indptr, indices, values, columns: self.columns }
     }
 
-    /// Goes through every place stored in either matrix; keeps it with the value `value(mine, theirs)`, if that says one.
+    /// Merges two matrices: every entry stored in either is kept with the value `value(mine, theirs)`, unless that is
+    /// `None`.
     pub fn merge(&self, other: &Self, value: impl Fn(Option<f64>, Option<f64>) -> Option<f64>) -> Result<Self> {
         for (what, expected, found) in [
             ("rows of a sparse matrix", self.rows(), other.rows()),
@@ -177,7 +179,7 @@ impl Csr {
                 return Err(Error::Shape { what, expected, found });
             }
         }
-        // Counted first: room for both together would be twice what is needed where they overlap.
+        // Counted first: capacity for both together would be twice what is needed if they overlap.
         let count = (0..self.rows()).map(|i| union_size(self.row(i).0, other.row(i).0)).sum();
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::with_capacity(count), Vec::with_capacity(count));
         for i in 0..self.rows() {
@@ -201,29 +203,29 @@ impl Csr {
         columns.iter().copied().zip(values.iter().copied())
     }
 
-    /// The sum of two matrices of the same shape.
+    /// Returns the sum of two matrices of the same shape.
     pub fn add(&self, other: &Self) -> Result<Self> {
         self.merge(other, |a, b| Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)))
     }
 
-    /// Multiplies every value.
+    /// Multiplies every value by `factor`.
     pub fn scale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|v| *v *= factor);
     }
 
-    /// The diagonal.
+    /// Returns the diagonal.
     pub fn diagonal(&self) -> Vec<f64> {
         (0..self.rows().min(self.columns)).map(|i| self.get(i, i)).collect()
     }
 
-    /// The sum of each row.
+    /// Returns the sum of each row.
     pub fn row_sums(&self) -> Vec<f64> {
         (0..self.rows()).map(|i| self.row(i).1.iter().sum()).collect()
     }
 
-    /// Rows and columns of a square matrix in another order: row `rows[i]` becomes row `i`, and column `i` likewise.
+    /// Permutes the rows and columns of a square matrix: row `rows[i]` becomes row `i`, and the columns likewise.
     pub fn renumber(&self, rows: &[u32]) -> Self {
-        let place = inverse(rows);
+        let place = inverse_permutation(rows);
         let mut indptr = Vec::with_capacity(rows.len() + 1);
         indptr.push(0);
         rows.iter().fold(0, |end, &row| {
@@ -254,19 +256,19 @@ impl Csr {
         Self { indptr, indices, values, columns: self.columns }
     }
 
-    /// `out = A x` for a row-major block `x` (columns x m) and `out` (rows x m), in parallel over rows.
+    /// Computes `out = A x` for a row-major block `x` (columns x m) and `out` (rows x m), in parallel over rows.
     pub fn multiply(&self, x: &[f64], m: usize, out: &mut [f64]) {
         out.fill(0.0);
         self.multiply_add(x, m, out);
     }
 
-    /// `out += A x`, as [`Self::multiply`].
+    /// Computes `out += A x`, with shapes as in [`Self::multiply`].
     pub fn multiply_add(&self, x: &[f64], m: usize, out: &mut [f64]) {
         add_sparse_product(&self.indptr, &self.indices, &self.values, x, m, out);
     }
 }
 
-/// How many different numbers two ascending lists hold.
+/// Number of distinct values in two ascending lists.
 fn union_size(a: &[u32], b: &[u32]) -> usize {
     let (mut i, mut j, mut both) = (0, 0, 0);
     while i < a.len() && j < b.len() {
@@ -278,16 +280,16 @@ fn union_size(a: &[u32], b: &[u32]) -> usize {
     a.len() + b.len() - both
 }
 
-/// Where each of `rows` rows starts when entries with these row numbers are laid row after row.
-fn starts_of(rows: usize, row_of_entry: impl Iterator<Item = u32>) -> Vec<usize> {
+/// Returns the start of each of `rows` rows when entries with these row numbers are sorted by row.
+fn row_starts(rows: usize, row_of_entry: impl Iterator<Item = u32>) -> Vec<usize> {
     let mut starts = vec![0usize; rows + 1];
     row_of_entry.for_each(|i| starts[i as usize + 1] += 1);
     (0..rows).for_each(|i| starts[i + 1] += starts[i]);
     starts
 }
 
-/// The matrix must be symmetric; [`Csr::is_symmetric`] checks.
-impl SymOp for Csr {
+/// The matrix must be symmetric, see [`Csr::is_symmetric`].
+impl SymmetricOperator for Csr {
     fn dim(&self) -> usize {
         self.rows()
     }
@@ -296,81 +298,11 @@ impl SymOp for Csr {
         self.multiply(x, columns, out);
     }
 
-    /// The largest row sum of absolute values, which no eigenvalue exceeds.
+    /// Largest row sum of absolute values, an upper bound of the eigenvalues.
     fn norm(&self) -> f64 {
         (0..self.rows()).map(|i| self.row(i).1.iter().map(|v| v.abs()).sum()).fold(0.0, f64::max)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use lowland_core::Seed;
-    use proptest::prelude::*;
-
-    fn dense(a: &Csr) -> Vec<Vec<f64>> {
-        (0..a.rows()).map(|i| (0..a.columns()).map(|j| a.get(i, j)).collect()).collect()
-    }
-
-    prop_compose! {
-        fn triplets()(entries in prop::collection::vec((0u32..7, 0u32..5, -4i32..5), 0..40)) -> Vec<(u32, u32, f64)> {
-            entries.into_iter().map(|(i, j, v)| (i, j, f64::from(v))).collect()
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn triplets_transpose_add_and_product_agree_with_a_dense_matrix(a in triplets(), b in triplets(), m in 1usize..40) {
-            let mut table = vec![vec![0.0; 5]; 7];
-            a.iter().for_each(|&(i, j, v)| table[i as usize][j as usize] += v);
-            let sparse = Csr::from_triplets(7, 5, a).unwrap();
-            prop_assert_eq!(&dense(&sparse), &table);
-            let other = Csr::from_triplets(7, 5, b).unwrap();
-            let sum = sparse.add(&other).unwrap();
-            let transposed = sparse.transpose();
-            let x = Seed(1).normals(5 * m);
-            let mut product = vec![f64::NAN; 7 * m];
-            sparse.multiply(&x, m, &mut product);
-            for i in 0..7 {
-                for j in 0..5 {
-                    prop_assert_eq!(sum.get(i, j), sparse.get(i, j) + other.get(i, j));
-                    prop_assert_eq!(transposed.get(j, i), sparse.get(i, j));
-                }
-                for c in 0..m {
-                    let plain: f64 = (0..5).map(|j| table[i][j] * x[j * m + c]).sum();
-                    prop_assert!((plain - product[i * m + c]).abs() < 1e-12);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_renumbered_matrix_has_every_entry_in_its_new_place() {
-        let n = 2500;
-        let entries = (0..n).flat_map(|i| (0..i % 7).map(move |k| (i, (i * 13 + k * 101) % n, f64::from(i + k))));
-        let a = Csr::from_triplets(n as usize, n as usize, entries).unwrap();
-        let rows: Vec<u32> = (0..n).map(|i| i * 7 % n).collect();
-        let b = a.renumber(&rows);
-        let same = |i: usize, j: usize| b.get(i, j) == a.get(rows[i] as usize, rows[j] as usize);
-        assert!(b.iter().all(|(i, j, _)| same(i, j)) && a.entries() == b.entries());
-        assert_eq!(Csr::new(b.indptr.clone(), b.indices.clone(), b.values.clone(), b.columns).unwrap(), b);
-    }
-
-    #[test]
-    fn nonsense_is_refused() {
-        assert!(Csr::new(vec![0, 2], vec![1, 1], vec![1.0, 1.0], 3).is_err());
-        assert!(Csr::new(vec![0, 1], vec![3], vec![1.0], 3).is_err());
-        assert!(Csr::new(vec![], vec![], vec![], 3).is_err());
-        assert!(Csr::from_triplets(2, 2, [(2, 0, 1.0)]).is_err());
-        let (a, b) = (Csr::from_triplets(2, 2, []).unwrap(), Csr::from_triplets(3, 2, []).unwrap());
-        assert!(a.add(&b).is_err());
-    }
-
-    #[test]
-    fn symmetry_is_of_values_not_only_of_the_pattern() {
-        let a = Csr::from_triplets(2, 2, [(0, 1, 2.0), (1, 0, 2.0)]).unwrap();
-        assert!(a.is_symmetric());
-        assert!(!a.map(|i, _, v| v + i as f64).is_symmetric());
-        assert!(!Csr::from_triplets(2, 3, [(0, 1, 2.0), (1, 0, 2.0)]).unwrap().is_symmetric());
-    }
-}
+mod tests;

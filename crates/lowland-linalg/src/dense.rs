@@ -1,5 +1,5 @@
-//! The only place that knows faer: small row-major wrappers. All run on the calling thread, so that results do not depend
-//! on how many threads there are; callers split the work into fixed tiles.
+//! Row-major wrappers around faer, which is used only here and in `sparse_cholesky`. All run on the calling thread, so
+//! that results do not depend on the number of threads; callers split the work into fixed tiles.
 
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -17,7 +17,7 @@ pub trait Real: ComplexField + Copy + Send + Sync {}
 impl Real for f32 {}
 impl Real for f64 {}
 
-/// `out = a b'` for row-major `a` (m x depth), `b` (n x depth), `out` (m x n).
+/// Computes `out = a b'` for row-major `a` (m x depth), `b` (n x depth), `out` (m x n).
 pub fn product_nt<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     let (m, n) = (a.len() / depth, b.len() / depth);
     let a = MatRef::from_row_major_slice(a, m, depth);
@@ -26,7 +26,7 @@ pub fn product_nt<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     matmul(out, Accum::Replace, a, b.transpose(), T::one_impl(), Par::Seq);
 }
 
-/// `out += factor a b'`, shapes as in [`product_nt`], where the rows of `out` begin `stride` apart.
+/// Computes `out += factor a b'` with shapes as in [`product_nt`], where the rows of `out` are `stride` apart.
 pub fn product_nt_add(a: &[f64], b: &[f64], depth: usize, factor: f64, out: &mut [f64], stride: usize) {
     if depth == 0 || a.is_empty() || b.is_empty() {
         return;
@@ -38,18 +38,18 @@ pub fn product_nt_add(a: &[f64], b: &[f64], depth: usize, factor: f64, out: &mut
     matmul(transposed, Accum::Add, b, a.transpose(), factor, Par::Seq);
 }
 
-/// `out = a b` for row-major `a` (m x depth), `b` (depth x n), `out` (m x n).
+/// Computes `out = a b` for row-major `a` (m x depth), `b` (depth x n), `out` (m x n).
 pub fn product_nn<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     product_nn_into(a, b, depth, out, Accum::Replace, T::one_impl());
 }
 
-/// `out += a b`, shapes as in [`product_nn`].
+/// Computes `out += a b` with shapes as in [`product_nn`].
 pub fn product_nn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     product_nn_into(a, b, depth, out, Accum::Add, T::one_impl());
 }
 
-/// `out -= a b`, shapes as in [`product_nn`].
-pub fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
+/// Computes `out -= a b` with shapes as in [`product_nn`].
+pub(crate) fn product_nn_subtract(a: &[f64], b: &[f64], depth: usize, out: &mut [f64]) {
     product_nn_into(a, b, depth, out, Accum::Add, -1.0);
 }
 
@@ -67,7 +67,7 @@ fn product_nn_into<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T], accum
     matmul(out, accum, a, b, factor, Par::Seq);
 }
 
-/// `out += a' b` for row-major `a` (depth x m), `b` (depth x n), `out` (m x n).
+/// Computes `out += a' b` for row-major `a` (depth x m), `b` (depth x n), `out` (m x n).
 pub fn product_tn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     if depth == 0 || a.is_empty() || b.is_empty() {
         return;
@@ -79,7 +79,7 @@ pub fn product_tn_add<T: Real>(a: &[T], b: &[T], depth: usize, out: &mut [T]) {
     matmul(out, Accum::Add, a.transpose(), b, T::one_impl(), Par::Seq);
 }
 
-/// Columns of length `stride` laid end to end, from row `first` on.
+/// Views columns of length `stride` laid end to end, from row `first` on.
 fn columns(values: &[f64], stride: usize, first: usize) -> MatRef<'_, f64> {
     let count = values.len() / stride;
     MatRef::from_column_major_slice(values, stride, count).get(first.., ..)
@@ -90,26 +90,17 @@ fn columns_mut(values: &mut [f64], stride: usize, first: usize) -> MatMut<'_, f6
     MatMut::from_column_major_slice_mut(values, stride, count).get_mut(first.., ..)
 }
 
-/// One step of a Cholesky factorisation: `panel` holds some columns of a symmetric matrix, each `n` long, of which row
-/// `first` is the first on the diagonal; they become the columns of the lower factor.
+/// Performs one step of a Cholesky factorization: `panel` holds some columns of a symmetric matrix, each of length `n`,
+/// whose diagonal starts at row `first`; they are replaced by the columns of the lower factor.
 pub(super) fn factor_panel(panel: &mut [f64], n: usize, first: usize) -> Result<()> {
     let width = panel.len() / n;
     let (mut diagonal, below) = columns_mut(panel, n, first).split_at_row_mut(width);
-    let scratch = llt::factor::cholesky_in_place_scratch::<f64>(width, Par::Seq, Default::default());
-    let mut memory = MemBuffer::new(scratch);
-    llt::factor::cholesky_in_place(
-        diagonal.as_mut(),
-        Default::default(),
-        Par::Seq,
-        MemStack::new(&mut memory),
-        Default::default(),
-    )
-    .map_err(|_| not_positive())?;
+    factor_in_place(diagonal.as_mut())?;
     solve_lower_triangular_in_place(diagonal.as_ref(), below.transpose_mut(), Par::Seq);
     Ok(())
 }
 
-/// Takes a factored panel's part off later columns, of which row `first` is the first on the diagonal.
+/// Subtracts the contribution of a factored panel from later columns, whose diagonal starts at row `first`.
 pub(super) fn subtract_outer(later: &mut [f64], panel: &[f64], n: usize, first: usize) {
     let width = later.len() / n;
     let rows = columns(panel, n, first);
@@ -117,7 +108,7 @@ pub(super) fn subtract_outer(later: &mut [f64], panel: &[f64], n: usize, first: 
     matmul(columns_mut(later, n, first), Accum::Add, rows, top.transpose(), -1.0, Par::Seq);
 }
 
-/// Solves `L L' x = b` for the rows from `first` on: `factor` holds the columns of `L` from `first` on.
+/// Solves `L L' x = b` for the rows from `first` on; `factor` holds the columns of `L` from `first` on.
 pub(super) fn solve_panel(factor: &[f64], n: usize, first: usize, panel: &mut [f64]) {
     let lower = columns(factor, n, first);
     let mut right = columns_mut(panel, n, first);
@@ -125,12 +116,18 @@ pub(super) fn solve_panel(factor: &[f64], n: usize, first: usize, panel: &mut [f
     solve_upper_triangular_in_place(lower.transpose(), right, Par::Seq);
 }
 
-fn not_positive() -> Error {
-    Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() }
+/// Replaces the lower triangle of a symmetric positive definite matrix by its Cholesky factor.
+fn factor_in_place(matrix: MatMut<'_, f64>) -> Result<()> {
+    let scratch = llt::factor::cholesky_in_place_scratch::<f64>(matrix.nrows(), Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut memory);
+    llt::factor::cholesky_in_place(matrix, Default::default(), Par::Seq, stack, Default::default())
+        .map(|_| ())
+        .map_err(|_| Error::Numerical { what: "Cholesky", reason: "the matrix is not positive definite".into() })
 }
 
-/// Eigenvalues, ascending, and orthonormal eigenvectors (the columns of a row-major `n x n` matrix) of a symmetric
-/// row-major matrix. The matrix is scaled by a power of two on the way, so that tiny and huge ones come out alike.
+/// Returns the eigenvalues, ascending, and orthonormal eigenvectors (the columns of a row-major `n x n` matrix) of a
+/// symmetric row-major matrix. The matrix is scaled by a power of two, so that tiny and huge entries are handled alike.
 pub fn eigh(matrix: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     let mut vectors = Mat::<f64>::zeros(n, n);
     let values = decompose(matrix, n, Some(vectors.as_mut()))?;
@@ -139,7 +136,7 @@ pub fn eigh(matrix: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     Ok((values, row_major))
 }
 
-/// The eigenvalues alone, as [`eigh`] finds them.
+/// Returns only the eigenvalues, as in [`eigh`].
 pub fn eigenvalues(matrix: &[f64], n: usize) -> Result<Vec<f64>> {
     decompose(matrix, n, None)
 }
@@ -171,12 +168,12 @@ fn decompose(matrix: &[f64], n: usize, vectors: Option<MatMut<'_, f64>>) -> Resu
     Ok(values)
 }
 
-/// The power of two just below a positive number; 1 for zero. Dividing by it is exact.
+/// Returns the largest power of two not above a positive number, or 1 for zero. Division by it is exact.
 pub fn power_of_two_near(value: f64) -> f64 {
     if value > 0.0 && value.is_finite() { value.log2().floor().clamp(-1000.0, 1000.0).exp2() } else { 1.0 }
 }
 
-/// The lower Cholesky factor of a symmetric positive definite matrix.
+/// Lower Cholesky factor of a symmetric positive definite matrix.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
     lower: Mat<f64>,
@@ -186,16 +183,7 @@ impl Cholesky {
     /// Factors a row-major `n x n` matrix, of which only the lower triangle is read.
     pub fn new(matrix: &[f64], n: usize) -> Result<Self> {
         let mut lower = Mat::from_fn(n, n, |i, j| if j <= i { matrix[i * n + j] } else { 0.0 });
-        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default());
-        let mut memory = MemBuffer::new(scratch);
-        llt::factor::cholesky_in_place(
-            lower.as_mut(),
-            Default::default(),
-            Par::Seq,
-            MemStack::new(&mut memory),
-            Default::default(),
-        )
-        .map_err(|_| not_positive())?;
+        factor_in_place(lower.as_mut())?;
         Ok(Self { lower })
     }
 
@@ -206,7 +194,7 @@ impl Cholesky {
         solve_upper_triangular_in_place(self.lower.transpose(), rhs, Par::Seq);
     }
 
-    /// The inverse of the matrix.
+    /// Returns the inverse of the matrix.
     pub fn inverse(&self) -> Vec<f64> {
         let n = self.lower.nrows();
         let mut identity = vec![0.0; n * n];
@@ -215,7 +203,7 @@ impl Cholesky {
         identity
     }
 
-    /// The factor times a vector.
+    /// Returns the product of the factor and a vector.
     pub fn multiply(&self, vector: &[f64]) -> Vec<f64> {
         let n = self.lower.nrows();
         let mut out = vec![0.0; n];
@@ -225,7 +213,7 @@ impl Cholesky {
         out
     }
 
-    /// The logarithm of the determinant.
+    /// Returns the logarithm of the determinant.
     pub fn log_determinant(&self) -> f64 {
         (0..self.lower.nrows()).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()
     }
@@ -256,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eigendecomposition_rebuilds_its_matrix_at_any_scale() {
+    fn an_eigendecomposition_reconstructs_its_matrix_at_any_scale() {
         for (n, scale) in [(1, 1.0), (2, 1e-200), (5, 1e200), (40, 1.0)] {
             let half = Seed(3).normals(n * n);
             let matrix: Vec<f64> = (0..n * n).map(|at| scale * (half[at] + half[at % n * n + at / n])).collect();
@@ -276,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn cholesky_solves_and_refuses_the_indefinite() {
+    fn cholesky_solves_and_rejects_indefinite_matrices() {
         let matrix = [4.0, 2.0, 2.0, 3.0];
         let factor = Cholesky::new(&matrix, 2).unwrap();
         let mut x = [8.0, 4.0, 7.0, 2.0];

@@ -1,55 +1,55 @@
-//! A few eigenpairs at one end of the spectrum of a symmetric operator: what is asked for and what comes back. The
+//! Options and results of the computation of a few eigenpairs at one end of the spectrum of a symmetric operator. The
 //! iteration itself is [`EigenSolver`].
 
-use super::{EigenSolver, Preconditioner, SymOp};
+use super::{EigenSolver, Preconditioner, SymmetricOperator};
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Result, Seed};
 
-/// Which end of the spectrum.
+/// End of the spectrum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum SpectrumEnd {
     /// The smallest eigenvalues, ascending.
     Smallest,
     /// The largest eigenvalues, descending.
     Largest,
 }
 
-/// How a result was come by.
+/// How a result was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Solver {
-    /// The whole matrix was decomposed, because it is small.
+pub enum EigenMethod {
+    /// Dense decomposition, because the matrix is small.
     Dense,
-    /// The block iteration.
+    /// Block iteration.
     Lobpcg,
-    /// The block iteration came to a standstill or to its limit, and the whole matrix was decomposed instead.
+    /// Dense decomposition, because the block iteration stalled or reached its limit.
     DenseFallback,
 }
 
-/// What is wanted, and how well.
+/// Options of the eigensolver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EigenOptions {
-    /// Which end.
-    pub which: Which,
-    /// How many pairs.
+    /// End of the spectrum.
+    pub which: SpectrumEnd,
+    /// Number of pairs.
     pub wanted: usize,
-    /// A pair has converged when `|A v - lambda v| <= tolerance * |lambda| + floor * |A|`.
+    /// A pair has converged if `|A v - lambda v| <= tolerance * |lambda| + floor * |A|`.
     pub tolerance: f64,
-    /// See `tolerance`. Keeps eigenvalues that are zero, or nearly, from never converging.
+    /// Absolute part of the tolerance, relative to the norm; lets eigenvalues near zero converge.
     pub floor: f64,
-    /// The most block iterations.
+    /// Maximum number of block iterations.
     pub max_iterations: usize,
-    /// Columns carried beside those wanted; they speed up and steady the last ones wanted.
+    /// Number of additional columns; they accelerate the convergence of the last wanted pairs.
     pub guard: usize,
     /// Matrices up to this size are decomposed densely.
     pub dense_up_to: usize,
-    /// Where the iteration fails, matrices up to this size are decomposed densely.
+    /// If the iteration fails, matrices up to this size are decomposed densely.
     pub fallback_up_to: usize,
 }
 
 impl EigenOptions {
-    /// The usual settings for `wanted` pairs: relative residual 1e-5, at most 200 iterations.
-    pub fn new(which: Which, wanted: usize) -> Self {
+    /// Default options for `wanted` pairs: relative residual 1e-5, at most 200 iterations.
+    pub fn new(which: SpectrumEnd, wanted: usize) -> Self {
         Self {
             which,
             wanted,
@@ -63,49 +63,49 @@ impl EigenOptions {
     }
 }
 
-/// How a computation went.
+/// Convergence report of the eigensolver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EigenReport {
-    /// Block iterations.
+    /// Number of block iterations.
     pub iterations: usize,
-    /// `|A v - lambda v|` of each pair, `v` of unit length.
+    /// `|A v - lambda v|` of each pair, with `v` of unit length.
     pub residuals: Vec<f64>,
     /// Whether every pair met the tolerance.
     pub converged: bool,
-    /// How the result was come by.
-    pub solver: Solver,
+    /// How the result was computed.
+    pub solver: EigenMethod,
 }
 
-/// Eigenpairs.
+/// Eigenvalues and eigenvectors.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Eigen {
+pub struct Eigenpairs {
     /// Eigenvalues.
     pub values: Vec<f64>,
-    /// Eigenvectors of unit length: the columns of a row-major matrix, the largest entry of each positive.
+    /// Eigenvectors of unit length: the columns of a row-major matrix, with the largest entry of each positive.
     pub vectors: Vec<f64>,
-    /// How it went.
+    /// Convergence report.
     pub report: EigenReport,
 }
 
-/// Everything a solver needs to go on later with the same bytes: plain arrays and counters.
+/// State from which a solver can be resumed with identical results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EigenState {
-    /// The block of approximations, row-major.
+    /// Block of approximations, row-major.
     pub vectors: Vec<f64>,
-    /// The operator applied to them.
+    /// Operator applied to `vectors`.
     pub images: Vec<f64>,
-    /// The last search directions.
+    /// Last search directions.
     pub directions: Vec<f64>,
-    /// The operator applied to them.
+    /// Operator applied to `directions`.
     pub direction_images: Vec<f64>,
-    /// Ritz values, residual lengths, then the best residual so far, relative to its goal.
+    /// Ritz values, norms of the residuals, then the best residual so far, relative to its goal.
     pub numbers: Vec<f64>,
     /// Block width, number of directions, iterations, iterations since the best, phase.
     pub counters: Vec<u64>,
 }
 
 impl EigenState {
-    /// Writes it under `name/`.
+    /// Saves the state under `name/`.
     pub fn save(self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/vectors"), self.vectors);
         archive.put(format!("{name}/images"), self.images);
@@ -115,7 +115,7 @@ impl EigenState {
         archive.put(format!("{name}/counters"), self.counters);
     }
 
-    /// Reads it back.
+    /// Loads a state saved under `name/`.
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
         let array = |part: &str| archive.f64s(&format!("{name}/{part}")).map(<[f64]>::to_vec);
         Ok(Self {
@@ -129,16 +129,16 @@ impl EigenState {
     }
 }
 
-/// Eigenpairs from a random start: [`EigenSolver`], run to its end.
+/// Computes eigenpairs from a random start by running [`EigenSolver`] to its end.
 pub fn eigenpairs(
-    operator: &dyn SymOp,
+    operator: &dyn SymmetricOperator,
     preconditioner: &dyn Preconditioner,
     options: EigenOptions,
     deflate: &[f64],
     deflate_columns: usize,
     seed: Seed,
     progress: &mut Progress,
-) -> Result<Eigen> {
+) -> Result<Eigenpairs> {
     EigenSolver::new(operator, options, deflate, deflate_columns, seed)?.run(operator, preconditioner, progress)
 }
 
@@ -154,10 +154,10 @@ mod tests {
         Ok(())
     }
 
-    fn bottom(weights: &Csr, kind: LaplacianKind, wanted: usize, tolerance: f64) -> Eigen {
+    fn bottom(weights: &Csr, kind: LaplacianKind, wanted: usize, tolerance: f64) -> Eigenpairs {
         let laplacian = Laplacian::new(weights, kind).unwrap();
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
-        let options = EigenOptions { tolerance, dense_up_to: 0, ..EigenOptions::new(Which::Smallest, wanted) };
+        let options = EigenOptions { tolerance, dense_up_to: 0, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
         eigenpairs(&laplacian, &factor, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet).unwrap()
     }
 
@@ -174,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_the_eigenvalues_of_the_textbook() {
+    fn grid_laplacian_has_the_known_eigenvalues() {
         let found = bottom(&grid(30, 47), LaplacianKind::Plain, 6, 1e-6);
         let mut all: Vec<f64> =
             (0..30).flat_map(|a| (0..47).map(move |b| path_value(30, a) + path_value(47, b))).collect();
         all.sort_by(f64::total_cmp);
-        assert!(found.report.converged && found.report.solver == Solver::Lobpcg, "{:?}", found.report);
+        assert!(found.report.converged && found.report.solver == EigenMethod::Lobpcg, "{:?}", found.report);
         assert_near(&found.values, &all[1..7], 1e-10);
     }
 
@@ -192,13 +192,13 @@ mod tests {
         let ring = graph(n, (0..n as u32).map(|i| (i, (i + 1) % n as u32, 1.0)));
         let found = bottom(&ring, LaplacianKind::Normalized, 4, 1e-3);
         assert!(found.report.converged && found.report.iterations < 40, "{:?}", found.report);
-        // Each value twice; halved, because every degree is two.
+        // Each value is double; halved, because every degree is two.
         let value = |k: usize| 2.0 * (PI * k as f64 / n as f64).sin().powi(2);
         assert_near(&found.values, &[value(1), value(1), value(2), value(2)], 1e-4);
     }
 
     #[test]
-    fn nearly_separate_parts_are_told_apart() {
+    fn weakly_connected_components_are_separated() {
         let mut edges: Vec<(u32, u32, f64)> = Vec::new();
         for (i, j, w) in grid(25, 30).iter().filter(|(i, j, _)| i < j) {
             let (i, j) = (i as u32, j as u32);
@@ -207,7 +207,7 @@ mod tests {
         edges.extend([(7, 900, 1e-7), (900, 1800, 1e-9)]);
         let found = bottom(&graph(2250, edges), LaplacianKind::Plain, 3, 1e-5);
         assert!(found.report.converged, "{:?}", found.report);
-        // The weakest link alone decides the first value; inside a part the vector is constant.
+        // The weakest link alone determines the first value; within a component the vector is constant.
         assert_near(&found.values[..1], &[1e-9 * 2250.0 / (750.0 * 1500.0)], 0.02);
         let first: Vec<f64> = found.vectors.iter().step_by(3).copied().collect();
         assert!(first[1500..].iter().all(|v| (v - first[1500]).abs() < 1e-6 * first[1500].abs()));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn many_equal_eigenvalues_are_no_trouble() {
+    fn repeated_eigenvalues_converge() {
         let n = 300;
         let complete = graph(n, (0..n as u32).flat_map(|i| (0..i).map(move |j| (i, j, 1.0))));
         let found = bottom(&complete, LaplacianKind::Plain, 5, 1e-8);
@@ -237,13 +237,13 @@ mod tests {
         let matrix = random_symmetric(n);
         let full: Vec<f64> = (0..n * n).map(|at| matrix.get(at / n, at % n)).collect();
         let (mut values, vectors) = dense::eigh(&full, n).unwrap();
-        for which in [Which::Smallest, Which::Largest] {
+        for which in [SpectrumEnd::Smallest, SpectrumEnd::Largest] {
             let options = EigenOptions { dense_up_to: 0, tolerance: 1e-8, ..EigenOptions::new(which, 4) };
             let found = eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
-            assert_eq!(found.report.solver, Solver::Lobpcg);
+            assert_eq!(found.report.solver, EigenMethod::Lobpcg);
             assert!(found.report.converged, "{:?}", found.report);
             assert_near(&found.values, &values[..4], 1e-12);
-            let column = if which == Which::Smallest { 0 } else { n - 1 };
+            let column = if which == SpectrumEnd::Smallest { 0 } else { n - 1 };
             let overlap: f64 = (0..n).map(|i| vectors[i * n + column] * found.vectors[i * 4]).sum();
             assert!((overlap.abs() - 1.0).abs() < 1e-10);
             values.reverse();
@@ -251,16 +251,16 @@ mod tests {
     }
 
     #[test]
-    fn small_problems_are_solved_densely_and_impossible_ones_refused() {
+    fn small_problems_are_solved_densely_and_impossible_ones_rejected() {
         for n in 2..12 {
             let laplacian = Laplacian::new(&path(n), LaplacianKind::Plain).unwrap();
             let find = |wanted| {
-                let options = EigenOptions::new(Which::Smallest, wanted);
+                let options = EigenOptions::new(SpectrumEnd::Smallest, wanted);
                 let jacobi = laplacian_preconditioner(&laplacian, Seed(0));
                 eigenpairs(&laplacian, &*jacobi, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet)
             };
             let found = find(n - 1).unwrap();
-            assert_eq!(found.report.solver, Solver::Dense);
+            assert_eq!(found.report.solver, EigenMethod::Dense);
             let expected: Vec<f64> = (1..n).map(|k| path_value(n, k)).collect();
             assert_near(&found.values, &expected, 1e-12);
             assert!(found.report.residuals.iter().all(|r| *r < 1e-13), "{:?}", found.report);
@@ -268,7 +268,7 @@ mod tests {
             assert!(find(0).is_err());
         }
         let one = Csr::from_triplets(1, 1, [(0, 0, 3.0)]).unwrap();
-        let options = EigenOptions::new(Which::Largest, 1);
+        let options = EigenOptions::new(SpectrumEnd::Largest, 1);
         let found = eigenpairs(&one, &Identity, options, &[], 0, Seed(1), &mut quiet).unwrap();
         assert_eq!((found.values[0], found.vectors[0]), (3.0, 1.0));
         let nothing = Csr::from_triplets(500, 500, []).unwrap();
@@ -277,30 +277,30 @@ mod tests {
     }
 
     #[test]
-    fn an_iteration_that_cannot_succeed_ends_with_a_named_fallback_or_says_so() {
+    fn a_failing_iteration_falls_back_to_dense_or_reports_no_convergence() {
         let find = |n: usize| {
             let laplacian = Laplacian::new(&path(n), LaplacianKind::Plain).unwrap();
             let options = EigenOptions {
                 tolerance: 1e-8,
                 max_iterations: 15,
                 fallback_up_to: 600,
-                ..EigenOptions::new(Which::Smallest, 2)
+                ..EigenOptions::new(SpectrumEnd::Smallest, 2)
             };
             eigenpairs(&laplacian, &Identity, options, &laplacian.null_vector(), 1, Seed(1), &mut quiet).unwrap()
         };
         let small = find(500);
-        assert_eq!((small.report.solver, small.report.iterations), (Solver::DenseFallback, 15));
+        assert_eq!((small.report.solver, small.report.iterations), (EigenMethod::DenseFallback, 15));
         assert_near(&small.values, &[path_value(500, 1), path_value(500, 2)], 1e-8);
         let large = find(3000);
-        assert!(!large.report.converged && large.report.solver == Solver::Lobpcg);
+        assert!(!large.report.converged && large.report.solver == EigenMethod::Lobpcg);
         assert!(large.vectors.iter().all(|v| v.is_finite()));
     }
 
     #[test]
-    fn a_restored_run_and_any_number_of_threads_give_the_same_bytes() {
+    fn restoring_and_threads_do_not_change_the_result() {
         let laplacian = Laplacian::new(&grid(50, 60), LaplacianKind::Normalized).unwrap();
         let factor = ApproxCholesky::laplacian(&laplacian, Seed(0)).unwrap();
-        let options = EigenOptions::new(Which::Smallest, 3);
+        let options = EigenOptions::new(SpectrumEnd::Smallest, 3);
         let fresh = || EigenSolver::new(&laplacian, options, &laplacian.null_vector(), 1, Seed(1)).unwrap();
         let whole = || fresh().run(&laplacian, &factor, &mut quiet).unwrap();
         let one = with_threads(Some(1), whole).unwrap();
@@ -321,10 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_heard() {
+    fn an_error_from_progress_stops_the_iteration() {
         let matrix = random_symmetric(400);
         let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
-        let options = EigenOptions::new(Which::Largest, 2);
+        let options = EigenOptions::new(SpectrumEnd::Largest, 2);
         assert!(eigenpairs(&matrix, &Identity, options, &[], 0, Seed(1), &mut stop).is_err());
     }
 }

@@ -1,22 +1,23 @@
-//! Inverses of large symmetric positive definite matrices, in tiles of fixed size: the same bytes for any number of threads.
+//! Inverses of large symmetric positive definite matrices, in tiles of fixed size, so that results do not depend on the
+//! number of threads.
 
 use rayon::prelude::*;
 
 use super::dense;
 use lowland_core::Result;
 
-/// Columns of a panel: wide enough for products at full speed, narrow enough to share the work out.
+/// Number of columns of a panel: wide enough for fast products, narrow enough to parallelize.
 const PANEL: usize = 128;
-/// Side of the tiles in which a matrix is mirrored: one fits into the first cache.
+/// Side length of the tiles in which a matrix is mirrored; a tile fits into the first-level cache.
 const TILE: usize = 32;
 
 /// Writes the inverse of a symmetric positive definite row-major `n x n` matrix to `inverse`, and returns the logarithm
-/// of the determinant of the matrix. Only the upper triangle of `matrix` is read; what is left in it is of no use.
+/// of the determinant of the matrix. Only the upper triangle of `matrix` is read; its contents are overwritten.
 pub fn spd_inverse(matrix: &mut [f64], n: usize, inverse: &mut [f64]) -> Result<f64> {
     if n == 0 {
         return Ok(0.0);
     }
-    // Row-major upper is column-major lower: each panel is some whole columns, and lies in one piece.
+    // Row-major upper is column-major lower: each panel consists of whole columns and is contiguous.
     for first in (0..n).step_by(PANEL) {
         let width = PANEL.min(n - first);
         let (done, rest) = matrix.split_at_mut((first + width) * n);
@@ -37,18 +38,18 @@ pub fn spd_inverse(matrix: &mut [f64], n: usize, inverse: &mut [f64]) -> Result<
         }
         dense::solve_panel(&factor[first * n..], n, first, panel);
     });
-    mirror(inverse, n);
+    mirror_upper_triangle(inverse, n);
     Ok(log_determinant)
 }
 
-/// Copies what is above the diagonal below it.
-pub fn mirror(matrix: &mut [f64], n: usize) {
+/// Copies the upper triangle to the lower one.
+pub fn mirror_upper_triangle(matrix: &mut [f64], n: usize) {
     for first in (0..n).step_by(TILE) {
         let (above, band) = matrix.split_at_mut(first * n);
         let height = TILE.min(n - first);
         let band = &mut band[..height * n];
         for (at, rows) in above.chunks_exact(TILE * n).enumerate() {
-            // Out of the matrix and back: reading or writing down a column of it would miss the cache.
+            // Through a buffer, since accessing the matrix by column would miss the cache.
             let mut tile = [[0.0; TILE]; TILE];
             for (line, row) in tile.iter_mut().zip(rows.chunks_exact(n)) {
                 line[..height].copy_from_slice(&row[first..first + height]);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inverse_times_its_matrix_is_one() {
+    fn matrix_times_inverse_is_the_identity() {
         for n in [1, 2, 31, 128, 129, 300] {
             let matrix = positive(n);
             let mut inverse = vec![f64::NAN; n * n];
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inverse_does_not_depend_on_the_threads() {
+    fn the_inverse_does_not_depend_on_the_number_of_threads() {
         let n = 400;
         let invert = |threads| {
             let mut inverse = vec![0.0; n * n];
@@ -106,11 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_the_diagonal_is_copied_below_it() {
+    fn the_upper_triangle_is_mirrored() {
         for n in [0, 1, 31, 32, 75, 128] {
             let matrix = Seed(2).normals(n * n);
             let mut out = matrix.clone();
-            mirror(&mut out, n);
+            mirror_upper_triangle(&mut out, n);
             let upper = |at: usize| (at / n.max(1)).min(at % n) * n + (at / n).max(at % n);
             assert!((0..n * n).all(|at| out[at] == matrix[upper(at)]), "{n}");
         }

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::block::CHUNK;
-use super::{Csr, SymOp};
+use super::{Csr, SymmetricOperator};
 use lowland_core::{Error, Result};
 
-/// Which Laplacian.
+/// Kind of Laplacian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaplacianKind {
     /// `L = D - W`.
@@ -15,19 +15,19 @@ pub enum LaplacianKind {
     Normalized,
 }
 
-/// The Laplacian of a graph with symmetric weights. Self loops have no part in it and are dropped.
+/// Laplacian of a graph with symmetric weights. Self loops do not contribute and are dropped.
 #[derive(Debug, Clone)]
 pub struct Laplacian {
     kind: LaplacianKind,
     /// `W`, or `D^(-1/2) W D^(-1/2)`.
     links: Csr,
     degrees: Vec<f64>,
-    /// `D`, or the identity (0 for a point without links).
+    /// `D`, or the identity (0 for a point without edges).
     diagonal: Vec<f64>,
 }
 
 impl Laplacian {
-    /// The weights must be symmetric, finite and not negative.
+    /// Builds the Laplacian; an error unless the weights are symmetric, finite and not negative.
     pub fn new(weights: &Csr, kind: LaplacianKind) -> Result<Self> {
         let bad = |reason: String| Err(Error::Format { what: "graph", reason });
         if let Some((i, j, w)) = weights.iter().find(|&(_, _, w)| !(w >= 0.0 && w.is_finite())) {
@@ -44,7 +44,7 @@ impl Laplacian {
         let diagonal = match kind {
             LaplacianKind::Plain => degrees.clone(),
             LaplacianKind::Normalized => {
-                // A square root for each: the product of two degrees could leave the range.
+                // A square root for each, since the product of two degrees could leave the range.
                 links = links.map(|i, j, w| w / degrees[i].sqrt() / degrees[j].sqrt());
                 degrees.iter().map(|&d| if d > 0.0 { 1.0 } else { 0.0 }).collect()
             }
@@ -52,27 +52,27 @@ impl Laplacian {
         Ok(Self { kind, links, degrees, diagonal })
     }
 
-    /// Which Laplacian this is.
+    /// Kind of Laplacian.
     pub fn kind(&self) -> LaplacianKind {
         self.kind
     }
 
-    /// The sum of the weights at each point.
+    /// Sum of the weights of each point.
     pub fn degrees(&self) -> &[f64] {
         &self.degrees
     }
 
-    /// The diagonal of the matrix.
+    /// Diagonal of the matrix.
     pub fn diagonal(&self) -> &[f64] {
         &self.diagonal
     }
 
-    /// The negated off-diagonal part.
+    /// Negated off-diagonal part.
     pub fn links(&self) -> &Csr {
         &self.links
     }
 
-    /// The vector a connected graph's Laplacian sends to zero, of unit length: constant, or `D^(1/2) 1`.
+    /// Unit vector in the null space of the Laplacian of a connected graph: constant, or `D^(1/2) 1`.
     pub fn null_vector(&self) -> Vec<f64> {
         let total: f64 = match self.kind {
             LaplacianKind::Plain => self.dim() as f64,
@@ -85,7 +85,7 @@ impl Laplacian {
     }
 }
 
-impl SymOp for Laplacian {
+impl SymmetricOperator for Laplacian {
     fn dim(&self) -> usize {
         self.degrees.len()
     }
@@ -115,17 +115,17 @@ impl SymOp for Laplacian {
 pub mod tests {
     use super::*;
 
-    /// Both directions of each edge.
+    /// A graph with both directions of each edge.
     pub fn graph(n: usize, edges: impl IntoIterator<Item = (u32, u32, f64)>) -> Csr {
         Csr::from_triplets(n, n, edges.into_iter().flat_map(|(i, j, w)| [(i, j, w), (j, i, w)])).unwrap()
     }
 
-    /// The ends of a path are 0 and `n - 1`.
+    /// A path with ends 0 and `n - 1`.
     pub fn path(n: usize) -> Csr {
         graph(n, (1..n as u32).map(|i| (i - 1, i, 1.0)))
     }
 
-    /// A grid with the longer side `columns`.
+    /// A grid of `rows` times `columns` points.
     pub fn grid(rows: u32, columns: u32) -> Csr {
         let right = (0..rows).flat_map(move |r| (1..columns).map(move |c| (r * columns + c - 1, r * columns + c, 1.0)));
         let down =
@@ -134,7 +134,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_laplacian_kills_its_null_vector_and_matches_the_matrix() {
+    fn the_laplacian_maps_its_null_vector_to_zero_and_matches_the_matrix() {
         let weights = graph(4, [(0, 1, 2.0), (1, 2, 0.5), (0, 2, 1.0), (2, 3, 4.0), (1, 1, 9.0)]);
         for kind in [LaplacianKind::Plain, LaplacianKind::Normalized] {
             let laplacian = Laplacian::new(&weights, kind).unwrap();
@@ -149,7 +149,7 @@ pub mod tests {
     }
 
     #[test]
-    fn weights_that_are_not_symmetric_or_negative_are_refused() {
+    fn asymmetric_or_negative_weights_are_rejected() {
         let one_way = Csr::from_triplets(2, 2, [(0, 1, 1.0)]).unwrap();
         assert!(Laplacian::new(&one_way, LaplacianKind::Plain).is_err());
         for w in [-1.0, f64::NAN, f64::INFINITY] {

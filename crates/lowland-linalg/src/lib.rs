@@ -1,10 +1,10 @@
-//! Linear algebra: dense products, and what sparse symmetric problems need.
+//! Linear algebra: dense products and decompositions, sparse matrices, eigensolvers and linear solvers for sparse
+//! symmetric problems.
 //!
 //! Everything here is deterministic: reductions run over fixed chunks of rows and are combined in order, whatever the
 //! number of threads.
 
 pub mod block;
-mod cg;
 mod covariance;
 mod csr;
 pub mod dense;
@@ -14,19 +14,23 @@ mod laplacian;
 mod linear_map;
 mod lobpcg;
 mod operator;
+mod pcg;
 mod precondition;
 mod sparse_cholesky;
 mod sparse_product;
 mod svd;
 
-pub use cg::{NullSpace, PcgOptions, SolveReport, pcg};
 pub use csr::Csr;
-pub use eigen::{Eigen, EigenOptions, EigenReport, EigenState, Solver, Which, eigenpairs};
-pub use inverse::{mirror, spd_inverse};
+pub use eigen::{EigenMethod, EigenOptions, EigenReport, EigenState, Eigenpairs, SpectrumEnd, eigenpairs};
+pub use inverse::{mirror_upper_triangle, spd_inverse};
 pub use laplacian::{Laplacian, LaplacianKind};
 pub use linear_map::LinearMap;
 pub use lobpcg::EigenSolver;
-pub use operator::SymOp;
+pub use operator::SymmetricOperator;
+pub use pcg::{NullSpace, PcgOptions, PcgReport, pcg};
 pub use precondition::{ApproxCholesky, Identity, Jacobi, Preconditioner, laplacian_preconditioner};
 pub use sparse_cholesky::SparseCholesky;
-pub use svd::{PcaRoute, RandomizedSvd, Svd, SvdOptions, exact_svd, linear_memory, pca_route, svd};
+pub use svd::{
+    PcaAlgorithm, RandomizedSvd, Svd, SvdOptions, choose_pca_algorithm, exact_svd, exact_svd_with, pca_memory, svd,
+    svd_with,
+};

@@ -1,25 +1,25 @@
-//! An affine map to fewer columns: what principal components come to, in preparation and as a method.
+//! An affine map to fewer columns, such as principal components.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Data, Dense, Embedding, Error, Result};
 
-/// Rows worked on by one task.
+/// Number of rows of a task.
 const CHUNK: usize = 512;
 
-/// `y = (x - mean) W`. The columns of `W` are the components.
+/// The map `y = (x - mean) W`. The columns of `W` are the components.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearMap {
-    /// `mean W`, subtracted at the end, so that sparse rows need no centring.
+    /// `mean W`, subtracted at the end, so that sparse rows need no centering.
     offset: Vec<f64>,
-    /// `W`, row-major, one row for each input column: a row of input is then a sum of scaled rows of `W`.
+    /// `W`, row-major, one row for each input column, so that an image is a sum of scaled rows of `W`.
     weights: Vec<f64>,
 }
 
 impl LinearMap {
-    /// From unit components, one a row, and the mean to subtract (zeros for an uncentred map).
+    /// Creates the map from unit components, one per row, and the mean to subtract (zeros for no centering).
     pub fn new(components: &[f64], mean: &[f64]) -> Self {
         let dim = mean.len();
         let count = components.len() / dim;
@@ -34,7 +34,7 @@ impl LinearMap {
         Self { offset, weights }
     }
 
-    /// The same map with coordinates that are always zero added, to have `count` in all.
+    /// Returns the map with additional coordinates that are always zero, `count` in all.
     pub fn padded(self, count: usize) -> Self {
         let old = self.output_dim();
         let mut weights = vec![0.0; self.dim() * count];
@@ -46,17 +46,17 @@ impl LinearMap {
         Self { offset, weights }
     }
 
-    /// Input columns.
+    /// Number of input columns.
     pub fn dim(&self) -> usize {
         self.weights.len() / self.offset.len()
     }
 
-    /// Output columns.
+    /// Number of output columns.
     pub fn output_dim(&self) -> usize {
         self.offset.len()
     }
 
-    /// The images of the rows; each depends on its row alone.
+    /// Returns the images of the rows; each depends only on its row.
     pub fn apply(&self, data: &Data) -> Result<Embedding> {
         if data.dim() != self.dim() {
             return Err(Error::Shape { what: "columns", expected: self.dim(), found: data.dim() });
@@ -66,7 +66,7 @@ impl LinearMap {
         out.par_chunks_mut(count * CHUNK).enumerate().for_each(|(chunk, images)| {
             let first = chunk * CHUNK;
             let done = match data {
-                Data::Dense(x) => apply_abreast(&self.weights, &self.offset, x, first, images),
+                Data::Dense(x) => apply_to_row_groups(&self.weights, &self.offset, x, first, images),
                 _ => 0,
             };
             for (offset, image) in images.chunks_exact_mut(count).enumerate().skip(done) {
@@ -76,11 +76,11 @@ impl LinearMap {
         Embedding::new(out, count)
     }
 
-    /// The images as data for the next stage.
+    /// Returns the images as data for the next stage.
     pub fn apply_to_data(&self, data: &Data) -> Result<Data> {
         let images = self.apply(data)?;
         let data = Data::dense(images.values().iter().map(|&v| v as f32).collect(), self.output_dim())?;
-        // Single precision ends at 3.4e38, and a coordinate can be longer than any of the columns it is made of.
+        // Single precision ends at 3.4e38, and a coordinate can exceed every column it is computed from.
         data.check_finite()?;
         Ok(data)
     }
@@ -111,34 +111,36 @@ impl LinearMap {
         image.iter_mut().zip(&self.offset).for_each(|(y, o)| *y -= o);
     }
 
-    /// Writes it under `name/`.
+    /// Saves the map under `name/`.
     pub fn save(&self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/offset"), self.offset.clone());
         archive.put(format!("{name}/weights"), self.weights.clone());
     }
 
-    /// Reads it back.
+    /// Loads a map saved under `name/`.
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
         let offset = archive.finite(&format!("{name}/offset"))?.to_vec();
         let weights = archive.finite(&format!("{name}/weights"))?.to_vec();
         if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
-            return Err(archive.bad(format!("the sizes of '{name}' do not fit together")));
+            return Err(archive.invalid(format!("the sizes of '{name}' do not fit together")));
         }
         Ok(Self { offset, weights })
     }
 }
 
-/// Rows whose images are made together: the few sums of one alone would wait for themselves at every column.
-const ABREAST: usize = 8;
+/// Number of rows whose images are computed together, since each addition to a single sum would wait for the previous
+/// one.
+const ROWS_AT_ONCE: usize = 8;
 
-/// The images of the rows from `first` on, several at a time; returns how many. The same bits as one row after another.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
-fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
+/// Computes the images of the rows from `first` on, several at a time, and returns their number. Gives the same bits as
+/// one row at a time.
+#[simd_dispatch]
+fn apply_to_row_groups(weights: &[f64], offset: &[f64], x: &Dense, first: usize, images: &mut [f64]) -> usize {
     let count = offset.len();
     let mut done = 0;
-    for images in images.chunks_exact_mut(ABREAST * count) {
-        let mut rows = [x.row(first + done); ABREAST];
-        for r in 1..ABREAST {
+    for images in images.chunks_exact_mut(ROWS_AT_ONCE * count) {
+        let mut rows = [x.row(first + done); ROWS_AT_ONCE];
+        for r in 1..ROWS_AT_ONCE {
             rows[r] = x.row(first + done + r);
         }
         let mut at = 0;
@@ -151,25 +153,25 @@ fn apply_abreast(weights: &[f64], offset: &[f64], x: &Dense, first: usize, image
                 _ => coordinates::<1>(weights, offset, rows, at, images),
             };
         }
-        done += ABREAST;
+        done += ROWS_AT_ONCE;
     }
     done
 }
 
-/// Coordinates `at..at + C` of the images of some rows. Returns `C`.
+/// Computes coordinates `at..at + C` of the images of some rows. Returns `C`.
 #[inline(always)]
 fn coordinates<const C: usize>(
     weights: &[f64],
     offset: &[f64],
-    rows: [&[f32]; ABREAST],
+    rows: [&[f32]; ROWS_AT_ONCE],
     at: usize,
     images: &mut [f64],
 ) -> usize {
     let count = offset.len();
-    let mut sums = [[0.0; C]; ABREAST];
+    let mut sums = [[0.0; C]; ROWS_AT_ONCE];
     for (j, weights) in weights.chunks_exact(count).enumerate() {
         let weights = &weights[at..at + C];
-        for r in 0..ABREAST {
+        for r in 0..ROWS_AT_ONCE {
             let value = f64::from(rows[r][j]);
             for c in 0..C {
                 sums[r][c] += value * weights[c];
@@ -190,7 +192,7 @@ mod tests {
     use lowland_core::Seed;
 
     #[test]
-    fn an_image_depends_on_its_row_alone() {
+    fn each_image_depends_only_on_its_row() {
         let data = Data::dense(Seed(1).normals(21 * 15).into_iter().map(|v| v as f32).collect(), 15).unwrap();
         for count in 1..=15 {
             let map = LinearMap::new(&Seed(2).normals(count * 15), &Seed(3).normals(15));

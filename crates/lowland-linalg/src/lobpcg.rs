@@ -1,37 +1,38 @@
-//! The block iteration for eigenpairs.
+//! Block iteration for eigenpairs.
 //!
-//! LOBPCG (Knyazev, 2001) on an orthonormal basis `[X P W]`: the block of approximations `X`, the last search directions
-//! `P` kept orthogonal to `X` in coefficient space (Hetmaniuk and Lehoucq, 2006), and the preconditioned residuals `W`,
-//! orthogonalised with small directions dropped. Columns that have converged stop getting a residual direction but stay
-//! in the basis (soft locking). Small problems are solved densely.
+//! LOBPCG (Knyazev, 2001) on an orthonormal basis `[X P W]`: the block of approximations `X`, the last search
+//! directions `P` kept orthogonal to `X` in coefficient space (Hetmaniuk and Lehoucq, 2006), and the preconditioned
+//! residuals `W`, orthogonalized with small directions dropped. Converged columns get no residual direction but stay in
+//! the basis (soft locking). Small problems are solved densely.
 
+mod dense_solve;
 mod state;
 
-use super::cg::share_done;
-use super::eigen::{Eigen, EigenOptions, EigenReport, Solver, Which};
-use super::{Preconditioner, SymOp, block, dense};
+use super::eigen::{EigenMethod, EigenOptions, EigenReport, Eigenpairs, SpectrumEnd};
+use super::pcg::log_scale_progress;
+use super::{Preconditioner, SymmetricOperator, block, dense};
 use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
 
-/// Where the iteration stands.
+/// State of the iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
     Converged,
-    /// At its limit or at a standstill, and too large for the fallback.
+    /// At its limit or stalled, and too large for the fallback.
     GaveUp,
     Dense,
     DenseFallback,
 }
 
-/// Iterations without progress after which the solver gives up.
-const PATIENCE: usize = 30;
-/// Every so many iterations, images are computed afresh: as combinations of combinations they drift.
-const REFRESH: usize = 16;
+/// Number of iterations without progress after which the solver gives up.
+const MAX_STALLED_ITERATIONS: usize = 30;
+/// Number of iterations after which images are recomputed, since combinations of combinations drift.
+const REFRESH_INTERVAL: usize = 16;
 
-/// The iteration, one step at a time. The operator and preconditioner are handed to each step, so that the solver is
-/// plain data.
+/// The iteration, one step at a time. The operator and the preconditioner are passed to each step, so that the solver
+/// is plain data.
 #[derive(Debug, Clone)]
 pub struct EigenSolver {
     options: EigenOptions,
@@ -46,7 +47,7 @@ pub struct EigenSolver {
     p: Vec<f64>,
     ap: Vec<f64>,
     p_columns: usize,
-    /// Of the operator times [`Self::sign`], ascending.
+    /// Ritz values of the operator times [`Self::sign`], ascending.
     ritz: Vec<f64>,
     residuals: Vec<f64>,
     iterations: usize,
@@ -56,10 +57,10 @@ pub struct EigenSolver {
 }
 
 impl EigenSolver {
-    /// Starts from a random block. `deflate` (dim x columns, row-major) holds vectors whose span is left out: a null
-    /// space that is known, say.
+    /// Starts from a random block. `deflate` (dim x columns, row-major) holds vectors whose span is excluded, such as a
+    /// known null space.
     pub fn new(
-        operator: &dyn SymOp,
+        operator: &dyn SymmetricOperator,
         options: EigenOptions,
         deflate: &[f64],
         deflate_columns: usize,
@@ -71,8 +72,8 @@ impl EigenSolver {
     }
 
     /// Starts from a given block (dim x (wanted + guard), row-major), such as the result for a similar operator.
-    pub fn with_start(
-        operator: &dyn SymOp,
+    fn with_start(
+        operator: &dyn SymmetricOperator,
         options: EigenOptions,
         deflate: &[f64],
         deflate_columns: usize,
@@ -96,7 +97,7 @@ impl EigenSolver {
                 allowed: "at least one eigenvector".into(),
             });
         }
-        let (deflated, deflated_columns) = block::orthonormal(deflate.to_vec(), deflate_columns, &[], 0)?;
+        let (deflated, deflated_columns) = block::orthonormalize(deflate.to_vec(), deflate_columns, &[], 0)?;
         if rows < options.wanted + deflated_columns {
             return Err(Error::TooFewPoints {
                 what: format!("finding {} eigenvectors", options.wanted),
@@ -129,65 +130,65 @@ impl EigenSolver {
             since_best: 0,
             phase: Phase::Running,
         };
-        // A basis of three blocks must fit beside the deflated vectors.
+        // A basis of three blocks must fit in addition to the deflated vectors.
         if rows <= options.dense_up_to.max(3 * width + solver.deflated_columns) {
-            solver.dense(operator, Phase::Dense)?;
+            solver.solve_densely(operator, Phase::Dense)?;
         } else {
             solver.refresh(operator)?;
-            solver.judge();
+            solver.check_convergence();
         }
         Ok(solver)
     }
 
-    /// Changes the most block iterations.
+    /// Sets the maximum number of block iterations.
     pub fn set_max_iterations(&mut self, limit: usize) {
         self.options.max_iterations = limit;
     }
 
-    /// One block iteration. Does nothing once [`Self::finished`].
-    pub fn step(&mut self, operator: &dyn SymOp, preconditioner: &dyn Preconditioner) -> Result<()> {
+    /// Performs one block iteration. Does nothing once [`Self::finished`].
+    pub fn step(&mut self, operator: &dyn SymmetricOperator, preconditioner: &dyn Preconditioner) -> Result<()> {
         if self.finished() {
             return Ok(());
         }
         self.iterations += 1;
-        let active: Vec<usize> = (0..self.width).filter(|&c| self.progress_of(c) > 1.0).collect();
+        let active: Vec<usize> = (0..self.width).filter(|&c| self.relative_residual(c) > 1.0).collect();
         let residuals = block::select_columns(&self.residual_block(), self.width, &active);
         let mut w = vec![0.0; residuals.len()];
         preconditioner.apply(&residuals, active.len(), &mut w);
         self.rayleigh_ritz(operator, w, &active)?;
-        if self.iterations.is_multiple_of(REFRESH) {
+        if self.iterations.is_multiple_of(REFRESH_INTERVAL) {
             self.refresh(operator)?;
         }
-        self.judge();
-        if self.phase == Phase::Converged && !self.iterations.is_multiple_of(REFRESH) {
-            // Trust only residuals of images computed afresh.
+        self.check_convergence();
+        if self.phase == Phase::Converged && !self.iterations.is_multiple_of(REFRESH_INTERVAL) {
+            // Only residuals of recomputed images are trusted.
             self.phase = Phase::Running;
             self.refresh(operator)?;
-            self.judge();
+            self.check_convergence();
         }
         if self.phase == Phase::GaveUp && self.rows <= self.options.fallback_up_to {
-            self.dense(operator, Phase::DenseFallback)?;
+            self.solve_densely(operator, Phase::DenseFallback)?;
         }
         Ok(())
     }
 
     /// Replaces the block by the best one in the span of the block, the last directions and `w`.
-    fn rayleigh_ritz(&mut self, operator: &dyn SymOp, w: Vec<f64>, active: &[usize]) -> Result<()> {
+    fn rayleigh_ritz(&mut self, operator: &dyn SymmetricOperator, w: Vec<f64>, active: &[usize]) -> Result<()> {
         let (n, m) = (self.rows, self.width);
         let held = [(&self.deflated[..], self.deflated_columns), (&self.x, m), (&self.p, self.p_columns)];
-        let fixed = block::beside(&held, n);
-        let (w, mw) = block::orthonormal(w, active.len(), &fixed, self.deflated_columns + m + self.p_columns)?;
+        let fixed = block::concat_columns(&held, n);
+        let (w, mw) = block::orthonormalize(w, active.len(), &fixed, self.deflated_columns + m + self.p_columns)?;
         let aw = self.image(operator, &w, mw);
         let size = m + self.p_columns + mw;
-        let s = block::beside(&[(&self.x, m), (&self.p, self.p_columns), (&w, mw)], n);
-        let image = block::beside(&[(&self.ax, m), (&self.ap, self.p_columns), (&aw, mw)], n);
+        let s = block::concat_columns(&[(&self.x, m), (&self.p, self.p_columns), (&w, mw)], n);
+        let image = block::concat_columns(&[(&self.ax, m), (&self.ap, self.p_columns), (&aw, mw)], n);
         let (values, vectors) = dense::eigh(&block::gram(&s, size, &image, size), size)?;
         let first: Vec<usize> = (0..m).collect();
         let new = block::select_columns(&vectors, size, &first);
-        // The part of each active column outside the old block, made orthogonal to the new block.
+        // The part of each active column outside the old block, orthogonalized against the new block.
         let mut turn = block::select_columns(&new, m, active);
         turn[..m * active.len()].fill(0.0);
-        let (turn, turns) = block::orthonormal(turn, active.len(), &new, m)?;
+        let (turn, turns) = block::orthonormalize(turn, active.len(), &new, m)?;
         self.p = block::combine(&s, size, &turn, turns);
         self.ap = block::combine(&image, size, &turn, turns);
         self.p_columns = turns;
@@ -197,21 +198,21 @@ impl EigenSolver {
         Ok(())
     }
 
-    /// Makes the block orthonormal (filling up with random vectors what has collapsed), computes its images afresh, and
-    /// turns it into Ritz vectors.
-    fn refresh(&mut self, operator: &dyn SymOp) -> Result<()> {
+    /// Orthonormalizes the block (replacing collapsed columns by random vectors), recomputes its images, and rotates it
+    /// to Ritz vectors.
+    fn refresh(&mut self, operator: &dyn SymmetricOperator) -> Result<()> {
         let (n, m) = (self.rows, self.width);
         let (mut x, mut have) =
-            block::orthonormal(std::mem::take(&mut self.x), m, &self.deflated, self.deflated_columns)?;
+            block::orthonormalize(std::mem::take(&mut self.x), m, &self.deflated, self.deflated_columns)?;
         let mut attempt = 0;
         while have < m {
             if attempt == 3 {
                 return Err(Error::Numerical { what: "eigenvectors", reason: "the block collapsed".into() });
             }
             let extra = self.seed.stream("eigen restart").item(self.iterations * 4 + attempt).normals(n * (m - have));
-            let fixed = block::beside(&[(&self.deflated, self.deflated_columns), (&x, have)], n);
-            let (extra, more) = block::orthonormal(extra, m - have, &fixed, self.deflated_columns + have)?;
-            x = block::beside(&[(&x, have), (&extra, more)], n);
+            let fixed = block::concat_columns(&[(&self.deflated, self.deflated_columns), (&x, have)], n);
+            let (extra, more) = block::orthonormalize(extra, m - have, &fixed, self.deflated_columns + have)?;
+            x = block::concat_columns(&[(&x, have), (&extra, more)], n);
             have += more;
             attempt += 1;
         }
@@ -220,15 +221,16 @@ impl EigenSolver {
         self.x = block::combine(&x, m, &vectors, m);
         self.ax = block::combine(&ax, m, &vectors, m);
         self.ritz = values;
-        let fixed = block::beside(&[(&self.deflated, self.deflated_columns), (&self.x, m)], n);
+        let fixed = block::concat_columns(&[(&self.deflated, self.deflated_columns), (&self.x, m)], n);
         let directions = std::mem::take(&mut self.p);
-        (self.p, self.p_columns) = block::orthonormal(directions, self.p_columns, &fixed, self.deflated_columns + m)?;
+        (self.p, self.p_columns) =
+            block::orthonormalize(directions, self.p_columns, &fixed, self.deflated_columns + m)?;
         self.ap = self.image(operator, &self.p, self.p_columns);
         Ok(())
     }
 
-    /// `sign * A x`: the solver always looks for the smallest.
-    fn image(&self, operator: &dyn SymOp, x: &[f64], columns: usize) -> Vec<f64> {
+    /// Returns `sign * A x`: the solver always computes the smallest eigenvalues.
+    fn image(&self, operator: &dyn SymmetricOperator, x: &[f64], columns: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         if columns > 0 {
             operator.apply(x, columns, &mut out);
@@ -241,12 +243,12 @@ impl EigenSolver {
 
     fn sign(&self) -> f64 {
         match self.options.which {
-            Which::Smallest => 1.0,
-            Which::Largest => -1.0,
+            SpectrumEnd::Smallest => 1.0,
+            SpectrumEnd::Largest => -1.0,
         }
     }
 
-    /// `A X - X Lambda`, without its part in the deflated space.
+    /// Returns `A X - X Lambda`, projected off the deflated space.
     fn residual_block(&self) -> Vec<f64> {
         let mut r = self.ax.clone();
         for (r, x) in r.chunks_exact_mut(self.width).zip(self.x.chunks_exact(self.width)) {
@@ -256,19 +258,19 @@ impl EigenSolver {
         r
     }
 
-    /// The residual of column `c` as a multiple of its goal.
-    fn progress_of(&self, c: usize) -> f64 {
+    /// Residual of column `c` as a multiple of its goal.
+    fn relative_residual(&self, c: usize) -> f64 {
         let goal = self.options.tolerance * self.ritz[c].abs() + self.options.floor * self.norm;
         if self.residuals[c] == 0.0 { 0.0 } else { self.residuals[c] / goal }
     }
 
-    /// The residual furthest from its goal, among the pairs wanted, as a multiple of the goal.
+    /// Largest residual of the wanted pairs, as a multiple of its goal.
     fn worst(&self) -> f64 {
-        (0..self.options.wanted).map(|c| self.progress_of(c)).fold(0.0, f64::max)
+        (0..self.options.wanted).map(|c| self.relative_residual(c)).fold(0.0, f64::max)
     }
 
-    /// Measures the residuals and decides whether to go on.
-    fn judge(&mut self) {
+    /// Computes the residuals and decides whether to continue.
+    fn check_convergence(&mut self) {
         let r = self.residual_block();
         self.residuals = block::column_dots(&r, &r, self.width).into_iter().map(f64::sqrt).collect();
         let worst = self.worst();
@@ -280,82 +282,32 @@ impl EigenSolver {
         }
         if worst <= 1.0 {
             self.phase = Phase::Converged;
-        } else if self.iterations >= self.options.max_iterations || self.since_best >= PATIENCE {
+        } else if self.iterations >= self.options.max_iterations || self.since_best >= MAX_STALLED_ITERATIONS {
             self.phase = Phase::GaveUp;
         }
     }
 
-    /// Decomposes the whole matrix, the deflated space moved past the far end of the spectrum.
-    fn dense(&mut self, operator: &dyn SymOp, phase: Phase) -> Result<()> {
-        let n = self.rows;
-        let mut matrix = self.full_matrix(operator);
-        let q = &self.deflated;
-        if self.deflated_columns > 0 {
-            // (I - QQ') A (I - QQ') + far QQ'; the matrix is symmetric, so both sides are projections of columns.
-            block::project_out(&mut matrix, n, q, self.deflated_columns);
-            let mut transposed: Vec<f64> = (0..n * n).map(|at| matrix[at % n * n + at / n]).collect();
-            block::project_out(&mut transposed, n, q, self.deflated_columns);
-            let far = 4.0 * self.norm.max(f64::MIN_POSITIVE);
-            for i in 0..n {
-                for j in 0..n {
-                    let overlap: f64 = (0..self.deflated_columns)
-                        .map(|c| q[i * self.deflated_columns + c] * q[j * self.deflated_columns + c])
-                        .sum();
-                    transposed[i * n + j] += far * overlap;
-                }
-            }
-            matrix = transposed;
-        }
-        let (values, vectors) = dense::eigh(&matrix, n)?;
-        self.width = self.options.wanted;
-        let first: Vec<usize> = (0..self.width).collect();
-        self.x = block::select_columns(&vectors, n, &first);
-        self.ritz = values[..self.width].to_vec();
-        self.ax = self.image(operator, &self.x, self.width);
-        (self.p, self.ap, self.p_columns) = (Vec::new(), Vec::new(), 0);
-        self.judge();
-        self.phase = phase;
-        Ok(())
-    }
-
-    /// The operator applied to the unit vectors, a few at a time: an operator may need memory for each column.
-    fn full_matrix(&self, operator: &dyn SymOp) -> Vec<f64> {
-        const COLUMNS: usize = 64;
-        let n = self.rows;
-        let mut matrix = vec![0.0; n * n];
-        for first in (0..n).step_by(COLUMNS) {
-            let columns = COLUMNS.min(n - first);
-            let mut units = vec![0.0; n * columns];
-            (0..columns).for_each(|c| units[(first + c) * columns + c] = 1.0);
-            let image = self.image(operator, &units, columns);
-            for (row, image) in matrix.chunks_exact_mut(n).zip(image.chunks_exact(columns)) {
-                row[first..first + columns].copy_from_slice(image);
-            }
-        }
-        matrix
-    }
-
-    /// Whether there is nothing left to do: converged, or given up.
+    /// Returns whether the iteration has stop_reason: converged or given up.
     pub fn finished(&self) -> bool {
         self.phase != Phase::Running
     }
 
-    /// Whether every pair wanted has met the tolerance (a dense decomposition always counts).
+    /// Returns whether all wanted pairs meet the tolerance (a dense decomposition always counts).
     pub fn converged(&self) -> bool {
         matches!(self.phase, Phase::Converged | Phase::Dense | Phase::DenseFallback)
     }
 
-    /// Block iterations so far.
+    /// Number of block iterations so far.
     pub fn iterations(&self) -> usize {
         self.iterations
     }
 
-    /// The eigenvalues, in the order asked for.
+    /// Eigenvalues, in the requested order.
     pub fn values(&self) -> Vec<f64> {
         self.ritz[..self.options.wanted].iter().map(|v| self.sign() * v).collect()
     }
 
-    /// The eigenvectors, unit columns of a row-major matrix (dim x wanted), the largest entry of each positive.
+    /// Eigenvectors: unit columns of a row-major matrix (dim x wanted), with the largest entry of each positive.
     pub fn vectors(&self) -> Vec<f64> {
         let first: Vec<usize> = (0..self.options.wanted).collect();
         let mut vectors = block::select_columns(&self.x, self.width, &first);
@@ -368,36 +320,36 @@ impl EigenSolver {
         &self.residuals[..self.options.wanted]
     }
 
-    /// How it went.
+    /// Convergence report.
     pub fn report(&self) -> EigenReport {
         EigenReport {
             iterations: self.iterations,
             residuals: self.residuals().to_vec(),
             converged: self.converged(),
             solver: match self.phase {
-                Phase::Dense => Solver::Dense,
-                Phase::DenseFallback => Solver::DenseFallback,
-                _ => Solver::Lobpcg,
+                Phase::Dense => EigenMethod::Dense,
+                Phase::DenseFallback => EigenMethod::DenseFallback,
+                _ => EigenMethod::Lobpcg,
             },
         }
     }
 
-    /// The result as it stands.
-    pub fn result(&self) -> Eigen {
-        Eigen { values: self.values(), vectors: self.vectors(), report: self.report() }
+    /// Returns the current result.
+    pub fn result(&self) -> Eigenpairs {
+        Eigenpairs { values: self.values(), vectors: self.vectors(), report: self.report() }
     }
 
-    /// Takes steps until [`Self::finished`]; `progress` hears the share of the way the worst residual has come.
+    /// Iterates until [`Self::finished`]; reports the progress of the worst residual.
     pub fn run(
         &mut self,
-        operator: &dyn SymOp,
+        operator: &dyn SymmetricOperator,
         preconditioner: &dyn Preconditioner,
         progress: &mut Progress,
-    ) -> Result<Eigen> {
+    ) -> Result<Eigenpairs> {
         let first = self.worst();
         while !self.finished() {
             self.step(operator, preconditioner)?;
-            let by_residual = share_done(first, self.best.max(1.0), 1.0);
+            let by_residual = log_scale_progress(first, self.best.max(1.0), 1.0);
             progress(by_residual.max(self.iterations as f64 / self.options.max_iterations as f64).min(1.0))?;
         }
         Ok(self.result())

@@ -3,15 +3,16 @@
 use super::block;
 use lowland_core::Seed;
 
-/// A symmetric matrix known by what it does to vectors.
-pub trait SymOp: Sync {
-    /// Number of rows, and of columns.
+/// A symmetric matrix given by its action on vectors.
+pub trait SymmetricOperator: Sync {
+    /// Number of rows and columns.
     fn dim(&self) -> usize;
 
-    /// `out = A x` for a row-major block `x` (dim x columns). Must not depend on the number of threads.
+    /// Computes `out = A x` for a row-major block `x` (dim x columns). The result must not depend on the number of
+    /// threads.
     fn apply(&self, x: &[f64], columns: usize, out: &mut [f64]);
 
-    /// Roughly the largest absolute eigenvalue; tolerances are relative to it. By default, a few power steps.
+    /// Approximate largest absolute eigenvalue, to which tolerances are relative. By default a few power iterations.
     fn norm(&self) -> f64 {
         let mut x = Seed(0).stream("operator norm").normals(self.dim());
         let mut image = vec![0.0; self.dim()];

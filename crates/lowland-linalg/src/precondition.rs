@@ -9,14 +9,15 @@ use lowland_core::{Error, Result, Seed};
 
 /// An approximate inverse, symmetric and positive (semi)definite.
 pub trait Preconditioner: Sync {
-    /// `out = M r` for a row-major block `r` (dim x columns). Must not depend on the number of threads.
+    /// Computes `out = M r` for a row-major block `r` (dim x columns). The result must not depend on the number of
+    /// threads.
     fn apply(&self, r: &[f64], columns: usize, out: &mut [f64]);
 
-    /// Its name, for reports.
+    /// Name for reports.
     fn name(&self) -> &'static str;
 }
 
-/// No preconditioner.
+/// The identity: no preconditioning.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Identity;
 
@@ -37,7 +38,7 @@ pub struct Jacobi {
 }
 
 impl Jacobi {
-    /// Rows whose diagonal is not positive (a point without links) are left as they are.
+    /// Creates the preconditioner; rows whose diagonal is not positive (points without edges) are left unchanged.
     pub fn new(diagonal: &[f64]) -> Self {
         let inverse = diagonal.iter().map(|d| if *d > 0.0 && (1.0 / d).is_finite() { 1.0 / d } else { 1.0 });
         Self { inverse: inverse.collect() }
@@ -57,16 +58,16 @@ impl Preconditioner for Jacobi {
     }
 }
 
-/// A randomised approximate Cholesky factor (Gao, Kyng and Spielman, 2023) of a Laplacian or of a symmetric diagonally
+/// A randomized approximate Cholesky factor (Gao, Kyng and Spielman, 2023) of a Laplacian or of a symmetric diagonally
 /// dominant matrix. The same seed gives the same factor.
 pub struct ApproxCholesky {
     factor: Factor,
-    /// `D^(1/2)` for a normalised Laplacian: `(D^(-1/2) L D^(-1/2))^+` is taken as `D^(1/2) L^+ D^(1/2)`.
+    /// `D^(1/2)` for a normalized Laplacian: `(D^(-1/2) L D^(-1/2))^+` is taken as `D^(1/2) L^+ D^(1/2)`.
     scale: Option<Vec<f64>>,
 }
 
 impl ApproxCholesky {
-    /// Of a Laplacian. Each connected component has its own constant null vector.
+    /// Factors a Laplacian. Each connected component has its own constant null vector.
     pub fn laplacian(laplacian: &Laplacian, seed: Seed) -> Result<Self> {
         let n = laplacian.degrees().len();
         let degrees = laplacian.degrees();
@@ -79,7 +80,7 @@ impl ApproxCholesky {
         let half = || laplacian.links().iter().filter(|(i, j, _)| i < j);
         let from: Vec<u32> = half().map(|(i, _, _)| i as u32).collect();
         let to: Vec<u32> = half().map(|(_, j, _)| j as u32).collect();
-        // The factorisation refuses weights near the end of the range; lifting them keeps the graph connected.
+        // The factorization rejects weights near the end of the range; raising them keeps the graph connected.
         let weights: Vec<f64> = half().map(|(i, j, w)| (weight(i, j, w) / unit).max(1e-100)).collect();
         let edges = Edges::weighted(n, &from, &to, &weights).map_err(|e| failed(&e))?;
         let factor = factorize_with(edges, config(seed), ScalingPolicy::default()).map_err(|e| failed(&e))?;
@@ -88,7 +89,7 @@ impl ApproxCholesky {
         Ok(Self { factor, scale })
     }
 
-    /// Of a symmetric diagonally dominant matrix with a non-negative diagonal.
+    /// Factors a symmetric diagonally dominant matrix with a non-negative diagonal.
     pub fn dominant(matrix: &Csr, seed: Seed) -> Result<Self> {
         let n = matrix.rows();
         if !matrix.is_symmetric() {
@@ -104,7 +105,8 @@ impl ApproxCholesky {
                 reason: format!("row {i} is not dominated by its diagonal {}", scale[i]),
             });
         }
-        // A surplus at the level of rounding is none: the row sums of a Laplacian never cancel exactly.
+        // A surplus at the level of rounding is treated as zero, since the row sums of a Laplacian never cancel
+        // exactly.
         surplus.iter_mut().zip(&scale).filter(|(s, scale)| **s < 1e-14 * **scale).for_each(|(s, _)| *s = 0.0);
         let factor = if off_diagonal().all(|(_, _, v)| v < 0.0) {
             let half = || off_diagonal().filter(|(i, j, _)| i < j);
@@ -165,7 +167,7 @@ impl Preconditioner for ApproxCholesky {
     }
 }
 
-/// The best preconditioner that can be had for a Laplacian: approximate Cholesky, or else its diagonal.
+/// Returns the best available preconditioner of a Laplacian: approximate Cholesky, otherwise its diagonal.
 pub fn laplacian_preconditioner(laplacian: &Laplacian, seed: Seed) -> Box<dyn Preconditioner + Send> {
     match ApproxCholesky::laplacian(laplacian, seed) {
         Ok(factor) => Box::new(factor),

@@ -1,4 +1,4 @@
-//! Sparse Cholesky, for matrices whose factor stays sparse.
+//! Sparse Cholesky factorization, for matrices whose factor stays sparse.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
@@ -8,7 +8,7 @@ use faer::{Conj, MatMut, Par, Side};
 use super::Csr;
 use lowland_core::{Error, Result};
 
-/// The Cholesky factor of a sparse symmetric positive definite matrix, with its fill-reducing order.
+/// Cholesky factor of a sparse symmetric positive definite matrix, with a fill-reducing ordering.
 pub struct SparseCholesky {
     symbolic: SymbolicCholesky<usize>,
     values: Vec<f64>,
@@ -46,7 +46,7 @@ impl SparseCholesky {
         Ok(Some(Self { symbolic, values, memory, columns }))
     }
 
-    /// As [`Self::solve`] for any number of right-hand sides, with memory of its own.
+    /// Like [`Self::solve`] for any number of right-hand sides, allocating its own workspace.
     pub fn solve_columns(&self, rhs: &mut [f64], columns: usize) {
         let mut memory = MemBuffer::new(self.symbolic.solve_in_place_scratch::<f64>(columns, Par::Seq));
         let rhs = MatMut::from_row_major_slice_mut(rhs, self.symbolic.nrows(), columns);
@@ -68,7 +68,7 @@ mod tests {
     use lowland_core::Seed;
 
     #[test]
-    fn it_solves_what_the_matrix_multiplies_and_declines_a_full_factor() {
+    fn solving_inverts_multiplication_and_large_factors_are_declined() {
         let n = 300u32;
         let links = (0..n).flat_map(|i| [(i, (i + 1) % n), (i, (i + 17) % n)]);
         let entries = links.flat_map(|(i, j)| [(i, j, -1.0), (j, i, -1.0), (i, i, 1.0), (j, j, 1.0)]);

@@ -1,12 +1,12 @@
-//! Sparse rows times a row-major block: the kernel behind every sparse product here.
+//! Product of sparse rows and a row-major block: the kernel of every sparse product.
 
-use multiversion::multiversion;
+use lowland_core::simd::simd_dispatch;
 use rayon::prelude::*;
 
-/// Rows of a task. Rows do not share sums, so this is only a matter of speed.
+/// Number of rows of a task. Rows do not share sums, so this affects only the speed.
 const ROWS: usize = 64;
 
-/// `out += A x` for sparse rows `A` and row-major blocks `x` and `out` of `m` columns, in parallel over rows.
+/// Computes `out += A x` for sparse rows `A` and row-major blocks `x` and `out` of `m` columns, in parallel over rows.
 pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
     indptr: &[usize],
     indices: &[u32],
@@ -24,8 +24,8 @@ pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
     });
 }
 
-/// Wider registers change no bits: the order of each sum is fixed by the row's entries.
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+/// The width of the registers does not change the bits, since the order of each sum is fixed by the entries of the row.
+#[simd_dispatch]
 fn rows_product<T: Copy + Into<f64>>(
     indptr: &[usize],
     indices: &[u32],
@@ -60,8 +60,8 @@ fn strip<T: Copy + Into<f64>, const W: usize, const L: usize>(
     at: usize,
     out: &mut [f64],
 ) -> usize {
-    // Several sums side by side, as the registers allow: one alone would wait for itself at every entry. Loops, not closures: what
-    // is not inlined would not have the wide registers.
+    // As many partial sums as registers allow, since each addition to a single sum would wait for the previous one.
+    // Loops instead of closures, which might not be inlined and would then not use wide registers.
     let mut sums = [[0.0; L]; 4];
     let several = if W > 8 { 2 } else { 4 };
     let (fours, rest) = columns.as_chunks::<4>();
@@ -87,7 +87,7 @@ fn strip<T: Copy + Into<f64>, const W: usize, const L: usize>(
     W
 }
 
-/// `L` values from `at` on, of which `W` are wanted: three are read as four, in one go, but at the end of `x`.
+/// Returns `L` values from `at` on, of which `W` are needed: three are read as four at once, except at the end of `x`.
 #[inline(always)]
 fn lanes<const W: usize, const L: usize>(x: &[f64], at: usize) -> [f64; L] {
     if let Some(&whole) = x[at..].first_chunk::<L>() {

@@ -1,45 +1,48 @@
-//! The leading singular vectors of data, centred or not: principal components.
+//! Leading singular vectors of data, centered or not: principal components.
 //!
-//! Two routes. Dense rows that are not too long: the covariance matrix, then a dense decomposition. Everything else: the
-//! block iteration of [`EigenSolver`] on `A'A`, from a random block with ten columns to spare, never forming `A'A` and
-//! never making sparse rows dense. All sums are in `f64`, so rows of 1e-30 or 1e30 need no scaling.
+//! There are two algorithms. Dense rows that are not too long: the covariance matrix, then a dense decomposition.
+//! Everything else: the block iteration of [`EigenSolver`] on `A'A`, from a random block with ten additional columns,
+//! which neither forms `A'A` nor makes sparse rows dense. All sums are in `f64`, so rows of 1e-30 or 1e30 need no
+//! scaling.
 
 use super::covariance::{Covariance, column_means, covariance_matrix};
-use super::{EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, Solver, Which, block, dense};
+use super::{
+    EigenMethod, EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, SpectrumEnd, block, dense,
+};
 use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
-use lowland_core::{Data, Error, Result, Seed, Shape};
+use lowland_core::{Data, DataShape, Error, Result, Seed};
 
-/// How principal components are found.
+/// Algorithm for principal components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PcaRoute {
+pub enum PcaAlgorithm {
     /// The `dim x dim` covariance matrix and its dense decomposition.
     Covariance,
     /// [`RandomizedSvd`].
     Iterative,
 }
 
-/// The route for `components` principal components: the covariance matrix for dense rows up to 2000 long (and wherever
-/// the iteration's basis would fill the space anyway), else the iteration.
-pub fn pca_route(dim: usize, sparse: bool, components: usize) -> PcaRoute {
+/// Chooses the algorithm for `components` principal components: the covariance matrix for dense rows of up to 2000
+/// columns (and whenever the basis of the iteration would fill the space anyway), otherwise the iteration.
+pub fn choose_pca_algorithm(dim: usize, sparse: bool, components: usize) -> PcaAlgorithm {
     const LONGEST_ROW: usize = 2000;
     if !sparse && (dim <= LONGEST_ROW || dim <= 3 * (components + SvdOptions::default().oversampling)) {
-        PcaRoute::Covariance
+        PcaAlgorithm::Covariance
     } else {
-        PcaRoute::Iterative
+        PcaAlgorithm::Iterative
     }
 }
 
-impl PcaRoute {
-    /// Bytes needed beyond the data, the rows' coordinates included.
-    pub fn memory(self, components: usize, shape: Shape) -> u64 {
-        // In floating point: a cast saturates where a product of counts would wrap.
+impl PcaAlgorithm {
+    /// Estimates the bytes needed beyond the data, including the coordinates of the rows.
+    pub fn memory(self, components: usize, shape: DataShape) -> u64 {
+        // In floating point, since a cast saturates where a product of counts would wrap.
         let [n, dim, count] = [shape.rows, shape.dim, components].map(|count| count as f64);
         let work = match self {
-            // The matrix, its copies and the scratch of the decomposition.
-            PcaRoute::Covariance => dim * dim * 8.0 * 5.5,
+            // The matrix, its copies and the workspace of the decomposition.
+            PcaAlgorithm::Covariance => dim * dim * 8.0 * 5.5,
             // Fifteen blocks of the solver, and a partial product for each of sixteen chunks of rows.
-            PcaRoute::Iterative => (n + 31.0 * dim) * (count + 10.0) * 8.0,
+            PcaAlgorithm::Iterative => (n + 31.0 * dim) * (count + 10.0) * 8.0,
         };
         // Sparse rows are needed by column as well.
         let by_column = if shape.sparse { shape.bytes as f64 * 1.5 } else { 0.0 };
@@ -47,19 +50,19 @@ impl PcaRoute {
     }
 }
 
-/// [`PcaRoute::memory`] of the usual route.
-pub fn linear_memory(components: usize, shape: Shape) -> u64 {
-    pca_route(shape.dim, shape.sparse, components).memory(components, shape)
+/// Returns [`PcaAlgorithm::memory`] of the algorithm that [`choose_pca_algorithm`] chooses.
+pub fn pca_memory(components: usize, shape: DataShape) -> u64 {
+    choose_pca_algorithm(shape.dim, shape.sparse, components).memory(components, shape)
 }
 
-/// When the iteration stops.
+/// Options of the iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SvdOptions {
-    /// A component has converged when `|A'A v - s^2 v| <= tolerance * s^2`.
+    /// A component has converged if `|A'A v - s^2 v| <= tolerance * s^2`.
     pub tolerance: f64,
-    /// The most passes over the data.
+    /// Maximum number of passes over the data.
     pub max_iterations: usize,
-    /// Columns carried beside those wanted.
+    /// Number of additional columns.
     pub oversampling: usize,
 }
 
@@ -69,23 +72,23 @@ impl Default for SvdOptions {
     }
 }
 
-/// Leading singular values and right singular vectors of data less `mean`.
+/// Leading singular values and right singular vectors of the data minus `mean`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Svd {
     /// Singular values, descending. Beyond the rank of the data they are zero, up to rounding.
     pub singular_values: Vec<f64>,
-    /// Right singular vectors, one a row (components x dim), the largest entry of each positive.
+    /// Right singular vectors, one per row (components x dim), with the largest entry of each positive.
     pub components: Vec<f64>,
-    /// What was taken from every row: the mean, or zeros.
+    /// Vector subtracted from every row: the mean, or zeros.
     pub mean: Vec<f64>,
-    /// The sum of squares of the data less `mean`; the squared singular values are parts of it.
+    /// Sum of squares of the data minus `mean`, of which the squared singular values are parts.
     pub total_squares: f64,
-    /// How the iteration went; the covariance route counts as dense.
+    /// Convergence report; the covariance algorithm counts as dense.
     pub report: EigenReport,
 }
 
 impl Svd {
-    /// The map of rows to their coordinates along the components.
+    /// Returns the map from rows to their coordinates along the components.
     pub fn map(&self) -> LinearMap {
         LinearMap::new(&self.components, &self.mean)
     }
@@ -99,76 +102,86 @@ pub struct RandomizedSvd {
 }
 
 impl RandomizedSvd {
-    /// The leading `components` of dense or sparse rows, with the mean taken off (implicitly) or not.
-    pub fn new(data: &Data, components: usize, centre: bool, options: SvdOptions, seed: Seed) -> Result<Self> {
+    /// Prepares the computation of the leading `components` of dense or sparse rows, centered (implicitly) or not.
+    pub fn new(data: &Data, components: usize, center: bool, options: SvdOptions, seed: Seed) -> Result<Self> {
         check_components(data, components)?;
-        let matrix = Covariance::new(data, centre)?;
+        let matrix = Covariance::new(data, center)?;
         let eigen = EigenOptions {
             tolerance: options.tolerance,
             max_iterations: options.max_iterations,
             guard: options.oversampling.min(data.dim() - components),
             fallback_up_to: 0,
-            ..EigenOptions::new(Which::Largest, components)
+            ..EigenOptions::new(SpectrumEnd::Largest, components)
         };
         let solver = EigenSolver::new(&matrix, eigen, &[], 0, seed.stream("randomized svd"))?;
         Ok(Self { matrix, solver })
     }
 
-    /// One pass over the data.
+    /// Performs one pass over the data.
     pub fn step(&mut self) -> Result<()> {
         self.solver.step(&self.matrix, &Identity)
     }
 
-    /// Whether there is nothing left to do.
+    /// Returns whether the iteration has ended.
     pub fn finished(&self) -> bool {
         self.solver.finished()
     }
 
-    /// Whether every component has met the tolerance.
+    /// Returns whether every component has met the tolerance.
     pub fn converged(&self) -> bool {
         self.solver.converged()
     }
 
-    /// Steps until finished.
+    /// Iterates until finished.
     pub fn run(&mut self, progress: &mut Progress) -> Result<Svd> {
         self.solver.run(&self.matrix, &Identity, progress)?;
         Ok(self.result())
     }
 
-    /// The result as it stands.
+    /// Returns the current result.
     pub fn result(&self) -> Svd {
         assemble(&self.matrix, &self.solver.values(), &self.solver.vectors(), self.solver.report())
     }
 
-    /// All there is to remember.
+    /// Returns the state from which the iteration can be resumed.
     pub fn save(&self) -> EigenState {
         self.solver.save()
     }
 
-    /// Goes back to a saved state of the same problem.
+    /// Restores a saved state of the same problem.
     pub fn restore(&mut self, state: EigenState) -> Result<()> {
         self.solver.restore(state)
     }
 }
 
-/// The leading `components`, by whichever route suits the data.
-pub fn svd(
+/// Computes the leading `components`, by the algorithm that suits the data.
+pub fn svd(data: &Data, components: usize, center: bool, options: SvdOptions, seed: Seed) -> Result<Svd> {
+    svd_with(data, components, center, options, seed, &mut |_| Ok(()))
+}
+
+/// Like [`svd`], and reports progress.
+pub fn svd_with(
     data: &Data,
     components: usize,
-    centre: bool,
+    center: bool,
     options: SvdOptions,
     seed: Seed,
     progress: &mut Progress,
 ) -> Result<Svd> {
     check_components(data, components)?;
-    match (pca_route(data.dim(), matches!(data, Data::Sparse(_)), components), data) {
-        (PcaRoute::Covariance, Data::Dense(_)) => exact_svd(data, components, centre, progress),
-        _ => RandomizedSvd::new(data, components, centre, options, seed)?.run(progress),
+    match (choose_pca_algorithm(data.dim(), matches!(data, Data::Sparse(_)), components), data) {
+        (PcaAlgorithm::Covariance, Data::Dense(_)) => exact_svd_with(data, components, center, progress),
+        _ => RandomizedSvd::new(data, components, center, options, seed)?.run(progress),
     }
 }
 
-/// The leading `components` through the covariance matrix (dim x dim), whatever its size; dense rows only.
-pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Progress) -> Result<Svd> {
+/// Computes the leading `components` through the covariance matrix (dim x dim), whatever its size; dense rows only.
+pub fn exact_svd(data: &Data, components: usize, center: bool) -> Result<Svd> {
+    exact_svd_with(data, components, center, &mut |_| Ok(()))
+}
+
+/// Like [`exact_svd`], and reports progress.
+pub fn exact_svd_with(data: &Data, components: usize, center: bool, progress: &mut Progress) -> Result<Svd> {
     check_components(data, components)?;
     let Data::Dense(rows) = data else {
         return Err(Error::Kind {
@@ -178,7 +191,7 @@ pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Pr
         });
     };
     let dim = data.dim();
-    let mean = column_means(data, centre)?;
+    let mean = column_means(data, center)?;
     let matrix = covariance_matrix(rows, &mean, progress)?;
     let total_squares: f64 = matrix.iter().step_by(dim + 1).sum();
     let (values, vectors) = dense::eigh(&matrix, dim)?;
@@ -187,7 +200,7 @@ pub fn exact_svd(data: &Data, components: usize, centre: bool, progress: &mut Pr
     let mut vectors = block::select_columns(&vectors, dim, &top);
     block::fix_signs(&mut vectors, components);
     let report =
-        EigenReport { iterations: 0, residuals: vec![0.0; components], converged: true, solver: Solver::Dense };
+        EigenReport { iterations: 0, residuals: vec![0.0; components], converged: true, solver: EigenMethod::Dense };
     Ok(finish(mean, total_squares, &values, &vectors, report))
 }
 
@@ -221,11 +234,11 @@ fn assemble(matrix: &Covariance, values: &[f64], vectors: &[f64], report: EigenR
     finish(matrix.mean().to_vec(), matrix.total_squares(), values, vectors, report)
 }
 
-/// Eigenpairs of `A'A` (vectors as columns) to singular values and components (as rows).
+/// Converts eigenpairs of `A'A` (vectors as columns) to singular values and components (as rows).
 fn finish(mean: Vec<f64>, total_squares: f64, values: &[f64], vectors: &[f64], report: EigenReport) -> Svd {
     let (k, dim) = (values.len(), mean.len());
     Svd {
-        // Rounding can take a zero eigenvalue below zero.
+        // Rounding can make a zero eigenvalue negative.
         singular_values: values.iter().map(|v| v.max(0.0).sqrt()).collect(),
         components: (0..k * dim).map(|at| vectors[at % dim * k + at / dim]).collect(),
         mean,
@@ -235,5 +248,4 @@ fn finish(mean: Vec<f64>, total_squares: f64, values: &[f64], vectors: &[f64], r
 }
 
 #[cfg(test)]
-#[path = "svd_tests.rs"]
 mod tests;

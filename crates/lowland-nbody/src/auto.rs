@@ -1,46 +1,47 @@
-//! Which engine for which sum.
+//! Chooses the engine for a sum.
 
-use super::{BarnesHut, Charges, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, Term};
-use lowland_core::params::refuse;
+use super::{BarnesHut, Charges, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
+use lowland_core::params::invalid_parameter;
 use lowland_core::{Points, Result};
 
-/// The engine of that name, for maps of `dim` dimensions and kernels like `kernel`; an error if it cannot sum those.
-pub fn engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn KernelSum>> {
+/// Creates an engine for maps of `dim` dimensions and kernels like `kernel`; an error if it does not support them.
+pub fn new_engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn KernelSum>> {
     let gaussian = kernel == Kernel::Gaussian;
     match engine {
-        Engine::Auto => Ok(Box::new(Auto::default())),
+        Engine::Auto => Ok(Box::new(AutoEngine::default())),
         Engine::Exact => Ok(Box::new(Exact)),
-        Engine::FastGauss if !gaussian => refuse(
+        Engine::FastGauss if !gaussian => invalid_parameter(
             "engine",
             &engine,
             "the fast Gauss transform sums Gaussian kernels, those of ee and ssne: use fft or barnes-hut",
         ),
         Engine::FastGauss if dim > 3 => {
-            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
+            invalid_parameter("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
         }
         Engine::FastGauss => Ok(Box::new(FastGauss::new(1e-3))),
         Engine::BarnesHut if dim > 10 => {
-            refuse("engine", &engine, format!("for up to 10 dimensions, not {dim}: use exact"))
+            invalid_parameter("engine", &engine, format!("for up to 10 dimensions, not {dim}: use exact"))
         }
         Engine::BarnesHut => Ok(Box::new(BarnesHut::default())),
         Engine::Fft if dim > 3 => {
-            refuse("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
+            invalid_parameter("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
         }
         Engine::Fft => Ok(Box::new(Fft::default())),
     }
 }
 
-/// Chooses at every call, by the points alone: a run that is resumed goes on with the same bytes.
-struct Auto {
+/// Chooses an engine at every call, by the points alone: a resumed run continues with the same bytes.
+struct AutoEngine {
     accuracy: f64,
     exact: Exact,
     fft: Fft,
     tree: BarnesHut,
     gauss: FastGauss,
+    /// The engine of the last call.
     last: Engine,
 }
 
-impl Default for Auto {
+impl Default for AutoEngine {
     fn default() -> Self {
         let mut auto = Self {
             accuracy: 0.0,
@@ -55,8 +56,8 @@ impl Default for Auto {
     }
 }
 
-/// Pairs up to which summing all of them is fastest, by dimension; measured with `bench --bin kernel_sums`.
-fn few_pairs(dim: usize) -> f64 {
+/// Number of pairs up to which summing all of them is fastest, by dimension; measured with `bench --bin kernel_sums`.
+fn max_exact_pairs(dim: usize) -> f64 {
     match dim {
         1 | 2 => 2e6,
         3 => 1e7,
@@ -65,22 +66,22 @@ fn few_pairs(dim: usize) -> f64 {
     }
 }
 
-/// Nanoseconds of one core for a sum in space without a grid, measured with `bench --bin kernel_sums`: a grid in space grows with
-/// the cube of the map's extent, and may cost more than that.
+/// Nanoseconds of one core for a sum in three dimensions without a grid, measured with `bench --bin kernel_sums`: a grid grows
+/// with the cube of the extent of the map, and may cost more than that.
 fn cost_without_grid(gaussian: bool, pairs: f64, targets: usize, accuracy: f64) -> f64 {
-    match (pairs <= few_pairs(3), gaussian) {
+    match (pairs <= max_exact_pairs(3), gaussian) {
         (true, _) => 1.2 * pairs,
         (_, true) => 8000.0 * targets as f64,
         _ => 2000.0 * (0.1 / accuracy).cbrt() * targets as f64,
     }
 }
 
-impl Auto {
+impl AutoEngine {
     fn choose(&mut self, kernels: &[Kernel], targets: Points, sources: Points) -> &mut dyn KernelSum {
         let gaussian = kernels.iter().all(|&kernel| kernel == Kernel::Gaussian);
         let dim = sources.dim();
         let pairs = targets.rows() as f64 * sources.rows() as f64;
-        let few = pairs <= few_pairs(dim) || dim > 10;
+        let few = pairs <= max_exact_pairs(dim) || dim > 10;
         let grid_pays = |cost| dim <= 2 || cost <= cost_without_grid(gaussian, pairs, targets.rows(), self.accuracy);
         self.last = if few && dim != 3 {
             Engine::Exact
@@ -102,8 +103,8 @@ impl Auto {
     }
 }
 
-impl KernelSum for Auto {
-    /// Of the engine that was used last.
+impl KernelSum for AutoEngine {
+    /// Name of the engine that was used last.
     fn name(&self) -> &'static str {
         match self.last {
             Engine::Auto => "auto",
@@ -123,7 +124,7 @@ impl KernelSum for Auto {
 
     fn sum(
         &mut self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
@@ -153,7 +154,7 @@ mod tests {
     use lowland_core::Seed;
 
     #[test]
-    fn the_engine_is_chosen_by_number_dimensions_kernel_and_extent() {
+    fn engine_is_chosen_by_size_dimension_kernel_and_extent() {
         let (gauss, cauchy) = (Kernel::Gaussian, Kernel::Cauchy { power: 1.0 });
         let cases = [
             (500, 2, cauchy, 10.0, "exact"),
@@ -177,14 +178,14 @@ mod tests {
         for (n, dim, kernel, width, expected) in cases {
             let values: Vec<f64> = Seed(3).normals(n * dim).iter().map(|v| width * v).collect();
             let points = Points::new(&values, dim).unwrap();
-            let mut auto = Auto::default();
+            let mut auto = AutoEngine::default();
             auto.choose(&[kernel], points, points);
             assert_eq!(auto.name(), expected, "{n} points in {dim} dimensions, {kernel:?}, {width}");
         }
-        // Less extent is needed where more accuracy is.
+        // A finer accuracy allows a smaller extent.
         let values: Vec<f64> = Seed(3).normals(10_000).iter().map(|v| 60.0 * v).collect();
         let points = Points::new(&values, 2).unwrap();
-        let mut auto = Auto::default();
+        let mut auto = AutoEngine::default();
         let chosen = [1e-2, 1e-11].map(|accuracy| {
             auto.set_accuracy(accuracy);
             auto.choose(&[cauchy], points, points);

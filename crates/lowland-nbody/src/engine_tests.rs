@@ -1,8 +1,8 @@
-//! What every approximate engine has to pass, against the double loop.
+//! Tests of every approximate engine against the double loop.
 
 use proptest::prelude::*;
 
-use super::{BarnesHut, Charges, Fft, Kernel, KernelSum, Term, columns};
+use super::{BarnesHut, Charges, Fft, Kernel, KernelSum, KernelTerm, column_count};
 use lowland_core::with_threads;
 use lowland_core::{Error, Points, Result, Seed};
 
@@ -15,12 +15,12 @@ const KERNELS: [Kernel; 5] = [
     Kernel::Cauchy { power: 1.5 },
 ];
 
-/// Two terms of each kernel, so that charges are shared and columns have to be kept apart.
-fn terms(kernel: Kernel, charges: usize) -> [Term; 2] {
-    [Term { kernel: Kernel::Cauchy { power: 1.0 }, charges: 1 }, Term { kernel, charges }]
+/// Two terms of each kernel, so that charges are shared and columns must not be mixed up.
+fn terms(kernel: Kernel, charges: usize) -> [KernelTerm; 2] {
+    [KernelTerm { kernel: Kernel::Cauchy { power: 1.0 }, charges: 1 }, KernelTerm { kernel, charges }]
 }
 
-/// The maps, in multiples of `unit`: scattered, in tight clusters, at few places, and with a few points far out.
+/// Maps in multiples of `unit`: scattered, in tight clusters, coincident, and with a few outliers.
 fn maps(dim: usize, unit: f64) -> Vec<(&'static str, Vec<f64>)> {
     let normals: Vec<f64> = Seed(3).normals(POINTS * dim).iter().map(|x| unit * x).collect();
     let of = |coordinate: &dyn Fn(usize, usize) -> f64| {
@@ -42,8 +42,14 @@ fn charges(map: &[f64], dim: usize) -> Vec<f64> {
     map.chunks_exact(dim).flat_map(row).collect()
 }
 
-/// The sums by the double loop, and what they would be if nothing cancelled.
-fn oracle(terms: &[Term], targets: &[f64], sources: &[f64], dim: usize, charges: Charges) -> (Vec<f64>, Vec<f64>) {
+/// The sums by the double loop, and those of the absolute values.
+fn oracle(
+    terms: &[KernelTerm],
+    targets: &[f64],
+    sources: &[f64],
+    dim: usize,
+    charges: Charges,
+) -> (Vec<f64>, Vec<f64>) {
     let (mut sums, mut sizes) = (Vec::new(), Vec::new());
     for target in targets.chunks_exact(dim) {
         for term in terms {
@@ -65,18 +71,18 @@ fn oracle(terms: &[Term], targets: &[f64], sources: &[f64], dim: usize, charges:
 
 fn sum(
     engine: &mut dyn KernelSum,
-    terms: &[Term],
+    terms: &[KernelTerm],
     targets: &[f64],
     sources: &[f64],
     dim: usize,
     charges: Charges,
 ) -> Result<Vec<f64>> {
-    let mut out = vec![f64::NAN; targets.len() / dim * columns(terms)];
+    let mut out = vec![f64::NAN; targets.len() / dim * column_count(terms)];
     engine.sum(terms, Points::new(targets, dim)?, Points::new(sources, dim)?, charges, &mut out)?;
     Ok(out)
 }
 
-/// Root mean square of the errors over that of the sizes, the worst column.
+/// Root mean square of the errors relative to that of the sizes, for the worst column.
 fn error(found: &[f64], sums: &[f64], sizes: &[f64], columns: usize) -> f64 {
     let of_column = |column: usize| {
         let rows = (column..found.len()).step_by(columns);
@@ -96,7 +102,7 @@ fn engines(dim: usize) -> Vec<Box<dyn KernelSum>> {
 
 #[test]
 fn sums_agree_with_the_double_loop_for_every_kernel_map_and_dimension() {
-    // In space a grid is for maps of fewer units across.
+    // In three dimensions a grid is for maps of small extent.
     for (dim, unit) in [(1, 1.0), (2, 1.0), (3, 1.0), (3, 0.2), (5, 1.0), (8, 1.0)] {
         for (name, map) in maps(dim, unit) {
             let charges = charges(&map, dim);
@@ -115,9 +121,9 @@ fn sums_agree_with_the_double_loop_for_every_kernel_map_and_dimension() {
                         for accuracy in if grid_in_space { [1e-2, 2e-3] } else { [1e-2, 1e-4] } {
                             engine.set_accuracy(accuracy);
                             let found = sum(&mut *engine, &terms, targets, &map, dim, charges).unwrap();
-                            let error = error(&found, &sums, &sizes, columns(&terms));
+                            let error = error(&found, &sums, &sizes, column_count(&terms));
                             let what = format!("{} {name} {dim} {kernel:?} {accuracy}: {error}", engine.name());
-                            // Clusters that are points to the grid are its worst case: nothing averages.
+                            // Clusters much smaller than a cell are the worst case of a grid: errors do not average out.
                             assert!(error <= if name == "clustered" { 8.0 } else { 3.0 } * accuracy, "{what}");
                         }
                     }
@@ -128,7 +134,7 @@ fn sums_agree_with_the_double_loop_for_every_kernel_map_and_dimension() {
 }
 
 #[test]
-fn the_error_falls_as_the_accuracy_is_tightened() {
+fn error_decreases_with_the_accuracy() {
     let (_, map) = maps(2, 1.0).swap_remove(0);
     let charges = charges(&map, 2);
     let charges = Charges { values: &charges, per_point: 3 };
@@ -144,9 +150,9 @@ fn the_error_falls_as_the_accuracy_is_tightened() {
 }
 
 #[test]
-fn sums_are_the_same_bytes_for_any_number_of_threads_and_whatever_the_engine_did_before() {
+fn sums_do_not_depend_on_threads_or_earlier_calls() {
     for (dim, size) in [(2, 9.0), (3, 1.5)] {
-        // More points than a chunk holds, so that several tasks meet.
+        // More points than a chunk holds, so that there are several tasks.
         let map = Seed(5).normals(dim * 10_000).iter().map(|x| size * x).collect::<Vec<_>>();
         let others = Seed(6).normals(dim * 500);
         let charges = charges(&map, dim);
@@ -163,7 +169,7 @@ fn sums_are_the_same_bytes_for_any_number_of_threads_and_whatever_the_engine_did
             for threads in [2, 3] {
                 assert_eq!(run(&mut *used, threads, &map), whole);
                 assert_eq!(run(&mut *used, threads, &others), part);
-                // A copy of the sources is told from the sources by its address alone.
+                // A copy of the sources differs from the sources only by its address.
                 assert_eq!(run(&mut *used, threads, &map.clone()), whole);
             }
         }
@@ -171,7 +177,7 @@ fn sums_are_the_same_bytes_for_any_number_of_threads_and_whatever_the_engine_did
 }
 
 #[test]
-fn no_points_and_one_point_are_summed_too() {
+fn empty_and_single_point_sums_work() {
     for dim in 1..=3 {
         for mut engine in engines(dim) {
             let (point, terms) = (vec![1.0; dim], terms(Kernel::Gaussian, 1));
@@ -187,15 +193,15 @@ fn no_points_and_one_point_are_summed_too() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
+fn unsupported_input_is_an_error_with_a_remedy() {
     let terms = terms(Kernel::Gaussian, 1);
     let wide = [0.0, 0.0, 1e6, 1.0];
     let charges = Charges { values: &[1.0; 2], per_point: 1 };
-    let refusal = sum(&mut Fft::default(), &terms, &wide, &wide, 2, charges).unwrap_err();
-    assert!(matches!(&refusal, Error::Numerical { .. }) && refusal.to_string().contains("barnes-hut"), "{refusal}");
+    let error = sum(&mut Fft::default(), &terms, &wide, &wide, 2, charges).unwrap_err();
+    assert!(matches!(&error, Error::Numerical { .. }) && error.to_string().contains("barnes-hut"), "{error}");
     let wide_in_space = [0.0, 0.0, 0.0, 1.0, 1.0, 400.0];
-    let refusal = sum(&mut Fft::default(), &terms, &wide_in_space, &wide_in_space, 3, charges).unwrap_err();
-    assert!(refusal.to_string().contains("256 nodes a side"), "{refusal}");
+    let error = sum(&mut Fft::default(), &terms, &wide_in_space, &wide_in_space, 3, charges).unwrap_err();
+    assert!(error.to_string().contains("256 nodes a side"), "{error}");
     let near = [0.0, 0.0, 300.0, 100.0];
     let fits = |targets: &[f64], sources: &[f64]| {
         let kernels = [Kernel::Cauchy { power: 1.0 }];
@@ -204,11 +210,11 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     assert!(!fits(&wide, &wide) && !fits(&wide, &near) && !fits(&near, &wide));
     assert!(fits(&near, &near) && fits(&near[..2], &near));
     assert!(!fits(&[f64::NAN, 0.0], &near) && !fits(&near, &[1e308, 1e308]));
-    let refusal = sum(&mut Fft::default(), &terms, &[0.0; 8], &[0.0; 8], 4, charges).unwrap_err();
-    assert!(matches!(refusal, Error::Parameter { name: "engine", .. }), "{refusal}");
+    let error = sum(&mut Fft::default(), &terms, &[0.0; 8], &[0.0; 8], 4, charges).unwrap_err();
+    assert!(matches!(error, Error::Parameter { name: "engine", .. }), "{error}");
     let many = [0.0; 22];
-    let refusal = sum(&mut BarnesHut::default(), &terms, &many, &many, 11, charges).unwrap_err();
-    assert!(matches!(refusal, Error::Parameter { name: "engine", .. }), "{refusal}");
+    let error = sum(&mut BarnesHut::default(), &terms, &many, &many, 11, charges).unwrap_err();
+    assert!(matches!(error, Error::Parameter { name: "engine", .. }), "{error}");
     for mut engine in engines(2) {
         for bad in [f64::NAN, f64::INFINITY] {
             let map = [0.0, 0.0, bad, 1.0];
@@ -218,7 +224,7 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn slopes_of_the_grid_are_the_gradients_of_the_potential() {
+fn grid_gradients_match_the_potential() {
     for (dim, unit, finest) in [(1, 1.0, 1e-4), (2, 1.0, 1e-4), (3, 0.2, 2e-3)] {
         for (name, map) in maps(dim, unit).into_iter().filter(|(name, _)| dim < 3 || *name != "far-flung") {
             for kernel in [Kernel::Gaussian, Kernel::Cauchy { power: 1.0 }, Kernel::Cauchy { power: 2.0 }] {
@@ -252,7 +258,7 @@ fn slopes_of_the_grid_are_the_gradients_of_the_potential() {
                         }
                     }
                     let error = f64::sqrt(wrong / all);
-                    // Clusters that are points to the grid are its worst case: nothing averages.
+                    // Clusters much smaller than a cell are the worst case of a grid: errors do not average out.
                     let worst = if matches!(name, "clustered" | "coincident") { 20.0 } else { 3.0 };
                     assert!(error < worst * accuracy, "{name} {dim} {kernel:?} {accuracy}: {error}");
                 }

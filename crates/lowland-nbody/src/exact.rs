@@ -1,16 +1,16 @@
-//! Every pair: the oracle the other engines are tested against, and the engine of few points and many dimensions.
+//! Exact sums over all pairs: the reference for the other engines, and the engine for few points or many dimensions.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::pairs::{Columns, Scratch, TILE, add_pairs};
-use super::{Charges, ErrorReport, KernelSum, Term, check, columns};
+use super::pairs::{PairScratch, SourceColumns, TILE, add_pairs};
+use super::{Charges, ErrorReport, KernelSum, KernelTerm, check_shapes, column_count};
+use lowland_core::simd::simd_dispatch;
 use lowland_core::{Points, Result};
 
 /// Targets that share a tile of sources while it is in the cache.
-const TARGETS: usize = 32;
+const BLOCK_TARGETS: usize = 32;
 
-/// Sums over every pair.
+/// Kernel sums over all pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exact;
 
@@ -23,34 +23,41 @@ impl KernelSum for Exact {
 
     fn sum(
         &mut self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport> {
-        check(terms, targets, sources, charges, out)?;
-        let (dim, width) = (targets.dim(), columns(terms));
+        check_shapes(terms, targets, sources, charges, out)?;
+        let (dim, width) = (targets.dim(), column_count(terms));
         if width > 0 {
-            let most = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-            let sources = Columns::new(sources, charges, most, |row| row);
-            let blocks = out.par_chunks_mut(width * TARGETS).zip(targets.values().par_chunks(dim * TARGETS));
+            let max_charges = terms.iter().map(|term| term.charges).max().unwrap_or(0);
+            let sources = SourceColumns::new(sources, charges, max_charges, |row| row);
+            let blocks =
+                out.par_chunks_mut(width * BLOCK_TARGETS).zip(targets.values().par_chunks(dim * BLOCK_TARGETS));
             blocks.for_each(|(out, targets)| match dim {
-                1 => block::<1>(terms, targets, dim, &sources, out),
-                2 => block::<2>(terms, targets, dim, &sources, out),
-                3 => block::<3>(terms, targets, dim, &sources, out),
-                _ => block::<0>(terms, targets, dim, &sources, out),
+                1 => sum_block::<1>(terms, targets, dim, &sources, out),
+                2 => sum_block::<2>(terms, targets, dim, &sources, out),
+                3 => sum_block::<3>(terms, targets, dim, &sources, out),
+                _ => sum_block::<0>(terms, targets, dim, &sources, out),
             });
         }
         Ok(ErrorReport { bound: Some(0.0), work: targets.rows() as f64 * sources.rows() as f64 })
     }
 }
 
-/// A few targets against all sources; each target's sums are made in the same order whatever its block.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn block<const D: usize>(terms: &[Term], targets: &[f64], dim: usize, sources: &Columns, out: &mut [f64]) {
-    let width = columns(terms);
-    let mut scratch = Scratch::new();
+/// Sums all sources for a few targets; the order of the additions does not depend on the block.
+#[simd_dispatch]
+fn sum_block<const D: usize>(
+    terms: &[KernelTerm],
+    targets: &[f64],
+    dim: usize,
+    sources: &SourceColumns,
+    out: &mut [f64],
+) {
+    let width = column_count(terms);
+    let mut scratch = PairScratch::new();
     out.fill(0.0);
     for tile in (0..sources.rows()).step_by(TILE) {
         let range = tile..sources.rows().min(tile + TILE);
@@ -60,7 +67,7 @@ fn block<const D: usize>(terms: &[Term], targets: &[f64], dim: usize, sources: &
     }
 }
 
-/// The double loop the engines are tested against, and the tests of the exact one.
+/// The double loop that the engines are tested against, and the tests of the exact engine.
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
@@ -69,8 +76,8 @@ pub(super) mod tests {
     use crate::Kernel;
     use lowland_core::Seed;
 
-    /// Every pair, one after the other.
-    pub fn slow(terms: &[Term], targets: Points, sources: Points, charges: Charges) -> Vec<f64> {
+    /// The sums by a double loop.
+    pub fn double_loop(terms: &[KernelTerm], targets: Points, sources: Points, charges: Charges) -> Vec<f64> {
         let mut out = Vec::new();
         for i in 0..targets.rows() {
             for term in terms {
@@ -86,37 +93,37 @@ pub(super) mod tests {
         out
     }
 
-    fn cauchy(power: f64, charges: usize) -> Term {
-        Term { kernel: Kernel::Cauchy { power }, charges }
+    fn cauchy(power: f64, charges: usize) -> KernelTerm {
+        KernelTerm { kernel: Kernel::Cauchy { power }, charges }
     }
 
-    fn terms() -> Vec<Term> {
+    fn terms() -> Vec<KernelTerm> {
         let powers = [1.0, 2.0, 3.0, 0.5, 1.5, 2.5, 0.7, 4.0].into_iter().zip([1, 3, 0, 5, 2, 1, 4, 2]);
         let cauchy = powers.map(|(power, charges)| cauchy(power, charges));
-        cauchy.chain([Term { kernel: Kernel::Gaussian, charges: 3 }]).collect()
+        cauchy.chain([KernelTerm { kernel: Kernel::Gaussian, charges: 3 }]).collect()
     }
 
     #[test]
-    fn vectors_give_the_sums_of_the_double_loop() {
+    fn sums_match_the_double_loop() {
         // Counts around the sizes of lanes, blocks and tiles.
         for (dim, m, n) in [(1, 33, 7), (2, 5, 513), (3, 31, 64), (5, 9, 100), (2, 65, 1), (2, 3, 0), (4, 0, 5)] {
             let (t, s) = (Seed(1).normals(m * dim), Seed(2).normals(n * dim));
             let q = Seed(3).normals(n * 5);
             let (t, s) = (Points::new(&t, dim).unwrap(), Points::new(&s, dim).unwrap());
             let charges = Charges { values: &q, per_point: 5 };
-            let mut out = vec![f64::NAN; m * columns(&terms())];
+            let mut out = vec![f64::NAN; m * column_count(&terms())];
             let report = Exact.sum(&terms(), t, s, charges, &mut out).unwrap();
             assert_eq!(report.bound, Some(0.0));
-            for (found, expected) in out.iter().zip(slow(&terms(), t, s, charges)) {
+            for (found, expected) in out.iter().zip(double_loop(&terms(), t, s, charges)) {
                 assert!((found - expected).abs() < 1e-12, "{dim} {m} {n}: {found} {expected}");
             }
         }
     }
 
     #[test]
-    fn threads_and_the_other_targets_do_not_change_a_bit() {
+    fn sums_do_not_depend_on_threads_or_other_targets() {
         let (x, q) = (Seed(1).normals(700 * 2), Seed(2).normals(700 * 3));
-        let terms = [cauchy(1.0, 1), cauchy(2.0, 3), Term { kernel: Kernel::Gaussian, charges: 3 }];
+        let terms = [cauchy(1.0, 1), cauchy(2.0, 3), KernelTerm { kernel: Kernel::Gaussian, charges: 3 }];
         let sums = |threads, rows: std::ops::Range<usize>| {
             lowland_core::with_threads(Some(threads), || {
                 let targets = Points::new(&x[2 * rows.start..2 * rows.end], 2).unwrap();
@@ -135,10 +142,10 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn values_of_any_size_do_no_harm(x in prop::collection::vec(prop::num::f64::ANY, 2..60)) {
+        fn finite_coordinates_give_finite_sums(x in prop::collection::vec(prop::num::f64::ANY, 2..60)) {
             let x = &x[..x.len() / 2 * 2];
             let points = Points::new(x, 2).unwrap();
-            let mut out = vec![0.0; points.rows() * columns(&terms())];
+            let mut out = vec![0.0; points.rows() * column_count(&terms())];
             let q = vec![1.0; points.rows() * 5];
             Exact.sum(&terms(), points, points, Charges { values: &q, per_point: 5 }, &mut out).unwrap();
             let all_finite = x.iter().all(|v| v.is_finite());

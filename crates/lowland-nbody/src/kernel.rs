@@ -1,19 +1,19 @@
 //! The kernels.
 
-/// A function of the squared distance, one at zero.
+/// A function of the squared distance that is one at zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kernel {
     /// `exp(-d^2)`.
     Gaussian,
     /// `(1 + d^2)^-power`, `power` above zero. t-SNE uses 1 and 2, MAP IT 2 and 3; other degrees of freedom give halves.
     Cauchy {
-        /// The power.
+        /// The exponent.
         power: f64,
     },
 }
 
 impl Kernel {
-    /// The value at a squared distance.
+    /// Returns the value at a squared distance.
     pub fn value(self, squared: f64) -> f64 {
         match self {
             Self::Gaussian => (-squared).exp(),
@@ -24,7 +24,7 @@ impl Kernel {
         }
     }
 
-    /// `(slope, next)` with `dK/d(d^2) = -slope * next`.
+    /// Returns `(slope, next)` with `dK/d(d^2) = -slope * next`.
     pub fn derivative(self) -> (f64, Self) {
         match self {
             Self::Gaussian => (1.0, self),

@@ -1,7 +1,7 @@
-//! Kernel sums: `out[i, c] = sum_j K(|t_i - s_j|^2) q[j, c]`, exactly or fast.
+//! Kernel sums: `out[i, c] = sum_j K(|t_i - s_j|^2) q[j, c]`, exactly or approximately.
 //!
-//! The repulsion of every embedding here is made of such sums (Carreira-Perpiñán & Vladymyrov 2014). An [`engine`] takes
-//! several kernels and several charges at once, because what costs is the pass over the points.
+//! The repulsion of neighbor embeddings is made of such sums (Carreira-Perpiñán & Vladymyrov 2014). An engine ([`KernelSum`])
+//! takes several kernels and several charges at once, because the pass over the points dominates the cost.
 
 mod auto;
 mod barnes_hut;
@@ -13,76 +13,76 @@ mod fft;
 mod kernel;
 pub mod pairs;
 
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::{Error, Points, Result};
 
-pub use auto::engine;
+pub use auto::new_engine;
 pub use barnes_hut::BarnesHut;
 pub use exact::Exact;
 pub use fast_gauss::FastGauss;
 pub use fft::Fft;
 pub use kernel::Kernel;
 
-/// Coordinates that engines with cells accept: the squares of these are numbers.
-const FARTHEST: f64 = 1e100;
+/// Bound of the coordinates that approximate engines accept: their squares are finite.
+const MAX_COORDINATE: f64 = 1e100;
 
-/// One kernel, summed with the first few charges.
+/// A kernel, summed with the first few charges.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Term {
+pub struct KernelTerm {
     /// The kernel.
     pub kernel: Kernel,
-    /// How many of the charges it is summed with: the first ones.
+    /// Number of charges it is summed with, from the first.
     pub charges: usize,
 }
 
-/// Charges of the sources, row-major: a row of `per_point` numbers for each.
+/// Charges of the sources, row-major: a row of `per_point` numbers for each source.
 #[derive(Debug, Clone, Copy)]
 pub struct Charges<'a> {
-    /// All of them.
+    /// All charges.
     pub values: &'a [f64],
-    /// Charges of each source.
+    /// Number of charges of each source.
     pub per_point: usize,
 }
 
-/// What an engine knows about its error.
+/// The error bound and the cost of a sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorReport {
-    /// Certified: every value is within this times `sum_j |q[j, c]|` of the exact sum. `None` where the engine has no
+    /// Certified bound: every value is within this times `sum_j |q[j, c]|` of the exact sum. `None` where the engine has no
     /// bound, and its error has to be measured.
     pub bound: Option<f64>,
-    /// What the sum cost, counted in the engine's own operations: comparable between sums of one engine.
+    /// Cost of the sum in units of the engine: comparable between sums of the same engine.
     pub work: f64,
 }
 
 impl ErrorReport {
-    /// Of a sum with nothing to add up.
-    fn nothing() -> Self {
+    /// The report of an empty sum.
+    fn empty() -> Self {
         Self { bound: Some(0.0), work: 0.0 }
     }
 }
 
-/// An engine.
+/// An engine: an algorithm for kernel sums.
 pub trait KernelSum: Send {
-    /// Its name on the command line.
+    /// Name of the engine on the command line.
     fn name(&self) -> &'static str;
 
-    /// Asks for an error of about `accuracy` relative to `sum_j |q[j, c]| K(|t - s_j|^2)`. An engine with a bound keeps to
-    /// it; others turn it into their own setting, and their error is measured.
+    /// Requests an error of about `accuracy` relative to `sum_j |q[j, c]| K(|t - s_j|^2)`. An engine with a bound guarantees
+    /// it; others choose their parameters by it, and their error has to be measured.
     fn set_accuracy(&mut self, accuracy: f64);
 
-    /// The sums: for each target a row with the columns of the first term, then those of the second, and so on. A source
-    /// at the target's place counts with `K(0) = 1`; targets may be the sources themselves.
+    /// Computes the sums: for each target a row with the columns of the first term, then those of the second, and so on. A
+    /// source at the position of the target counts with `K(0) = 1`; targets may be the sources themselves.
     fn sum(
         &mut self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport>;
 
-    /// The potential `values[i] = sum_j K(|t_i - s_j|^2) q_j` and its gradients by the targets: all that the repulsion of
-    /// an embedding asks for.
+    /// Computes the potential `values[i] = sum_j K(|t_i - s_j|^2) q_j` and its gradients with respect to the targets: all that
+    /// the repulsion of an embedding needs.
     fn potential(
         &mut self,
         kernel: Kernel,
@@ -96,7 +96,7 @@ pub trait KernelSum: Send {
     }
 }
 
-/// The potential by the sums of the kernel and of its derivative: the gradient is `-2 slope (t S0 - S1)`, with `S0` and
+/// Computes the potential from the sums of the kernel and of its derivative: the gradient is `-2 slope (t S0 - S1)`, with `S0` and
 /// `S1` the sums of the derivative with the charges `q` and `q s`.
 fn potential_by_sums<E: KernelSum + ?Sized>(
     engine: &mut E,
@@ -118,15 +118,15 @@ fn potential_by_sums<E: KernelSum + ?Sized>(
         }
     }
     let (slope, next) = kernel.derivative();
-    let force = Term { kernel: next, charges: 1 + d };
-    let terms = [Term { kernel, charges: 1 }, force];
+    let force = KernelTerm { kernel: next, charges: 1 + d };
+    let terms = [KernelTerm { kernel, charges: 1 }, force];
     let terms = if kernel == next { &terms[1..] } else { &terms[..] };
     let moments: Vec<f64> = charges
         .iter()
         .zip(sources.values().chunks_exact(d))
         .flat_map(|(&q, s)| std::iter::once(q).chain(s.iter().map(move |s| q * s)))
         .collect();
-    let width = columns(terms);
+    let width = column_count(terms);
     let mut sums = vec![0.0; targets.rows() * width];
     let report = engine.sum(terms, targets, sources, Charges { values: &moments, per_point: 1 + d }, &mut sums)?;
     let rows = values.iter_mut().zip(gradients.chunks_exact_mut(d)).zip(targets.values().chunks_exact(d));
@@ -140,8 +140,8 @@ fn potential_by_sums<E: KernelSum + ?Sized>(
     Ok(report)
 }
 
-choice! {
-    /// Which engine sums the repulsion.
+param_enum! {
+    /// The engine that sums the repulsion.
     pub enum Engine ("auto, exact, fast-gauss, barnes-hut or fft") {
         /// By the number of points, the dimension, the kernel and the tolerance.
         Auto = "auto",
@@ -156,22 +156,22 @@ choice! {
     }
 }
 
-/// Columns of the output.
-pub fn columns(terms: &[Term]) -> usize {
+/// Number of columns of the output.
+pub fn column_count(terms: &[KernelTerm]) -> usize {
     terms.iter().map(|term| term.charges).sum()
 }
 
-/// Refuses sizes that do not belong together; every engine begins with this.
-fn check(terms: &[Term], targets: Points, sources: Points, charges: Charges, out: &[f64]) -> Result<()> {
-    let fits = |what: &'static str, expected: usize, found: usize| {
+/// Returns an error if the sizes do not match; every engine begins with this.
+fn check_shapes(terms: &[KernelTerm], targets: Points, sources: Points, charges: Charges, out: &[f64]) -> Result<()> {
+    let check_size = |what: &'static str, expected: usize, found: usize| {
         if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
     };
-    fits("dimension of the targets of a kernel sum", sources.dim(), targets.dim())?;
-    fits("charges of a kernel sum", sources.rows() * charges.per_point, charges.values.len())?;
-    fits("values of a kernel sum", targets.rows() * columns(terms), out.len())?;
-    let most = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-    if most > charges.per_point {
-        return fits("charges of each point", most, charges.per_point);
+    check_size("dimension of the targets of a kernel sum", sources.dim(), targets.dim())?;
+    check_size("charges of a kernel sum", sources.rows() * charges.per_point, charges.values.len())?;
+    check_size("values of a kernel sum", targets.rows() * column_count(terms), out.len())?;
+    let max_charges = terms.iter().map(|term| term.charges).max().unwrap_or(0);
+    if max_charges > charges.per_point {
+        return check_size("charges of each point", max_charges, charges.per_point);
     }
     Ok(())
 }

@@ -1,68 +1,78 @@
-//! Approximate search: descent for a few neighbours, from there to many along the graph, or candidates by projection; and the
-//! recall of the result.
+//! Approximate search and its recall: candidates come from nearest-neighbor descent, expanded along the graph for many
+//! neighbors, or from a projection.
 
-use super::descent::Effort;
-use super::space::{self, Space, SpaceWork};
-use super::{Algorithm, NeighborParams, Recall, choose, descent, distance, forest, nearest_to, projected, widen};
+use super::descent::DescentParams;
+use super::distance::by_distance_then_index;
+use super::row_distances::{self, RowDistances, RowDistancesTask};
+use super::{
+    NeighborParams, Recall, SearchAlgorithm, descent, distance, expand_neighbors, forest, nearest_to_with,
+    projection_search, strategy,
+};
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Metric, Result, Seed};
 
-/// Lists longer than this cost the descent more (it compares all pairs of a list) than widening them costs.
-const LONGEST_LIST: usize = 24;
+/// Maximum length of the lists of the descent. It compares all pairs of a list, so longer lists cost more than
+/// expanding short ones.
+const MAX_LIST_LENGTH: usize = 24;
 
-/// What was found, how, and the recall.
-type Searched = (Vec<(f32, u32)>, Algorithm, Recall);
+/// Neighbors laid end to end, how they were found, and the recall.
+type ApproximateResult = (Vec<(f32, u32)>, SearchAlgorithm, Recall);
 
-/// The approximately nearest rows of every row, and the recall; `None` where the exact search is the better choice.
-pub(super) fn search(data: &Data, params: &NeighborParams, progress: &mut Progress) -> Result<Option<Searched>> {
+/// Returns the approximate nearest rows of every row, and the recall; `None` if the exact search is the better choice.
+pub(super) fn search(
+    data: &Data,
+    params: &NeighborParams,
+    progress: &mut Progress,
+) -> Result<Option<ApproximateResult>> {
     let NeighborParams { n_neighbors: k, metric, seed, .. } = *params;
-    let pays = choose::approximate(data, params);
-    let guessing: &mut Progress = &mut |part| progress(0.9 * part);
-    let projected = match data {
-        Data::Dense(x) if pays.projected => projected::candidates(x, params, guessing)?,
+    let plan = strategy::plan_approximate(data, params);
+    let search_progress: &mut Progress = &mut |part| progress(0.9 * part);
+    let projection = match data {
+        Data::Dense(x) if plan.projection => projection_search::candidates(x, params, search_progress)?,
         _ => None,
     };
-    let (found, algorithm) = match projected {
-        Some(found) => (found, Algorithm::Projected),
-        None if pays.descent => {
-            (space::with_space(data, metric, Guess { k, seed, progress: guessing })?, Algorithm::Descent)
-        }
+    let (found, algorithm) = match projection {
+        Some(found) => (found, SearchAlgorithm::Projection),
+        None if plan.descent => (
+            row_distances::with_row_distances(data, metric, CandidateSearch { k, seed, progress: search_progress })?,
+            SearchAlgorithm::Descent,
+        ),
         None => return Ok(None),
     };
-    let mut rows = order(data, metric, k, &found, progress)?;
-    complete(data, metric, k, &mut rows, progress)?;
+    let mut rows = sort_by_distance(data, metric, k, &found, progress)?;
+    complete_rows(data, metric, k, &mut rows, progress)?;
     let recall = measure_recall(data, metric, k, &rows, seed, progress)?;
     Ok(Some((rows.concat(), algorithm, recall)))
 }
 
-/// For each row at least `k` rows that are likely near, or all that were found.
-struct Guess<'a, 'b> {
+/// Finds for each row at least `k` rows that are likely near, or as many as can be found.
+struct CandidateSearch<'a, 'b> {
     k: usize,
     seed: Seed,
     progress: &'a mut Progress<'b>,
 }
 
-impl SpaceWork<Result<Vec<Vec<u32>>>> for Guess<'_, '_> {
-    fn run<S: Space>(self, mut space: S) -> Result<Vec<Vec<u32>>> {
-        let Guess { k, seed, progress } = self;
+impl RowDistancesTask<Result<Vec<Vec<u32>>>> for CandidateSearch<'_, '_> {
+    fn run<S: RowDistances>(self, mut space: S) -> Result<Vec<Vec<u32>>> {
+        let CandidateSearch { k, seed, progress } = self;
         let rows = space.rows();
-        let order = forest::order(&space, seed.stream("order"));
-        space.arrange(&order);
-        let arranged: Vec<Vec<u32>> = if k + 3 <= LONGEST_LIST || rows <= LONGEST_LIST + 1 {
-            // Short lists hold too little for the descent to find its way; the last of a list are found least often.
-            let effort = Effort::thorough((k + 3).max(12).min(rows - 1));
-            let lists = descent::build(&space, effort, seed, progress)?;
+        let order = forest::leaf_order(&space, seed.stream("order"));
+        space.reorder(&order);
+        let arranged: Vec<Vec<u32>> = if k + 3 <= MAX_LIST_LENGTH || rows <= MAX_LIST_LENGTH + 1 {
+            // With shorter lists the descent converges badly, and the last entries of a list are found least often.
+            let params = DescentParams::thorough((k + 3).max(12).min(rows - 1));
+            let lists = descent::build(&space, params, seed, progress)?;
             (0..rows).map(|i| lists.neighbors(i).collect()).collect()
         } else {
-            let effort = if S::BLOCKS_ARE_CHEAP {
-                // Longer lists make up for rougher ones: on 70,000 images with k = 90, one round with lists of 30 ends
-                // with a recall of .995, five with lists of 15 at .97, in the same time.
-                Effort { listed: (k / 3).clamp(30, 100).min(rows - 1), sample: 14, rounds: 1 }
+            let params = if S::BLOCKS_ARE_CHEAP {
+                // Longer lists make up for less accurate ones: on 70,000 images with k = 90, one round with lists of 30
+                // ends at a recall of .995, five rounds with lists of 15 at .97, in the same time.
+                DescentParams { listed: (k / 3).clamp(30, 100).min(rows - 1), sample: 14, rounds: 1 }
             } else {
-                Effort::thorough(LONGEST_LIST)
+                DescentParams::thorough(MAX_LIST_LENGTH)
             };
-            let lists = descent::build(&space, effort, seed, &mut |part| progress(0.5 * part))?;
-            widen::nearest(&space, &lists, k + SPARE, &mut |part| progress(0.5 + 0.5 * part))?
+            let lists = descent::build(&space, params, seed, &mut |part| progress(0.5 * part))?;
+            expand_neighbors::expand(&space, &lists, k + EXTRA_CANDIDATES, &mut |part| progress(0.5 + 0.5 * part))?
         };
         let mut found = vec![Vec::new(); rows];
         for (&i, row) in order.iter().zip(arranged) {
@@ -72,11 +82,11 @@ impl SpaceWork<Result<Vec<Vec<u32>>>> for Guess<'_, '_> {
     }
 }
 
-/// The space rounds; a few rows more than wanted let the true distances decide.
-const SPARE: usize = 4;
+/// Number of candidates beyond `k`: the search rounds, so the true distances decide among a few more rows than needed.
+const EXTRA_CANDIDATES: usize = 4;
 
-/// Orders what was found by the distance itself.
-fn order(
+/// Sorts the candidates of each row by their true distances and keeps `k`.
+fn sort_by_distance(
     data: &Data,
     metric: Metric,
     k: usize,
@@ -86,15 +96,15 @@ fn order(
     let row = |i: usize| {
         let measure = |&j: &u32| (distance(data, i, data, j as usize, metric) as f32, j);
         let mut row: Vec<(f32, u32)> = found[i].iter().map(measure).collect();
-        row.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        row.sort_unstable_by(by_distance_then_index);
         row.truncate(k);
         row
     };
     in_batches(found.len(), &mut |part| progress(0.9 + 0.05 * part), row)
 }
 
-/// Searches exactly for rows that did not find `k` others (a graph of small islands).
-fn complete(
+/// Searches exactly for rows with fewer than `k` neighbors (in graphs with small components).
+fn complete_rows(
     data: &Data,
     metric: Metric,
     k: usize,
@@ -110,7 +120,7 @@ fn complete(
     Ok(())
 }
 
-/// The exact neighbours of some rows.
+/// Returns the exact neighbors of some rows.
 fn exact_rows(
     data: &Data,
     metric: Metric,
@@ -118,7 +128,7 @@ fn exact_rows(
     rows: &[usize],
     progress: &mut Progress,
 ) -> Result<Vec<Vec<(f32, u32)>>> {
-    let graph = nearest_to(&data.select(rows), data, k + 1, metric, &mut |part| progress(0.95 + 0.05 * part))?;
+    let graph = nearest_to_with(&data.select(rows), data, k + 1, metric, &mut |part| progress(0.95 + 0.05 * part))?;
     let others = |(at, &i): (usize, &usize)| {
         let (columns, lengths) = graph.row(at);
         let edges = lengths.iter().copied().zip(columns.iter().copied());
@@ -127,7 +137,7 @@ fn exact_rows(
     Ok(rows.iter().enumerate().map(others).collect())
 }
 
-/// The share of the rows found that are as near as the exact `k`-th, on a sample drawn with the seed.
+/// Measures the share of neighbors that are as near as the exact `k`-th, on a sample drawn with the seed.
 fn measure_recall(
     data: &Data,
     metric: Metric,
@@ -136,8 +146,8 @@ fn measure_recall(
     seed: Seed,
     progress: &mut Progress,
 ) -> Result<Recall> {
-    // About half a second of exact search, within reason.
-    let affordable = 5e8 / (space::cost(data, metric) * rows.len() as f64);
+    // As many rows as take about half a second, within limits.
+    let affordable = 5e8 / (row_distances::distance_cost(data, metric) * rows.len() as f64);
     let mut sample: Vec<usize> = (0..rows.len()).collect();
     let priority = seed.stream("recall");
     sample.sort_unstable_by_key(|&i| (priority.item(i).0, i));

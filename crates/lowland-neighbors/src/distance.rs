@@ -1,15 +1,17 @@
-//! The distance between two rows, in `f64`: what every search is judged by.
+//! The distance between two rows, in `f64`: the reference for every search.
 //!
-//! A search may filter with something faster, but the distances it returns, and the order of its neighbours, are those of
-//! this file rounded to `f32`. Definitions are scipy's and scikit-learn's; where those give NaN (a constant row under
-//! correlation, two zero rows under Bray-Curtis) the value is said at the formula.
+//! A search may filter with something faster, but the distances it returns, and the order of its neighbors, are those
+//! of this file rounded to `f32`. The definitions are those of scipy and scikit-learn; where those give NaN (a constant
+//! row under correlation, two zero rows under Bray-Curtis), the value is documented at the formula.
 
-use multiversion::multiversion;
+use std::cmp::Ordering;
 
-use super::text;
+use lowland_core::simd::simd_dispatch;
+
+use super::levenshtein;
 use lowland_core::{Data, Metric};
 
-/// The distance between row `i` of `data` and row `j` of `other`.
+/// Returns the distance between row `i` of `data` and row `j` of `other`.
 ///
 /// Rows of different kinds, and rows or columns that do not exist, give NaN. Under [`Metric::Precomputed`] it is cell
 /// `(i, j)` of `data`, infinite where a sparse matrix has no entry.
@@ -19,7 +21,7 @@ pub fn distance(data: &Data, i: usize, other: &Data, j: usize, metric: Metric) -
         return f64::NAN;
     }
     match (data, other) {
-        (Data::Text(a), Data::Text(b)) => text::levenshtein(&a[i], &b[j]) as f64,
+        (Data::Text(a), Data::Text(b)) => levenshtein::levenshtein(&a[i], &b[j]) as f64,
         (Data::Dense(a), _) if metric == Metric::Precomputed => a.row(i).get(j).map_or(f64::NAN, |&d| f64::from(d)),
         (Data::Sparse(a), _) if metric == Metric::Precomputed => {
             let (columns, lengths) = a.row(i);
@@ -31,27 +33,32 @@ pub fn distance(data: &Data, i: usize, other: &Data, j: usize, metric: Metric) -
     }
 }
 
-/// The distance between two dense rows of one length.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-pub(super) fn dense(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
-    formula(metric, &DensePair { a, b })
+/// Compares pairs (distance, index): by distance, ties by index.
+pub(super) fn by_distance_then_index(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// The distances from `a` to each of the rows laid end to end in `rows`, rounded.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+/// Returns the distance between two dense rows of equal length.
+#[simd_dispatch]
+pub(super) fn dense(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+    distance_of_pair(metric, &DensePair { a, b })
+}
+
+/// Computes the distances from `a` to each of the rows laid end to end in `rows`, rounded to `f32`.
+#[simd_dispatch]
 pub(super) fn dense_many(metric: Metric, a: &[f32], rows: &[f32], out: &mut [f32]) {
     for (b, out) in rows.chunks_exact(a.len()).zip(out) {
-        *out = formula(metric, &DensePair { a, b }) as f32;
+        *out = distance_of_pair(metric, &DensePair { a, b }) as f32;
     }
 }
 
-/// The distance between two sparse rows of a matrix with `dim` columns.
+/// Returns the distance between two sparse rows of a matrix with `dim` columns.
 pub(super) fn sparse(metric: Metric, a: (&[u32], &[f32]), b: (&[u32], &[f32]), dim: usize) -> f64 {
-    formula(metric, &SparsePair { a, b, dim })
+    distance_of_pair(metric, &SparsePair { a, b, dim })
 }
 
-/// Two rows, walked column by column.
-trait Pair: Sized {
+/// Two rows, iterated column by column.
+trait RowPair: Sized {
     /// Sum of `term(a_c, b_c)` over all columns.
     fn sum(&self, term: impl Fn(f64, f64) -> f64) -> f64;
     /// Largest `term(a_c, b_c)`, at least zero.
@@ -61,7 +68,7 @@ trait Pair: Sized {
 }
 
 #[inline(always)]
-fn formula<P: Pair>(metric: Metric, pair: &P) -> f64 {
+fn distance_of_pair<P: RowPair>(metric: Metric, pair: &P) -> f64 {
     let gap = |a: f64, b: f64| (a - b).abs();
     match metric {
         Metric::Euclidean => pair.sum(|a, b| (a - b) * (a - b)).sqrt(),
@@ -89,14 +96,14 @@ fn formula<P: Pair>(metric: Metric, pair: &P) -> f64 {
             if differ == 0.0 { 0.0 } else { differ / pair.sum(|a, b| (a + b).abs()) }
         }
         Metric::Hellinger => hellinger(pair),
-        // `distance` answers these before it comes here.
+        // Handled by `distance`.
         Metric::Levenshtein | Metric::Precomputed => f64::NAN,
     }
 }
 
-/// Scaled by the largest difference, so that no power overflows or vanishes.
+/// Minkowski distance, scaled by the largest difference so that no power overflows or vanishes.
 #[inline(always)]
-fn minkowski<P: Pair>(pair: &P, p: f64) -> f64 {
+fn minkowski<P: RowPair>(pair: &P, p: f64) -> f64 {
     let largest = pair.max(|a, b| (a - b).abs());
     if largest == 0.0 {
         return 0.0;
@@ -117,21 +124,21 @@ fn minkowski<P: Pair>(pair: &P, p: f64) -> f64 {
     largest * sum.powf(p.recip())
 }
 
-/// `1 - <a, b> / (|a| |b|)` after taking away the means; 1 when either row has no direction (as scikit-learn for cosine).
+/// `1 - <a, b> / (|a| |b|)` after subtracting the means; 1 if either row is zero (as scikit-learn for cosine).
 ///
-/// `sqrt(|a|^2 |b|^2)` and not `|a| |b|`: equal rows then give exactly zero.
+/// Uses `sqrt(|a|^2 |b|^2)` instead of `|a| |b|`, so that equal rows give exactly zero.
 #[inline(always)]
-fn one_minus_cosine<P: Pair>(pair: &P, mean_a: f64, mean_b: f64) -> f64 {
+fn one_minus_cosine<P: RowPair>(pair: &P, mean_a: f64, mean_b: f64) -> f64 {
     let aa = pair.sum(|a, _| (a - mean_a) * (a - mean_a));
     let bb = pair.sum(|_, b| (b - mean_b) * (b - mean_b));
     let ab = pair.sum(|a, b| (a - mean_a) * (b - mean_b));
     if aa == 0.0 || bb == 0.0 { 1.0 } else { (1.0 - ab / (aa * bb).sqrt()).clamp(0.0, 2.0) }
 }
 
-/// `|sqrt p - sqrt q| / sqrt 2` for the rows scaled to sum one. A zero row is no distribution: it is at distance 0 from
-/// other zero rows and 1 from the rest (as in umap-learn).
+/// `|sqrt p - sqrt q| / sqrt 2` for the rows scaled to sum one. A zero row is not a distribution: its distance is 0 to
+/// other zero rows and 1 to all others (as in umap-learn).
 #[inline(always)]
-fn hellinger<P: Pair>(pair: &P) -> f64 {
+fn hellinger<P: RowPair>(pair: &P) -> f64 {
     let (sum_a, sum_b) = (pair.sum(|a, _| a), pair.sum(|_, b| b));
     if sum_a == 0.0 || sum_b == 0.0 {
         return if sum_a == sum_b { 0.0 } else { 1.0 };
@@ -148,7 +155,7 @@ struct DensePair<'a> {
     b: &'a [f32],
 }
 
-/// Independent partial results, so that the compiler can use vectors; their number fixes the order of summation.
+/// Number of independent partial results, which lets the compiler use vectors and fixes the order of summation.
 const LANES: usize = 16;
 
 impl DensePair<'_> {
@@ -172,7 +179,7 @@ impl DensePair<'_> {
     }
 }
 
-/// Folds the next `N` columns into the first `N` lanes; false when there are fewer.
+/// Folds the next `N` columns into the first `N` lanes; returns false if there are fewer.
 #[inline(always)]
 fn fold_chunk<const N: usize>(
     lanes: &mut [f64; LANES],
@@ -191,7 +198,7 @@ fn fold_chunk<const N: usize>(
     true
 }
 
-impl Pair for DensePair<'_> {
+impl RowPair for DensePair<'_> {
     #[inline(always)]
     fn sum(&self, term: impl Fn(f64, f64) -> f64) -> f64 {
         self.fold(term, |x, y| x + y)
@@ -215,7 +222,7 @@ struct SparsePair<'a> {
 }
 
 impl SparsePair<'_> {
-    /// Visits the columns in which either row has an entry; returns how many there are.
+    /// Visits the columns in which either row has an entry; returns their number.
     #[inline(always)]
     fn walk(&self, mut visit: impl FnMut(f64, f64)) -> usize {
         let ((a_columns, a), (b_columns, b)) = (self.a, self.b);
@@ -234,7 +241,7 @@ impl SparsePair<'_> {
     }
 }
 
-impl Pair for SparsePair<'_> {
+impl RowPair for SparsePair<'_> {
     #[inline(always)]
     fn sum(&self, term: impl Fn(f64, f64) -> f64) -> f64 {
         let mut sum = 0.0;

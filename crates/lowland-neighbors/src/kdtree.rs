@@ -1,87 +1,22 @@
-//! Neighbours within a map: few dimensions, `f64` coordinates.
+//! Nearest neighbors among points of few dimensions, by a k-d tree.
 
-use super::{NeighborGraph, all_pairs, check_count, to_graph};
+use super::nearest_points::NearestList;
+use lowland_core::Result;
 use lowland_core::run::{Progress, in_batches};
-use lowland_core::{Error, Metric, Points, Result};
 
-/// Most points of a leaf.
-const LEAF: usize = 12;
-/// Queries a task.
-const CHUNK: usize = 256;
+/// Maximum number of points in a leaf.
+const MAX_LEAF_POINTS: usize = 12;
+/// Number of queries of a task.
+const TASK_QUERIES: usize = 256;
 
-/// The nearest other points of every point of a map, exactly.
-///
-/// Squared distances are compared in `f64`, ties by index; the graph then holds the distances as `f32`, in whose order
-/// (ties by index) a row's neighbours are listed. A k-d tree up to eight dimensions, all pairs above.
-pub fn nearest_points(points: Points, n_neighbors: usize, progress: &mut Progress) -> Result<NeighborGraph> {
-    let (rows, dim) = (points.rows(), points.dim());
-    if let Some(at) = points.values().iter().position(|x| !x.is_finite()) {
-        let count = points.values().iter().filter(|x| !x.is_finite()).count();
-        return Err(Error::NotFinite { row: at / dim, column: at % dim, value: points.values()[at] as f32, count });
-    }
-    check_count(n_neighbors, rows, true)?;
-    // Squares must neither overflow nor vanish; a power of two changes no comparison.
-    let largest = points.values().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-    let scale = if (1e-100..=1e100).contains(&largest) { 1.0 } else { super::inner::scale_to_one(largest) };
-    let scaled: Vec<f64>;
-    let values = if scale == 1.0 {
-        points.values()
-    } else {
-        scaled = points.values().iter().map(|x| x * scale).collect();
-        &scaled
-    };
-    let found = match dim {
-        1 => by_tree::<1>(values, n_neighbors, progress)?,
-        2 => by_tree::<2>(values, n_neighbors, progress)?,
-        3 => by_tree::<3>(values, n_neighbors, progress)?,
-        4 => by_tree::<4>(values, n_neighbors, progress)?,
-        5 => by_tree::<5>(values, n_neighbors, progress)?,
-        6 => by_tree::<6>(values, n_neighbors, progress)?,
-        7 => by_tree::<7>(values, n_neighbors, progress)?,
-        8 => by_tree::<8>(values, n_neighbors, progress)?,
-        _ => all_pairs::nearest(values, dim, n_neighbors, progress)?,
-    };
-    let rounded = found.into_iter().map(|(squared, j)| ((squared.sqrt() / scale) as f32, j)).collect();
-    to_graph(rounded, n_neighbors, rows, Metric::Euclidean)
-}
-
-/// The `k` best (squared distance, index) seen, in order.
-pub(super) struct Nearest {
-    pub best: Vec<(f64, u32)>,
-    k: usize,
-}
-
-impl Nearest {
-    pub(super) fn new(k: usize) -> Self {
-        Self { best: Vec::with_capacity(k + 1), k }
-    }
-
-    #[inline]
-    pub(super) fn offer(&mut self, squared: f64, j: u32) {
-        if self.best.len() == self.k {
-            let last = self.best[self.k - 1];
-            if squared > last.0 || (squared == last.0 && j > last.1) {
-                return;
-            }
-            self.best.pop();
-        }
-        let at = self.best.partition_point(|&(d, i)| d < squared || (d == squared && i < j));
-        self.best.insert(at, (squared, j));
-    }
-
-    /// The worst that is listed; anything is better while there is room.
-    pub(super) fn worst(&self) -> (f64, u32) {
-        if self.best.len() < self.k { (f64::INFINITY, u32::MAX) } else { self.best[self.k - 1] }
-    }
-}
-
-fn by_tree<const D: usize>(values: &[f64], k: usize, progress: &mut Progress) -> Result<Vec<(f64, u32)>> {
+/// Returns the `k` nearest other points of each point by (squared distance, index), with the squared distances.
+pub(super) fn nearest<const D: usize>(values: &[f64], k: usize, progress: &mut Progress) -> Result<Vec<(f64, u32)>> {
     let (points, _) = values.as_chunks::<D>();
-    let tree = Tree::new(points);
-    // Neighbouring queries of a task are neighbours in the tree: what one has read, the next finds in the cache.
-    let tasks = in_batches(points.len().div_ceil(CHUNK), progress, |task| {
-        let queries = &tree.order[task * CHUNK..points.len().min((task + 1) * CHUNK)];
-        let mut nearest = Nearest::new(k);
+    let tree = KdTree::new(points);
+    // Successive queries of a task are near each other in the tree, so they share cache lines.
+    let tasks = in_batches(points.len().div_ceil(TASK_QUERIES), progress, |task| {
+        let queries = &tree.order[task * TASK_QUERIES..points.len().min((task + 1) * TASK_QUERIES)];
+        let mut nearest = NearestList::new(k);
         let mut found = Vec::with_capacity(queries.len() * k);
         for &i in queries {
             nearest.best.clear();
@@ -97,26 +32,26 @@ fn by_tree<const D: usize>(values: &[f64], k: usize, progress: &mut Progress) ->
     Ok(found)
 }
 
-/// Points in the order of a balanced binary tree over their bounding boxes.
-struct Tree<const D: usize> {
-    nodes: Vec<Node<D>>,
-    /// The points' indices and coordinates, leaf after leaf.
+/// A balanced binary tree over bounding boxes, with the points in the order of its leaves.
+struct KdTree<const D: usize> {
+    nodes: Vec<KdNode<D>>,
+    /// Indices and coordinates of the points, leaf by leaf.
     order: Vec<u32>,
     coordinates: Vec<[f64; D]>,
 }
 
-struct Node<const D: usize> {
+struct KdNode<const D: usize> {
     low: [f64; D],
     high: [f64; D],
-    /// The lowest index of its points.
+    /// Lowest index of the node's points.
     lowest: u32,
     start: usize,
     end: usize,
-    /// The first of two children; the other follows its subtree.
+    /// The two children.
     children: Option<(usize, usize)>,
 }
 
-impl<const D: usize> Tree<D> {
+impl<const D: usize> KdTree<D> {
     fn new(points: &[[f64; D]]) -> Self {
         let mut tree = Self { nodes: Vec::new(), order: (0..points.len() as u32).collect(), coordinates: Vec::new() };
         let mut order = std::mem::take(&mut tree.order);
@@ -136,8 +71,8 @@ impl<const D: usize> Tree<D> {
         }
         let at = self.nodes.len();
         let lowest = order.iter().copied().min().unwrap_or(u32::MAX);
-        self.nodes.push(Node { low, high, lowest, start, end: start + order.len(), children: None });
-        if order.len() > LEAF {
+        self.nodes.push(KdNode { low, high, lowest, start, end: start + order.len(), children: None });
+        if order.len() > MAX_LEAF_POINTS {
             let widest = (0..D).max_by(|&a, &b| (high[a] - low[a]).total_cmp(&(high[b] - low[b]))).unwrap_or(0);
             let middle = order.len() / 2;
             order.select_nth_unstable_by(middle, |&a, &b| {
@@ -151,9 +86,9 @@ impl<const D: usize> Tree<D> {
         at
     }
 
-    /// Offers what is in the node and may be near; returns how many points that were.
-    fn search(&self, node: usize, query: &[f64; D], itself: u32, nearest: &mut Nearest) -> usize {
-        let Node { start, end, children, .. } = self.nodes[node];
+    /// Offers the points of the node that may be near; returns the number of points compared.
+    fn search(&self, node: usize, query: &[f64; D], itself: u32, nearest: &mut NearestList) -> usize {
+        let KdNode { start, end, children, .. } = self.nodes[node];
         match children {
             None => {
                 for at in start..end {
@@ -165,7 +100,8 @@ impl<const D: usize> Tree<D> {
                 end - start
             }
             Some((left, right)) => {
-                let (to_left, to_right) = (self.to_box(left, query), self.to_box(right, query));
+                let (to_left, to_right) =
+                    (self.squared_distance_to_box(left, query), self.squared_distance_to_box(right, query));
                 let ordered = if to_left <= to_right {
                     [(left, to_left), (right, to_right)]
                 } else {
@@ -173,8 +109,8 @@ impl<const D: usize> Tree<D> {
                 };
                 let mut compared = 0;
                 for (child, squared) in ordered {
-                    // Among points at the same distance the lowest indices are nearest: the rest need not be visited,
-                    // or points that coincide would all be compared with each other.
+                    // Among points at the same distance those of lowest index win, so the others need not be visited;
+                    // otherwise coinciding points would all be compared with each other.
                     if (squared, self.nodes[child].lowest) < nearest.worst() {
                         compared += self.search(child, query, itself, nearest);
                     }
@@ -184,9 +120,9 @@ impl<const D: usize> Tree<D> {
         }
     }
 
-    /// Squared distance to a node's box. Summed in the order of `search`: rounding is monotone, so it never exceeds the
-    /// squared distance computed for a point of the box, and no tie is lost.
-    fn to_box(&self, node: usize, query: &[f64; D]) -> f64 {
+    /// Squared distance to the bounding box of a node, summed in the order of `search`: since rounding is monotone, it
+    /// never exceeds the squared distance computed for a point of the box, and no tie is lost.
+    fn squared_distance_to_box(&self, node: usize, query: &[f64; D]) -> f64 {
         let node = &self.nodes[node];
         (0..D).map(|c| (node.low[c] - query[c]).max(query[c] - node.high[c]).max(0.0)).map(|x| x * x).sum()
     }
@@ -197,10 +133,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_of_coinciding_points_is_left_when_its_indices_are_too_high() {
+    fn nodes_of_coinciding_points_with_high_indices_are_skipped() {
         let points = vec![[0.5, 0.5]; 4000];
-        let tree = Tree::new(&points);
-        let mut nearest = Nearest::new(15);
+        let tree = KdTree::new(&points);
+        let mut nearest = NearestList::new(15);
         let visited = tree.search(0, &points[3000], 3000, &mut nearest);
         assert!(visited < 100, "{visited} points compared");
         assert!(nearest.best.iter().map(|&(_, j)| j).eq(0..15));

@@ -1,11 +1,14 @@
-//! The neighbour graph: computed once, accepted by every method.
+//! The neighbor graph: computed once and accepted by every method.
 
+use super::distance::by_distance_then_index;
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Metric, Result};
 
-/// For each row, its neighbours from near to far, never the row itself. Ties are ordered by index.
+/// A directed graph that lists the neighbors of each row from near to far, without the row itself. Ties are ordered by
+/// index.
 ///
-/// The rows searched for and the points found may differ (a `transform` asks for the training points near new rows).
+/// The rows and the points their neighbors are taken from may differ: `transform` searches for the training points near
+/// new rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NeighborGraph {
     indptr: Vec<usize>,
@@ -16,8 +19,8 @@ pub struct NeighborGraph {
 }
 
 impl NeighborGraph {
-    /// Checks the arrays: `indptr` rises from 0 to the number of edges, indices are below `targets`, distances are finite
-    /// and not negative. Rows are sorted by distance, then index.
+    /// Builds a graph from its arrays. `indptr` must ascend from 0 to the number of edges, indices must be below
+    /// `targets`, and distances finite and not negative. Rows are sorted by distance, then index.
     pub fn new(
         indptr: Vec<usize>,
         indices: Vec<u32>,
@@ -44,7 +47,7 @@ impl NeighborGraph {
             }
             let mut edges: Vec<(f32, u32)> = lengths.iter().copied().zip(columns.iter().copied()).collect();
             if !edges.is_sorted_by(|a, b| a <= b) {
-                edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                edges.sort_by(by_distance_then_index);
                 let start = graph.indptr[i];
                 for (offset, (d, j)) in edges.into_iter().enumerate() {
                     graph.distances[start + offset] = d;
@@ -55,7 +58,7 @@ impl NeighborGraph {
         Ok(graph)
     }
 
-    /// A graph with `k` neighbours in every row, from rows laid end to end.
+    /// Builds a graph with `k` neighbors in every row, from rows laid end to end.
     pub fn uniform(k: usize, indices: Vec<u32>, distances: Vec<f32>, targets: usize, metric: Metric) -> Result<Self> {
         let rows = indices.len().checked_div(k).unwrap_or(0);
         if rows * k != indices.len() {
@@ -64,7 +67,7 @@ impl NeighborGraph {
         Self::new((0..=rows).map(|i| i * k).collect(), indices, distances, targets, metric)
     }
 
-    /// Neighbours and distances of row `i`.
+    /// Returns the neighbors and distances of row `i`.
     pub fn row(&self, i: usize) -> (&[u32], &[f32]) {
         let range = self.indptr[i]..self.indptr[i + 1];
         (&self.indices[range.clone()], &self.distances[range])
@@ -75,37 +78,37 @@ impl NeighborGraph {
         self.indptr.len() - 1
     }
 
-    /// Number of points the neighbours are taken from.
+    /// Number of points from which the neighbors are taken.
     pub fn targets(&self) -> usize {
         self.targets
     }
 
-    /// Where each row starts; one longer than the rows.
+    /// Start of each row in the arrays; one entry more than there are rows.
     pub fn indptr(&self) -> &[usize] {
         &self.indptr
     }
 
-    /// All neighbours, row after row.
+    /// Neighbors of all rows, laid end to end.
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    /// All distances, row after row.
+    /// Distances of all rows, laid end to end.
     pub fn distances(&self) -> &[f32] {
         &self.distances
     }
 
-    /// The metric of the distances.
+    /// Metric of the distances.
     pub fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// The fewest neighbours any row has.
+    /// Smallest number of neighbors of a row.
     pub fn min_degree(&self) -> usize {
         self.indptr.windows(2).map(|w| w[1] - w[0]).min().unwrap_or(0)
     }
 
-    /// The nearest `k` of every row.
+    /// Returns a graph with only the nearest `k` neighbors of every row.
     pub fn truncate(&self, k: usize) -> Self {
         let mut indptr = vec![0];
         let (mut indices, mut distances) = (Vec::new(), Vec::new());
@@ -119,7 +122,7 @@ impl NeighborGraph {
         Self { indptr, indices, distances, targets: self.targets, metric: self.metric }
     }
 
-    /// Writes it under `name/`.
+    /// Saves the graph under `name/`.
     pub fn save(&self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/indptr"), self.indptr.iter().map(|&v| v as u64).collect::<Vec<_>>());
         archive.put(format!("{name}/indices"), self.indices.as_slice());
@@ -128,7 +131,7 @@ impl NeighborGraph {
         archive.put(format!("{name}/metric"), self.metric.to_string().as_str());
     }
 
-    /// Reads it back.
+    /// Loads a graph saved under `name/`.
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
         Self::new(
             archive.sizes(&format!("{name}/indptr"))?,
@@ -145,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_sorted_and_nonsense_is_refused() {
+    fn rows_are_sorted_and_invalid_arrays_are_rejected() {
         let build = |indices: Vec<u32>, distances: Vec<f32>| {
             NeighborGraph::uniform(2, indices, distances, 3, Metric::Euclidean)
         };

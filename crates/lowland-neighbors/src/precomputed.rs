@@ -1,10 +1,11 @@
-//! The data are the distances: the nearest of each row are read off.
+//! Nearest neighbors from a precomputed matrix of distances.
 
+use super::distance::by_distance_then_index;
 use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Error, Result};
 
-/// The `k` nearest of every row of a matrix of distances; `within` leaves out the diagonal.
+/// Returns the `k` nearest of every row of a matrix of distances; `within` leaves out the diagonal.
 pub(super) fn nearest(distances: &Data, k: usize, within: bool, progress: &mut Progress) -> Result<Vec<(f32, u32)>> {
     let rows = in_batches(distances.rows(), progress, |i| nearest_of_row(distances, i, k, within))?;
     let mut found = Vec::with_capacity(rows.len() * k);
@@ -37,13 +38,12 @@ fn nearest_of_row(distances: &Data, i: usize, k: usize, within: bool) -> Result<
             ],
         });
     }
-    let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
     if row.len() > k {
-        row.select_nth_unstable_by(k, order);
+        row.select_nth_unstable_by(k, by_distance_then_index);
         row.truncate(k);
-        // All rows are kept until the last is read: with room for every distance they would be a second matrix.
+        // All rows are kept until the last one is read: with their full capacity they would be a second matrix.
         row.shrink_to_fit();
     }
-    row.sort_unstable_by(order);
+    row.sort_unstable_by(by_distance_then_index);
     Ok(row)
 }

@@ -1,8 +1,8 @@
 //! The methods there are, and the data sets that need no file.
 
-use lowland::methods::METHODS;
 use lowland::params::{ParamSpec, Params};
-use lowland::prepare::Prepare;
+use lowland::preprocessing::Preprocessing;
+use lowland::registry::METHODS;
 use lowland::{Data, Seed};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -23,8 +23,8 @@ pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<Spec>)> {
 
 /// The steps before a method, as parameters: the same for every method.
 #[pyfunction]
-pub fn preparation() -> Vec<Spec> {
-    Prepare::specs().into_iter().map(spec).collect()
+pub fn preprocessing() -> Vec<Spec> {
+    Preprocessing::specs().into_iter().map(spec).collect()
 }
 
 fn spec(spec: ParamSpec) -> Spec {

@@ -1,10 +1,27 @@
-//! Errors as Python's, in the words of the command line.
+//! Errors as Python exceptions, worded with Python's parameter names.
 
 use lowland::Error;
+use lowland::message::Terms;
 use lowland_io::{FileError, FileErrorKind};
 use lowland_view::PictureError;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+
+/// Parameters as keyword arguments: `max_memory`, `landmarks=5000`.
+pub struct PythonTerms;
+
+impl Terms for PythonTerms {
+    fn parameter(&self, name: &str) -> String {
+        name.into()
+    }
+
+    fn setting(&self, name: &str, value: &dyn std::fmt::Display) -> String {
+        match value.to_string() {
+            text if text.parse::<f64>().is_ok() => format!("{name}={text}"),
+            text => format!("{name}='{text}'"),
+        }
+    }
+}
 
 /// An error of the library, of a file or of a picture.
 pub enum Failure {
@@ -38,7 +55,7 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Library(error) => {
-                let words = error.to_string();
+                let words = error.describe(&PythonTerms);
                 match error {
                     Error::Memory { .. } => PyMemoryError::new_err(words),
                     Error::Stopped { .. } => PyKeyboardInterrupt::new_err(words),

@@ -1,11 +1,12 @@
-//! The neighbour graph.
+//! The neighbor graph.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use lowland::Metric;
-use lowland::archive::{Archive, Kind};
+use lowland::message::Remedy;
 use lowland::neighbors::{self as search, NeighborGraph, NeighborParams};
+use lowland::run::{Archive, ArchiveKind};
 use lowland::{Error, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use crate::error::Failure;
 use crate::rows::{Rows, columns, starts};
 use crate::watch::{Listeners, watch};
 
-/// The neighbours of each row, from near to far; never changed, so that any number of fits may share one.
+/// The neighbors of each row, from near to far; never changed, so that any number of fits may share one.
 #[pyclass(frozen, name = "Graph", module = "lowland._lowland")]
 pub struct Graph {
     pub inner: Arc<NeighborGraph>,
@@ -44,7 +45,7 @@ impl Graph {
             let rows = starts.len().saturating_sub(1);
             if !starts.is_sorted() || starts.last() != Some(&points.len()) || lengths.len() != points.len() {
                 let reason = "indptr must rise from 0 to the number of edges, each with a distance".into();
-                return Err(Error::Format { what: "neighbour graph", reason }.into());
+                return Err(Error::Format { what: "neighbor graph", reason }.into());
             }
             let (mut bounds, mut others, mut kept) = (vec![0], Vec::new(), Vec::new());
             for i in 0..rows {
@@ -71,12 +72,12 @@ impl Graph {
 
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let load = || NeighborGraph::load("graph", &Archive::from_bytes(bytes, Kind::Model)?);
+        let load = || NeighborGraph::load("graph", &Archive::from_bytes(bytes, ArchiveKind::Model)?);
         Ok(Self::new(load().map_err(Failure::from)?))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let mut archive = Archive::new(Kind::Model);
+        let mut archive = Archive::new(ArchiveKind::Model);
         self.inner.save("graph", &mut archive);
         PyBytes::new(py, &archive.to_bytes())
     }
@@ -127,13 +128,13 @@ pub fn neighbors(
     let (metric, search) = (metric.parse().map_err(Failure::from)?, search.parse().map_err(Failure::from)?);
     // As `lowland neighbors` does, so that both find the same graph.
     let params = NeighborParams { n_neighbors, metric, search, seed: Seed(seed).stream("neighbors") };
-    let needed = data.shape().bytes.saturating_add(search::memory(data.shape(), metric, n_neighbors, search));
+    let needed = data.shape().bytes.saturating_add(search::search_memory(data.shape(), metric, n_neighbors, search));
     if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
-        let remedy = "Raise max_memory, or use fewer rows or neighbours";
-        return Err(Failure::from(Error::Memory { what: "the search".into(), needed, limit, remedy }).into());
+        let remedies = vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors];
+        return Err(Failure::from(Error::Memory { what: "the search".into(), needed, limit, remedies }).into());
     }
     let found = watch(py, threads, &Listeners::default(), |watcher| {
-        Ok(search::nearest(&data, &params, &mut |done| watcher.progress("neighbours", done))?)
+        Ok(search::nearest_with(&data, &params, &mut |done| watcher.progress("neighbors", done))?)
     })?;
     match found.raised {
         Some(error) => Err(error),

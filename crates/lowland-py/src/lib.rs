@@ -21,7 +21,7 @@ mod _lowland {
     use super::*;
 
     #[pymodule_export]
-    use catalog::{dataset, datasets, methods, preparation};
+    use catalog::{dataset, datasets, methods, preprocessing};
     #[pymodule_export]
     use graph::{Graph, neighbors};
     #[pymodule_export]

@@ -1,8 +1,9 @@
 //! Scores of a map.
 
 use lowland::Seed;
-use lowland::methods::{Recipe, Tsm};
-use lowland::quality::{self, Analogies, Better, KnownGraphs, QualityParams};
+use lowland::method::Method;
+use lowland::methods::Tsm;
+use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
@@ -36,7 +37,7 @@ pub fn report(
     let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
     let graph = graph.map(|graph| graph.get().inner.clone());
     let scored = watch(py, threads, &Listeners::default(), |watcher| {
-        let known = KnownGraphs { data: graph.as_deref(), map: None };
+        let known = PrecomputedGraphs { data: graph.as_deref(), map: None };
         let progress = &mut |done| watcher.progress("scores", done);
         Ok(quality::report_with(&data, map.points(), labels.as_deref(), known, &params, progress)?)
     })?;
@@ -44,11 +45,12 @@ pub fn report(
         return Err(error);
     }
     let report = scored.result;
-    let line = |s: &quality::Score| (s.name, s.value, s.k, s.sampled, s.better == Better::Higher, s.meaning);
+    let line =
+        |s: &quality::Score| (s.kind.name(), s.value, s.k, s.sampled, s.kind.higher_is_better(), s.kind.meaning());
     Ok((
         report.scores.iter().map(line).collect(),
         report.classes.iter().map(|class| (class.code, class.points, class.share)).collect(),
-        report.omitted.into_iter().map(|omitted| (omitted.name, omitted.reason)).collect(),
+        report.omitted.into_iter().map(|omitted| (omitted.kind.name(), omitted.reason)).collect(),
     ))
 }
 
@@ -73,7 +75,7 @@ pub fn angles(
     drop(rows);
     let found = watch(py, threads, &Listeners::default(), |watcher| {
         data.check_finite()?;
-        Ok(quality::angles(&data, map.points(), tau, &mut |done| watcher.progress("scores", done))?)
+        Ok(quality::angle_scores_with(&data, map.points(), tau, &mut |done| watcher.progress("scores", done))?)
     })?;
     found.raised.map_or(Ok(()), Err)?;
     let angles = found.result;
@@ -94,7 +96,7 @@ pub fn angle_histogram(
     drop(rows);
     let found = watch(py, threads, &Listeners::default(), |watcher| {
         data.check_finite()?;
-        Tsm { density, ..Tsm::default() }.check()?;
+        Tsm { density, ..Tsm::default() }.validate()?;
         Ok(Tsm::angles(&data, Seed(seed), &mut |done| watcher.progress("angles", done))?)
     })?;
     found.raised.map_or(Ok(()), Err)?;
@@ -113,10 +115,12 @@ pub fn analogies(
     threads: Option<usize>,
 ) -> PyResult<Vec<(String, usize, usize, usize)>> {
     let vectors = to_map(&vectors)?;
-    let asked = Analogies::parse(questions).map_err(Failure::from)?;
+    let asked = AnalogyQuestions::parse(questions).map_err(Failure::from)?;
     let found = watch(py, threads, &Listeners::default(), |watcher| {
-        Ok(quality::analogies(vectors.points(), &words, &asked, &mut |done| watcher.progress("analogies", done))?)
+        Ok(quality::score_analogies_with(vectors.points(), &words, &asked, &mut |done| {
+            watcher.progress("analogies", done)
+        })?)
     })?;
     found.raised.map_or(Ok(()), Err)?;
-    Ok(found.result.into_iter().map(|score| (score.category, score.right, score.asked, score.left_out)).collect())
+    Ok(found.result.into_iter().map(|score| (score.category, score.correct, score.asked, score.skipped)).collect())
 }

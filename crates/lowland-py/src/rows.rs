@@ -1,6 +1,7 @@
 //! Rows from Python: arrays, the parts of a sparse matrix, strings; and arrays back.
 
-use lowland::{Data, Dense, Embedding, Error, Sparse};
+use lowland::Error;
+use lowland::data::{Data, Dense, Embedding, Sparse};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 

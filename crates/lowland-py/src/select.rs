@@ -1,9 +1,10 @@
 //! Numbers of neighbours and of dimensions, by how likely the data become.
 
-use lowland::methods::{Lllvm, Recipe};
-use lowland::params::Params;
-use lowland::run::{Context, Limits, Stage};
-use lowland::select::{self, By, Choice};
+use lowland::message::Remedy;
+use lowland::method::Method;
+use lowland::methods::{Lllvm, Lvm};
+use lowland::run::{Context, Stage};
+use lowland::select::{self, Candidate, SelectionCriterion};
 use lowland::{Error, Seed};
 use pyo3::prelude::*;
 
@@ -32,34 +33,41 @@ pub fn choose(
     let data = rows.to_data()?;
     drop(rows);
     let seed = Seed(seed);
-    let found = watch(py, threads, &Listeners::default(), |watcher| -> Result<Vec<Choice>, Failure> {
+    let found = watch(py, threads, &Listeners::default(), |watcher| -> Result<Vec<Candidate>, Failure> {
         data.check_finite()?;
         if let Some(folds) = folds {
-            let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-            let limits = Limits { max_memory: max_memory.or_else(lowland_io::available_memory), ..Limits::default() };
+            let (lvm, limit) = (from_text::<Lvm>(&params)?, max_memory.or_else(lowland_io::available_memory));
             let (k, d) = (&n_neighbors, &n_components);
-            return Ok(select::by_held_out(&data, &params, k, d, folds, seed, &limits, watcher)?);
+            return Ok(select::by_held_out(&data, &lvm, k, d, folds, seed, limit, watcher)?);
         }
-        let mut model = Lllvm::default();
-        for (name, text) in &params {
-            model.set(name, text)?;
-        }
-        model.check()?;
+        let model = from_text::<Lllvm>(&params)?;
         let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components);
         if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
-            let remedy = "Raise max_memory, use fewer rows or starts, or choose by lvm";
-            return Err(Error::Memory { what: "the choice".into(), needed, limit, remedy }.into());
+            let remedies =
+                vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
+            return Err(Error::Memory { what: "the selection".into(), needed, limit, remedies }.into());
         }
         let mut context = Context::new(watcher, seed, None);
-        context.plan(&["neighbours", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
+        context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
         Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, &mut context)?)
     })?;
     if let Some(error) = found.raised {
         return Err(error);
     }
-    let (choices, by) = (found.result, if folds.is_some() { By::HeldOut } else { By::Bound });
-    let words = select::in_words(&choices, by);
+    let (choices, by) =
+        (found.result, if folds.is_some() { SelectionCriterion::HeldOut } else { SelectionCriterion::Bound });
+    let words = select::recommendation_text(&choices, by);
     let (best, close) = select::recommend(&choices, by).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
     let list = choices.into_iter().map(|choice| (choice.n_neighbors, choice.n_components, choice.values)).collect();
     Ok((list, best, close, words))
+}
+
+/// A method with these parameter values, validated.
+fn from_text<M: Method>(values: &[(String, String)]) -> Result<M, Failure> {
+    let mut method = M::default();
+    for (name, text) in values {
+        method.set(name, text)?;
+    }
+    method.validate()?;
+    Ok(method)
 }

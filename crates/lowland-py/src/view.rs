@@ -1,8 +1,7 @@
 //! The interactive page.
 
-use lowland::neighbors::{NeighborGraph, nearest_points};
-use lowland::{Data, Embedding};
-use lowland_view::ClassLabels;
+use lowland::neighbors::{NeighborGraph, nearest_points_with};
+use lowland::{AnnotatedEmbedding, Data, Labels};
 use lowland_view::page::{ColumnData, Page, PageColumn, PageMap, detect_images, render_html};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -35,32 +34,33 @@ pub fn page<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let data = rows.as_ref().map(Rows::to_data).transpose()?;
     let truth = graph.map(|graph| graph.get().inner.truncate(NEIGHBORS));
-    let points = maps.iter().map(|map| to_map(&map.2)).collect::<PyResult<Vec<Embedding>>>()?;
-    let about: Vec<(String, String, Option<Vec<f64>>)> =
-        maps.into_iter().map(|(name, caption, _, std)| (name, caption, std)).collect();
+    let annotated = |(name, caption, points, std): Shown| -> PyResult<(String, String, AnnotatedEmbedding)> {
+        Ok((name, caption, AnnotatedEmbedding { std, ..to_map(&points)?.into() }))
+    };
+    let maps = maps.into_iter().map(annotated).collect::<PyResult<Vec<_>>>()?;
+    let classes: Vec<(String, Labels)> =
+        classes.into_iter().map(|(name, codes, names)| (name, Labels { codes, names })).collect();
     let made = watch(py, threads, &Listeners::default(), |watcher| {
-        let kept = points.iter().map(|map| {
+        let kept = maps.iter().map(|(_, _, map)| {
             let k = truth.as_ref().map_or(0, NeighborGraph::min_degree).min(map.rows().saturating_sub(1));
-            (k > 0).then(|| nearest_points(map.points(), k, &mut |done| watcher.progress("page", done))).transpose()
+            (k > 0)
+                .then(|| nearest_points_with(map.points(), k, &mut |done| watcher.progress("page", done)))
+                .transpose()
         });
         let kept = kept.collect::<lowland::Result<Vec<_>>>()?;
-        let by_class = classes.iter().map(|(name, codes, names)| PageColumn {
-            name: name.clone(),
-            values: ColumnData::Classes(ClassLabels { codes, names }),
-        });
+        let by_class =
+            classes.iter().map(|(name, labels)| PageColumn { name: name.clone(), values: ColumnData::Classes(labels) });
         let by_number =
             numbers.into_iter().map(|(name, values)| PageColumn { name, values: ColumnData::Numbers(values) });
-        let shown = about.iter().zip(&points).zip(&kept).map(|(((name, caption, std), map), kept)| PageMap {
+        let shown = maps.iter().zip(&kept).map(|((name, caption, map), kept)| PageMap {
             name: name.clone(),
             caption: caption.clone(),
-            points: map.points(),
-            std: std.as_deref(),
-            covariances: None,
+            map,
             neighbors: kept.as_ref(),
         });
         let page = Page {
             title,
-            rows: points.first().map_or(0, Embedding::rows),
+            rows: maps.first().map_or(0, |(_, _, map)| map.rows()),
             maps: shown.collect(),
             ids: ids.as_deref(),
             columns: by_class.chain(by_number).collect(),

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use lowland::run::{Event, Observer, Stage};
+use lowland::run::{Event, Observer, ProgressTracker};
 use lowland::{Embedding, Error};
 use pyo3::prelude::*;
 
-use crate::error::Failure;
+use crate::error::{Failure, PythonTerms};
 use crate::rows::map_to_array;
 
 /// How long the caller sleeps between two looks for Ctrl-C.
@@ -62,9 +62,7 @@ pub fn watch<T: Send>(
         tells_progress: listeners.on_progress.is_some(),
         tells_notes: listeners.on_note.is_some(),
         every: listeners.on_step.as_ref().map(|_| listeners.every.max(1)),
-        stages: Vec::new(),
-        stage: String::new(),
-        done_before: 0.0,
+        tracker: ProgressTracker::default(),
         told: Instant::now(),
     };
     let mut raised = None;
@@ -139,10 +137,7 @@ pub struct Watcher<'a> {
     tells_progress: bool,
     tells_notes: bool,
     every: Option<usize>,
-    stages: Vec<Stage>,
-    stage: String,
-    /// Share of all work that the finished stages were.
-    done_before: f64,
+    tracker: ProgressTracker,
     told: Instant,
 }
 
@@ -161,15 +156,8 @@ impl Watcher<'_> {
         }
     }
 
-    fn share(&self) -> f64 {
-        let total: f64 = self.stages.iter().map(|stage| stage.weight).sum();
-        let own = self.stages.iter().find(|stage| stage.name == self.stage);
-        own.map_or(0.0, |stage| stage.weight / total.max(f64::MIN_POSITIVE))
-    }
-
-    fn tell_stage(&mut self, done: f64, step: Option<(usize, f64)>) {
-        let done = self.done_before + self.share() * done.clamp(0.0, 1.0);
-        self.tell(self.stage.clone(), done, step);
+    fn tell_run(&mut self) {
+        self.tell(self.tracker.stage().into(), self.tracker.fraction(), self.tracker.step());
     }
 }
 
@@ -179,16 +167,11 @@ impl Observer for Watcher<'_> {
     }
 
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
+        self.tracker.update(event);
         match event {
-            Event::Plan(stages) => self.stages = stages.to_vec(),
-            Event::StageStart(name) => {
-                self.stage = name.to_string();
-                self.tell_stage(0.0, None);
-            }
-            Event::StageProgress(done) => self.tell_stage(*done, None),
-            Event::StageEnd(_) => self.done_before += self.share(),
-            Event::Step { step, done, embedding, .. } => {
-                self.tell_stage(*done, Some((step.iteration, step.objective)));
+            Event::StageStart(_) | Event::StageProgress(_) => self.tell_run(),
+            Event::Step { step, embedding, .. } => {
+                self.tell_run();
                 if self.every.is_some_and(|every| step.iteration % every == 0) {
                     let (iteration, objective) = (step.iteration, step.objective);
                     let message = Message::Step { iteration, objective, embedding: embedding() };
@@ -197,8 +180,8 @@ impl Observer for Watcher<'_> {
                     }
                 }
             }
-            Event::Note(text) if self.tells_notes => {
-                let _ = self.messages.send(Message::Note(text.to_string()));
+            Event::Note(note) if self.tells_notes => {
+                let _ = self.messages.send(Message::Note(note.describe(&PythonTerms)));
             }
             _ => {}
         }

@@ -9,23 +9,23 @@ use lowland_linalg::dense::product_nt;
 /// Four words: the first is to the second as the third is to the fourth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analogy {
-    /// Which kind of relation.
+    /// Index of the category.
     pub category: usize,
-    /// The words.
+    /// The four words.
     pub words: [String; 4],
 }
 
-/// Questions by category.
+/// Analogy questions by category.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Analogies {
+pub struct AnalogyQuestions {
     /// Names of the categories, in the order of the file.
     pub categories: Vec<String>,
     /// The questions.
     pub questions: Vec<Analogy>,
 }
 
-impl Analogies {
-    /// Reads the usual form: a line `: category`, then lines of four words.
+impl AnalogyQuestions {
+    /// Parses the usual format: a line `: category`, then lines of four words.
     pub fn parse(text: &str) -> Result<Self> {
         let mut out = Self::default();
         for (number, line) in text.lines().enumerate() {
@@ -53,27 +53,33 @@ impl Analogies {
     }
 }
 
-/// How many questions of a category were answered rightly.
+/// Number of correct answers in a category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnalogyScore {
-    /// The category.
+    /// Name of the category.
     pub category: String,
-    /// Right answers.
-    pub right: usize,
-    /// Questions whose words are all there.
+    /// Number of correct answers.
+    pub correct: usize,
+    /// Number of questions whose words all have a vector.
     pub asked: usize,
-    /// Questions left out, a word of which is not there.
-    pub left_out: usize,
+    /// Number of questions skipped because a word has no vector.
+    pub skipped: usize,
 }
 
-/// Questions answered together.
+/// Number of questions answered together.
 const BLOCK: usize = 128;
 
-/// Answers each question by the word nearest in angle to `c + (b - a)` other than `b` and `c` (Saul 2022, eq 13).
-pub fn analogies(
+/// Answers each question by the word whose vector is nearest in angle to `c + (b - a)`, other than `b` and `c` (Saul
+/// 2022, eq 13), and counts the correct answers.
+pub fn score_analogies(vectors: Points, words: &[String], questions: &AnalogyQuestions) -> Result<Vec<AnalogyScore>> {
+    score_analogies_with(vectors, words, questions, &mut |_| Ok(()))
+}
+
+/// Like [`score_analogies`], and reports progress.
+pub fn score_analogies_with(
     vectors: Points,
     words: &[String],
-    asked: &Analogies,
+    asked: &AnalogyQuestions,
     progress: &mut Progress,
 ) -> Result<Vec<AnalogyScore>> {
     super::check_finite(vectors)?;
@@ -81,7 +87,7 @@ pub fn analogies(
     if words.len() != vectors.rows() {
         return Err(Error::Shape { what: "words of the vectors", expected: vectors.rows(), found: words.len() });
     }
-    // The first of several equal words counts.
+    // Of repeated words the first counts.
     let mut place: HashMap<&str, usize> = HashMap::with_capacity(words.len());
     for (i, word) in words.iter().enumerate() {
         place.entry(word).or_insert(i);
@@ -89,14 +95,14 @@ pub fn analogies(
     let mut scores: Vec<AnalogyScore> = asked
         .categories
         .iter()
-        .map(|category| AnalogyScore { category: category.clone(), right: 0, asked: 0, left_out: 0 })
+        .map(|category| AnalogyScore { category: category.clone(), correct: 0, asked: 0, skipped: 0 })
         .collect();
     let mut known: Vec<(usize, [usize; 4])> = Vec::new();
     for question in &asked.questions {
         let found = question.words.each_ref().map(|word| place.get(word.as_str()).copied());
         match found {
             [Some(a), Some(b), Some(c), Some(d)] => known.push((question.category, [a, b, c, d])),
-            _ => scores[question.category].left_out += 1,
+            _ => scores[question.category].skipped += 1,
         }
     }
     let mut unit = vec![0f32; vectors.values().len()];
@@ -113,7 +119,7 @@ pub fn analogies(
         for (_, [a, b, c, _]) in questions {
             let [a, b, c] = [a, b, c].map(|&i| vectors.row(i));
             let target: Vec<f64> = (0..dim).map(|at| c[at] + (b[at] - a[at])).collect();
-            // Only the order matters, so the target need not have unit length; but it must fit into single precision.
+            // Only the order matters, so the target need not have unit length, but it must fit into single precision.
             let largest = target.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
             targets.extend(target.iter().map(|v| (v / largest) as f32));
         }
@@ -131,7 +137,7 @@ pub fn analogies(
     })?;
     for ((category, _), right) in known.iter().zip(answers.into_iter().flatten()) {
         scores[*category].asked += 1;
-        scores[*category].right += usize::from(right);
+        scores[*category].correct += usize::from(right);
     }
     Ok(scores)
 }
@@ -141,21 +147,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parallel_steps_are_answered_and_unknown_words_left_out() {
+    fn parallel_analogies_are_solved_and_unknown_words_are_skipped() {
         let words: Vec<String> = ["man", "woman", "king", "queen", "apple"].map(String::from).to_vec();
         let vectors = [1.0, 0.0, 0.2, 1.0, 1.0, 0.2, 1.0, 0.1, 1.0, 1.0, 1.1, 1.0, -1.0, -1.0, 0.0];
         let text = ": family\nman woman king queen\nman king woman queen\n\n: fruit\nman apple king pear\nman woman king apple\n";
-        let asked = Analogies::parse(text).unwrap();
-        let scores = analogies(Points::new(&vectors, 3).unwrap(), &words, &asked, &mut |_| Ok(())).unwrap();
-        let numbers: Vec<_> = scores.iter().map(|s| (s.category.as_str(), s.right, s.asked, s.left_out)).collect();
+        let asked = AnalogyQuestions::parse(text).unwrap();
+        let scores = score_analogies(Points::new(&vectors, 3).unwrap(), &words, &asked).unwrap();
+        let numbers: Vec<_> = scores.iter().map(|s| (s.category.as_str(), s.correct, s.asked, s.skipped)).collect();
         assert_eq!(numbers, [("family", 2, 2, 0), ("fruit", 0, 1, 1)]);
     }
 
     #[test]
-    fn a_line_of_three_words_is_refused_by_its_number() {
-        let error = Analogies::parse(": x\na b c d\na b c\n").unwrap_err();
+    fn a_line_of_three_words_is_rejected_with_its_line_number() {
+        let error = AnalogyQuestions::parse(": x\na b c d\na b c\n").unwrap_err();
         assert!(error.to_string().contains("line 3 has 3 words"), "{error}");
-        assert!(Analogies::parse("").unwrap().questions.is_empty());
-        assert_eq!(Analogies::parse("a b c d").unwrap().categories, ["all"]);
+        assert!(AnalogyQuestions::parse("").unwrap().questions.is_empty());
+        assert_eq!(AnalogyQuestions::parse("a b c d").unwrap().categories, ["all"]);
     }
 }

@@ -1,21 +1,22 @@
-//! How much two maps differ, up to what a map does not mean: place, size, rotation and reflection.
+//! Procrustes analysis: the difference between two maps up to translation, scaling, rotation and reflection.
 
 use lowland_core::{Embedding, Error, Points, Result};
 use lowland_linalg::dense::power_of_two_near;
 
-/// The second map laid over the first.
+/// Result of aligning a second map to a first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Procrustes {
-    /// Sum of squared differences after both maps are centred and scaled to unit norm and the second is turned onto the first:
-    /// 0 for maps of the same shape, at most 1. The same number as `scipy.spatial.procrustes` gives.
+    /// Sum of squared differences after both maps are centered and scaled to unit norm and the second is rotated onto
+    /// the first: 0 for maps of the same shape, at most 1. Equals the disparity of `scipy.spatial.procrustes`.
     pub disparity: f64,
-    /// The second map moved, scaled and turned onto the first, in the coordinates of the first.
+    /// The second map translated, scaled and rotated onto the first, in the coordinates of the first.
     pub aligned: Embedding,
-    /// What differences between points of the second map are multiplied by, from the right: rows times this square matrix.
-    pub turn: Vec<f64>,
+    /// Linear part of the alignment: differences between points of the second map, as rows, are multiplied by this
+    /// square matrix from the right.
+    pub linear_map: Vec<f64>,
 }
 
-/// Lays `b` over `a`. Both have the same rows and dimension.
+/// Aligns `b` to `a`. Both must have the same number of rows and dimensions.
 pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
     if a.rows() != b.rows() {
         return Err(Error::Shape { what: "points of the second map", expected: a.rows(), found: b.rows() });
@@ -24,16 +25,16 @@ pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
     if dim != b.dim() {
         return Err(Error::Shape { what: "dimensions of the second map", expected: dim, found: b.dim() });
     }
-    let first = Standard::new(a)?;
-    let second = Standard::new(b)?;
-    // The rotation that brings B onto A maximises tr(R' B'A): with B'A = U S V', R = U V'.
+    let first = StandardizedMap::new(a)?;
+    let second = StandardizedMap::new(b)?;
+    // The rotation of B onto A maximizes tr(R' B'A): with B'A = U S V', R = U V'.
     let mut product = vec![0.0; dim * dim];
     for (x, y) in first.values.chunks_exact(dim).zip(second.values.chunks_exact(dim)) {
         for (line, &from) in product.chunks_exact_mut(dim).zip(y) {
             line.iter_mut().zip(x).for_each(|(sum, to)| *sum += from * to);
         }
     }
-    let (rotation, scale) = polar(&product, dim);
+    let (rotation, scale) = polar_factor(&product, dim);
     let mut disparity = 0.0;
     let mut aligned = Vec::with_capacity(first.values.len());
     for (x, y) in first.values.chunks_exact(dim).zip(second.values.chunks_exact(dim)) {
@@ -43,22 +44,22 @@ pub fn procrustes(a: Points, b: Points) -> Result<Procrustes> {
             aligned.push(first.mean[c] + first.norm * turned);
         }
     }
-    let turn = rotation.iter().map(|v| v * scale * (first.norm / second.norm)).collect();
-    Ok(Procrustes { disparity, aligned: Embedding::new(aligned, dim)?, turn })
+    let linear_map = rotation.iter().map(|v| v * scale * (first.norm / second.norm)).collect();
+    Ok(Procrustes { disparity, aligned: Embedding::new(aligned, dim)?, linear_map })
 }
 
-/// A map moved to mean zero and scaled to Frobenius norm one.
-struct Standard {
+/// A map centered and scaled to Frobenius norm one.
+struct StandardizedMap {
     values: Vec<f64>,
     mean: Vec<f64>,
     norm: f64,
 }
 
-impl Standard {
+impl StandardizedMap {
     fn new(map: Points) -> Result<Self> {
         super::check_finite(map)?;
         let (n, dim) = (map.rows(), map.dim());
-        // A power of two keeps squares in range whatever the unit of the map.
+        // Dividing by a power of two keeps squares in range, whatever the unit of the map.
         let largest = map.values().iter().fold(0.0f64, |most, v| most.max(v.abs()));
         let unit = power_of_two_near(largest);
         let mut mean = vec![0.0; dim];
@@ -68,7 +69,7 @@ impl Standard {
         let centered = map.values().chunks_exact(dim).flat_map(|row| row.iter().zip(&mean).map(|(v, m)| v / unit - m));
         let mut values: Vec<f64> = centered.collect();
         let norm = values.iter().map(|v| v * v).sum::<f64>().sqrt();
-        // Below this the differences are rounding errors of the mean.
+        // Below this, differences are rounding errors of the mean.
         if norm <= 1e-14 * (n as f64).sqrt() {
             return Err(Error::TooFewPoints {
                 what: "procrustes (different points)".into(),
@@ -83,10 +84,11 @@ impl Standard {
     }
 }
 
-/// The orthogonal factor `U V'` of a square matrix `U S V'` and the sum of its singular values, by one-sided Jacobi rotations:
-/// columns are turned in pairs until all are orthogonal, which leaves `U S`, and the turns make up `V`.
-fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
-    // Column after column: work[c] is a column of U S, turns[c] a column of V.
+/// Returns the orthogonal factor `U V'` of a square matrix `U S V'` and the sum of its singular values, by one-sided
+/// Jacobi rotations: pairs of columns are rotated until all are orthogonal, which leaves `U S`, and the rotations make
+/// up `V`.
+fn polar_factor(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
+    // Stored by column: work[c] is a column of U S, turns[c] a column of V.
     let mut work: Vec<Vec<f64>> = (0..dim).map(|c| (0..dim).map(|r| matrix[r * dim + c]).collect()).collect();
     let mut turns: Vec<Vec<f64>> = (0..dim).map(|c| (0..dim).map(|r| f64::from(u8::from(r == c))).collect()).collect();
     for _ in 0..60 {
@@ -115,7 +117,7 @@ fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
     }
     let sizes: Vec<f64> = work.iter().map(|column| dot(column, column).sqrt()).collect();
     let largest = sizes.iter().copied().fold(0.0, f64::max);
-    // Directions the matrix flattens carry no information; any orthonormal completion is a best rotation.
+    // Directions with a zero singular value carry no information; any orthonormal completion is an optimal rotation.
     let mut left: Vec<Vec<f64>> = Vec::with_capacity(dim);
     let mut order: Vec<usize> = (0..dim).collect();
     order.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
@@ -123,7 +125,7 @@ fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
         let column = if sizes[c] > 1e-14 * largest {
             work[c].iter().map(|v| v / sizes[c]).collect()
         } else {
-            completion(&left, dim)
+            orthogonal_complement(&left, dim)
         };
         left.push(column);
     }
@@ -138,9 +140,9 @@ fn polar(matrix: &[f64], dim: usize) -> (Vec<f64>, f64) {
     (rotation, sizes.iter().sum())
 }
 
-/// A unit vector orthogonal to orthonormal `columns`, of which there are fewer than `dim`: the axis they cover least, with
-/// what they cover of it taken away (twice, against rounding).
-fn completion(columns: &[Vec<f64>], dim: usize) -> Vec<f64> {
+/// Returns a unit vector orthogonal to orthonormal `columns`, of which there are fewer than `dim`: the axis with the
+/// smallest projection onto them, minus that projection (twice, against rounding).
+fn orthogonal_complement(columns: &[Vec<f64>], dim: usize) -> Vec<f64> {
     let covered = |axis: usize| columns.iter().map(|column| column[axis] * column[axis]).sum::<f64>();
     let axis = (0..dim).min_by(|&a, &b| covered(a).total_cmp(&covered(b))).unwrap_or(0);
     let mut vector = vec![0.0; dim];

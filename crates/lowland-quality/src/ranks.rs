@@ -1,30 +1,30 @@
-//! The rank of chosen points in the order of distance from a row, exactly, without a matrix of all distances.
+//! Exact ranks of selected points by distance from a row, without a matrix of all distances.
 
 use super::blocks::in_blocks;
-use super::space::Space;
-use super::tiles::{Scratch, Tiles, count_below, least};
+use super::key_tiles::{KeyTiles, TileScratch, count_below, smallest_key};
+use super::metric_space::MetricSpace;
 use lowland_core::Result;
 use lowland_core::run::Progress;
 
-/// Rows a task takes at once, and columns of a tile: the keys (768 KiB) stay in the second-level cache, and both are multiples
-/// of what a product takes at once.
+/// Number of rows of a task, and number of columns of a tile: the keys (768 KiB) fit into the second-level cache, and
+/// both are multiples of the block sizes of a matrix product.
 const BLOCK: usize = 128;
 const WIDTH: usize = 1536;
 
-/// For each of `rows`, the rank of each of its candidates among all other points, nearest first and counted from one;
-/// of points at the same distance the one of lower index comes first. `candidates(s)` belongs to `rows[s]` and does not
-/// contain the row itself.
+/// Returns for each of `rows` the rank of each of its candidates among all other points, nearest first and counted from
+/// one; of points at the same distance the one of lower index comes first. `candidates(s)` belongs to `rows[s]` and
+/// does not contain the row itself.
 ///
-/// Every pair of a row and a point is looked at once, so the time grows with `rows x n`; memory is one number a candidate.
-/// Tiles of keys are computed in `f32`; a point whose key lies within the rounding error of a candidate's is looked at again
-/// in `f64`, so that the ranks are those of [`Space::key`].
-pub fn ranks<'c>(
-    space: &Space,
+/// Every pair of a row and a point is visited once, so the time grows with `rows x n`; memory is one number for each
+/// candidate. Tiles of keys are computed in `f32`; a point whose key is within the rounding error of a candidate's key
+/// is compared again in `f64`, so that the ranks are those of [`MetricSpace::key`].
+pub(super) fn neighbor_ranks<'c>(
+    space: &MetricSpace,
     rows: &[u32],
     candidates: impl Fn(usize) -> &'c [u32] + Sync,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<u32>>> {
-    let tiles = Tiles::new(space);
+    let tiles = KeyTiles::new(space);
     let blocks = in_blocks(rows.len(), BLOCK, progress, |range| match &tiles {
         Some(tiles) => tiled_block(space, tiles, &rows[range.clone()], |s| candidates(range.start + s)),
         None => range.map(|s| direct_row(space, rows[s] as usize, candidates(s))).collect(),
@@ -32,9 +32,9 @@ pub fn ranks<'c>(
     Ok(blocks.into_iter().flatten().collect())
 }
 
-/// One row against all points in `f64`.
-fn direct_row(space: &Space, i: usize, candidates: &[u32]) -> Vec<u32> {
-    // NaN is below, equal to and above nothing: the row does not count itself.
+/// Ranks the candidates of one row by comparing all points in `f64`.
+fn direct_row(space: &MetricSpace, i: usize, candidates: &[u32]) -> Vec<u32> {
+    // NaN compares false with everything, so the row does not count itself.
     let keys: Vec<f64> = (0..space.rows()).map(|l| if l == i { f64::NAN } else { space.key(i, l) }).collect();
     let rank = |&j: &u32| {
         let t = keys[j as usize];
@@ -45,24 +45,27 @@ fn direct_row(space: &Space, i: usize, candidates: &[u32]) -> Vec<u32> {
     candidates.iter().map(rank).collect()
 }
 
-/// A candidate of the row at hand.
-struct Candidate {
+/// A candidate and its rank so far.
+struct RankedCandidate {
     id: u32,
     key: f64,
     rank: u32,
 }
 
 fn tiled_block<'c>(
-    space: &Space,
-    tiles: &Tiles,
+    space: &MetricSpace,
+    tiles: &KeyTiles,
     rows: &[u32],
     candidates: impl Fn(usize) -> &'c [u32],
 ) -> Vec<Vec<u32>> {
-    let open = |(s, &i): (usize, &u32)| -> Vec<Candidate> {
-        candidates(s).iter().map(|&id| Candidate { id, key: space.key(i as usize, id as usize), rank: 1 }).collect()
+    let open = |(s, &i): (usize, &u32)| -> Vec<RankedCandidate> {
+        candidates(s)
+            .iter()
+            .map(|&id| RankedCandidate { id, key: space.key(i as usize, id as usize), rank: 1 })
+            .collect()
     };
-    let mut open: Vec<Vec<Candidate>> = rows.iter().enumerate().map(open).collect();
-    let mut scratch = Scratch::default();
+    let mut open: Vec<Vec<RankedCandidate>> = rows.iter().enumerate().map(open).collect();
+    let mut scratch = TileScratch::default();
     let mut doubtful = Vec::new();
     for start in (0..tiles.ids.len()).step_by(WIDTH) {
         let columns = start..(start + WIDTH).min(tiles.ids.len());
@@ -73,7 +76,7 @@ fn tiled_block<'c>(
             if columns.contains(&own) {
                 keys[own - columns.start] = f32::INFINITY;
             }
-            let nearest = least(keys);
+            let nearest = smallest_key(keys);
             for candidate in open.iter_mut() {
                 let (low, high) = tiles.band(i as usize, candidate.key, &columns);
                 if high <= nearest {

@@ -1,6 +1,6 @@
 //! Small data sets to test with.
 
-use lowland::{Data, Seed, Sparse};
+use lowland::data::{Data, Seed, Sparse};
 
 /// `groups` Gaussian clouds of `size` points in `dim` dimensions, their centres `spread` apart.
 pub fn clouds(groups: usize, size: usize, dim: usize, spread: f64, seed: u64) -> Data {

@@ -1,17 +1,32 @@
 //! The suite every lowland method passes.
 //!
-//! [`method_suite!`] makes one test for each demand; the functions behind it are here, each named for what it demands.
+//! [`method_suite!`] makes one test for each check; the functions behind it are here, each named for what it checks.
 
-mod demands;
+mod checks;
 pub mod fixtures;
 
-pub use demands::*;
+pub use checks::*;
+
+use lowland::registry::{MethodInfo, ParsedMethod};
+use lowland::{Data, FitOptions, Model, Result, Seed};
+
+/// Fits a method that is described by text.
+pub fn fit_with(method: &str, values: &[(&str, &str)], data: &Data, options: FitOptions) -> Result<Model> {
+    let ParsedMethod { method, landmarks } = MethodInfo::find(method)?.parse(values)?;
+    lowland::fit::fit(method, data, FitOptions { landmarks, ..options })
+}
+
+/// Fits a method that is described by text, which must succeed.
+pub fn fit(method: &str, values: &[(&str, &str)], data: &Data, seed: Seed) -> Model {
+    let model = fit_with(method, values, data, FitOptions { seed, ..FitOptions::default() });
+    model.unwrap_or_else(|error| panic!("{method} {values:?} on {data:?}: {error}"))
+}
 
 /// One module of tests for a method with the given parameters:
 /// `method_suite!(pca_randomized, "pca", [("solver", "randomized")], iterates);`
 ///
 /// `iterates` says that the method takes steps on the suite's data, which is then tested too: stopping and resuming are
-/// empty demands for a method that needs no steps.
+/// vacuous checks for a method that needs no steps.
 #[macro_export]
 macro_rules! method_suite {
     ($module:ident, $method:literal, [$($value:expr),* $(,)?], iterates) => {
@@ -19,7 +34,8 @@ macro_rules! method_suite {
     };
     ($module:ident, $method:literal, [$($value:expr),* $(,)?] $($more:ident)?) => {
         mod $module {
-            const VALUES: &[(&str, &str)] = &[$($value),*];
+            pub const METHOD: &str = $method;
+            pub const VALUES: &[(&str, &str)] = &[$($value),*];
             $crate::method_suite!(@tests $method:
                 one_two_or_three_points_make_a_finite_map,
                 duplicates_are_kept_and_do_no_harm,
@@ -42,10 +58,10 @@ macro_rules! method_suite {
             );
         }
     };
-    (@tests $method:literal: $($demand:ident),* $(,)?) => {
+    (@tests $method:literal: $($check:ident),* $(,)?) => {
         $(#[test]
-        fn $demand() {
-            $crate::$demand($method, VALUES);
+        fn $check() {
+            $crate::$check($method, VALUES);
         })*
     };
 }

@@ -1,12 +1,10 @@
 //! The baselines against scikit-learn and scipy (golden/make.py made the arrays).
 
-use lowland::methods::Job;
-use lowland::run::{Limits, Silent};
 use lowland::{Embedding, Seed};
 use lowland_io::{ReadOptions, read_map};
 
 fn golden(name: &str) -> Embedding {
-    read_map(&path(name)).expect("a golden array").map
+    read_map(&path(name)).expect("a golden array").embedding
 }
 
 fn path(name: &str) -> std::path::PathBuf {
@@ -15,8 +13,7 @@ fn path(name: &str) -> std::path::PathBuf {
 
 fn fit(method: &str, values: &[(&str, &str)]) -> Embedding {
     let table = lowland_io::read(&path("x.npy"), &ReadOptions::default()).expect("the golden input");
-    let job = Job::new(method, values, Seed(0)).expect("valid parameters");
-    job.fit(&table.data, None, &Limits::default(), &mut Silent).expect("a fit").embedding
+    lowland_testkit::fit(method, values, &table.data, Seed(0)).embedding().clone()
 }
 
 /// Equal up to the sign of each coordinate, within `tolerance` of its largest value.
@@ -59,9 +56,8 @@ fn isomap_is_scikit_learns_isomap_for_new_rows_too() {
     let values = [("n_components", "3"), ("n_neighbors", "12")];
     assert_same_up_to_sign(&fit("isomap", &values), &golden("isomap.npy"), 1e-5);
     let read = |name: &str| lowland_io::read(&path(name), &ReadOptions::default()).expect("a golden array").data;
-    let job = Job::new("isomap", &values, Seed(0)).expect("valid parameters");
-    let fitted = job.fit(&read("x.npy"), None, &Limits::default(), &mut Silent).expect("a fit");
-    let placed = fitted.transform(&read("x_new.npy"), &mut |_| Ok(())).expect("a place for every row");
+    let model = lowland_testkit::fit("isomap", &values, &read("x.npy"), Seed(0));
+    let placed = model.transform(&read("x_new.npy")).expect("coordinates for every row");
     assert_same_up_to_sign(&placed, &golden("isomap_new.npy"), 1e-5);
 }
 

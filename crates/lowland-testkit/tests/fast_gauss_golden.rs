@@ -1,13 +1,13 @@
 //! The fast Gauss transform against an independent numpy program: coefficients and values of one pair of boxes (eqs 2-4),
 //! and whole sums.
 
-use lowland::nbody::fast_gauss::coefficients;
-use lowland::nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, Term};
 use lowland::{Embedding, Points};
+use lowland_nbody::fast_gauss::coefficients;
+use lowland_nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, KernelTerm};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fgt").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 /// In units of sigma.
@@ -33,7 +33,7 @@ fn coefficients_and_values_of_a_pair_of_boxes_are_the_papers() {
         assert_close("A", &a, golden(&format!("a_p{p}")).values(), 1e-13);
         let c = coefficients::taylor(sources.points(), q.values(), to, p);
         assert_close("C", &c, golden(&format!("c_p{p}")).values(), 1e-13);
-        let translated = coefficients::translated(&a, from, to, p);
+        let translated = coefficients::translate(&a, from, to, p);
         assert_close("C^", &translated, golden(&format!("chat_p{p}")).values(), 1e-12);
 
         let targets = targets.points();
@@ -49,7 +49,7 @@ fn coefficients_and_values_of_a_pair_of_boxes_are_the_papers() {
 #[test]
 fn whole_sums_are_numpys() {
     let (points, charges, expected) = (scaled("points"), golden("charges"), golden("exact"));
-    let terms = [Term { kernel: Kernel::Gaussian, charges: charges.dim() }];
+    let terms = [KernelTerm { kernel: Kernel::Gaussian, charges: charges.dim() }];
     let sum = |engine: &mut dyn KernelSum| {
         let mut out = vec![0.0; expected.values().len()];
         let x: Points = points.points();

@@ -2,24 +2,27 @@
 //! iteration in all its parts and forty iterations from two starts (golden/extract.py says where the arrays come from).
 
 use lowland::Embedding;
-use lowland::linalg::{Csr, spd_inverse};
-use lowland::lllvm::{Alpha, Em, Network, Problem, Rows, Settings, Sign, Start, contract};
+use lowland_algorithms::lllvm::{
+    Alpha, FormKind, LaplacianGraph, LllvmEm, LllvmOptions, LllvmProblem, LllvmStart, ScaledRows, quadratic_form,
+};
+use lowland_linalg::{Csr, spd_inverse};
 
 const DIM: usize = 2;
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lllvm").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
-fn problem() -> Problem {
+fn problem() -> LllvmProblem {
     let (graph, y) = (golden("graph"), golden("y"));
     let n = graph.rows();
     let edges = (0..n * n).filter(|&at| graph.values()[at] > 0.0).map(|at| ((at / n) as u32, (at % n) as u32, 1.0));
-    let network = Network::new(&Csr::from_triplets(n, n, edges).expect("a graph")).expect("connected");
+    let network = LaplacianGraph::new(&Csr::from_triplets(n, n, edges).expect("a graph")).expect("connected");
     // Theirs is a column a point.
     let values = (0..n * y.rows()).map(|at| y.row(at % y.rows())[at / y.rows()]).collect();
-    Problem::new(network, Rows { values, centre: vec![0.0; y.rows()], scale: 1.0 }).expect("rows of the graph")
+    LllvmProblem::new(network, ScaledRows { values, center: vec![0.0; y.rows()], scale: 1.0 })
+        .expect("rows of the graph")
 }
 
 /// Their vectors have all coordinates of a point together, ours all points of a coordinate.
@@ -55,16 +58,16 @@ fn identity(side: usize) -> Vec<f64> {
 }
 
 /// Their program has alpha = 1 in the first iteration, whatever it is fixed to later.
-fn start(means: Vec<f64>, covariance: Vec<f64>) -> Start {
-    Start { means, covariance, gamma: 1.0, alpha: 1.0 }
+fn start(means: Vec<f64>, covariance: Vec<f64>) -> LllvmStart {
+    LllvmStart { means, covariance, gamma: 1.0, alpha: 1.0 }
 }
 
-fn identity_start() -> Start {
+fn identity_start() -> LllvmStart {
     start(maps(&golden("start_maps")), identity(200))
 }
 
-fn settings(alpha: Alpha) -> Settings {
-    Settings::new(DIM, alpha)
+fn settings(alpha: Alpha) -> LllvmOptions {
+    LllvmOptions::new(DIM, alpha)
 }
 
 fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
@@ -75,8 +78,8 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
 }
 
 /// Covariance of the maps from their second moments.
-fn map_covariance(em: &Em) -> Vec<f64> {
-    let side = em.places().len();
+fn map_covariance(em: &LllvmEm) -> Vec<f64> {
+    let side = em.latents().len();
     let row = |a: usize| &em.maps()[a * 3..(a + 1) * 3];
     let product = |at: usize| row(at / side).iter().zip(row(at % side)).map(|(p, q)| p * q).sum::<f64>();
     (0..side * side).map(|at| (em.moments()[at] - product(at)) / 3.0).collect()
@@ -85,9 +88,9 @@ fn map_covariance(em: &Em) -> Vec<f64> {
 #[test]
 fn the_first_iteration_has_the_golden_parts() {
     let problem = problem();
-    let mut em = Em::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
-    assert_close("b", &em.place_drive(), &vector(&golden("b1")), 1e-9);
-    let mut precision = em.clone().place_form().to_vec();
+    let mut em = LllvmEm::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
+    assert_close("b", &em.latent_linear_term(), &vector(&golden("b1")), 1e-9);
+    let mut precision = em.clone().latent_form().to_vec();
     assert_close("A", &precision, &matrix(&golden("a1")), 1e-9);
     // Sigma_x from it, with the prior of eq 9.
     let graph = golden("graph");
@@ -101,8 +104,8 @@ fn the_first_iteration_has_the_golden_parts() {
     assert_close("Sigma_x", &covariance, &matrix(&golden("place_covariance1")), 1e-9);
 
     em.step().expect("a step");
-    assert_close("mu_x", em.places(), &vector(&golden("places1")), 1e-9);
-    assert_close("H", em.pull(), &maps(&golden("h1")), 1e-9);
+    assert_close("mu_x", em.latents(), &vector(&golden("places1")), 1e-9);
+    assert_close("H", em.h(), &maps(&golden("h1")), 1e-9);
     assert_close("mu_C", em.maps(), &maps(&golden("maps1")), 1e-9);
     assert_close("Sigma_C", &map_covariance(&em), &matrix(&golden("map_covariance1")), 1e-9);
     assert_close("gamma", &[em.gamma()], golden("gamma1").values(), 1e-9);
@@ -114,12 +117,12 @@ fn gamma_of_golden_places_is_the_golden_one() {
     let (places, mut moments) = (vector(&golden("places1")), matrix(&golden("place_covariance1")));
     (0..200 * 200).for_each(|at| moments[at] += places[at / 200] * places[at % 200]);
     // Their gamma is 1 in the first iteration.
-    contract(&problem.network, DIM, Sign::Difference, 0.5, &mut moments, &mut vec![0.0; 200 * 200]);
+    quadratic_form(&problem.graph, DIM, FormKind::Difference, 0.5, &mut moments, &mut vec![0.0; 200 * 200]);
     assert_close("Gamma", &moments, &matrix(&golden("gamma_form1")), 1e-9);
 }
 
 /// Bounds and gammas of forty iterations.
-fn forty(em: &mut Em) -> (Vec<f64>, Vec<f64>) {
+fn forty(em: &mut LllvmEm) -> (Vec<f64>, Vec<f64>) {
     let step = |_| {
         em.step().expect("a step");
         (em.bound(), em.gamma())
@@ -130,11 +133,11 @@ fn forty(em: &mut Em) -> (Vec<f64>, Vec<f64>) {
 #[test]
 fn forty_iterations_from_the_identity_follow_the_golden_trace() {
     let problem = problem();
-    let mut em = Em::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
+    let mut em = LllvmEm::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
     let (bounds, gammas) = forty(&mut em);
     assert_close("bounds", &bounds, golden("bounds").values(), 1e-9);
     assert_close("gammas", &gammas, golden("gammas").values(), 1e-9);
-    assert_close("places", em.places(), &vector(&golden("places40")), 1e-6);
+    assert_close("places", em.latents(), &vector(&golden("places40")), 1e-6);
     assert_close("maps", em.maps(), &maps(&golden("maps40")), 1e-6);
     let variances: Vec<f64> = map_covariance(&em).iter().step_by(201).copied().collect();
     assert_close("variances of the maps", &variances, &vector(&golden("map_variances40")), 1e-6);
@@ -156,17 +159,17 @@ fn forty_iterations_from_the_prior_follow_the_golden_trace() {
     let normals = maps(&golden("prior_normals"));
     let mean = |at: usize| (0..200).map(|b| covariance[at / 3 * 200 + b] * normals[b * 3 + at % 3]).sum::<f64>();
     let means = (0..600).map(mean).collect();
-    let mut em = Em::new(&problem, settings(Alpha::Fixed(1e-3)), start(means, covariance)).expect("a start");
+    let mut em = LllvmEm::new(&problem, settings(Alpha::Fixed(1e-3)), start(means, covariance)).expect("a start");
     let (bounds, gammas) = forty(&mut em);
     assert_close("bounds", &bounds, golden("prior_bounds").values(), 1e-9);
     assert_close("gammas", &gammas, golden("prior_gammas").values(), 1e-9);
-    assert_close("places", em.places(), &vector(&golden("prior_places40")), 1e-6);
+    assert_close("places", em.latents(), &vector(&golden("prior_places40")), 1e-6);
 }
 
 #[test]
 fn an_optimised_alpha_raises_the_bound_and_collapses_the_map_as_the_golden_run_does() {
     let problem = problem();
-    let mut em = Em::new(&problem, settings(Alpha::Optimise), identity_start()).expect("a start");
+    let mut em = LllvmEm::new(&problem, settings(Alpha::Optimize), identity_start()).expect("a start");
     let theirs = golden("optimised_trace");
     for i in 0..theirs.rows() {
         em.step().expect("a step");
@@ -175,5 +178,5 @@ fn an_optimised_alpha_raises_the_bound_and_collapses_the_map_as_the_golden_run_d
         assert!((em.bound() - bound).abs() < 1e-4 && (em.gamma() / gamma - 1.0).abs() < 1e-4, "{i}: {}", em.bound());
         assert!((em.alpha() / alpha - 1.0).abs() < 1e-3, "{i}: {} {alpha}", em.alpha());
     }
-    assert!(em.places().iter().all(|x| x.abs() < 1e-6));
+    assert!(em.latents().iter().all(|x| x.abs() < 1e-6));
 }

@@ -1,15 +1,18 @@
 //! The latent variable model against an independent numpy program: the exact model on 150 digits, and one level of
 //! coarse-graining on the same points (golden/extract.py says where the arrays come from).
 
-use lowland::graph::{edges_of, minimum_spanning_forest, mutual_reach};
-use lowland::linalg::Csr;
-use lowland::lvm::{Adjacent, Cells, Em, EmOptions, Group, Settings, Space, Structure, landmark_count};
 use lowland::run::Stepper;
 use lowland::{Data, Embedding, Metric, Seed};
+use lowland_algorithms::lvm::{
+    AdjacencyRule, BoundedDistance, DissimilarGroup, EmOptions, LandmarkCells, LvmEm, PairOptions, TrainingPairs,
+    landmark_count,
+};
+use lowland_linalg::Csr;
+use lowland_neighbors::graph::{minimum_spanning_forest, mutual_reach, undirected_edges};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lvm").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 fn data() -> Data {
@@ -25,20 +28,21 @@ fn graph(pattern: &Embedding, data: &Data) -> Csr {
     Csr::from_triplets(n, n, places.map(|(i, j)| (i as u32, j as u32, length(i, j)))).expect("within the matrix")
 }
 
-fn structure(levels: usize) -> Structure {
+fn pairs(levels: usize) -> TrainingPairs {
     let data = data();
-    let settings = Settings { levels, adjacent: Adjacent::Directed, seed: Seed(0) };
-    Structure::new(&data, Metric::Euclidean, &graph(&golden("edges"), &data), settings, &mut |_| Ok(())).expect("good")
+    let settings = PairOptions { levels, adjacency: AdjacencyRule::Directed, seed: Seed(0) };
+    TrainingPairs::new(&data, Metric::Euclidean, &graph(&golden("edges"), &data), settings, &mut |_| Ok(()))
+        .expect("good")
 }
 
 /// Plain EM with the linear systems solved to the end.
-fn start(momentum: f64) -> Em {
-    let structure = structure(0);
-    let unit = structure.unit();
+fn start(momentum: f64) -> LvmEm {
+    let pairs = pairs(0);
+    let unit = pairs.unit();
     let means = golden("mu_start").values().iter().map(|v| v / unit).collect();
-    let variances = structure.start_variances(2);
-    let options = EmOptions { momentum, solve: 1e-13, solve_iterations: 200, ..EmOptions::default() };
-    Em::new(structure, means, variances, 2, options).expect("a start")
+    let variances = pairs.initial_variances(2);
+    let options = EmOptions { momentum, solve_tolerance: 1e-13, solve_iterations: 200, ..EmOptions::default() };
+    LvmEm::new(pairs, means, variances, 2, options).expect("a start")
 }
 
 fn assert_close(what: &str, ours: impl IntoIterator<Item = f64>, theirs: &[f64], tolerance: f64) {
@@ -49,8 +53,8 @@ fn assert_close(what: &str, ours: impl IntoIterator<Item = f64>, theirs: &[f64],
     assert!(worst <= tolerance * largest, "{what}: off by {worst}, largest value {largest}");
 }
 
-fn assert_state(em: &Em, means: &str, variances: &str, tolerance: f64) {
-    let unit = em.structure().unit();
+fn assert_state(em: &LvmEm, means: &str, variances: &str, tolerance: f64) {
+    let unit = em.pairs().unit();
     assert_close(means, em.means().iter().map(|v| v * unit), golden(means).values(), tolerance);
     let found = em.variances().into_iter().map(|v| v * unit * unit);
     assert_close(variances, found, golden(variances).values(), tolerance);
@@ -60,19 +64,19 @@ fn assert_state(em: &Em, means: &str, variances: &str, tolerance: f64) {
 fn the_graph_has_the_golden_edges() {
     let data = data();
     let neighbors = graph(&golden("neighbors"), &data);
-    let tree = minimum_spanning_forest(150, edges_of(&neighbors)).expect("edges among the points");
+    let tree = minimum_spanning_forest(150, undirected_edges(&neighbors)).expect("edges among the points");
     let kept = mutual_reach(&neighbors, &tree, 1).expect("a square matrix");
     assert_eq!(kept, graph(&golden("edges"), &data));
 }
 
 #[test]
 fn weights_and_length_scales_are_the_golden_ones() {
-    let structure = structure(0);
-    let unit = structure.unit();
+    let pairs = pairs(0);
+    let unit = pairs.unit();
     let (similar, dissimilar) = (golden("similar"), golden("dissimilar"));
     let (near2, far2) = (golden("near_scale2"), golden("far_scale2"));
     let mut seen = 0.0;
-    for (i, j, weight, scale2) in structure.similar() {
+    for (i, j, weight, scale2) in pairs.similar_pairs() {
         let (i, j) = (i as usize, j as usize);
         assert_eq!(weight, similar.row(i)[j] + similar.row(j)[i]);
         seen += weight;
@@ -80,14 +84,14 @@ fn weights_and_length_scales_are_the_golden_ones() {
     }
     assert_eq!(seen, similar.values().iter().sum::<f64>());
     let mut seen = 0.0;
-    for (i, j, weight, scale) in structure.dissimilar() {
+    for (i, j, weight, scale) in pairs.dissimilar_pairs() {
         let (i, j) = (i as usize, j as usize);
         assert!((weight / dissimilar.row(i)[j] - 1.0).abs() < 1e-12);
         seen += weight;
         assert!(((scale * unit).powi(2) / far2.row(i)[j] - 1.0).abs() < 1e-6);
     }
     assert!((seen / dissimilar.values().iter().sum::<f64>() - 1.0).abs() < 1e-12);
-    let variances = structure.start_variances(2).into_iter().map(|v| v * unit * unit);
+    let variances = pairs.initial_variances(2).into_iter().map(|v| v * unit * unit);
     assert_close("the start", variances, golden("variance_start").values(), 1e-12);
 }
 
@@ -116,33 +120,33 @@ fn a_hundred_rounds_with_momentum_follow_the_golden_trace() {
 }
 
 #[test]
-fn landmarks_have_the_golden_cells_votes_and_scales() {
+fn landmarks_have_the_golden_cells_counts_and_scales() {
     let data = data();
     let landmarks: Vec<usize> = golden("landmarks").values().iter().map(|&v| v as usize).collect();
     assert_eq!(landmarks.len(), landmark_count(150));
     let far2 = golden("far_scale2");
-    let everyone = Group {
+    let all_points = DissimilarGroup {
         members: (0..150).collect(),
-        reach: (0..150).map(|i| far2.row(i).iter().fold(0.0, |m: f64, v| m.max(*v)).sqrt()).collect(),
-        extent: vec![0.0; 150],
-        votes: vec![1.0; 150],
+        row_scales: (0..150).map(|i| far2.row(i).iter().fold(0.0, |m: f64, v| m.max(*v)).sqrt()).collect(),
+        column_scales: vec![0.0; 150],
+        counts: vec![1.0; 150],
         of_points: true,
     };
-    let space = Space { data: &data, metric: Metric::Euclidean, cap: f64::INFINITY, floor: 0.0 };
-    let cells = Cells::new(&space, &everyone, &landmarks, &mut |_| Ok(())).expect("cells");
+    let distances = BoundedDistance { data: &data, metric: Metric::Euclidean, max: f64::INFINITY, min: 0.0 };
+    let cells = LandmarkCells::new(&distances, &all_points, &landmarks, &mut |_| Ok(())).expect("cells");
     let assignment = golden("assignment");
     for (cell, landmark) in cells.members.iter().zip(&landmarks) {
         assert!(cell.iter().all(|&i| assignment.row(i)[0] == *landmark as f64));
     }
-    let above = cells.landmarks(&everyone, &landmarks, |d| d * (0.5 / std::f64::consts::LN_2).sqrt());
-    assert_close("A", above.reach.clone(), golden("landmark_a").values(), 1e-12);
-    assert_close("B", above.extent.clone(), golden("landmark_b").values(), 1e-12);
+    let above = cells.landmark_group(&all_points, &landmarks, |d| d * (0.5 / std::f64::consts::LN_2).sqrt());
+    assert_close("A", above.row_scales.clone(), golden("landmark_a").values(), 1e-12);
+    assert_close("B", above.column_scales.clone(), golden("landmark_b").values(), 1e-12);
     // Eq 26 by brute force, and eq 25.
     let (scales, weights) = (golden("landmark_far_scale"), golden("landmark_dissimilar"));
     for i in 0..landmarks.len() {
         for j in (0..landmarks.len()).filter(|&j| j != i) {
-            assert!((above.reach[i] + above.extent[j] - scales.row(i)[j]).abs() < 1e-11);
-            assert_eq!(above.votes[i] * above.votes[j], weights.row(i)[j]);
+            assert!((above.row_scales[i] + above.column_scales[j] - scales.row(i)[j]).abs() < 1e-11);
+            assert_eq!(above.counts[i] * above.counts[j], weights.row(i)[j]);
         }
     }
 }

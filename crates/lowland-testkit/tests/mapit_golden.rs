@@ -1,29 +1,32 @@
 //! The runs of MAP IT's released program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
 
-use lowland::affinity::joint;
-use lowland::linalg::Csr;
-use lowland::nbody::{Engine, Exact, KernelSum, engine};
-use lowland::objective::{Field, MapIt, Similarity};
-use lowland::optim::{Descent, Momentum, MomentumParams};
 use lowland::quality::procrustes;
 use lowland::run::Stepper;
 use lowland::{Embedding, Points};
+use lowland_algorithms::affinity::joint_affinities;
+use lowland_algorithms::mapit::{MapItField, SimilarityKernel};
+use lowland_algorithms::objective::VectorField;
+use lowland_algorithms::optim::{Descent, MomentumDescent, MomentumDescentParams};
+use lowland_linalg::Csr;
+use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mapit").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 fn affinities() -> Csr {
     let rows = golden("p_conditional");
     let n = rows.rows();
     let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
-    joint(Csr::from_triplets(n, n, pairs.map(|(i, j)| (i as u32, j as u32, rows.row(i)[j]))).unwrap()).unwrap()
+    joint_affinities(Csr::from_triplets(n, n, pairs.map(|(i, j)| (i as u32, j as u32, rows.row(i)[j]))).unwrap())
+        .unwrap()
 }
 
-fn descent(program: MapIt) -> Descent<MapIt> {
-    let params = MomentumParams { learning_rate: 50.0, momentum: [0.5, 0.8], early: 250, longest: f64::INFINITY };
-    Descent::new(program, Box::new(Momentum::new(params)), golden("y0"))
+fn descent(program: MapItField) -> Descent<MapItField> {
+    let params =
+        MomentumDescentParams { learning_rate: 50.0, momentum: [0.5, 0.8], early_steps: 250, max_step: f64::INFINITY };
+    Descent::new(program, Box::new(MomentumDescent::new(params)), golden("y0"))
 }
 
 fn farthest(a: &[f64], b: &[f64]) -> f64 {
@@ -47,11 +50,11 @@ const ITERATIONS: [usize; 10] = [1, 2, 5, 10, 50, 100, 250, 251, 500, 1000];
 #[test]
 fn the_exact_program_follows_the_authors_run_to_the_end() {
     for k in [7, 10] {
-        let mut descent = descent(MapIt::exact(&affinities(), k, Similarity::Student).unwrap());
+        let mut descent = descent(MapItField::exact(&affinities(), k, SimilarityKernel::Student).unwrap());
         let (snapshots, costs) = (golden(&format!("trajectory_k{k}")), golden(&format!("cost_k{k}")));
         let start = golden("y0");
         let mut force = vec![0.0; start.values().len()];
-        descent.objective().field(start.points(), true, &mut force).unwrap();
+        descent.objective().evaluate(start.points(), true, &mut force).unwrap();
         let expected = golden(&format!("force1_k{k}"));
         let size = expected.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
         force.iter_mut().for_each(|f| *f = -*f);
@@ -74,7 +77,7 @@ fn the_exact_program_follows_the_authors_run_to_the_end() {
 
 /// Norm of `sum_j K^3 (y_i - y_j) / c2`, which the tolerance is relative to.
 fn size_of_push(y: Points) -> f64 {
-    let (kernel, _) = Similarity::Student.squared();
+    let (kernel, _) = SimilarityKernel::Student.squared();
     let (mut values, mut slopes) = (vec![0.0; y.rows()], vec![0.0; y.values().len()]);
     Exact.potential(kernel, y, y, &vec![1.0; y.rows()], &mut values, &mut slopes).unwrap();
     let c2 = values.iter().sum::<f64>() - y.rows() as f64;
@@ -84,16 +87,17 @@ fn size_of_push(y: Points) -> f64 {
 #[test]
 fn fast_engines_draw_the_authors_picture() {
     for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
-        let sums = engine(which, 2, Similarity::Student.squared().0).unwrap();
-        let mut descent = descent(MapIt::new(&affinities(), 10, Similarity::Student, sums, tolerance).unwrap());
-        let mut exact = MapIt::new(&affinities(), 10, Similarity::Student, Box::new(Exact), 0.01).unwrap();
+        let sums = new_engine(which, 2, SimilarityKernel::Student.squared().0).unwrap();
+        let mut descent =
+            descent(MapItField::new(&affinities(), 10, SimilarityKernel::Student, sums, tolerance).unwrap());
+        let mut exact = MapItField::new(&affinities(), 10, SimilarityKernel::Student, Box::new(Exact), 0.01).unwrap();
         for iteration in 1..=1000 {
             if iteration % 100 == 0 {
                 let y = descent.embedding();
                 let (mut fast, mut slow) = (vec![0.0; y.values().len()], vec![0.0; y.values().len()]);
                 let points: Points = y.points();
-                descent.objective().field(points, true, &mut fast).unwrap();
-                exact.field(points, true, &mut slow).unwrap();
+                descent.objective().evaluate(points, true, &mut fast).unwrap();
+                exact.evaluate(points, true, &mut slow).unwrap();
                 let wrong = fast.iter().zip(&slow).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
                 // Measured on a sample every 25 iterations, hence the 2.
                 assert!(wrong < 2.0 * tolerance * size_of_push(points), "{which:?}, iteration {iteration}: {wrong}");

@@ -2,27 +2,27 @@
 
 use std::ops::ControlFlow;
 
-use lowland::methods::{Fitted, Job};
+use lowland::message::{Note, RustTerms};
 use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
 use lowland::quality::knn_recall;
-use lowland::run::{Event, Limits, Silent};
-use lowland::{Data, Metric, Seed};
+use lowland::run::Event;
+use lowland::{Data, FitOptions, Metric, Model, Seed};
 use lowland_testkit::fixtures::{clouds, roll};
 
 const METHODS: [&str; 3] = ["tsne", "ssne", "ee"];
 
-fn fit(method: &str, values: &[(&str, &str)], data: &Data, graph: Option<&NeighborGraph>) -> Fitted {
-    let job = Job::new(method, values, Seed(0)).expect("parameters in range");
-    job.fit(data, graph, &Limits::default(), &mut Silent).expect("a map")
+fn fit(method: &str, values: &[(&str, &str)], data: &Data, graph: Option<&NeighborGraph>) -> Model {
+    let options = FitOptions { neighbors: graph, ..FitOptions::default() };
+    lowland_testkit::fit_with(method, values, data, options).expect("a map")
 }
 
 fn neighbors(data: &Data, k: usize) -> NeighborGraph {
     let params = NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    nearest(data, &params, &mut |_| Ok(())).expect("neighbours").graph
+    nearest(data, &params).expect("neighbours").graph
 }
 
-fn recall(data: &Data, fitted: &Fitted) -> f64 {
-    let map = nearest_points(fitted.embedding.points(), 10, &mut |_| Ok(())).expect("neighbours");
+fn recall(data: &Data, fitted: &Model) -> f64 {
+    let map = nearest_points(fitted.embedding().points(), 10).expect("neighbours");
     knn_recall(&neighbors(data, 10), &map, 10).expect("graphs of one size")
 }
 
@@ -33,9 +33,11 @@ fn the_accuracy_schedule_ends_as_low_as_full_accuracy_with_default_settings() {
     for (method, dimensions) in [("ssne", "2"), ("ee", "2"), ("ssne", "3")] {
         let [fixed, scheduled] = ["fixed", "schedule"].map(|accuracy| {
             let fitted = fit(method, &[("accuracy", accuracy), ("n_components", dimensions)], &data, None);
-            assert!(fitted.notes.iter().any(|note| note.contains("repulsion by fft")), "{:?}", fitted.notes);
-            assert!(fitted.notes.iter().all(|note| !note.contains("tolerance")), "{:?}", fitted.notes);
-            fitted.outcome.trace.last().expect("iterations").objective
+            let is_fft = |note: &Note| matches!(note, Note::RepulsionError { engine, .. } if engine == "fft");
+            assert!(fitted.notes().iter().any(is_fft), "{:?}", fitted.notes());
+            let missed = |note: &Note| matches!(note, Note::RepulsionError { missed: Some(_), .. });
+            assert!(!fitted.notes().iter().any(missed), "{:?}", fitted.notes());
+            fitted.outcome().trace.last().expect("iterations").objective
         });
         assert!(scheduled < fixed * 1.001, "{method} {dimensions}: {scheduled} with the schedule, {fixed} without");
     }
@@ -48,8 +50,8 @@ fn few_rows_land_near_themselves_too() {
         // Neighbourhoods of ten would hold a third of these rows.
         let values: &[(&str, &str)] = if method == "mapit" { &[("n_neighbors", "4")] } else { &[] };
         let fitted = fit(method, values, &data, None);
-        let again = fitted.transform(&data, &mut |_| Ok(())).expect("places");
-        let (map, again) = (fitted.embedding.values(), again.values());
+        let again = fitted.transformer().transform(&data, &mut |_| Ok(())).expect("coordinates").embedding;
+        let (map, again) = (fitted.embedding().values(), again.values());
         let size: f64 = map.iter().map(|v| v * v).sum();
         let error: f64 = map.iter().zip(again).map(|(a, b)| (a - b).powi(2)).sum();
         assert!(error < 0.1 * size, "{method}: {error} of {size}");
@@ -62,7 +64,7 @@ fn two_points_stay_on_the_map_though_every_distance_is_as_good() {
     let values = [("engine", "fft"), ("dof", "2"), ("optimizer", "lbfgs"), ("early_exaggeration", "1")];
     for seed in 0..12 {
         let fitted = fit("tsne", &values, &clouds(1, 2, 4, 0.0, seed), None);
-        assert!(fitted.embedding.values().iter().all(|v| v.abs() < 1e4), "{seed}: {:?}", fitted.embedding);
+        assert!(fitted.embedding().values().iter().all(|v| v.abs() < 1e4), "{seed}: {:?}", fitted.embedding());
     }
 }
 
@@ -74,7 +76,7 @@ fn four_and_more_dimensions_work_by_tree_and_by_pairs() {
             let values = [("n_components", dim), ("engine", engine), ("max_iter", "60"), ("perplexity", "10")];
             let more = if method == "tsne" { &[("exaggeration_iter", "20")][..] } else { &[] };
             let fitted = fit(method, &[&values[..], more].concat(), &data, None);
-            assert_eq!(fitted.embedding.dim().to_string(), dim);
+            assert_eq!(fitted.embedding().dim().to_string(), dim);
             assert!(recall(&data, &fitted) > 0.4, "{method} {dim} {engine}: {}", recall(&data, &fitted));
         }
     }
@@ -99,7 +101,7 @@ fn affinities_handed_in_are_used_as_they_are() {
         );
         let given = [values, &[("affinity", "precomputed")]].concat();
         let handed = fit(method, &given, &data, Some(&equal.expect("a graph")));
-        assert_eq!(handed.embedding.values(), uniform.embedding.values(), "{method}");
+        assert_eq!(handed.embedding().values(), uniform.embedding().values(), "{method}");
         // Rows of different lengths, one of them with a single neighbour: all keep all they have, and near ones weigh most.
         let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
         for i in 0..300 {
@@ -125,8 +127,8 @@ fn a_row_without_neighbours_in_a_graph_is_named() {
     indices.drain(55..60);
     distances.drain(55..60);
     let lonely = NeighborGraph::new(indptr, indices, distances, 40, Metric::Euclidean).expect("a graph");
-    let job = Job::new("tsne", &[], Seed(0)).expect("parameters");
-    let error = job.fit(&data, Some(&lonely), &Limits::default(), &mut Silent).map(|_| ()).expect_err("no neighbours");
+    let options = FitOptions { neighbors: Some(&lonely), ..FitOptions::default() };
+    let error = lowland_testkit::fit_with("tsne", &[], &data, options).err().expect("no neighbors");
     assert!(error.to_string().contains("row 11"), "{error}");
 }
 
@@ -134,7 +136,7 @@ fn a_row_without_neighbours_in_a_graph_is_named() {
 fn a_run_that_ends_inside_its_schedule_says_so() {
     let data = clouds(3, 30, 5, 2.0, 8);
     let said = |method, values: &[(&str, &str)], words: &str| {
-        fit(method, values, &data, None).notes.iter().any(|note| note.contains(words))
+        fit(method, values, &data, None).notes().iter().any(|note| note.describe(&RustTerms).contains(words))
     };
     assert!(said("tsne", &[("max_iter", "20")], "exaggerated"));
     assert!(said("ee", &[("max_iter", "20"), ("homotopy", "9")], "lambda was still growing"));
@@ -151,7 +153,7 @@ fn runs_resumed_around_looks_and_changes_go_on_alike() {
         ("ee", &[("engine", "fft"), ("homotopy", "3"), ("max_iter", "60"), ("tol", "0")]),
     ];
     for (method, values) in cases {
-        let job = || Job::new(method, values, Seed(0)).expect("parameters");
+        let fit = |options: FitOptions| lowland_testkit::fit_with(method, values, &data, options).expect("a map");
         let mut checkpoints = Vec::new();
         let mut watch = |event: &Event| {
             if let Event::Step { step, checkpoint, .. } = event
@@ -161,12 +163,11 @@ fn runs_resumed_around_looks_and_changes_go_on_alike() {
             }
             ControlFlow::Continue(())
         };
-        let whole = job().fit(&data, None, &Limits::default(), &mut watch).expect("a map");
+        let whole = fit(FitOptions { observer: Some(&mut watch), ..FitOptions::default() });
         assert!(checkpoints.len() > 4, "{method}");
         for (iteration, checkpoint) in checkpoints {
-            let limits = Limits { resume: Some(checkpoint), ..Limits::default() };
-            let resumed = job().fit(&data, None, &limits, &mut Silent).expect("the rest of the way");
-            assert_eq!(resumed.embedding.values(), whole.embedding.values(), "{method} from {iteration}");
+            let resumed = fit(FitOptions { resume: Some(&checkpoint), ..FitOptions::default() });
+            assert_eq!(resumed.embedding().values(), whole.embedding().values(), "{method} from {iteration}");
         }
     }
 }

@@ -1,16 +1,17 @@
 //! The runs of Vladymyrov and Carreira-Perpiñán's programs (golden/extract.py): elastic embedding, s-SNE and t-SNE with
 //! the spectral direction, and entropic affinities.
 
-use lowland::affinity::entropic;
-use lowland::linalg::Csr;
-use lowland::nbody::Exact;
-use lowland::objective::{Accuracy, AccuracyControl, Energy, Field, NeighborEmbedding};
-use lowland::optim::{LineSearch, Optimizer, SpectralDirection};
 use lowland::{Embedding, Points};
+use lowland_algorithms::affinity::entropic_affinities;
+use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingObjective};
+use lowland_algorithms::objective::{Accuracy, AccuracyController, VectorField};
+use lowland_algorithms::optim::{LineSearch, Optimizer, SpectralDirection};
+use lowland_linalg::Csr;
+use lowland_nbody::Exact;
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 /// A dense matrix without its diagonal.
@@ -27,22 +28,22 @@ fn entropic_affinities_are_those_of_the_authors() {
     let squares = |i: usize, j: usize| data.row(i).iter().zip(data.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     let all = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
     let distances = Csr::from_triplets(n, n, all.map(|(i, j)| (i as u32, j as u32, squares(i, j).sqrt()))).unwrap();
-    let found = entropic(distances, 20.0);
+    let found = entropic_affinities(distances, 20.0);
     for (i, j, p) in found.rows.iter() {
         assert!((p - rows.row(i)[j]).abs() < 1e-9, "{i} {j}: {p} {}", rows.row(i)[j]);
     }
-    for (found, expected) in found.widths.iter().zip(widths.values()) {
+    for (found, expected) in found.bandwidths.iter().zip(widths.values()) {
         assert!((found / expected - 1.0).abs() < 1e-8);
     }
 }
 
 /// Follows a run iteration by iteration: objective, step, and the map at the end.
-fn follow(mut objective: NeighborEmbedding, start: &str, values: &str, steps: &str, map: &str, constant: f64) {
+fn follow(mut objective: NeighborEmbeddingObjective, start: &str, values: &str, steps: &str, map: &str, constant: f64) {
     let (values, steps, map) = (golden(values), golden(steps), golden(map));
     let mut y = golden(start).into_values();
     let mut optimizer = SpectralDirection::new(LineSearch::new(1.0));
     let mut gradient = vec![0.0; y.len()];
-    let first = objective.field(Points::new(&y, 2).unwrap(), true, &mut gradient).unwrap().unwrap();
+    let first = objective.evaluate(Points::new(&y, 2).unwrap(), true, &mut gradient).unwrap().unwrap();
     assert!((first - constant - values.row(0)[0]).abs() < 1e-12 * first.abs(), "{first} {}", values.row(0)[0]);
     for iteration in 1..values.rows() {
         let moved = optimizer.step(&mut objective, &mut y, 2).unwrap();
@@ -56,11 +57,11 @@ fn follow(mut objective: NeighborEmbedding, start: &str, values: &str, steps: &s
     assert!(worst < 1e-5 * size, "the maps differ by {worst} of {size}");
 }
 
-fn embedding(energy: Energy) -> (NeighborEmbedding, f64) {
+fn embedding(energy: Energy) -> (NeighborEmbeddingObjective, f64) {
     let weights = off_diagonal(&golden("ee/w_plus.npy"));
     let constant = weights.values().iter().map(|p| p * p.ln()).sum();
-    let control = AccuracyControl::new(Accuracy::Fixed, 1e-3);
-    (NeighborEmbedding::new(energy, weights, Box::new(Exact), control).unwrap(), constant)
+    let control = AccuracyController::new(Accuracy::Fixed, 1e-3);
+    (NeighborEmbeddingObjective::new(energy, weights, Box::new(Exact), control).unwrap(), constant)
 }
 
 #[test]

@@ -2,24 +2,25 @@
 
 use std::ops::ControlFlow;
 
-use lowland::archive::{Archive, Kind};
-use lowland::methods::{Fitted, Job};
-use lowland::run::{Event, Limits, Silent};
-use lowland::{Data, Error, Result, Seed};
+use lowland::fit::check_memory;
+use lowland::message::RustTerms;
+use lowland::registry::MethodInfo;
+use lowland::run::{Archive, ArchiveKind, Event};
+use lowland::{Data, Error, FitOptions, Model, Result, Seed};
 use lowland_testkit::fixtures::clouds;
 
 type Values<'a> = &'a [(&'a str, &'a str)];
 
-fn job(values: Values) -> Job {
-    Job::new("tsm", values, Seed(1)).unwrap_or_else(|error| panic!("{values:?}: {error}"))
+fn fit(data: &Data, values: Values, options: FitOptions) -> Result<Model> {
+    lowland_testkit::fit_with("tsm", values, data, FitOptions { seed: Seed(1), ..options })
 }
 
-fn fit(data: &Data, values: Values, limits: &Limits) -> Result<Fitted> {
-    job(values).fit(data, None, limits, &mut Silent)
+fn unlimited<'a>() -> FitOptions<'a> {
+    FitOptions::default()
 }
 
-fn allowed(bytes: u64) -> Limits {
-    Limits { max_memory: Some(bytes), ..Limits::default() }
+fn limited<'a>(bytes: u64) -> FitOptions<'a> {
+    FitOptions { max_memory: Some(bytes), ..FitOptions::default() }
 }
 
 /// So many rows that tiles are in single precision, and take more than all else.
@@ -32,12 +33,18 @@ const FEW: Values = &[("max_iter", "6"), ("density", "0.02"), ("n_components", "
 #[test]
 fn matrices_are_tiles_where_memory_allows_and_factors_where_not() {
     let data = many();
-    let said = |limits: &Limits| fit(&data, FEW, limits).unwrap().notes.join("\n");
-    assert!(said(&Limits::default()).contains("matrices in tiles"));
-    let tight = allowed(57 << 20);
-    assert!(said(&tight).contains("tiles would not fit into memory"), "{}", said(&tight));
-    let [tiles, factors] =
-        ["tiles", "factors"].map(|mode| job(&[FEW, &[("matrices", mode)]].concat()).memory(data.shape()));
+    let notes = |options: FitOptions| {
+        let model = fit(&data, FEW, options).unwrap();
+        model.notes().iter().map(|note| note.describe(&RustTerms)).collect::<Vec<_>>().join("\n")
+    };
+    assert!(notes(unlimited()).contains("matrices in tiles"));
+    let tight = notes(limited(57 << 20));
+    assert!(tight.contains("tiles would not fit into memory"), "{tight}");
+    let [tiles, factors] = ["tiles", "factors"].map(|mode| {
+        let values = [FEW, &[("matrices", mode)]].concat();
+        let method = MethodInfo::find("tsm").unwrap().parse(&values).unwrap().method;
+        check_memory(method.as_ref(), data.shape(), &unlimited()).unwrap()
+    });
     assert!(tiles > factors + 4 * 2400 * 2400, "{tiles} {factors}");
 }
 
@@ -46,14 +53,14 @@ fn a_threshold_with_too_many_pairs_is_refused_by_its_need() {
     // Far from the origin, all rows have nearly one direction.
     let Data::Dense(x) = clouds(1, 2400, 3, 0.01, 3) else { panic!("dense") };
     let near = Data::dense(x.values().iter().map(|v| v + 50.0).collect(), 3).unwrap();
-    let error = fit(&near, &[("tau", "0.1"), ("max_iter", "2")], &allowed(100 << 20)).err().expect("too much");
+    let error = fit(&near, &[("tau", "0.1"), ("max_iter", "2")], limited(100 << 20)).err().expect("too much");
     assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("Raise tau"), "{error}");
 }
 
 #[test]
 fn a_resumed_run_keeps_its_tiles_whatever_memory_is_left() {
     let data = many();
-    let whole = fit(&data, FEW, &Limits::default()).unwrap();
+    let whole = fit(&data, FEW, unlimited()).unwrap();
     let mut taken = None;
     let mut take = |event: &Event| {
         if let Event::Step { step, checkpoint, .. } = event
@@ -64,10 +71,10 @@ fn a_resumed_run_keeps_its_tiles_whatever_memory_is_left() {
         }
         ControlFlow::Continue(())
     };
-    job(FEW).fit(&data, None, &Limits::default(), &mut take).unwrap();
-    let resume = Some(Archive::from_bytes(&taken.expect("three updates"), Kind::Checkpoint).unwrap());
-    let resumed = fit(&data, FEW, &Limits { resume, ..allowed(57 << 20) }).unwrap();
-    assert!(resumed.to_archive().to_bytes() == whole.to_archive().to_bytes());
+    fit(&data, FEW, FitOptions { observer: Some(&mut take), ..unlimited() }).unwrap();
+    let checkpoint = Archive::from_bytes(&taken.expect("three updates"), ArchiveKind::Checkpoint).unwrap();
+    let resumed = fit(&data, FEW, FitOptions { resume: Some(&checkpoint), ..limited(57 << 20) }).unwrap();
+    assert!(resumed.to_bytes() == whole.to_bytes());
 }
 
 #[test]
@@ -77,10 +84,10 @@ fn eq_16_places_new_rows_near_where_the_extension_does_and_outlives_a_file() {
     let (even, odd): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % 2 == 0);
     let (train, new) = (data.select(&even), data.select(&odd));
     let place = |placing: &str| {
-        let fitted = fit(&train, &[values, &[("placing", placing)]].concat(), &Limits::default()).unwrap();
-        let again = Fitted::from_archive(&fitted.to_archive()).unwrap();
-        let map = fitted.transform(&new, &mut |_| Ok(())).unwrap();
-        assert_eq!(again.transform(&new, &mut |_| Ok(())).unwrap(), map, "{placing}");
+        let fitted = fit(&train, &[values, &[("placing", placing)]].concat(), unlimited()).unwrap();
+        let again = Model::from_bytes(&fitted.to_bytes()).unwrap();
+        let map = fitted.transform(&new).unwrap();
+        assert_eq!(again.transform(&new).unwrap(), map, "{placing}");
         map
     };
     let (relu, llx) = (place("relu"), place("llx"));
@@ -92,6 +99,6 @@ fn eq_16_places_new_rows_near_where_the_extension_does_and_outlives_a_file() {
     let mean = (0..new.rows()).map(cosine).sum::<f64>() / new.rows() as f64;
     assert!(mean > 0.95 && relu != llx, "{mean}");
     let both = [values, &[("placing", "relu"), ("landmarks", "50")]].concat();
-    let error = fit(&train, &both, &Limits::default()).err().expect("one or the other");
+    let error = fit(&train, &both, unlimited()).err().expect("one or the other");
     assert!(error.to_string().contains("placing"), "{error}");
 }

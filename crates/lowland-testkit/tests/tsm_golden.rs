@@ -1,13 +1,13 @@
 //! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
 
-use lowland::linalg::{Csr, dense};
-use lowland::quality::angles;
-use lowland::tsm::{Alternating, AlternatingOptions, Problem};
+use lowland::quality::angle_scores;
 use lowland::{Data, Embedding, Points, Seed};
+use lowland_algorithms::tsm::{AlternatingOptions, AlternatingUpdates, TsmProblem};
+use lowland_linalg::{Csr, dense};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tsm").join(format!("{name}.npy"));
-    lowland_io::read_map(&path).expect("a golden array").map
+    lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
 struct Setting {
@@ -28,14 +28,14 @@ fn transposed(a: &Embedding) -> Vec<f64> {
 }
 
 /// The problem of the authors' own augmented inputs, in double precision and by all pairs.
-fn problem(setting: &Setting) -> Problem {
+fn problem(setting: &Setting) -> TsmProblem {
     let x = transposed(&golden(&format!("inputs_{}", setting.run)));
     let dim = golden("x").rows();
     let (n, tau) = (x.len() / dim, setting.tau);
-    let mut dots = vec![0.0; n * n];
-    dense::product_nt(&x, &x, dim, &mut dots);
-    let norms: Vec<f64> = (0..n).map(|i| dots[i * n + i].sqrt()).collect();
-    let above = |at: usize| dots[at] - tau * norms[at / n] * norms[at % n];
+    let mut dot_products = vec![0.0; n * n];
+    dense::product_nt(&x, &x, dim, &mut dot_products);
+    let norms: Vec<f64> = (0..n).map(|i| dot_products[i * n + i].sqrt()).collect();
+    let above = |at: usize| dot_products[at] - tau * norms[at / n] * norms[at % n];
     let entries = (0..n * n).filter(|&at| above(at) > 0.0).map(|at| ((at / n) as u32, (at % n) as u32, above(at)));
     let mut covariance = vec![0.0; dim * dim];
     dense::product_tn_add(&x, &x, n, &mut covariance);
@@ -43,14 +43,14 @@ fn problem(setting: &Setting) -> Problem {
     let start = (0..n * setting.dim)
         .map(|at| (0..dim).map(|c| x[at / setting.dim * dim + c] * vectors[c * dim + dim - 1 - at % setting.dim]).sum())
         .collect();
-    Problem {
-        similar: Csr::from_triplets(n, n, entries).unwrap(),
-        cap: (0..n * n).map(above).sum(),
+    TsmProblem {
+        similarities: Csr::from_triplets(n, n, entries).unwrap(),
+        max_sum: (0..n * n).map(above).sum(),
         tau,
-        start,
+        initial_coordinates: start,
         unit: 1.0,
         rows: (0..300).collect(),
-        total: 300,
+        total_rows: 300,
         output_dim: setting.dim,
     }
 }
@@ -68,15 +68,15 @@ fn every_update_follows_the_authors_run() {
         let run = setting.run;
         let problem = problem(&setting);
         let cap = golden(&format!("cap_{run}")).values()[0];
-        assert!((problem.cap - cap).abs() < 1e-9 * cap.abs());
+        assert!((problem.max_sum - cap).abs() < 1e-9 * cap.abs());
         let options = AlternatingOptions {
             momentum: setting.momentum,
-            double: true,
+            double_precision: true,
             tolerance: 1e-12,
             rounds: 100,
             ..AlternatingOptions::default()
         };
-        let mut alternating = Alternating::new(problem, options, Seed(0)).unwrap();
+        let mut alternating = AlternatingUpdates::new(problem, options, Seed(0)).unwrap();
         for (t, expected) in golden(&format!("costs_{run}")).values().iter().enumerate() {
             let cost = alternating.update().unwrap();
             assert!((cost - expected).abs() < 1e-8 * expected, "run {run}, update {t}: {cost} {expected}");
@@ -101,14 +101,14 @@ fn scores_and_virtual_inputs_are_the_authors() {
     for setting in SETTINGS {
         let run = setting.run;
         let y = transposed(&golden(&format!("y_{run}")));
-        let scores = angles(&data, Points::new(&y, setting.dim).unwrap(), setting.tau, &mut |_| Ok(())).unwrap();
+        let scores = angle_scores(&data, Points::new(&y, setting.dim).unwrap(), setting.tau).unwrap();
         let expected = |name: &str| golden(&format!("{name}_{run}")).values()[0];
         // The angle of a row with itself is rounding there and zero here.
         assert!((scores.deviation - expected("deviation")).abs() < 1e-6, "run {run}: {scores:?}");
         assert!((scores.jaccard - expected("jaccard")).abs() < 1e-12, "run {run}: {scores:?}");
-        let (problem, found) = Problem::new(&data, setting.tau, setting.dim, Seed(0), &mut |_| Ok(())).unwrap();
+        let (problem, found) = TsmProblem::new(&data, setting.tau, setting.dim, Seed(0), &mut |_| Ok(())).unwrap();
         assert_eq!(300 + found.virtual_rows, golden(&format!("inputs_{run}")).dim());
-        let cap = problem.cap * problem.unit * problem.unit;
+        let cap = problem.max_sum * problem.unit * problem.unit;
         assert!((cap - expected("cap")).abs() < 1e-5 * cap.abs(), "run {run}: {cap}");
     }
 }

@@ -1,5 +1,6 @@
 //! Data and embeddings.
 
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Dense, Embedding, Labels, LabelsBuilder, Metric, Points, Seed, Shape, Sparse, bytes,
+    AnnotatedEmbedding, Data, DataShape, Dense, Embedding, Labels, LabelsBuilder, Metric, Points, Seed, Sparse,
+    format_bytes,
 };

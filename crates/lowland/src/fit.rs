@@ -1,17 +1,16 @@
 //! Fitting: validation, memory check, preprocessing, landmarks, the method, the model.
 
-use lowland_core::archive::{Archive, Kind};
-use lowland_core::message::{Note, Remedy};
-use lowland_core::params::{ParamValue, Params};
-use lowland_core::run::{Context, Observer, Silent, Stage};
-use lowland_core::{Data, Embedding, Error, Metric, Result, Seed, Shape, with_threads};
+use lowland_core::archive::Archive;
+use lowland_core::message::Note;
+use lowland_core::run::{Context, NoObserver, Observer};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, with_threads};
 use lowland_neighbors::NeighborGraph;
 
-use crate::landmarks::Landmarks;
 use crate::method::{DynMethod, FitInput, FitOutput, Method};
+use crate::methods::{Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne};
 use crate::model::Model;
+use crate::pipeline::{PREPROCESSING, Pipeline};
 use crate::preprocessing::Preprocessing;
-use crate::registry::{LANDMARKS, MethodInfo, ParsedMethod};
 
 /// Options of a fit, apart from the method's own parameters.
 #[derive(Default)]
@@ -40,18 +39,6 @@ pub struct FitOptions<'a> {
     pub threads: Option<usize>,
 }
 
-/// A method with the options that determine its result: what a model or a checkpoint was made with.
-pub struct Pipeline {
-    /// The method.
-    pub method: Box<dyn DynMethod>,
-    /// Steps before the method.
-    pub preprocessing: Preprocessing,
-    /// Number of rows that are fitted; `None` for all.
-    pub landmarks: Option<usize>,
-    /// Seed of everything random.
-    pub seed: Seed,
-}
-
 /// Fits a method to data.
 pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
     match options.threads.take() {
@@ -62,36 +49,34 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
 
 /// Estimates the memory of a fit to data of this shape, in bytes, or fails where the options do not allow as much. Needs
 /// no data, so that it can be asked before they are read.
-pub fn check_memory(method: &dyn DynMethod, shape: Shape, options: &FitOptions) -> Result<u64> {
-    Pipeline::new(method.clone_box(), options).check_memory(shape, options)
+pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptions) -> Result<u64> {
+    pipeline(method.clone_box(), options).check_memory(shape, options.max_memory, options.reserved_memory)
 }
 
-const PREPROCESSING: &str = "preprocessing";
-
-/// Landmarks that an error suggests where a fit of all rows needs too much memory.
-const SUGGESTED_LANDMARKS: usize = 5000;
-/// Principal components that an error suggests where the columns need too much memory.
-const SUGGESTED_COMPONENTS: usize = 50;
+fn pipeline(method: Box<dyn DynMethod>, options: &FitOptions) -> Pipeline {
+    let landmarks = options.landmarks.filter(|&count| count > 0);
+    Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, seed: options.seed }
+}
 
 fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
     method.validate()?;
-    let pipeline = Pipeline::new(method, &options);
+    let pipeline = pipeline(method, &options);
     check_input(&pipeline, data)?;
-    let mut silent = Silent;
+    let mut silent = NoObserver;
     let observer = options.observer.take().unwrap_or(&mut silent);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
-    context.begin_with(options.init);
-    let needed = pipeline.check_memory(data.shape(), &options)?;
+    context.set_init(options.init);
+    let needed = pipeline.check_memory(data.shape(), options.max_memory, options.reserved_memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
     let runner = pipeline.runner()?;
     let besides = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
-    context.allow(options.max_memory.map(|limit| limit.saturating_sub(besides)));
+    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(besides)));
     pipeline.identify(data, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
         context.note(Note::DuplicateRows { count, rows: data.rows() });
     }
-    context.plan(&pipeline.stages(runner.as_ref(), data.shape()))?;
+    context.announce_stages(&pipeline.stages(runner.as_ref(), data.shape()))?;
     let (preprocessor, prepared) = if pipeline.preprocessing.is_empty() {
         pipeline.preprocessing.fit(data, &mut context)?
     } else {
@@ -123,130 +108,38 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
     data.check_finite()
 }
 
-impl Pipeline {
-    fn new(method: Box<dyn DynMethod>, options: &FitOptions) -> Self {
-        let (preprocessing, landmarks, seed) = (options.preprocessing.clone(), options.landmarks, options.seed);
-        Self { method, preprocessing, landmarks: landmarks.filter(|&count| count > 0), seed }
+/// Fits methods; implemented for every [`Method`]. Built-in methods have the same functions without this trait in scope.
+pub trait Fit: Method {
+    /// Fits the method to data with the default options. Parameters are validated first.
+    fn fit(&self, data: &Data) -> Result<Model> {
+        Fit::fit_with(self, data, FitOptions::default())
     }
 
-    /// The method as it runs: on all rows, or on the landmarks.
-    pub(crate) fn runner(&self) -> Result<Box<dyn DynMethod>> {
-        match self.landmarks {
-            None => Ok(self.method.clone_box()),
-            Some(count) => Ok(Box::new(Landmarks::new(self.method.clone_box(), count)?)),
-        }
-    }
-
-    /// Bytes of the whole fit, the data included.
-    fn memory(&self, shape: Shape) -> Result<u64> {
-        let method = self.runner()?.memory(self.preprocessing.output(shape));
-        Ok(shape.bytes.saturating_add(self.preprocessing.memory(shape)).saturating_add(method))
-    }
-
-    fn check_memory(&self, shape: Shape, options: &FitOptions) -> Result<u64> {
-        let needed = self.memory(shape)?.saturating_add(options.reserved_memory);
-        match options.max_memory.filter(|&limit| needed > limit) {
-            None => Ok(needed),
-            Some(limit) => {
-                let remedies = self.memory_remedies(shape, limit.saturating_sub(options.reserved_memory));
-                Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedies })
-            }
-        }
-    }
-
-    fn memory_remedies(&self, shape: Shape, allowed: u64) -> Vec<Remedy> {
-        if shape.bytes > allowed {
-            return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows: they alone take more")];
-        }
-        let prepared = self.preprocessing.output(shape);
-        let besides = shape.bytes.saturating_add(self.preprocessing.memory(shape));
-        let landmarks = Landmarks::new(self.method.clone_box(), SUGGESTED_LANDMARKS);
-        let with_landmarks = landmarks.map_or(u64::MAX, |method| method.memory(prepared));
-        let last = if besides.saturating_add(with_landmarks) <= allowed {
-            Remedy::Landmarks(SUGGESTED_LANDMARKS)
-        } else {
-            Remedy::ReduceColumns(SUGGESTED_COMPONENTS)
-        };
-        vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors, last]
-    }
-
-    fn stages(&self, runner: &dyn DynMethod, shape: Shape) -> Vec<Stage> {
-        let mut stages = runner.stages(self.preprocessing.output(shape));
-        if !self.preprocessing.is_empty() {
-            let total: f64 = stages.iter().map(|stage| stage.weight).sum();
-            stages.insert(0, Stage { name: PREPROCESSING, weight: 0.3 * total });
-        }
-        stages
-    }
-
-    /// Adds to every checkpoint what it is a checkpoint of, and rejects a checkpoint of something else.
-    fn identify(&self, data: &Data, context: &mut Context) -> Result<()> {
-        let mut identity = Archive::new(Kind::Checkpoint);
-        self.save(&mut identity);
-        identity.put("data/fingerprint", data.fingerprint());
-        if let Some(archive) = context.resumed() {
-            let differs = |what: &str| Err(archive.bad(format!("it was made with {what}; start again without it")));
-            if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
-                return differs("other data");
-            }
-            if archive.text("job/method")? != self.method.name() || archive.number("job/seed")? != self.seed.0 {
-                return differs("another method or seed");
-            }
-            if archive.texts("job/parameters")? != identity.texts("job/parameters")? {
-                return differs(&format!("other parameters ({})", archive.texts("job/parameters")?.join(", ")));
-            }
-        }
-        context.keep(|archive| *archive = identity);
-        Ok(())
-    }
-
-    /// Name and value of every parameter of the method, and `landmarks` where it is set.
-    pub fn values(&self) -> Vec<(&'static str, String)> {
-        let mut values = self.method.values();
-        values.extend(self.landmarks.map(|count| (LANDMARKS, count.show())));
-        values
-    }
-
-    /// Writes the pipeline to a model or checkpoint.
-    pub(crate) fn save(&self, archive: &mut Archive) {
-        archive.put("job/method", self.method.name());
-        archive.put("job/seed", self.seed.0);
-        let method = self.values().into_iter().map(|(name, value)| format!("{name}={value}"));
-        let steps = self.preprocessing.values().into_iter().map(|(name, value)| format!("prepare.{name}={value}"));
-        archive.put("job/parameters", method.chain(steps).collect::<Vec<_>>());
-    }
-
-    /// Reads the pipeline that a model or checkpoint of a built-in method was made with.
-    pub fn load(archive: &Archive) -> Result<Self> {
-        let info = MethodInfo::find(archive.text("job/method")?)?;
-        Self::load_by(archive, |values| info.parse(values))
-    }
-
-    /// Reads the pipeline that a model or checkpoint of this method was made with.
-    pub(crate) fn load_as<M: Method>(archive: &Archive) -> Result<Self> {
-        let name = archive.text("job/method")?;
-        if name != M::NAME {
-            return Err(archive.bad(format!("it is of method {name}, not {}", M::NAME)));
-        }
-        Self::load_by(archive, ParsedMethod::new::<M>)
-    }
-
-    fn load_by(archive: &Archive, parse: impl Fn(&[(&str, &str)]) -> Result<ParsedMethod>) -> Result<Self> {
-        let mut preprocessing = Preprocessing::default();
-        let mut values = Vec::new();
-        for text in archive.texts("job/parameters")? {
-            let Some((name, value)) = text.split_once('=') else {
-                return Err(archive.bad(format!("the parameter '{text}' has no value")));
-            };
-            match name.strip_prefix("prepare.") {
-                Some(name) => preprocessing.set(name, value)?,
-                None => values.push((name, value)),
-            }
-        }
-        let ParsedMethod { method, landmarks } = parse(&values)?;
-        Ok(Self { method, preprocessing, landmarks, seed: Seed(archive.number("job/seed")?) })
+    /// Fits the method to data. Parameters are validated first.
+    fn fit_with(&self, data: &Data, options: FitOptions) -> Result<Model> {
+        fit(Box::new(self.clone()), data, options)
     }
 }
+
+impl<M: Method> Fit for M {}
+
+macro_rules! inherent_fit {
+    ($($method:ident),* $(,)?) => {
+        $(impl $method {
+            /// Fits the method to data with the default options. Parameters are validated first.
+            pub fn fit(&self, data: &Data) -> Result<Model> {
+                Fit::fit(self, data)
+            }
+
+            /// Fits the method to data. Parameters are validated first.
+            pub fn fit_with(&self, data: &Data, options: FitOptions) -> Result<Model> {
+                Fit::fit_with(self, data, options)
+            }
+        })*
+    };
+}
+
+inherent_fit!(Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne);
 
 #[cfg(test)]
 #[path = "fit_tests.rs"]

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::methods::{Isomap, Pca, Tsne};
+use lowland_core::message::Remedy;
 
 fn refusal(method: &dyn DynMethod, options: &FitOptions, [rows, dim]: [usize; 2]) -> Vec<Remedy> {
-    let shape = Shape { rows, dim, sparse: false, bytes: (4 * rows * dim) as u64 };
+    let shape = DataShape { rows, dim, sparse: false, bytes: (4 * rows * dim) as u64 };
     match check_memory(method, shape, options) {
         Err(Error::Memory { remedies, .. }) => remedies,
         other => panic!("expected a memory error, got {other:?}"),

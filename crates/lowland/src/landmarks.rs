@@ -3,13 +3,15 @@
 use lowland_algorithms::llx::Llx;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::refuse;
+use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Progress, Stage};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 
 use crate::method::{DynMethod, FitInput, FitOutput, LandmarksUnsupported, TransformOutput, Transformer};
-use crate::methods::neighbor_stage;
-use crate::registry::LANDMARKS;
+use crate::neighbor_stage;
+
+/// The name of the parameter that every method has besides its own.
+pub const LANDMARKS: &str = "landmarks";
 
 const EXTENSION: &str = "extension";
 
@@ -31,10 +33,10 @@ impl Landmarks {
         Ok(Self { method, count, llx })
     }
 
-    fn landmark_shape(&self, shape: Shape) -> Shape {
+    fn landmark_shape(&self, shape: DataShape) -> DataShape {
         let rows = self.count.min(shape.rows);
         let bytes = (shape.bytes as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
-        Shape { rows, bytes, ..shape }
+        DataShape { rows, bytes, ..shape }
     }
 }
 
@@ -71,17 +73,17 @@ impl DynMethod for Landmarks {
         self.method.metric()
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let mut stages = self.method.stages(self.landmark_shape(shape));
         let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
         stages.push(Stage { name: EXTENSION, weight: neighbor_stage::seconds(shape) + n * dim * 4e-8 });
         stages
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let k = self.llx.n_neighbors.min(shape.rows);
         let part = self.landmark_shape(shape);
-        let search = lowland_neighbors::memory(shape, self.llx.metric, k, self.llx.search);
+        let search = lowland_neighbors::search_memory(shape, self.llx.metric, k, self.llx.search);
         // Weights as lists, as rows and as columns; the embedding and the solver's blocks.
         let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
         let extension = search.saturating_add(weights as u64);
@@ -100,7 +102,7 @@ impl DynMethod for Landmarks {
         let (data, llx) = (input.data, &self.llx);
         llx.check(data)?;
         if input.neighbors.is_some() {
-            return refuse(LANDMARKS, &self.count, "not with a neighbor graph, which is of all rows");
+            return invalid_parameter(LANDMARKS, &self.count, "not with a neighbor graph, which is of all rows");
         }
         let (n, m) = (data.rows(), self.count.min(data.rows()));
         let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
@@ -171,7 +173,11 @@ impl LlxTransformer {
         let fits = data.dim() == dim
             && data.rows() == embedding.rows()
             && std.as_ref().is_none_or(|std| std.len() == data.rows() && std.iter().all(|s| *s >= 0.0));
-        if fits { Ok(Self { llx, data, embedding, std }) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits {
+            Ok(Self { llx, data, embedding, std })
+        } else {
+            Err(archive.invalid("its parts differ in size".into()))
+        }
     }
 }
 
@@ -179,7 +185,7 @@ impl Transformer for LlxTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let std = self.std.as_deref();
         let wide = append_std(self.embedding.points(), std)?;
-        let placed = self.llx.place(new, &self.data, wide.points(), progress)?;
+        let placed = self.llx.transform(new, &self.data, wide.points(), progress)?;
         let (embedding, std) = split_std(placed, std)?;
         Ok(TransformOutput { std, ..embedding.into() })
     }

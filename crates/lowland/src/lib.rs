@@ -67,13 +67,15 @@ mod landmarks;
 pub mod method;
 pub mod methods;
 pub mod model;
+mod neighbor_stage;
 pub mod neighbors;
+pub mod pipeline;
 pub mod preprocessing;
 pub mod registry;
 pub mod run;
 pub mod select;
 
-pub use fit::FitOptions;
+pub use fit::{Fit, FitOptions};
 pub use lowland_core::{
     AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, message, params, with_threads,
 };

@@ -1,17 +1,14 @@
 //! The traits that a method implements, inside this crate or outside of it.
 //!
 //! A method is a parameter struct (see [`params!`](crate::params!)) that implements [`Method`]. Everything else follows from
-//! that: [`Method::fit`], models that save and load, landmarks, preprocessing, checkpoints.
+//! that: [`Fit::fit`](crate::Fit::fit), models that save and load, landmarks, preprocessing, checkpoints.
 
 use lowland_core::archive::Archive;
 use lowland_core::message::Remedy;
 use lowland_core::params::Params;
 use lowland_core::run::{Context, Outcome, Progress, Stage};
-use lowland_core::{Data, Embedding, Metric, Points, Result, Seed, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Points, Result, Seed};
 use lowland_neighbors::NeighborGraph;
-
-use crate::fit::{self, FitOptions};
-use crate::model::Model;
 
 /// What a method is fitted to.
 #[derive(Clone, Copy)]
@@ -113,6 +110,12 @@ pub trait Method: Params + Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// When to use it, in one or two sentences.
     const ADVICE: &'static str;
+    /// What users of a model should know beyond the summary and the advice.
+    const NOTES: &'static str = "";
+    /// Name of the objective, if it has a common one: `kl_divergence`, `lower_bound`.
+    const OBJECTIVE: Option<&'static str> = None;
+    /// Whether a fit reports an embedding after each iteration.
+    const REPORTS_ITERATIONS: bool = false;
     /// Whether zero rows map to zero, so that embeddings must not be translated.
     const PRESERVES_ORIGIN: bool = false;
     /// Whether embeddings come with a standard deviation for each point.
@@ -135,9 +138,9 @@ pub trait Method: Params + Send + Sync + 'static {
         None
     }
     /// The stages of a fit, with their expected shares of the time.
-    fn stages(&self, shape: Shape) -> Vec<Stage>;
+    fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Bytes that a fit needs beyond the data.
-    fn memory(&self, shape: Shape) -> u64;
+    fn memory(&self, shape: DataShape) -> u64;
     /// Number of neighbors that a fit needs for each of `rows` rows; 0 where the method uses no neighbor graph.
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
@@ -153,20 +156,10 @@ pub trait Method: Params + Send + Sync + 'static {
             _ => Ok(()),
         }
     }
-    /// Fits the method; called by [`Method::fit`] with validated parameters and finite, preprocessed data.
+    /// Fits the method; called by [`Fit::fit`](crate::Fit::fit) with validated parameters and finite, preprocessed data.
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<Self::Transformer>>;
     /// Reads the fitted state from a model file; `n_features` is the number of columns it was fitted to.
     fn load(&self, archive: &Archive, n_features: usize) -> Result<Self::Transformer>;
-
-    /// Fits the method to data with the default options.
-    fn fit(&self, data: &Data) -> Result<Model> {
-        Method::fit_with(self, data, FitOptions::default())
-    }
-
-    /// Fits the method to data.
-    fn fit_with(&self, data: &Data, options: FitOptions) -> Result<Model> {
-        fit::fit(Box::new(self.clone()), data, options)
-    }
 }
 
 /// A method behind a pointer. Every [`Method`] is one.
@@ -188,9 +181,9 @@ pub trait DynMethod: Send + Sync {
     /// The metric by which neighbors are found, if the method uses one.
     fn metric(&self) -> Option<Metric>;
     /// The stages of a fit, with their expected shares of the time.
-    fn stages(&self, shape: Shape) -> Vec<Stage>;
+    fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Bytes that a fit needs beyond the data.
-    fn memory(&self, shape: Shape) -> u64;
+    fn memory(&self, shape: DataShape) -> u64;
     /// Number of neighbors that a fit needs for each of `rows` rows; 0 where the method uses no neighbor graph.
     fn required_neighbors(&self, rows: usize) -> usize;
     /// Whether the method can be fitted to some of the rows and extended to the others.
@@ -236,11 +229,11 @@ impl<M: Method> DynMethod for M {
         Method::metric(self)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         Method::stages(self, shape)
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         Method::memory(self, shape)
     }
 

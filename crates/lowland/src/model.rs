@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
-use lowland_core::archive::{Archive, Kind};
+use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Outcome, Progress};
 use lowland_core::{Data, Embedding, Error, Points, Result, Seed};
 use lowland_neighbors::NeighborGraph;
 
 use crate::files;
-use crate::fit::Pipeline;
 use crate::method::{DynMethod, FitOutput, Method, TransformOutput, Transformer};
+use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
 
 /// A fitted model.
@@ -41,11 +42,7 @@ impl Model {
         feature_names: Vec<String>,
     ) -> Self {
         let FitOutput { embedding, transformer, outcome, neighbors } = output;
-        let training_rows = if pipeline.method.transforms_exactly() && pipeline.landmarks.is_none() {
-            TrainingRows::default()
-        } else {
-            TrainingRows::new(&data.row_hashes())
-        };
+        let hashes = if pipeline.transforms_exactly() { Vec::new() } else { data.row_hashes().into_owned() };
         Self {
             pipeline,
             embedding,
@@ -58,7 +55,7 @@ impl Model {
             n_features: data.dim(),
             kind: data.kind().into(),
             training_data: Some(prepared),
-            training_rows,
+            training_rows: TrainingRows::new(hashes),
         }
     }
 
@@ -242,13 +239,13 @@ impl Model {
 
     /// Reads a model of a method that is defined outside of this crate from a file.
     pub fn load_as<M: Method>(path: impl AsRef<Path>) -> Result<Self> {
-        let archive = Archive::from_bytes(&files::read(path.as_ref())?, Kind::Model)?;
+        let archive = Archive::from_bytes(&files::read(path.as_ref())?, ArchiveKind::Model)?;
         Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
     }
 
     /// The content of the model's file: everything but the neighbor graph, the trace, and the training data.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut archive = Archive::new(Kind::Model);
+        let mut archive = Archive::new(ArchiveKind::Model);
         self.pipeline.save(&mut archive);
         archive.put("data/columns", self.n_features as u64);
         archive.put("data/kind", self.kind.as_str());
@@ -262,7 +259,7 @@ impl Model {
 
     /// Reads a model of a built-in method from the content of its file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let archive = Archive::from_bytes(bytes, Kind::Model)?;
+        let archive = Archive::from_bytes(bytes, ArchiveKind::Model)?;
         Self::from_archive(&archive, Pipeline::load(&archive)?)
     }
 
@@ -273,12 +270,12 @@ impl Model {
         let transformer = pipeline.runner()?.load(archive, preprocessor.output_dim(n_features))?;
         let feature_names = archive.texts("data/names")?.to_vec();
         if !feature_names.is_empty() && feature_names.len() != n_features {
-            return Err(archive.bad(format!("it names {} of {n_features} columns", feature_names.len())));
+            return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
         }
         Ok(Self {
             kind: archive.text("data/kind")?.into(),
-            training_rows: TrainingRows::load(archive, embedding.rows())?,
-            outcome: Outcome::direct(),
+            training_rows: TrainingRows::load(archive, embedding.rows(), pipeline.transforms_exactly())?,
+            outcome: Outcome::without_iterations(),
             notes: Vec::new(),
             neighbors: None,
             training_data: None,
@@ -292,53 +289,74 @@ impl Model {
     }
 }
 
-/// The training row of each content hash. A training row that is transformed keeps its coordinates: scikit-learn expects it,
+/// The content hashes of the training rows. A training row that is transformed keeps its coordinates: scikit-learn expects it,
 /// and since it is decided row by row, no result depends on the batch.
 #[derive(Default)]
-struct TrainingRows(HashMap<u64, u32>);
+struct TrainingRows {
+    /// One per row; empty where the method transforms exactly.
+    hashes: Vec<u64>,
+    /// The first row of each hash.
+    index: OnceLock<HashMap<u64, u32>>,
+}
 
-/// Hash of each training row, in order.
 const HASHES: &str = "training/hashes";
-/// Pairs of row and hash, as version 0.1 wrote them from Python.
+/// Pairs of row and hash, as version 1 had them when it was saved from Python.
 const PYTHON_HASHES: &str = "python/rows";
 
 impl TrainingRows {
-    fn new(hashes: &[u64]) -> Self {
-        let mut rows = HashMap::with_capacity(hashes.len());
-        hashes.iter().zip(0..).for_each(|(&hash, row)| {
-            rows.entry(hash).or_insert(row);
-        });
-        Self(rows)
+    fn new(hashes: Vec<u64>) -> Self {
+        Self { hashes, index: OnceLock::new() }
     }
 
     fn save(&self, archive: &mut Archive) {
-        if self.0.is_empty() {
-            return;
-        }
-        let mut pairs: Vec<(u32, u64)> = self.0.iter().map(|(&hash, &row)| (row, hash)).collect();
-        pairs.sort_unstable();
-        // Rows that repeat an earlier one have no entry of their own, hence pairs.
-        archive.put(HASHES, pairs.into_iter().flat_map(|(row, hash)| [u64::from(row), hash]).collect::<Vec<_>>());
+        archive.put(HASHES, self.hashes.as_slice());
     }
 
-    fn load(archive: &Archive, rows: usize) -> Result<Self> {
-        let Some(name) = [HASHES, PYTHON_HASHES].into_iter().find(|name| archive.has(name)) else {
-            return Ok(Self::default());
-        };
-        let pairs = archive.u64s(name)?.chunks_exact(2);
-        if pairs.clone().any(|pair| pair[0] >= rows as u64) {
-            return Err(archive.bad("it has hashes of rows that are not in the embedding".into()));
+    fn load(archive: &Archive, rows: usize, transforms_exactly: bool) -> Result<Self> {
+        if archive.version() == 1 {
+            return Self::load_version_1(archive, rows);
         }
-        Ok(Self(pairs.map(|pair| (pair[1], pair[0] as u32)).collect()))
+        let hashes = archive.u64s(HASHES)?;
+        if hashes.len() != if transforms_exactly { 0 } else { rows } {
+            return Err(archive.invalid(format!("it has hashes of {} of {rows} training rows", hashes.len())));
+        }
+        Ok(Self::new(hashes.to_vec()))
+    }
+
+    fn load_version_1(archive: &Archive, rows: usize) -> Result<Self> {
+        if !archive.has(PYTHON_HASHES) {
+            return Ok(Self::default());
+        }
+        let pairs = archive.u64s(PYTHON_HASHES)?.chunks_exact(2);
+        // Rows that repeat an earlier one had no entry; any hash that is known already stands for them.
+        let mut hashes = vec![pairs.clone().next().map_or(0, |pair| pair[1]); rows];
+        for pair in pairs {
+            match hashes.get_mut(pair[0] as usize) {
+                Some(hash) => *hash = pair[1],
+                None => return Err(archive.invalid("it has hashes of rows that are not in the embedding".into())),
+            }
+        }
+        Ok(Self::new(hashes))
+    }
+
+    fn find(&self, hash: u64) -> Option<usize> {
+        let index = self.index.get_or_init(|| {
+            let mut index = HashMap::with_capacity(self.hashes.len());
+            self.hashes.iter().zip(0..).for_each(|(&hash, row)| {
+                index.entry(hash).or_insert(row);
+            });
+            index
+        });
+        index.get(&hash).map(|&row| row as usize)
     }
 
     /// Gives training rows among the new ones their coordinates of the fit.
     fn restore(&self, model: &Model, new: &Data, mut output: TransformOutput) -> Result<TransformOutput> {
-        if self.0.is_empty() {
+        if self.hashes.is_empty() {
             return Ok(output);
         }
         let known: Vec<(usize, usize)> =
-            (0..new.rows()).filter_map(|i| Some((i, *self.0.get(&new.row_hash(i))? as usize))).collect();
+            new.row_hashes().iter().enumerate().filter_map(|(i, &hash)| Some((i, self.find(hash)?))).collect();
         if known.is_empty() {
             return Ok(output);
         }

@@ -1,6 +1,6 @@
 //! Nearest neighbors, exact and approximate.
 
 pub use lowland_neighbors::{
-    Algorithm, Found, NeighborGraph, NeighborParams, Recall, Search, distance, memory, nearest, nearest_points,
-    nearest_to,
+    NeighborGraph, NeighborParams, NeighborSearchResult, Recall, Search, SearchAlgorithm, distance, nearest,
+    nearest_points, nearest_points_with, nearest_to, nearest_to_with, nearest_with, search_memory,
 };

@@ -6,8 +6,8 @@ use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
 use lowland_core::params::params;
 use lowland_core::run::Context;
-use lowland_core::{Data, Dense, Error, Result, Shape};
-use lowland_linalg::{LinearMap, SvdOptions, linear_memory, svd};
+use lowland_core::{Data, DataShape, Dense, Error, Result};
+use lowland_linalg::{LinearMap, SvdOptions, pca_memory, svd_with};
 
 params! {
     /// The steps asked for, in the order they are taken.
@@ -49,20 +49,20 @@ impl Preprocessing {
     }
 
     /// Bytes the steps take at their height, beyond the data.
-    pub fn memory(&self, shape: Shape) -> u64 {
+    pub fn memory(&self, shape: DataShape) -> u64 {
         let copies = if self.log1p || self.standardize || self.normalize { 2 * shape.bytes } else { 0 };
         let count = self.pca.min(shape.dim);
-        let images = if count > 0 { linear_memory(count, shape).saturating_add(self.output(shape).bytes) } else { 0 };
+        let images = if count > 0 { pca_memory(count, shape).saturating_add(self.output(shape).bytes) } else { 0 };
         copies.saturating_add(images)
     }
 
     /// Size and kind of the prepared data.
-    pub fn output(&self, shape: Shape) -> Shape {
+    pub fn output(&self, shape: DataShape) -> DataShape {
         if self.pca == 0 {
             return shape;
         }
         let dim = self.pca.min(shape.dim);
-        Shape { dim, sparse: false, bytes: (shape.rows * dim * 4) as u64, ..shape }
+        DataShape { dim, sparse: false, bytes: (shape.rows * dim * 4) as u64, ..shape }
     }
 
     /// Learns the steps from `data` and takes them.
@@ -93,8 +93,9 @@ impl Preprocessing {
                 context.note(Note::FewerColumnsThanComponents { columns: count });
             }
             let seed = context.seed.stream("prepare");
-            let map =
-                context.with_progress(|progress| svd(&data, count, true, SvdOptions::default(), seed, progress))?.map();
+            let map = context
+                .with_progress(|progress| svd_with(&data, count, true, SvdOptions::default(), seed, progress))?
+                .map();
             data = map.apply_to_data(&data)?;
             prepared.pca = Some(map);
         }
@@ -140,7 +141,7 @@ impl Preprocessor {
         let columns = if prepare.standardize {
             let (mean, scale) = (archive.finite("prepare/mean")?, archive.finite("prepare/scale")?);
             if mean.len() != dim || scale.len() != dim {
-                return Err(archive.bad(format!("the column scales are not for {dim} columns")));
+                return Err(archive.invalid(format!("the column scales are not for {dim} columns")));
             }
             Some(Columns { mean: mean.to_vec(), scale: scale.to_vec() })
         } else {
@@ -149,7 +150,9 @@ impl Preprocessor {
         let pca = if prepare.pca > 0 {
             let map = LinearMap::load("prepare/pca", archive)?;
             if map.dim() != dim || map.output_dim() != prepare.pca.min(dim) {
-                return Err(archive.bad(format!("its principal components are not {} of {dim} columns", prepare.pca)));
+                return Err(
+                    archive.invalid(format!("its principal components are not {} of {dim} columns", prepare.pca))
+                );
             }
             Some(map)
         } else {
@@ -320,11 +323,11 @@ pub(crate) fn densify(x: &lowland_core::Sparse) -> Data {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowland_core::run::Silent;
+    use lowland_core::run::NoObserver;
     use lowland_core::{Seed, Sparse};
 
     fn fit(prepare: &Preprocessing, data: &Data) -> Result<(Preprocessor, Data)> {
-        prepare.fit(data, &mut Context::new(&mut Silent, Seed(0), None))
+        prepare.fit(data, &mut Context::new(&mut NoObserver, Seed(0), None))
     }
 
     fn values(data: &Data) -> &[f32] {
@@ -369,11 +372,11 @@ mod tests {
         let (prepared, out) = fit(&all, &data).unwrap();
         let again = prepared.apply(&data.select(&[7])).unwrap();
         assert_eq!(values(&again), &values(&out)[14..16]);
-        let mut archive = Archive::new(lowland_core::archive::Kind::Model);
+        let mut archive = Archive::new(lowland_core::archive::ArchiveKind::Model);
         prepared.save(&mut archive);
         let loaded = Preprocessor::load(&all, &archive, 4).unwrap();
         assert!(Preprocessor::load(&all, &archive, 5).is_err());
-        assert!(Preprocessor::load(&all, &Archive::new(lowland_core::archive::Kind::Model), 4).is_err());
+        assert!(Preprocessor::load(&all, &Archive::new(lowland_core::archive::ArchiveKind::Model), 4).is_err());
         assert_eq!(values(&loaded.apply(&data).unwrap()), values(&out));
     }
 }

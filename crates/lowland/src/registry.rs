@@ -4,6 +4,7 @@
 use lowland_core::params::{ParamSpec, ParamValue, parse};
 use lowland_core::{Error, Result};
 
+use crate::landmarks::LANDMARKS;
 use crate::method::{DynMethod, Method};
 use crate::methods::{Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne};
 
@@ -17,6 +18,12 @@ pub struct MethodInfo {
     pub summary: &'static str,
     /// When to use it.
     pub advice: &'static str,
+    /// What users of a model should know beyond the summary and the advice.
+    pub notes: &'static str,
+    /// Name of the objective, if it has a common one.
+    pub objective: Option<&'static str>,
+    /// Whether a fit reports an embedding after each iteration.
+    pub reports_iterations: bool,
     /// Whether embeddings come with a standard deviation for each point.
     pub has_std: bool,
     /// Whether models have an inverse.
@@ -50,15 +57,15 @@ pub const METHODS: &[MethodInfo] = &[
 /// The method used when none is named.
 pub const DEFAULT_METHOD: &str = Lvm::NAME;
 
-/// The name of the parameter that every method has besides its own.
-pub const LANDMARKS: &str = "landmarks";
-
 const fn info<M: Method>() -> MethodInfo {
     MethodInfo {
         name: M::NAME,
         class_name: M::CLASS_NAME,
         summary: M::SUMMARY,
         advice: M::ADVICE,
+        notes: M::NOTES,
+        objective: M::OBJECTIVE,
+        reports_iterations: M::REPORTS_ITERATIONS,
         has_std: M::HAS_STD,
         has_inverse: M::HAS_INVERSE,
         has_likelihood: M::HAS_LIKELIHOOD,

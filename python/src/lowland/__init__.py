@@ -1,12 +1,14 @@
-"""Maps of high-dimensional data, with a standard deviation for every point.
+"""Nonlinear dimensionality reduction with a standard deviation for every point.
 
+Importing the package imports only numpy. scikit-learn is imported with the first estimator.
+
+Examples
+--------
 >>> import lowland
 >>> X, y = lowland.datasets.load("digits", return_X_y=True)
 >>> model = lowland.LVM(max_iter=20).fit(X[:300])
 >>> model.embedding_.shape, model.embedding_std_.shape
 ((300, 2), (300,))
-
-Importing the package imports numpy and nothing else: scikit-learn is imported with the first estimator.
 """
 
 from __future__ import annotations
@@ -15,64 +17,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._lowland import __version__
+from ._registry import ESTIMATORS
 
 if TYPE_CHECKING:
-    from . import anndata, datasets, quality
+    from . import anndata, datasets, estimators, quality
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
     from ._select import Selection, select
     from ._view import View, view
-    from .estimators import (
-        GPLVM,
-        LLLVM,
-        LTSA,
-        LVM,
-        PCA,
-        TSM,
-        TSNE,
-        ElasticEmbedding,
-        Isomap,
-        LocallyLinearEmbedding,
-        MapIt,
-        SpectralEmbedding,
-        SymmetricSNE,
-        TruncatedSVD,
-        load,
-    )
+    from .estimators import *
 
+#: Module of each name that is imported on first use.
 _MODULE_OF = {
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
     **dict.fromkeys(["Selection", "select"], "_select"),
     **dict.fromkeys(["View", "view"], "_view"),
-    **dict.fromkeys(
-        [
-            "LVM",
-            "LLLVM",
-            "TSM",
-            "ElasticEmbedding",
-            "SymmetricSNE",
-            "TSNE",
-            "MapIt",
-            "PCA",
-            "TruncatedSVD",
-            "SpectralEmbedding",
-            "Isomap",
-            "LocallyLinearEmbedding",
-            "LTSA",
-            "GPLVM",
-            "load",
-        ],
-        "estimators",
-    ),
+    **dict.fromkeys([*ESTIMATORS.values(), "load"], "estimators"),
 }
-_MODULES = ("anndata", "datasets", "estimators", "quality")
+_SUBMODULES = ("anndata", "datasets", "estimators", "quality")
 
-__all__ = ["__version__", *_MODULE_OF, *_MODULES]
+__all__ = ["__version__", *_MODULE_OF, *_SUBMODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _SUBMODULES:
         return importlib.import_module(f".{name}", __name__)
     if name in _MODULE_OF:
         value = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)

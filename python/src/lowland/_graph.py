@@ -1,4 +1,4 @@
-"""The neighbour graph: computed once, shared by every method."""
+"""Neighbor graphs, computed once and shared by all methods."""
 
 from __future__ import annotations
 
@@ -11,86 +11,117 @@ from . import _input, _lowland
 
 
 class NeighborGraph:
-    """The nearest rows of every row, from near to far, never the row itself.
+    """The nearest neighbors of each row, sorted by distance, without the row itself.
 
-    It is never changed, so one graph serves any number of estimators and threads (parameter ``neighbors``), and it is
-    the file that ``lowland neighbors`` writes and ``lowland embed --neighbors`` reads.
+    A graph is immutable, so it can be shared by any number of estimators and threads (parameter ``neighbors``). On
+    disk it is the file written by ``lowland neighbors`` and read by ``lowland embed --neighbors``.
 
+    Parameters
+    ----------
+    graph : _lowland.Graph
+        Use :func:`lowland.neighbors`, ``from_csr``, ``from_arrays`` or ``load`` to create a graph.
+    recall : float, default=None
+        Fraction of the true neighbors that were found, measured on a sample. None if the search was exact.
+
+    Examples
+    --------
     >>> import lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
     >>> graph = lowland.neighbors(X, n_neighbors=15)
     >>> graph
-    NeighborGraph(1797 rows, 15 neighbours, euclidean)
+    NeighborGraph(1797 rows, 15 neighbors, euclidean)
     >>> lowland.SpectralEmbedding(neighbors=graph).fit_transform(X).shape
     (1797, 2)
     """
 
     def __init__(self, graph: _lowland.Graph, recall: float | None = None) -> None:
         self._graph = graph
-        #: Share of the true neighbours that were found, measured on a sample; None when the search was exact.
+        #: Fraction of the true neighbors that were found, measured on a sample; None if the search was exact.
         self.recall = recall
 
     @classmethod
     def from_csr(cls, matrix: Any, metric: str = "precomputed") -> NeighborGraph:
-        """From a sparse matrix of distances, as ``KNeighborsTransformer`` and scanpy make them.
+        """Create a graph from a sparse matrix of distances, as made by ``KNeighborsTransformer`` and scanpy.
 
-        Absent entries are no neighbours; a row's distance to itself is left out.
+        Parameters
+        ----------
+        matrix : sparse matrix of shape (n_samples, n_samples)
+            Distances to the neighbors of each row. The distance of a row to itself is ignored.
+        metric : str, default='precomputed'
+            Metric of the distances.
         """
         if matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"a matrix of distances between points is square, not {matrix.shape}")
+            raise ValueError(f"the distance matrix must be square, got shape {matrix.shape}")
         indptr, indices, distances, _ = _input.sparse_parts(matrix)
         return cls(_lowland.Graph.from_parts(indptr, indices, distances, metric))
 
     @classmethod
     def from_arrays(cls, indices: Any, distances: Any, metric: str = "precomputed") -> NeighborGraph:
-        """From two arrays of n rows and k columns, as umap and pynndescent make them; -1 is no neighbour."""
+        """Create a graph from arrays of indices and distances, as made by umap and pynndescent.
+
+        Parameters
+        ----------
+        indices : array-like of shape (n_samples, n_neighbors)
+            Neighbors of each row; -1 marks a missing neighbor.
+        distances : array-like of shape (n_samples, n_neighbors)
+            Distances to the neighbors.
+        metric : str, default='precomputed'
+            Metric of the distances.
+        """
         indices, distances = np.asarray(indices), np.asarray(distances, dtype=np.float32)
         if indices.ndim != 2 or indices.shape != distances.shape:
-            raise ValueError(f"indices are {indices.shape}, distances {distances.shape}: two of n rows, k columns")
-        there = indices != -1
-        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
-        return cls(_lowland.Graph.from_parts(indptr, indices[there].astype(np.int64), distances[there], metric))
+            raise ValueError(
+                "indices and distances must be two-dimensional arrays of the same shape, "
+                f"got {indices.shape} and {distances.shape}"
+            )
+        present = indices != -1
+        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
+        return cls(_lowland.Graph.from_parts(indptr, indices[present].astype(np.int64), distances[present], metric))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NeighborGraph:
-        """Reads an ``.npz`` file: ours, or one of scikit-learn, umap or pynndescent."""
+        """Load a graph from an ``.npz`` file written by ``save``, scikit-learn, umap or pynndescent."""
         return cls(_lowland.Graph.load(os.fspath(path)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes an ``.npz`` file that ``lowland embed --neighbors`` reads."""
+        """Save the graph to an ``.npz`` file, which ``lowland embed --neighbors`` can read."""
         self._graph.save(os.fspath(path))
 
     @property
     def metric(self) -> str:
-        """The metric of the distances; ``precomputed`` where nobody said."""
+        """Metric of the distances; ``'precomputed'`` if it is not known."""
         return self._graph.metric
 
     @property
     def n_neighbors(self) -> int:
-        """The fewest neighbours any row has."""
+        """Smallest number of neighbors of any row."""
         return self._graph.min_degree
 
     @property
     def indices(self) -> np.ndarray:
-        """The neighbours: n rows and k columns when all rows have k, else one after another."""
-        return self._shaped(self._graph.indices())
+        """Indices of the neighbors.
+
+        The shape is (n_samples, n_neighbors) if all rows have the same number of neighbors. Otherwise the array is
+        flat, and ``indptr`` says where each row starts.
+        """
+        return self._reshape(self._graph.indices())
 
     @property
     def distances(self) -> np.ndarray:
-        """Their distances, in the same shape."""
-        return self._shaped(self._graph.distances())
+        """Distances to the neighbors, in the shape of ``indices``."""
+        return self._reshape(self._graph.distances())
 
     @property
     def indptr(self) -> np.ndarray:
-        """Where each row starts in the neighbours laid end to end."""
+        """Position of the first neighbor of each row in the flat arrays."""
         return self._graph.indptr()
 
-    def _shaped(self, values: np.ndarray) -> np.ndarray:
+    def _reshape(self, values: np.ndarray) -> np.ndarray:
         rows, k = len(self), self.n_neighbors
         return values.reshape(rows, k) if rows * k == len(values) else values
 
     def to_csr(self) -> Any:
-        """A sparse matrix of distances, columns sorted."""
+        """Return the distances as a sparse matrix with sorted columns."""
         from scipy.sparse import csr_matrix
 
         parts = (self._graph.distances(), self._graph.indices(), self._graph.indptr())
@@ -105,14 +136,14 @@ class NeighborGraph:
         return self
 
     def __deepcopy__(self, memo: Any) -> NeighborGraph:
-        # scikit-learn's clone copies parameters; what never changes need not be copied.
+        # sklearn.base.clone copies parameters; an immutable graph need not be copied.
         return self
 
     def __reduce__(self) -> Any:
         return _unpickle, (self._graph.to_bytes(), self.recall)
 
     def __repr__(self) -> str:
-        return f"NeighborGraph({len(self)} rows, {self.n_neighbors} neighbours, {self.metric})"
+        return f"NeighborGraph({len(self)} rows, {self.n_neighbors} neighbors, {self.metric})"
 
 
 def _unpickle(content: bytes, recall: float | None) -> NeighborGraph:
@@ -120,14 +151,17 @@ def _unpickle(content: bytes, recall: float | None) -> NeighborGraph:
 
 
 def as_graph(neighbors: Any) -> NeighborGraph | None:
-    """A graph from whatever is one: ours, a sparse matrix of distances, a pair of indices and distances."""
+    """Convert the parameter ``neighbors`` of an estimator to a graph."""
     if neighbors is None or isinstance(neighbors, NeighborGraph):
         return neighbors
     if _input.is_sparse(neighbors):
         return NeighborGraph.from_csr(neighbors)
     if isinstance(neighbors, (tuple, list)) and len(neighbors) >= 2:
         return NeighborGraph.from_arrays(neighbors[0], neighbors[1])
-    raise ValueError("neighbors: a NeighborGraph, a sparse matrix of distances, or a pair (indices, distances)")
+    raise ValueError(
+        "neighbors must be a NeighborGraph, a sparse matrix of distances or a pair (indices, distances), "
+        f"got {type(neighbors).__name__}"
+    )
 
 
 def neighbors(
@@ -141,8 +175,32 @@ def neighbors(
     random_state: Any = None,
     max_memory: int | None = None,
 ) -> NeighborGraph:
-    """The nearest rows of every row: what ``lowland neighbors`` finds.
+    """Find the nearest neighbors of each row, as ``lowland neighbors`` does.
 
+    Parameters
+    ----------
+    X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
+    n_neighbors : int, default=15
+        Number of neighbors of each row, not counting the row itself.
+    metric : str, default='euclidean'
+        Distance between rows.
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
+    search : {'auto', 'exact', 'approximate'}, default='auto'
+        Search algorithm.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores. The result does not depend on it.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the random number generator. None means the seed 0.
+    max_memory : int, default=None
+        Memory limit in bytes. None means the available memory.
+
+    Returns
+    -------
+    graph : NeighborGraph
+
+    Examples
+    --------
     >>> import lowland
     >>> lowland.neighbors(["cat", "cart", "dog", "dot"], 1, metric="levenshtein").indices.ravel().tolist()
     [1, 0, 3, 2]

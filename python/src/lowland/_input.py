@@ -1,4 +1,7 @@
-"""What the Rust module takes: arrays, the parts of a sparse matrix, strings, parameters as text."""
+"""Conversion of arguments to what the Rust module takes.
+
+Rows are passed as arrays, as the parts of a sparse matrix or as strings; parameters are passed as text.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import numpy as np
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether it is a matrix or array of scipy.sparse, without importing that."""
+    """Return whether X is a matrix or array of scipy.sparse, without importing scipy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
 def strings(X: Any) -> list[str] | None:
-    """The rows, if they are strings: a list, a column of a table, an array of one axis."""
+    """Return the rows if they are strings (a list, a column of a table, a one-dimensional array), else None."""
     if isinstance(X, (str, bytes)) or is_sparse(X) or getattr(X, "ndim", 1) != 1 or hasattr(X, "column_names"):
         return None
     if hasattr(X, "to_pylist"):  # pyarrow
@@ -30,7 +33,7 @@ def strings(X: Any) -> list[str] | None:
 
 
 def from_table(X: Any) -> tuple[Any, list[str] | None]:
-    """A pyarrow table as an array with the names of its columns; anything else as it is."""
+    """Convert a pyarrow table to an array and its column names; return anything else unchanged, without names."""
     if hasattr(X, "column_names") and hasattr(X, "columns") and hasattr(X, "schema"):
         columns = [np.asarray(column.to_numpy()) for column in X.columns]
         return np.column_stack(columns) if columns else np.empty((X.num_rows, 0)), list(X.column_names)
@@ -38,7 +41,7 @@ def from_table(X: Any) -> tuple[Any, list[str] | None]:
 
 
 def sparse_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """A matrix of scipy.sparse as compressed rows, no column twice in a row."""
+    """Return row pointers, column indices, values and number of columns of a sparse matrix, duplicates summed."""
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
@@ -47,7 +50,7 @@ def sparse_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 def rows(X: Any) -> Any:
-    """Rows for the Rust module, of whatever kind they are."""
+    """Convert rows of any supported kind."""
     lines = strings(X)
     if lines is not None:
         return lines
@@ -61,7 +64,7 @@ def rows(X: Any) -> Any:
 
 
 def points(Y: Any) -> np.ndarray:
-    """The points of a map."""
+    """Convert points of an embedding."""
     Y = np.asarray(from_table(Y)[0], dtype=np.float64)
     if Y.ndim != 2:
         raise ValueError(f"Expected 2D array, got {Y.ndim}D array instead")
@@ -69,18 +72,18 @@ def points(Y: Any) -> np.ndarray:
 
 
 def classes(labels: Any) -> tuple[list[Any], np.ndarray]:
-    """The classes there are, sorted, and the number of each row's."""
+    """Return the sorted distinct labels, and the index of each row's label among them."""
     values = np.asarray(labels)
     try:
         names, codes = np.unique(values, return_inverse=True)
     except TypeError:
-        # Of several kinds, as words among which some are missing: these have no order but that of their text.
-        names, codes = np.unique([str(each) for each in values.tolist()], return_inverse=True)
+        # Labels of mixed types, such as strings and None, can only be sorted as text.
+        names, codes = np.unique([str(label) for label in values.tolist()], return_inverse=True)
     return names.tolist(), codes.ravel()
 
 
 def text(value: Any) -> str:
-    """A parameter as the command line would have it."""
+    """Format the value of a parameter as on the command line."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
@@ -93,60 +96,62 @@ def text(value: Any) -> str:
 
 
 def value(text: str, like: Any) -> Any:
-    """A parameter from its text, of the type of `like` where that says something."""
+    """Parse the value of a parameter; if `like` is a float, so is a number."""
     if text in ("true", "false"):
         return text == "true"
     if "," in text and "(" not in text:
         return [value(item, like) for item in text.split(",")]
-    for kind in (float,) if isinstance(like, float) else (int, float):
+    for number in (float,) if isinstance(like, float) else (int, float):
         try:
-            return kind(text)
+            return number(text)
         except ValueError:
             continue
     return text
 
 
 def metric_text(metric: Any, params: dict[str, Any] | None) -> str:
-    """`metric` and `metric_params` as one: `minkowski(3)`."""
+    """Combine `metric` and `metric_params` into one text such as ``minkowski(3)``."""
     params = dict(params or {})
     name = text(metric)
     if name == "minkowski":
         name = f"minkowski({text(params.pop('p', 2))})"
     if params:
-        raise ValueError(f"metric_params = {params}: {name} takes none of these")
+        raise ValueError(f"metric_params = {params}: not parameters of the metric {name}")
     return name
 
 
 def seed(random_state: Any) -> int:
-    """A seed. `None` is 0: runs can be repeated unless someone asks otherwise."""
+    """Convert `random_state` to a seed. None is 0, so that runs are reproducible by default."""
     if random_state is None:
         return 0
     if isinstance(random_state, numbers.Integral):
         if random_state < 0:
-            raise ValueError(f"random_state = {random_state}: at least 0")
+            raise ValueError(f"random_state = {random_state}: expected a non-negative integer")
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if hasattr(random_state, "randint"):
         return int(random_state.randint(2**31 - 1))
-    raise ValueError(f"random_state = {random_state!r}: None, a whole number, or a random generator of numpy")
+    raise ValueError(
+        f"random_state = {random_state!r}: expected None, a non-negative integer, a RandomState or a Generator"
+    )
 
 
 def memory(limit: Any) -> int | None:
-    """A limit in bytes; `None` for what is free."""
+    """Convert `max_memory` to bytes; None stands for the available memory."""
     if limit is None:
         return None
     if not isinstance(limit, numbers.Real) or isinstance(limit, bool) or not 0 <= limit < 2**64:
-        raise ValueError(f"max_memory = {limit!r}: a number of bytes, such as 8e9, or None for what is free")
+        raise ValueError(f"max_memory = {limit!r}: expected a number of bytes such as 8e9, or None")
     return int(limit)
 
 
 def threads(n_jobs: int | None) -> int | None:
-    """How many threads; `None` for all cores. The result is the same for any number."""
+    """Convert `n_jobs` to a number of threads; None stands for all cores."""
     if n_jobs is None:
         return None
     if n_jobs == 0:
-        raise ValueError("n_jobs = 0: a number of threads, or -1 for all cores")
+        raise ValueError("n_jobs = 0: expected a number of threads, or -1 for all cores")
     if n_jobs > 0:
         return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Progress on stderr: tqdm where it is installed, else a line now and then."""
+"""Progress on stderr, with tqdm if it is installed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from typing import Any
 
 
 class Progress:
-    """Told by the Rust module how far the work is."""
+    """Progress of a fit, as a tqdm bar or as lines of text.
 
-    #: Seconds between two plain lines.
-    EVERY = 2.0
+    Parameters
+    ----------
+    title : str
+        Text at the start of the bar and of each line.
+    """
+
+    #: Seconds between two lines of text.
+    INTERVAL = 2.0
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -21,28 +27,28 @@ class Progress:
         except ImportError:
             self.bar: Any = None
         else:
-            form = "{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}{postfix}]"
-            self.bar = tqdm(total=1.0, desc=title, bar_format=form, file=sys.stderr, leave=True)
+            bar_format = "{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}{postfix}]"
+            self.bar = tqdm(total=1.0, desc=title, bar_format=bar_format, file=sys.stderr, leave=True)
 
-    def step(self, stage: str, done: float, iteration: int | None, error: float | None) -> None:
-        """Shows how far the work is."""
-        words = stage if iteration is None else f"{stage}, iteration {iteration}, {error:.4e}"
+    def update(self, stage: str, done: float, iteration: int | None, error: float | None) -> None:
+        """Show the stage and the fraction of the work that is done."""
+        status = stage if iteration is None else f"{stage}, iteration {iteration}, {error:.4e}"
         if self.bar is not None:
-            self.bar.set_postfix_str(words, refresh=False)
+            self.bar.set_postfix_str(status, refresh=False)
             self.bar.update(max(0.0, min(done, 1.0) - self.bar.n))
-        elif time.monotonic() - self.last >= self.EVERY:
+        elif time.monotonic() - self.last >= self.INTERVAL:
             self.last = time.monotonic()
-            self.note(f"{100 * done:.0f} %, {words}")
+            self.note(f"{100 * done:.0f} %, {status}")
 
     def note(self, text: str) -> None:
-        """Says something worth knowing."""
+        """Print a remark on a line of its own."""
         if self.bar is not None:
             self.bar.write(f"{self.title}: {text}", file=sys.stderr)
         else:
             print(f"{self.title}: {text}", file=sys.stderr, flush=True)
 
     def close(self, finished: bool) -> None:
-        """The work is over."""
+        """Close the bar, at 100 % if the work was finished."""
         if self.bar is not None:
             if finished:
                 self.bar.update(1.0 - self.bar.n)

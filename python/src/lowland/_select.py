@@ -1,4 +1,4 @@
-"""Numbers of neighbours and of dimensions, by how likely the data become."""
+"""Model selection: numbers of neighbors and dimensions."""
 
 from __future__ import annotations
 
@@ -11,26 +11,34 @@ from . import _input, _lowland
 
 
 class Choice(NamedTuple):
-    """What was found for one number of neighbours and of dimensions."""
+    """Result for one combination of numbers of neighbors and dimensions."""
 
     n_neighbors: int
     n_components: int
-    #: The bound of each start, or the mean log-likelihood of the rows of each fold.
+    #: Lower bound of each start, or mean log-likelihood of the rows of each fold.
     values: np.ndarray
 
 
 class Selection:
-    """All choices, and the one to take."""
+    """Result of :func:`lowland.select`.
+
+    Attributes
+    ----------
+    choices : list of Choice
+        All combinations that were tried.
+    best : Choice or None
+        The recommended combination.
+    close : list of Choice
+        Combinations that are not clearly worse.
+    words : str
+        The recommendation as text.
+    """
 
     def __init__(self, choices: list[Choice], best: int | None, close: list[int], words: str) -> None:
-        #: Every combination that was tried.
         self.choices = choices
-        #: The recommendation in words.
         self.words = words
-        #: The one to take.
         self.best = None if best is None else choices[best]
-        #: Those that are not clearly worse.
-        self.close = [choices[at] for at in close]
+        self.close = [choices[index] for index in close]
 
     def __repr__(self) -> str:
         return self.words
@@ -48,24 +56,48 @@ def select(
     max_memory: int | None = None,
     **params: Any,
 ) -> Selection:
-    """Chooses numbers of neighbours and of dimensions: what ``lowland select`` does.
+    """Choose the numbers of neighbors and dimensions, as ``lowland select`` does.
 
-    With ``method='lllvm'`` by the bound on the evidence, up to a few thousand rows; with ``'lvm'`` by the likelihood of
-    rows that were held out, in `folds` parts. Further parameters are the method's.
+    Parameters
+    ----------
+    X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
+    n_neighbors : int or iterable of int, default=(5, 10, 15, 20)
+        Numbers of neighbors to try.
+    n_components : int or iterable of int, default=2
+        Numbers of dimensions to try.
+    method : {'lllvm', 'lvm'}, default='lllvm'
+        ``'lllvm'`` compares lower bounds of the evidence, for up to a few thousand rows. ``'lvm'`` compares the
+        likelihood of held-out rows.
+    folds : int, default=5
+        Number of folds if ``method='lvm'``.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores. The result does not depend on it.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the random number generator. None means the seed 0.
+    max_memory : int, default=None
+        Memory limit in bytes. None means the available memory.
+    **params
+        Other parameters of the method.
 
+    Returns
+    -------
+    selection : Selection
+
+    Examples
+    --------
     >>> import lowland
     >>> X, angles = lowland.datasets.load("swiss-roll", n_points=80, return_X_y=True)
-    >>> chosen = lowland.select(X, [4, 8], starts=1, max_iter=5)
-    >>> len(chosen.choices), chosen.best.n_neighbors in (4, 8)
+    >>> selection = lowland.select(X, [4, 8], starts=1, max_iter=5)
+    >>> len(selection.choices), selection.best.n_neighbors in (4, 8)
     (2, True)
     """
     if method not in ("lllvm", "lvm"):
-        raise ValueError(f"method = {method}: lllvm or lvm")
+        raise ValueError(f"method = {method!r}: expected 'lllvm' or 'lvm'")
     choices, best, close, words = _lowland.choose(
         _input.rows(X),
         [(name, _input.text(value)) for name, value in params.items()],
-        _numbers(n_neighbors),
-        _numbers(n_components),
+        _as_list(n_neighbors),
+        _as_list(n_components),
         folds=folds if method == "lvm" else None,
         seed=_input.seed(random_state),
         threads=_input.threads(n_jobs),
@@ -74,5 +106,5 @@ def select(
     return Selection([Choice(k, d, np.asarray(values)) for k, d, values in choices], best, close, words)
 
 
-def _numbers(given: int | Iterable[int]) -> list[int]:
-    return [int(each) for each in np.atleast_1d(np.asarray(given if np.isscalar(given) else list(given)))]
+def _as_list(values: int | Iterable[int]) -> list[int]:
+    return [int(value) for value in np.atleast_1d(np.asarray(values if np.isscalar(values) else list(values)))]

@@ -1,4 +1,4 @@
-"""The interactive page: in a notebook, or as one file."""
+"""Interactive pages of embeddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from ._graph import as_graph
 
 
 class View:
-    """An interactive page. A notebook shows it; `save` writes it as one file that needs nothing else."""
+    """An interactive page, which notebooks display.
+
+    Parameters
+    ----------
+    html : bytes
+        The page.
+    height : int
+        Height in a notebook, in pixels.
+    """
 
     def __init__(self, html: bytes, height: int) -> None:
         #: The page.
@@ -23,8 +31,11 @@ class View:
         self._height = height
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page, under a temporary name first, so that no reader sees half of it."""
-        # In a folder of its own, so that the file has the permissions that any new file gets.
+        """Save the page to a single file that needs no other files.
+
+        The file is replaced atomically.
+        """
+        # A temporary folder instead of a temporary file, so that the page gets the permissions of any new file.
         with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path)), suffix=".tmp") as folder:
             temporary = os.path.join(folder, "page.html")
             with open(temporary, "wb") as file:
@@ -39,7 +50,7 @@ class View:
         )
 
     def __repr__(self) -> str:
-        return f"View({len(self.html) / 2**20:.1f} MiB; .save('map.html') writes it)"
+        return f"View({len(self.html) / 2**20:.1f} MiB; use .save('map.html') to write it to a file)"
 
 
 def view(
@@ -54,53 +65,69 @@ def view(
     height: int = 640,
     n_jobs: int | None = None,
 ) -> View:
-    """An interactive page of a map: a fitted estimator, its points, or several of them by name.
+    """Create an interactive page of one or several embeddings of the same rows.
 
     Parameters
     ----------
-    map : a fitted estimator, an array, or a dictionary of either
-    labels : a class for each point
-    X : the rows; where they look like square images, these are shown
-    columns : more to colour by: words or numbers, one a point
-    ids : a name for each point
-    neighbors : a NeighborGraph of the rows, to see which true neighbours the map keeps
-    title : name of the data
-    height : pixels in a notebook
+    map : fitted estimator, array-like of shape (n_samples, n_components), or dict of these by name
+    labels : array-like of shape (n_samples,), default=None
+        Class of each point.
+    X : array-like of shape (n_samples, n_features), default=None
+        The rows. If they look like square images, the images are shown.
+    columns : dict of array-like of shape (n_samples,), default=None
+        More columns to color the points by: text or numbers.
+    ids : array-like of shape (n_samples,), default=None
+        Name of each point.
+    neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
+        Nearest neighbors of the rows, to show which of them the embedding preserves.
+    title : str, default=''
+        Title of the page.
+    height : int, default=640
+        Height in a notebook, in pixels.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores.
 
+    Returns
+    -------
+    view : View
+
+    Examples
+    --------
     >>> import lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
     >>> page = lowland.view(lowland.PCA().fit(X), y, X=X, title="digits")
     >>> page.html[:15]
     b'<!doctype html>'
     """
-    shown = [_shown(name, each) for name, each in map.items()] if isinstance(map, Mapping) else [_shown("", map)]
+    embeddings = map if isinstance(map, Mapping) else {"": map}
     classes, numbers = [], []
-    given = {} if labels is None else {"label": labels}
-    for name, values in {**given, **(columns or {})}.items():
+    label_column = {} if labels is None else {"label": labels}
+    for name, values in {**label_column, **(columns or {})}.items():
         values = np.asarray(values)
         if name == "label" or values.dtype.kind not in "fiu":
             names, codes = _input.classes(values)
-            classes.append((name, codes.tolist(), [str(each) for each in names]))
+            classes.append((name, codes.tolist(), [str(label) for label in names]))
         else:
             numbers.append((name, values.astype(np.float32).tolist()))
     graph = as_graph(neighbors)
     html = _lowland.page(
         title,
-        shown,
+        [_describe_embedding(name, embedding) for name, embedding in embeddings.items()],
         rows=None if X is None else _input.rows(X),
         classes=classes,
         numbers=numbers,
-        ids=None if ids is None else [str(each) for each in ids],
+        ids=None if ids is None else [str(name) for name in ids],
         graph=None if graph is None else graph._graph,
         threads=_input.threads(n_jobs),
     )
     return View(html, height)
 
 
-def _shown(name: str, each: Any) -> tuple[str, str, np.ndarray, list[float] | None]:
-    """Name, caption, points and standard deviations of a map."""
-    std = getattr(each, "embedding_std_", None)
-    caption = repr(each) if hasattr(each, "embedding_") else ""
-    name = name or (type(each).__name__ if hasattr(each, "embedding_") else "map")
-    points = _input.points(getattr(each, "embedding_", each))
+def _describe_embedding(name: str, embedding: Any) -> tuple[str, str, np.ndarray, list[float] | None]:
+    """Return name, caption, points and standard deviations of an estimator or array."""
+    is_estimator = hasattr(embedding, "embedding_")
+    std = getattr(embedding, "embedding_std_", None)
+    caption = repr(embedding) if is_estimator else ""
+    name = name or (type(embedding).__name__ if is_estimator else "map")
+    points = _input.points(getattr(embedding, "embedding_", embedding))
     return name, caption, points, None if std is None else np.asarray(std, dtype=np.float64).tolist()

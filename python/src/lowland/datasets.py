@@ -1,4 +1,4 @@
-"""Data that need no file: the digits, and surfaces with known coordinates."""
+"""Built-in data sets: handwritten digits, and surfaces with known coordinates."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from . import _input, _lowland
 
 
 def names() -> dict[str, str]:
-    """What `load` can make, each with a description.
+    """Return the names of the data sets, each with a description.
 
+    Examples
+    --------
     >>> import lowland
     >>> "digits" in lowland.datasets.names()
     True
@@ -28,11 +30,31 @@ def load(
     random_state: Any = None,
     return_X_y: bool = False,
 ) -> Any:
-    """A data set: ``data``; ``target`` and ``target_names`` where it has classes; ``coordinates`` where they are known.
+    """Load or generate a data set.
 
-    With ``return_X_y``: the pair of the data and their classes, or their true coordinates where there are no classes.
-    `n_points` and `noise` are for those that are generated.
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    n_points : int, default=None
+        Number of rows, for generated data sets.
+    noise : float, default=None
+        Standard deviation of the noise, for generated data sets.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the random number generator. None means the seed 0.
+    return_X_y : bool, default=False
+        Whether to return a pair (data, target) instead of a namespace.
 
+    Returns
+    -------
+    dataset : SimpleNamespace
+        With attributes ``data``, ``target`` and ``target_names`` (None if there are no classes), and ``coordinates``
+        (None if the true coordinates are not known).
+    (data, target) : tuple of ndarray
+        If ``return_X_y=True``. If there are no classes, the true coordinates take the place of the target.
+
+    Examples
+    --------
     >>> import lowland
     >>> roll = lowland.datasets.load("swiss-roll", n_points=200, noise=0.1)
     >>> roll.data.shape, roll.coordinates.shape

@@ -1,4 +1,4 @@
-"""How far a map can be believed."""
+"""Quality measures of embeddings."""
 
 from __future__ import annotations
 
@@ -14,28 +14,36 @@ from ._graph import as_graph
 
 
 class Score(NamedTuple):
-    """One score of a map."""
+    """A single score of an embedding."""
 
     name: str
     value: float
-    #: Size of the neighbourhoods, where it has them.
+    #: Size of the neighborhoods, if the score has them.
     k: int | None
-    #: How many rows, triplets or pairs were drawn; None when the value is exact over all.
+    #: Number of rows, triplets or pairs in the sample; None if all of them were used.
     sampled: int | None
-    #: Whether large values are good.
+    #: Whether larger values are better.
     higher_is_better: bool
+    #: Description of the score.
     meaning: str
 
 
 class Report(Mapping[str, float]):
-    """The scores of a map by name; printed, a table."""
+    """Scores of an embedding by name; printed as a table.
+
+    Attributes
+    ----------
+    scores : list of Score
+        All scores, with neighborhood size, sample size and description.
+    classes : dict
+        For each class, the mean fraction of the neighbors of its points that belong to the same class.
+    omitted : dict of str
+        Scores that are not defined for this embedding, with reasons.
+    """
 
     def __init__(self, scores: list[Score], classes: dict[Any, float], omitted: dict[str, str]) -> None:
-        #: Every score with its k, its sample and its meaning.
         self.scores = scores
-        #: Mean share of a point's neighbours in the map that have its class, by class.
         self.classes = classes
-        #: The scores that are not defined for this map, with reasons.
         self.omitted = omitted
 
     def __getitem__(self, name: str) -> float:
@@ -54,10 +62,10 @@ class Report(Mapping[str, float]):
         lines = []
         for score in self.scores:
             name = score.name if score.k is None else f"{score.name} (k = {score.k})"
-            drawn = "" if score.sampled is None else f" [{score.sampled} drawn]"
-            lines.append(f"{name:<32} {score.value:8.4f}  {score.meaning}{drawn}")
-        lines += [f"{'neighbours of class ' + str(name):<32} {share:8.4f}" for name, share in self.classes.items()]
-        lines += [f"{name:<32} left out: {reason}" for name, reason in self.omitted.items()]
+            sample = "" if score.sampled is None else f" [sample of {score.sampled}]"
+            lines.append(f"{name:<32} {score.value:8.4f}  {score.meaning}{sample}")
+        lines += [f"{'neighbors of class ' + str(name):<32} {share:8.4f}" for name, share in self.classes.items()]
+        lines += [f"{name:<32} omitted: {reason}" for name, reason in self.omitted.items()]
         return "\n".join(lines)
 
 
@@ -73,11 +81,36 @@ def report(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> Report:
-    """Scores the map `Y` of the rows `X`: what ``lowland quality`` prints.
+    """Compute the scores of the embedding Y of the rows X, as ``lowland quality`` does.
 
-    No score needs a matrix of all distances. `neighbors`, a NeighborGraph of `X` with `n_neighbors` or more, is taken
-    as the truth and saves the search.
+    No score needs a matrix of all distances.
 
+    Parameters
+    ----------
+    X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
+    Y : array-like of shape (n_samples, n_components)
+        The embedding.
+    labels : array-like of shape (n_samples,), default=None
+        Class of each row.
+    n_neighbors : int, default=15
+        Size of the neighborhoods.
+    metric : str, default='euclidean'
+        Distance between rows.
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
+    neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
+        Nearest neighbors of the rows, at least `n_neighbors` of each, which saves the search.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores. The result does not depend on it.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the samples. None means the seed 0.
+
+    Returns
+    -------
+    report : Report
+
+    Examples
+    --------
     >>> import lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
     >>> scores = lowland.quality.report(X, lowland.PCA().fit_transform(X), y)
@@ -86,8 +119,8 @@ def report(
     """
     codes, classes = None, []
     if labels is not None:
-        classes, numbers = _input.classes(labels)
-        codes = numbers.tolist()
+        classes, indices = _input.classes(labels)
+        codes = indices.tolist()
     graph = as_graph(neighbors)
     scores, shares, omitted = _lowland.report(
         _input.rows(X),
@@ -104,8 +137,19 @@ def report(
 
 
 def procrustes(A: Any, B: Any) -> float:
-    """What is left between two maps after the best shift, rotation and scale: 0 (the same) to 1.
+    """Return the disparity of two embeddings after the best translation, rotation and scaling.
 
+    Parameters
+    ----------
+    A, B : array-like of shape (n_samples, n_components)
+
+    Returns
+    -------
+    disparity : float
+        From 0 (the same) to 1.
+
+    Examples
+    --------
     >>> import lowland
     >>> lowland.quality.procrustes([[0, 0], [1, 0], [0, 2]], [[5, 5], [5, 6], [3, 5]]) < 1e-12
     True
@@ -114,21 +158,37 @@ def procrustes(A: Any, B: Any) -> float:
 
 
 class Angles(NamedTuple):
-    """How well a map keeps norms and small angles."""
+    """Errors of norms and small angles."""
 
     #: Mean change of the angles below the threshold, in degrees.
     deviation: float
-    #: Pairs below the threshold in both rows and map, as a share of those below it in either.
+    #: Jaccard index of the pairs below the threshold among the rows and in the embedding.
     jaccard: float
-    #: Change of the norms, relative to the norms.
+    #: Relative error of the norms.
     norm_error: float
-    #: Pairs below the threshold among the rows, in both orders and each row with itself.
+    #: Number of ordered pairs below the threshold among the rows, including each row with itself.
     pairs: int
 
 
 def angles(X: Any, Y: Any, tau: float, *, n_jobs: int | None = None) -> Angles:
-    """Scores the map `Y` of the rows `X` by the pairs whose cosine exceeds `tau`: ``lowland quality --tau``.
+    """Compare norms and small angles of the rows X and the embedding Y, as ``lowland quality --tau`` does.
 
+    Parameters
+    ----------
+    X : array-like, sparse matrix or table of n_samples rows
+    Y : array-like of shape (n_samples, n_components)
+        The embedding.
+    tau : float
+        Pairs whose cosine exceeds this threshold are compared.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores.
+
+    Returns
+    -------
+    angles : Angles
+
+    Examples
+    --------
     >>> import lowland
     >>> X = lowland.datasets.load("digits").data[:300]
     >>> lowland.quality.angles(X, X, tau=0.8).jaccard
@@ -138,26 +198,44 @@ def angles(X: Any, Y: Any, tau: float, *, n_jobs: int | None = None) -> Angles:
 
 
 class AngleHistogram(NamedTuple):
-    """Angles between rows, and the threshold to take for them."""
+    """Histogram of the angles between rows, and the threshold derived from it."""
 
-    #: Pairs of a row and its nearest, for each degree from 0 to 180.
+    #: Number of pairs of a row and its nearest neighbor, for each degree from 0 to 180.
     nearest: np.ndarray
-    #: All other pairs.
+    #: Number of all other pairs.
     others: np.ndarray
-    #: Rows that were compared with all.
+    #: Number of rows that were compared with all others.
     rows: int
-    #: The cosine that the share of pairs asked for exceeds.
+    #: Cosine exceeded by the requested fraction of pairs.
     tau: float
 
 
 def angle_histogram(
     X: Any, density: float = 0.01, *, n_jobs: int | None = None, random_state: Any = None
 ) -> AngleHistogram:
-    """The angles by which TSM with ``tau='auto'`` chooses its threshold: ``lowland select --method tsm``.
+    """Compute the histogram from which TSM with ``tau='auto'`` derives its threshold.
 
+    It is what ``lowland select --method tsm`` shows.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or table of n_samples rows
+    density : float, default=0.01
+        Fraction of all pairs that are considered similar.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the sample of rows. None means the seed 0.
+
+    Returns
+    -------
+    histogram : AngleHistogram
+
+    Examples
+    --------
     >>> import lowland
-    >>> found = lowland.quality.angle_histogram(lowland.datasets.load("digits").data, density=0.05)
-    >>> int(found.nearest.sum()), 0 < found.tau < 1
+    >>> histogram = lowland.quality.angle_histogram(lowland.datasets.load("digits").data, density=0.05)
+    >>> int(histogram.nearest.sum()), 0 < histogram.tau < 1
     (1797, True)
     """
     nearest, others, rows, tau = _lowland.angle_histogram(
@@ -167,22 +245,38 @@ def angle_histogram(
 
 
 class AnalogyScore(NamedTuple):
-    """Answers to the questions of one category."""
+    """Answers to the analogy questions of one category."""
 
     category: str
+    #: Number of correct answers.
     right: int
+    #: Number of questions that were asked.
     asked: int
-    #: Questions with a word that has no vector.
+    #: Number of questions that were skipped because a word has no vector.
     left_out: int
 
 
 def analogies(
     vectors: Any, words: Iterable[str], questions: str | os.PathLike[str], *, n_jobs: int | None = None
 ) -> list[AnalogyScore]:
-    """Whether sums and differences of word vectors still mean something: ``lowland analogies``.
+    """Answer analogy questions by sums and differences of word vectors, as ``lowland analogies`` does.
 
-    `questions` is a file of lines with four words, as in ``Athens Greece Oslo Norway``, under lines ``: category``.
+    Parameters
+    ----------
+    vectors : array-like of shape (n_words, n_components)
+    words : iterable of str
+        The word of each vector.
+    questions : path-like
+        File with a line ``: category`` for each category, followed by lines of four words such as
+        ``Athens Greece Oslo Norway``.
+    n_jobs : int, default=None
+        Number of threads. None and -1 mean all cores.
+
+    Returns
+    -------
+    scores : list of AnalogyScore
     """
     text = Path(questions).read_text(encoding="utf-8")
-    scores = _lowland.analogies(_input.points(vectors), [str(w) for w in words], text, _input.threads(n_jobs))
+    word_list = [str(word) for word in words]
+    scores = _lowland.analogies(_input.points(vectors), word_list, text, _input.threads(n_jobs))
     return [AnalogyScore(*score) for score in scores]

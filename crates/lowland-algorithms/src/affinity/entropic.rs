@@ -1,26 +1,26 @@
-//! Entropic affinities: Gaussian weights on each row's neighbours, as wide as gives the row a chosen perplexity.
+//! EntropicAffinities affinities: Gaussian weights on each row's neighbors, with the bandwidth that gives the row a chosen perplexity.
 
 use rayon::prelude::*;
 
 use lowland_linalg::Csr;
 
-/// Gaussian weights with their widths.
+/// Gaussian weights with their bandbandwidths.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entropic {
-    /// `exp(-d^2 / (2 s_i^2))` over their sum; zero where the graph has no edge.
+pub struct EntropicAffinities {
+    /// `exp(-d^2 / (2 s_i^2))` divided by the row's sum of these; zero where the graph has no edge.
     pub rows: Csr,
-    /// `s_i`, infinite where every weight is the same.
-    pub widths: Vec<f64>,
+    /// `s_i`; infinite if all weights of the row are equal.
+    pub bandwidths: Vec<f64>,
 }
 
-/// How near the entropy comes to the logarithm of the perplexity.
-const CLOSE: f64 = 1e-10;
+/// Tolerance of the entropy, which approximates the logarithm of the perplexity.
+const ENTROPY_TOLERANCE: f64 = 1e-10;
 
-/// Weights of perplexity `perplexity`, a number of neighbours, from a matrix of distances. A row with fewer neighbours, or
-/// with all of them equally far, weighs them alike; a row with more than `perplexity` nearest ones at the same distance
-/// weighs those alike and the others not at all. The distances are overwritten.
-pub fn entropic(lengths: Csr, perplexity: f64) -> Entropic {
-    let mut rows = lengths;
+/// Returns weights of the given perplexity, a number of neighbors, for a matrix of distances. A row with fewer neighbors, or
+/// with all of them at the same distance, gets equal weights; a row with more than `perplexity` nearest neighbors at the same
+/// distance gets equal weights for those and zero for the others.
+pub fn entropic_affinities(distances: Csr, perplexity: f64) -> EntropicAffinities {
+    let mut rows = distances;
     let bounds = rows.indptr().to_vec();
     let mut parts: Vec<&mut [f64]> = Vec::with_capacity(rows.rows());
     let mut rest = rows.values_mut();
@@ -29,15 +29,15 @@ pub fn entropic(lengths: Csr, perplexity: f64) -> Entropic {
         parts.push(row);
         rest = after;
     }
-    let widths = parts.into_par_iter().map(|row| weigh(row, perplexity.ln())).collect();
-    Entropic { rows, widths }
+    let bandwidths = parts.into_par_iter().map(|row| replace_with_weights(row, perplexity.ln())).collect();
+    EntropicAffinities { rows, bandwidths }
 }
 
-/// Turns distances into weights of the given entropy; returns the width.
-fn weigh(row: &mut [f64], entropy: f64) -> f64 {
+/// Replaces distances with weights of the given entropy; returns the bandwidth.
+fn replace_with_weights(row: &mut [f64], entropy: f64) -> f64 {
     let nearest = row.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = row.iter().copied().fold(0.0, f64::max);
-    // Squares relative to the smallest, in units of their mean: no scale overflows, and the exponent 0 is among them.
+    // Squares relative to the smallest, in units of their mean: nothing overflows at any scale, and one exponent is 0.
     let square = |d: f64| ((d - nearest) / largest) * ((d + nearest) / largest);
     let scale = row.iter().map(|&d| square(d)).sum::<f64>() / row.len().max(1) as f64;
     if !(scale > 0.0) {
@@ -51,18 +51,19 @@ fn weigh(row: &mut [f64], entropy: f64) -> f64 {
     largest * (scale / (2.0 * precision)).sqrt()
 }
 
-/// The `b` for which the weights `exp(-b x)` have the entropy asked for: Newton's method in `ln b`, kept inside a bracket.
+/// Returns the `b` for which the weights `exp(-b x)` have the given entropy: Newton's method in `ln b`, safeguarded by a
+/// bracket.
 fn precision(row: &[f64], entropy: f64) -> f64 {
     let ties = row.iter().filter(|x| **x == 0.0).count() as f64;
     if entropy >= (row.len() as f64).ln() {
         return 0.0;
     }
     if entropy <= ties.ln() {
-        // So sharp that whatever lies further off vanishes.
+        // So large that the weights of all others vanish.
         let next = row.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
         return (800.0 / next).min(f64::MAX);
     }
-    // The entropy falls as b grows.
+    // The entropy decreases as b grows.
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut log_b = 0.0f64;
     for _ in 0..200 {
@@ -76,7 +77,7 @@ fn precision(row: &[f64], entropy: f64) -> f64 {
         }
         let mean = s1 / s0;
         let excess = s0.ln() + b * mean - entropy;
-        if excess.abs() < CLOSE {
+        if excess.abs() < ENTROPY_TOLERANCE {
             break;
         }
         if excess > 0.0 {
@@ -114,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_the_perplexity_asked_for_at_any_scale() {
+    fn rows_have_the_requested_perplexity_at_any_scale() {
         let distances: Vec<f64> = Seed(1).normals(200).iter().map(|x| 5.0 + x.abs()).collect();
         let mut nearest: Vec<usize> = (0..200).collect();
         nearest.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
         for scale in [1e-30, 1.0, 1e30] {
             for perplexity in [1.5, 30.0, 150.0] {
                 let scaled: Vec<f64> = distances.iter().map(|d| d * scale).collect();
-                let found = entropic(row_of(&scaled), perplexity);
+                let found = entropic_affinities(row_of(&scaled), perplexity);
                 let (_, weights) = found.rows.row(0);
                 assert!((entropy(weights) - perplexity.ln()).abs() < 2e-10, "{scale} {perplexity}");
-                let s = found.widths[0];
+                let s = found.bandwidths[0];
                 let exponent = |j: usize| scaled[j] / s * (scaled[j] / s) / 2.0;
                 let (first, last) = (nearest[0], nearest[1]);
                 let difference = (weights[first] / weights[last]).ln() - (exponent(last) - exponent(first));
@@ -134,22 +135,22 @@ mod tests {
     }
 
     #[test]
-    fn ties_and_too_few_neighbours_share_alike() {
-        let equal = entropic(row_of(&[2.0; 5]), 3.0);
+    fn ties_and_too_few_neighbors_get_equal_weights() {
+        let equal = entropic_affinities(row_of(&[2.0; 5]), 3.0);
         assert_eq!(equal.rows.row(0).1, [0.2; 5]);
-        let few = entropic(row_of(&[1.0, 2.0, 3.0]), 10.0);
+        let few = entropic_affinities(row_of(&[1.0, 2.0, 3.0]), 10.0);
         assert!(few.rows.row(0).1.iter().all(|p| (p - 1.0 / 3.0).abs() < 1e-15));
-        let tied = entropic(row_of(&[0.0, 0.0, 0.0, 0.0, 1.0, 9.0]), 2.0);
+        let tied = entropic_affinities(row_of(&[0.0, 0.0, 0.0, 0.0, 1.0, 9.0]), 2.0);
         assert_eq!(tied.rows.row(0).1, [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]);
     }
 
     proptest! {
         #[test]
-        fn any_row_gets_finite_weights_that_sum_to_one(
+        fn every_row_gets_finite_weights_that_sum_to_one(
             distances in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1e-20, 0.0..1.0, 0.0..1e30], 1..40),
             perplexity in 1.0..50.0,
         ) {
-            let found = entropic(row_of(&distances), perplexity);
+            let found = entropic_affinities(row_of(&distances), perplexity);
             let (_, weights) = found.rows.row(0);
             prop_assert!(weights.iter().all(|p| (0.0..=1.0).contains(p)));
             prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);

@@ -1,221 +1,236 @@
-//! The variational bound (Titsias & Lawrence 2010, eqs 14-18) and its gradient, with the inducing variables' posterior at its
-//! best for whatever the rest is.
+//! The variational bound (Titsias & Lawrence 2010, eqs 14-18) and its gradient, with the posterior of the inducing
+//! variables eliminated at its optimum.
 
 use rayon::prelude::*;
 
-use super::psi::{Psi, Slopes};
-use crate::objective::{Field, Objective};
-use crate::optim::{Lbfgs, Optimizer};
+use super::psi_statistics::{InducingKernel, KernelGradient};
+use super::state::GplvmState;
+use crate::objective::{Objective, VectorField};
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Points, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::dense::{Cholesky, product_nn, product_nt, product_tn_add};
 
-/// How many of what there are.
+/// The sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
-    /// Points.
+pub struct GplvmSizes {
+    /// Number of points.
     pub rows: usize,
-    /// Dimensions of the map.
+    /// Number of dimensions of the map.
     pub dim: usize,
-    /// Inducing points.
+    /// Number of inducing points.
     pub inducing: usize,
 }
 
-impl Sizes {
-    /// Numbers that describe a model: means, logarithms of variances, inducing points, logarithms of the kernel's weights,
-    /// of its signal and of the noise's precision.
-    pub fn numbers(&self) -> usize {
+impl GplvmSizes {
+    /// Number of parameters of a model: means, log variances, inducing points, and the logarithms of the kernel's
+    /// weights, of its signal variance and of the noise precision.
+    pub fn parameter_count(&self) -> usize {
         2 * self.rows * self.dim + self.inducing * self.dim + self.dim + 2
     }
 }
 
-/// Rows handled by one task.
-const ROWS: usize = 32;
+/// Rows per task.
+const ROWS_PER_TASK: usize = 32;
 /// Added to the kernel's diagonal, relative to it, so that it can be inverted.
 const JITTER: f64 = 1e-6;
 
-/// The bound as a function of all a model's numbers, the sign turned so that less is better, for each number of the data.
+/// The bound as a function of all parameters of a model. As an objective it is negated and divided by the number of
+/// values of the data.
 #[derive(Debug, Clone)]
-pub struct Bound {
+pub struct VariationalBound {
     data: Vec<f64>,
     columns: usize,
-    sizes: Sizes,
-    square: f64,
+    sizes: GplvmSizes,
+    sum_of_squares: f64,
 }
 
-/// A model's numbers by what they are.
-struct State<'a> {
+/// The parameters of a model, unpacked.
+struct BoundParameters<'a> {
     means: &'a [f64],
-    spreads: Vec<f64>,
-    psi: Psi,
+    variances: Vec<f64>,
+    inducing_kernel: InducingKernel,
     precision: f64,
 }
 
-/// What the bound is computed from, and its derivatives by that.
-struct Parts {
+/// The value of the bound and its derivatives with respect to the quantities it is computed from.
+struct BoundTerms {
     value: f64,
     kernel: Vec<f64>,
-    by_first: Vec<f64>,
-    by_second: Vec<f64>,
-    by_kernel: Vec<f64>,
-    by_precision: f64,
+    grad_psi1: Vec<f64>,
+    grad_psi2: Vec<f64>,
+    grad_kernel: Vec<f64>,
+    grad_precision: f64,
     /// `A^-1 C`.
-    solved: Vec<f64>,
+    inducing_coefficients: Vec<f64>,
 }
 
-impl Bound {
-    /// Of rows whose columns have mean zero.
-    pub fn new(data: Vec<f64>, columns: usize, sizes: Sizes) -> Result<Self> {
+impl VariationalBound {
+    /// Builds the bound for rows whose columns have mean zero.
+    pub fn new(data: Vec<f64>, columns: usize, sizes: GplvmSizes) -> Result<Self> {
         if data.len() != sizes.rows * columns || columns == 0 {
             return Err(Error::Shape { what: "rows of the data", expected: sizes.rows * columns, found: data.len() });
         }
-        let square = data.iter().map(|v| v * v).sum();
-        Ok(Self { data, columns, sizes, square })
+        let sum_of_squares = data.iter().map(|v| v * v).sum();
+        Ok(Self { data, columns, sizes, sum_of_squares })
     }
 
-    /// The rows.
+    /// The rows, row-major.
     pub fn data(&self) -> &[f64] {
         &self.data
     }
 
-    fn state<'a>(&self, numbers: &'a [f64]) -> State<'a> {
-        let Sizes { rows, dim, inducing } = self.sizes;
-        let (means, rest) = numbers.split_at(rows * dim);
-        let (spreads, rest) = rest.split_at(rows * dim);
+    fn unpack<'a>(&self, parameters: &'a [f64]) -> BoundParameters<'a> {
+        let GplvmSizes { rows, dim, inducing } = self.sizes;
+        let (means, rest) = parameters.split_at(rows * dim);
+        let (variances, rest) = rest.split_at(rows * dim);
         let (points, rest) = rest.split_at(inducing * dim);
         let exp = |values: &[f64]| values.iter().map(|v| v.exp()).collect::<Vec<f64>>();
-        let psi = Psi { weights: exp(&rest[..dim]), signal: rest[dim].exp(), inducing: points.to_vec() };
-        State { means, spreads: exp(spreads), psi, precision: rest[dim + 1].exp() }
+        let inducing_kernel =
+            InducingKernel { weights: exp(&rest[..dim]), signal: rest[dim].exp(), inducing: points.to_vec() };
+        BoundParameters { means, variances: exp(variances), inducing_kernel, precision: rest[dim + 1].exp() }
     }
 
-    /// The bound itself, more being better.
-    pub fn value(&self, numbers: &[f64]) -> Result<f64> {
-        Ok(self.parts(&self.state(numbers))?.value)
+    /// The bound at the given parameters (larger is better).
+    pub fn value(&self, parameters: &[f64]) -> Result<f64> {
+        Ok(self.terms(&self.unpack(parameters))?.value)
     }
 
-    fn parts(&self, state: &State) -> Result<Parts> {
+    fn terms(&self, state: &BoundParameters) -> Result<BoundTerms> {
         let (m, columns) = (self.sizes.inducing, self.columns as f64);
-        let (n, beta, psi) = (self.sizes.rows as f64, state.precision, &state.psi);
+        let (n, beta, inducing_kernel) = (self.sizes.rows as f64, state.precision, &state.inducing_kernel);
         let dim = self.sizes.dim;
-        let mut first = vec![0.0; self.sizes.rows * m];
-        let places = state.means.par_chunks(ROWS * dim).zip(state.spreads.par_chunks(ROWS * dim));
-        let sums: Vec<Vec<f64>> = first
-            .par_chunks_mut(ROWS * m)
-            .zip(places)
-            .map(|(first, (means, spreads))| {
-                let mut second = vec![0.0; m * m];
-                let places = means.chunks_exact(dim).zip(spreads.chunks_exact(dim));
-                for (first, (mean, spread)) in first.chunks_exact_mut(m).zip(places) {
-                    psi.expect(mean, spread, first, &mut second);
+        let mut psi1 = vec![0.0; self.sizes.rows * m];
+        let latents = state.means.par_chunks(ROWS_PER_TASK * dim).zip(state.variances.par_chunks(ROWS_PER_TASK * dim));
+        let sums: Vec<Vec<f64>> = psi1
+            .par_chunks_mut(ROWS_PER_TASK * m)
+            .zip(latents)
+            .map(|(psi1, (means, variances))| {
+                let mut psi2 = vec![0.0; m * m];
+                let latents = means.chunks_exact(dim).zip(variances.chunks_exact(dim));
+                for (psi1, (mean, variance)) in psi1.chunks_exact_mut(m).zip(latents) {
+                    inducing_kernel.add_psi_statistics(mean, variance, psi1, &mut psi2);
                 }
-                second
+                psi2
             })
             .collect();
-        let mut second = vec![0.0; m * m];
-        sums.iter().for_each(|sum| second.iter_mut().zip(sum).for_each(|(total, v)| *total += v));
-        mirror(&mut second, m);
-        let mut kernel = psi.kernel();
+        let mut psi2 = vec![0.0; m * m];
+        sums.iter().for_each(|sum| psi2.iter_mut().zip(sum).for_each(|(total, v)| *total += v));
+        copy_lower_to_upper(&mut psi2, m);
+        let mut kernel = inducing_kernel.kernel();
         (0..m).for_each(|a| kernel[a * m + a] *= 1.0 + JITTER);
-        let joint: Vec<f64> = kernel.iter().zip(&second).map(|(k, s)| k + beta * s).collect();
+        let joint: Vec<f64> = kernel.iter().zip(&psi2).map(|(k, s)| k + beta * s).collect();
         let (kernel_factor, joint_factor) = (Cholesky::new(&kernel, m)?, Cholesky::new(&joint, m)?);
         let (kernel_inverse, inverse) = (kernel_factor.inverse(), joint_factor.inverse());
         // C = Psi1' Y and A^-1 C.
-        let mut seen = vec![0.0; m * self.columns];
-        product_tn_add(&first, &self.data, self.sizes.rows, &mut seen);
-        let mut solved = seen.clone();
-        joint_factor.solve(&mut solved, self.columns);
+        let mut projected = vec![0.0; m * self.columns];
+        product_tn_add(&psi1, &self.data, self.sizes.rows, &mut projected);
+        let mut inducing_coefficients = projected.clone();
+        joint_factor.solve(&mut inducing_coefficients, self.columns);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let (explained, trace) = (dot(&seen, &solved), dot(&kernel_inverse, &second));
-        let psi0 = n * psi.signal;
+        let (explained, trace) = (dot(&projected, &inducing_coefficients), dot(&kernel_inverse, &psi2));
+        let psi0 = n * inducing_kernel.signal;
         let divergence: f64 =
-            0.5 * state.means.iter().zip(&state.spreads).map(|(mean, s)| mean * mean + s - s.ln() - 1.0).sum::<f64>();
+            0.5 * state.means.iter().zip(&state.variances).map(|(mean, s)| mean * mean + s - s.ln() - 1.0).sum::<f64>();
         let value = 0.5
             * columns
             * (n * (beta.ln() - (2.0 * std::f64::consts::PI).ln()) + kernel_factor.log_determinant()
                 - joint_factor.log_determinant()
                 - beta * psi0
                 + beta * trace)
-            - 0.5 * beta * self.square
+            - 0.5 * beta * self.sum_of_squares
             + 0.5 * beta * beta * explained
             - divergence;
         let mut outer = vec![0.0; m * m];
-        product_nt(&solved, &solved, self.columns, &mut outer);
-        let by_joint: Vec<f64> =
+        product_nt(&inducing_coefficients, &inducing_coefficients, self.columns, &mut outer);
+        let grad_joint: Vec<f64> =
             inverse.iter().zip(&outer).map(|(i, o)| -0.5 * (columns * i + beta * beta * o)).collect();
-        let by_second = by_joint.iter().zip(&kernel_inverse).map(|(j, k)| beta * (j + 0.5 * columns * k)).collect();
-        let [mut half, mut spread] = [vec![0.0; m * m], vec![0.0; m * m]];
-        product_nn(&kernel_inverse, &second, m, &mut half);
-        product_nn(&half, &kernel_inverse, m, &mut spread);
-        let by_kernel =
-            (0..m * m).map(|at| by_joint[at] + 0.5 * columns * (kernel_inverse[at] - beta * spread[at])).collect();
-        let mut by_first = vec![0.0; self.sizes.rows * m];
-        product_nt(&self.data, &solved, self.columns, &mut by_first);
-        by_first.iter_mut().for_each(|v| *v *= beta * beta);
-        let by_precision =
-            0.5 * columns * (n / beta - psi0 + trace) - 0.5 * self.square + beta * explained + dot(&by_joint, &second);
-        Ok(Parts { value, kernel, by_first, by_second, by_kernel, by_precision, solved })
+        let grad_psi2 = grad_joint.iter().zip(&kernel_inverse).map(|(j, k)| beta * (j + 0.5 * columns * k)).collect();
+        let [mut half, mut product] = [vec![0.0; m * m], vec![0.0; m * m]];
+        product_nn(&kernel_inverse, &psi2, m, &mut half);
+        product_nn(&half, &kernel_inverse, m, &mut product);
+        let grad_kernel =
+            (0..m * m).map(|at| grad_joint[at] + 0.5 * columns * (kernel_inverse[at] - beta * product[at])).collect();
+        let mut grad_psi1 = vec![0.0; self.sizes.rows * m];
+        product_nt(&self.data, &inducing_coefficients, self.columns, &mut grad_psi1);
+        grad_psi1.iter_mut().for_each(|v| *v *= beta * beta);
+        let grad_precision = 0.5 * columns * (n / beta - psi0 + trace) - 0.5 * self.sum_of_squares
+            + beta * explained
+            + dot(&grad_joint, &psi2);
+        Ok(BoundTerms { value, kernel, grad_psi1, grad_psi2, grad_kernel, grad_precision, inducing_coefficients })
     }
 
-    /// The gradient of the bound by all numbers.
-    fn gradient(&self, state: &State, parts: &Parts) -> Vec<f64> {
-        let Sizes { rows, dim, inducing: m } = self.sizes;
-        let psi = &state.psi;
-        let mut out = vec![0.0; self.sizes.numbers()];
-        let (by_means, rest) = out.split_at_mut(rows * dim);
-        let (by_spreads, rest) = rest.split_at_mut(rows * dim);
-        let tasks: Vec<Slopes> = by_means
-            .par_chunks_mut(ROWS * dim)
-            .zip(by_spreads.par_chunks_mut(ROWS * dim))
+    /// The gradient of the bound with respect to all parameters.
+    fn gradient(&self, state: &BoundParameters, terms: &BoundTerms) -> Vec<f64> {
+        let GplvmSizes { rows, dim, inducing: m } = self.sizes;
+        let inducing_kernel = &state.inducing_kernel;
+        let mut out = vec![0.0; self.sizes.parameter_count()];
+        let (grad_means, rest) = out.split_at_mut(rows * dim);
+        let (grad_variances, rest) = rest.split_at_mut(rows * dim);
+        let task_gradients: Vec<KernelGradient> = grad_means
+            .par_chunks_mut(ROWS_PER_TASK * dim)
+            .zip(grad_variances.par_chunks_mut(ROWS_PER_TASK * dim))
             .enumerate()
-            .map(|(task, (by_means, by_spreads))| {
-                let mut slopes = Slopes::new(psi);
-                let rows = by_means.chunks_exact_mut(dim).zip(by_spreads.chunks_exact_mut(dim));
-                for (local, (by_mean, by_spread)) in rows.enumerate() {
-                    let i = task * ROWS + local;
-                    let (mean, spread) = (&state.means[i * dim..][..dim], &state.spreads[i * dim..][..dim]);
-                    slopes.mean.fill(0.0);
-                    slopes.spread.fill(0.0);
-                    psi.slopes(mean, spread, &parts.by_first[i * m..(i + 1) * m], &parts.by_second, &mut slopes);
+            .map(|(task, (grad_means, grad_variances))| {
+                let mut gradient = KernelGradient::new(inducing_kernel);
+                let rows = grad_means.chunks_exact_mut(dim).zip(grad_variances.chunks_exact_mut(dim));
+                for (local, (grad_mean, grad_variance)) in rows.enumerate() {
+                    let i = task * ROWS_PER_TASK + local;
+                    let (mean, variance) = (&state.means[i * dim..][..dim], &state.variances[i * dim..][..dim]);
+                    gradient.mean.fill(0.0);
+                    gradient.variance.fill(0.0);
+                    inducing_kernel.add_gradient(
+                        mean,
+                        variance,
+                        &terms.grad_psi1[i * m..(i + 1) * m],
+                        &terms.grad_psi2,
+                        &mut gradient,
+                    );
                     for c in 0..dim {
-                        by_mean[c] = slopes.mean[c] - mean[c];
-                        by_spread[c] = spread[c] * slopes.spread[c] - 0.5 * (spread[c] - 1.0);
+                        grad_mean[c] = gradient.mean[c] - mean[c];
+                        grad_variance[c] = variance[c] * gradient.variance[c] - 0.5 * (variance[c] - 1.0);
                     }
                 }
-                slopes
+                gradient
             })
             .collect();
-        let mut all = Slopes::new(psi);
-        for slopes in &tasks {
-            add(&mut all.inducing, &slopes.inducing);
-            add(&mut all.weights, &slopes.weights);
-            all.signal += slopes.signal;
+        let mut total = KernelGradient::new(inducing_kernel);
+        for gradient in &task_gradients {
+            add_assign(&mut total.inducing, &gradient.inducing);
+            add_assign(&mut total.weights, &gradient.weights);
+            total.signal += gradient.signal;
         }
-        psi.kernel_slopes(&parts.kernel, &parts.by_kernel, &mut all);
-        all.signal -= 0.5 * state.precision * self.columns as f64 * rows as f64;
-        let (by_inducing, rest) = rest.split_at_mut(m * dim);
-        by_inducing.copy_from_slice(&all.inducing);
-        (0..dim).for_each(|c| rest[c] = psi.weights[c] * all.weights[c]);
-        rest[dim] = psi.signal * all.signal;
-        rest[dim + 1] = state.precision * parts.by_precision;
+        inducing_kernel.add_kernel_gradient(&terms.kernel, &terms.grad_kernel, &mut total);
+        total.signal -= 0.5 * state.precision * self.columns as f64 * rows as f64;
+        let (grad_inducing, rest) = rest.split_at_mut(m * dim);
+        grad_inducing.copy_from_slice(&total.inducing);
+        (0..dim).for_each(|c| rest[c] = inducing_kernel.weights[c] * total.weights[c]);
+        rest[dim] = inducing_kernel.signal * total.signal;
+        rest[dim + 1] = state.precision * terms.grad_precision;
         out
     }
 
-    /// The model these numbers describe, for new rows.
-    pub fn freeze(&self, numbers: &[f64]) -> Result<Frozen> {
-        let state = self.state(numbers);
-        let parts = self.parts(&state)?;
-        Ok(Frozen::new(state.psi, state.precision, self.columns, parts.by_second, parts.solved))
+    /// Returns the state of the model with these parameters, for the transform of new rows.
+    pub fn fitted_state(&self, parameters: &[f64]) -> Result<GplvmState> {
+        let state = self.unpack(parameters);
+        let terms = self.terms(&state)?;
+        Ok(GplvmState::new(
+            state.inducing_kernel,
+            state.precision,
+            self.columns,
+            terms.grad_psi2,
+            terms.inducing_coefficients,
+        ))
     }
 
-    /// How much a number of the data counts.
-    fn unit(&self) -> f64 {
+    /// The factor of the objective per value of the data.
+    fn scale(&self) -> f64 {
         1.0 / (self.sizes.rows * self.columns) as f64
     }
 }
 
-/// The lower triangle, repeated above the diagonal.
-fn mirror(matrix: &mut [f64], m: usize) {
+/// Copies the lower triangle to the upper one.
+pub(super) fn copy_lower_to_upper(matrix: &mut [f64], m: usize) {
     for a in 0..m {
         for b in 0..a {
             matrix[b * m + a] = matrix[a * m + b];
@@ -223,21 +238,21 @@ fn mirror(matrix: &mut [f64], m: usize) {
     }
 }
 
-fn add(total: &mut [f64], part: &[f64]) {
+fn add_assign(total: &mut [f64], part: &[f64]) {
     total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
 }
 
-impl Field for Bound {
-    fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
-        let state = self.state(y.values());
-        // Numbers so far off that the kernel cannot be inverted are as bad as can be.
-        let parts = match self.parts(&state) {
+impl VectorField for VariationalBound {
+    fn evaluate(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
+        let state = self.unpack(y.values());
+        // Parameters for which the kernel cannot be inverted have an infinite objective.
+        let terms = match self.terms(&state) {
             Err(Error::Numerical { .. }) => return Ok(Some(f64::INFINITY)),
-            parts => parts?,
+            terms => terms?,
         };
-        let unit = self.unit();
-        out.iter_mut().zip(self.gradient(&state, &parts)).for_each(|(out, slope)| *out = -unit * slope);
-        Ok(Some(-unit * parts.value))
+        let scale = self.scale();
+        out.iter_mut().zip(self.gradient(&state, &terms)).for_each(|(out, derivative)| *out = -scale * derivative);
+        Ok(Some(-scale * terms.value))
     }
 
     fn save(&self, _archive: &mut Archive) {}
@@ -247,155 +262,14 @@ impl Field for Bound {
     }
 }
 
-/// Its curvature is not known beforehand.
-impl Objective for Bound {
+/// The curvature is not known in advance.
+impl Objective for VariationalBound {
     fn attraction(&self) -> Csr {
-        Csr::from_triplets(self.sizes.numbers(), self.sizes.numbers(), []).expect("an empty matrix")
+        Csr::from_triplets(self.sizes.parameter_count(), self.sizes.parameter_count(), []).expect("an empty matrix")
     }
 
     fn degrees(&self) -> Vec<f64> {
-        vec![1.0; self.sizes.numbers()]
-    }
-
-    fn noise(&self) -> f64 {
-        0.0
-    }
-}
-
-/// A fitted model: what the posterior of the inducing variables leaves for new rows and new places.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Frozen {
-    psi: Psi,
-    precision: f64,
-    columns: usize,
-    by_second: Vec<f64>,
-    solved: Vec<f64>,
-}
-
-impl Frozen {
-    /// Of its parts, as they were saved.
-    pub fn new(psi: Psi, precision: f64, columns: usize, second: Vec<f64>, solved: Vec<f64>) -> Self {
-        Self { psi, precision, columns, by_second: second, solved }
-    }
-
-    /// Whether the parts belong together, for places of `dim` dimensions.
-    pub fn fits(&self, dim: usize) -> bool {
-        let m = self.psi.inducing.len().checked_div(dim).unwrap_or(0);
-        self.psi.weights.len() == dim
-            && m > 0
-            && self.psi.inducing.len() == m * dim
-            && self.by_second.len() == m * m
-            && self.solved.len() == m * self.columns
-    }
-
-    /// The kernel and the inducing points.
-    pub fn psi(&self) -> &Psi {
-        &self.psi
-    }
-
-    /// The kernel's weight of each dimension: zero where it is not needed.
-    pub fn weights(&self) -> &[f64] {
-        &self.psi.weights
-    }
-
-    /// The inverse variance of the noise.
-    pub fn precision(&self) -> f64 {
-        self.precision
-    }
-
-    /// The derivative of the bound by the second expectations.
-    pub fn second(&self) -> &[f64] {
-        &self.by_second
-    }
-
-    /// `A^-1 C`: what inducing points say of each column.
-    pub fn solved(&self) -> &[f64] {
-        &self.solved
-    }
-
-    /// The row expected at a place: `beta k(x, Z) A^-1 C`.
-    pub fn predict(&self, place: &[f64], out: &mut [f64]) {
-        let m = self.psi.count();
-        let mut first = vec![0.0; m];
-        self.psi.expect(place, &vec![0.0; place.len()], &mut first, &mut vec![0.0; m * m]);
-        out.fill(0.0);
-        for (weight, row) in first.iter().zip(self.solved.chunks_exact(self.columns)) {
-            out.iter_mut().zip(row).for_each(|(out, v)| *out += self.precision * weight * v);
-        }
-    }
-
-    /// The place of a new row, all else as it is: mean, variances and the row's share of the bound. From a start for both.
-    pub fn place(&self, row: &[f64], mean: &[f64], spread: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f64)> {
-        const STEPS: usize = 60;
-        let dim = mean.len();
-        let mut new = NewRow { frozen: self, by_first: self.pull(row), square: row.iter().map(|v| v * v).sum() };
-        let mut numbers: Vec<f64> = mean.iter().copied().chain(spread.iter().map(|s| s.ln())).collect();
-        let mut lbfgs = Lbfgs::default();
-        let mut best = f64::INFINITY;
-        for _ in 0..STEPS {
-            let moved = lbfgs.step(&mut new, &mut numbers, 1)?;
-            best = moved.value.unwrap_or(best);
-            if moved.change < 1e-9 {
-                break;
-            }
-        }
-        let spread = numbers.split_off(dim).iter().map(|v| v.exp()).collect();
-        Ok((numbers, spread, -best * self.columns as f64))
-    }
-
-    /// `beta^2 A^-1 C y`.
-    fn pull(&self, row: &[f64]) -> Vec<f64> {
-        let dot = |solved: &[f64]| solved.iter().zip(row).map(|(a, b)| a * b).sum::<f64>();
-        self.solved.chunks_exact(self.columns).map(|solved| self.precision * self.precision * dot(solved)).collect()
-    }
-}
-
-/// The bound's share of one row as a function of its place.
-struct NewRow<'a> {
-    frozen: &'a Frozen,
-    by_first: Vec<f64>,
-    square: f64,
-}
-
-impl Field for NewRow<'_> {
-    fn field(&mut self, y: Points, _value: bool, out: &mut [f64]) -> Result<Option<f64>> {
-        let Frozen { psi, precision, columns, by_second, .. } = self.frozen;
-        let (m, dim, columns) = (psi.count(), y.rows() / 2, *columns as f64);
-        let (mean, logs) = y.values().split_at(dim);
-        let spread: Vec<f64> = logs.iter().map(|v| v.exp()).collect();
-        let (mut first, mut second) = (vec![0.0; m], vec![0.0; m * m]);
-        psi.expect(mean, &spread, &mut first, &mut second);
-        mirror(&mut second, m);
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let divergence: f64 = 0.5 * mean.iter().zip(&spread).map(|(m, s)| m * m + s - s.ln() - 1.0).sum::<f64>();
-        let value = 0.5 * columns * (precision.ln() - (2.0 * std::f64::consts::PI).ln() - precision * psi.signal)
-            - 0.5 * precision * self.square
-            + dot(&self.by_first, &first)
-            + dot(by_second, &second)
-            - divergence;
-        let mut slopes = Slopes::new(psi);
-        psi.slopes(mean, &spread, &self.by_first, by_second, &mut slopes);
-        for c in 0..dim {
-            out[c] = (mean[c] - slopes.mean[c]) / columns;
-            out[dim + c] = (0.5 * (spread[c] - 1.0) - spread[c] * slopes.spread[c]) / columns;
-        }
-        Ok(Some(if value.is_finite() { -value / columns } else { f64::INFINITY }))
-    }
-
-    fn save(&self, _archive: &mut Archive) {}
-
-    fn restore(&mut self, _archive: &Archive) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Objective for NewRow<'_> {
-    fn attraction(&self) -> Csr {
-        Csr::from_triplets(0, 0, []).expect("an empty matrix")
-    }
-
-    fn degrees(&self) -> Vec<f64> {
-        vec![1.0; 2 * self.frozen.psi.weights.len()]
+        vec![1.0; self.sizes.parameter_count()]
     }
 
     fn noise(&self) -> f64 {

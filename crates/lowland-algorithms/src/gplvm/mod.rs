@@ -1,12 +1,16 @@
-//! The Bayesian Gaussian process latent variable model (Titsias & Lawrence 2010): a Gaussian posterior for every point's place,
-//! one length scale for every dimension of the map, so that dimensions that are not needed switch themselves off.
+//! The Bayesian Gaussian process latent variable model (Titsias & Lawrence 2010): a Gaussian posterior of the latent
+//! coordinates of every point, and one length scale for every dimension of the map, so that dimensions that are not
+//! needed switch themselves off.
 //!
-//! [`Psi`] holds the kernel's expectations over uncertain places, [`Bound`] the variational bound made of them.
+//! [`InducingKernel`] computes the expectations of the kernel over uncertain latent coordinates,
+//! [`VariationalBound`] the bound made of them, and [`GplvmState`] transforms new rows.
 
 mod bound;
-mod psi;
+mod psi_statistics;
+mod state;
 #[cfg(test)]
 mod tests;
 
-pub use bound::{Bound, Frozen, Sizes};
-pub use psi::Psi;
+pub use bound::{GplvmSizes, VariationalBound};
+pub use psi_statistics::InducingKernel;
+pub use state::GplvmState;

@@ -1,28 +1,31 @@
-//! The locally linear latent variable model (Park, Jitkrittum, Qamar, Szabo, Buesing and Sahani 2015): every point has a
-//! place `x` on the map and a linear map `C` from there to the data; neighbours should differ in the data as `C` maps
-//! their difference on the map. Places and maps have Gaussian posteriors, found by variational EM in closed form, and a
-//! bound on the evidence comes with them, by which graphs and dimensions can be compared.
+//! The locally linear latent variable model (Park, Jitkrittum, Qamar, Szabo, Buesing and Sahani 2015): every point
+//! has latent coordinates `x` and a linear map `C` from the latent space to the data; neighbors should differ in the
+//! data as `C` maps the difference of their latent coordinates. Latent coordinates and maps have Gaussian
+//! posteriors, found by variational EM in closed form, along with a bound on the evidence by which graphs and
+//! dimensions can be compared.
 //!
-//! [`Problem`] holds the data and what depends on the graph alone, [`Em`] iterates from one start, [`Starts`] from
-//! several. `docs/methods/lllvm.md` maps equations to functions.
+//! [`LllvmProblem`] holds the data and the graph, [`LllvmEm`] iterates from one start, [`MultiStartEm`] from
+//! several, and [`Posterior`] is the result. `docs/methods/lllvm.md` maps equations to functions.
 
-mod contract;
 mod em;
-mod network;
-mod place;
+mod inverse;
+mod laplacian_graph;
+mod multi_start;
+mod options;
 mod posterior;
 mod problem;
-mod starts;
+mod quadratic_form;
+mod transform;
 
-#[cfg(test)]
-mod bound_tests;
 #[cfg(test)]
 mod tests;
 
-pub use contract::{Sign, contract};
-pub use em::{Alpha, Em, Settings, Start};
-pub use network::Network;
-pub use place::{Placing, Rebuilt};
-pub use posterior::{Numbers, Posterior};
-pub use problem::{Problem, Rows};
-pub use starts::Starts;
+pub use em::LllvmEm;
+pub use inverse::Reconstruction;
+pub use laplacian_graph::LaplacianGraph;
+pub use multi_start::MultiStartEm;
+pub use options::{Alpha, LllvmOptions, LllvmStart};
+pub use posterior::Posterior;
+pub use problem::{LllvmProblem, ScaledRows};
+pub use quadratic_form::{FormKind, quadratic_form};
+pub use transform::LllvmTransformOutput;

@@ -1,300 +1,249 @@
-//! The E-step for dissimilar pairs: eqs 5, 9, 11, 17 and the log-likelihood, fused into one walk over the pairs.
+//! The E-step for dissimilar pairs: eqs 5, 9, 11, 17 and the log-likelihood, fused into one pass over the pairs.
 //!
-//! With `s = Delta^2 + sigma_i^2 + sigma_j^2`, `q = |mu_i - mu_j|^2` and `r = Delta^2 / s`, a pair has the probability
-//! `P = r^(d/2) exp(-q / 2s)` of coinciding, and adds `D P / ((1 - P) s)` times something to the sums of both its
-//! points.
-//! `1 - P = (1 - r^(d/2)) exp(-q / 2s) + (1 - exp(-q / 2s))` is a sum of positive terms, each computed without
-//! cancellation, so that points on top of each other are no trouble as long as variances are positive.
+//! With `s = Delta^2 + sigma_i^2 + sigma_j^2`, `q = |mu_i - mu_j|^2` and `r = Delta^2 / s`, a pair coincides with
+//! probability `P = r^(d/2) exp(-q / 2s)` and contributes `D nu / s = D P / ((1 - P) s)`, times a factor that
+//! depends on the requested sum, to both of its points. `1 - P = (1 - r^(d/2)) exp(-q / 2s) + (1 - exp(-q / 2s))` is
+//! a sum of positive terms, each computed without cancellation, so coinciding points are handled accurately as long
+//! as variances are positive.
 
-use multiversion::multiversion;
+use lowland_core::simd::simd_dispatch;
 
-use lowland_core::simd::numbers::Number;
+use super::excluded_pairs::{ExcludedTile, STRIDE, TILE, first_tile};
+use lowland_core::simd::FastFloat;
 
-/// What to sum over dissimilar pairs.
+/// Which sum over dissimilar pairs to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum PairSum {
     /// `sum_j (D_ij nu_ij / s_ij + D_ji nu_ji / s_ji)(mu_i - mu_j)`, and the log-likelihood.
-    Push,
-    /// `sum_j (D_ij nu_ij / s_ij)(q / s_ij - d)`, and the same for (j, i).
-    Spread,
+    MeanGradient,
+    /// `sum_j (D_ij nu_ij / s_ij)(q / s_ij - d)`, plus the same for (j, i).
+    VarianceGradient,
 }
 
-impl Wanted {
-    /// Sums a point has.
+impl PairSum {
+    /// Number of sums per point.
     pub(super) fn columns(self, dim: usize) -> usize {
-        if self == Wanted::Push { dim } else { 1 }
+        if self == PairSum::MeanGradient { dim } else { 1 }
     }
 }
 
-/// A block's points, padded.
-pub(super) struct Frame<'a, T> {
-    /// Column after column.
+/// The padded points of a block.
+pub(super) struct BlockInputs<'a, T> {
+    /// The means, column by column.
     pub coordinates: &'a [T],
-    pub widths: &'a [T],
-    pub reach: &'a [T],
-    pub extent: &'a [T],
-    pub votes: &'a [T],
-    /// For each point, where its entries of `skipped` begin, and one more.
-    pub skips: &'a [u32],
-    /// The tiles that have pairs which do not count, and one more.
-    pub skipped: &'a [Skip],
-    /// How many of the points are no padding.
+    pub variances: &'a [T],
+    pub row_scales: &'a [T],
+    pub column_scales: &'a [T],
+    pub weights: &'a [T],
+    /// For each point, the index of its first entry in `excluded_tiles`, followed by the end of the last.
+    pub excluded_starts: &'a [u32],
+    /// The tiles with excluded pairs, followed by a spare entry.
+    pub excluded_tiles: &'a [ExcludedTile],
+    /// Number of points without the padding.
     pub len: usize,
-    /// Whether all of them have the same votes and no extent.
-    pub even: bool,
+    /// Whether all points have the same weight and a column scale of zero.
+    pub uniform: bool,
     pub dim: usize,
 }
 
-/// Pairs of a point with a tile that do not count, a bit for each.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Skip {
-    /// Where the tile begins.
-    tile: u32,
-    /// The pairs from the point to those of the tile, and from them to the point.
-    ways: [u16; 2],
-}
+type TileValues<T> = [T; TILE];
 
-/// The pairs that do not count, point after point.
-#[derive(Debug, Clone)]
-pub(super) struct Skips {
-    /// For each point where its tiles begin, and one more.
-    pub starts: Vec<u32>,
-    /// Those that have such pairs, and one more without any.
-    pub tiles: Vec<Skip>,
-}
-
-impl Default for Skips {
-    fn default() -> Self {
-        Self { starts: vec![0], tiles: vec![Skip::default()] }
-    }
-}
-
-impl Skips {
-    /// One more of the point that is described now, which is number `i` of its block: the pair from it to the later point `j`
-    /// (`way` 0), or from that to it (1). Later points must ascend.
-    pub(super) fn add(&mut self, i: usize, j: usize, way: usize) {
-        let (begin, spare) = (self.starts[self.starts.len() - 1] as usize, self.tiles.len() - 1);
-        let at = tile_with(i, j);
-        if spare == begin || self.tiles[spare - 1].tile as usize != at {
-            self.tiles[spare].tile = at as u32;
-            self.tiles.push(Skip::default());
-        }
-        let last = self.tiles.len() - 2;
-        self.tiles[last].ways[way] |= 1 << (j - at);
-    }
-
-    /// The next point is described from now on.
-    pub(super) fn end_point(&mut self) {
-        self.starts.push(self.tiles.len() as u32 - 1);
-    }
-
-    /// Whether a pair was added of that point of all which is number `i` of its block.
-    pub(super) fn has(&self, point: usize, i: usize, j: usize, way: usize) -> bool {
-        let (range, at) = (self.starts[point] as usize..self.starts[point + 1] as usize, tile_with(i, j));
-        self.tiles[range].iter().any(|skip| skip.tile as usize == at && skip.ways[way] & 1 << (j - at) != 0)
-    }
-}
-
-/// Points a row is compared with at once.
-const TILE: usize = 16;
-/// Tiles begin at multiples of this.
-const STRIDE: usize = 8;
-
-type Tile<T> = [T; TILE];
-
-/// The room `len` points take: whole tiles, wherever they begin.
-pub(super) fn padded(len: usize) -> usize {
-    len.next_multiple_of(STRIDE) + TILE - STRIDE
-}
-
-/// Where the tiles of the point `i` begin: the first of them holds the next point.
-fn first_tile(i: usize) -> usize {
-    (i + 1) / STRIDE * STRIDE
-}
-
-/// Where that tile of the point `i` begins which holds the later point `j`.
-fn tile_with(i: usize, j: usize) -> usize {
-    first_tile(i) + (j - first_tile(i)) / TILE * TILE
-}
-
-/// The pairs of the rows `first..last` with all later points: adds to `out`, column after column. Returns the
-/// log-likelihood if it was wanted.
-pub(super) fn rows<T: Number>(wanted: Wanted, frame: &Frame<T>, first: usize, last: usize, out: &mut [T]) -> f64 {
-    match (wanted, frame.even) {
-        (Wanted::Push, false) => by_dimension::<T, true, false>(frame, first, last, out),
-        (Wanted::Push, true) => by_dimension::<T, true, true>(frame, first, last, out),
-        (Wanted::Spread, false) => by_dimension::<T, false, false>(frame, first, last, out),
-        (Wanted::Spread, true) => by_dimension::<T, false, true>(frame, first, last, out),
-    }
-}
-
-fn by_dimension<T: Number, const PUSH: bool, const EVEN: bool>(
-    frame: &Frame<T>,
+/// Sums over the pairs of the rows `first..last` with all later points, added to `out` column by column. Returns the
+/// log-likelihood if it was requested.
+pub(super) fn sum_rows<T: FastFloat>(
+    requested: PairSum,
+    inputs: &BlockInputs<T>,
     first: usize,
     last: usize,
     out: &mut [T],
 ) -> f64 {
-    match frame.dim {
-        2 => walk::<T, 2, PUSH, EVEN>(frame, first, last, out),
-        3 => walk::<T, 3, PUSH, EVEN>(frame, first, last, out),
-        10 => walk::<T, 10, PUSH, EVEN>(frame, first, last, out),
-        _ => walk::<T, 0, PUSH, EVEN>(frame, first, last, out),
+    match (requested, inputs.uniform) {
+        (PairSum::MeanGradient, false) => dispatch_dimension::<T, true, false>(inputs, first, last, out),
+        (PairSum::MeanGradient, true) => dispatch_dimension::<T, true, true>(inputs, first, last, out),
+        (PairSum::VarianceGradient, false) => dispatch_dimension::<T, false, false>(inputs, first, last, out),
+        (PairSum::VarianceGradient, true) => dispatch_dimension::<T, false, true>(inputs, first, last, out),
     }
 }
 
-/// What a row adds up, each sum in as many parts as a tile is wide.
-struct Sums<T> {
-    own: Vec<Tile<T>>,
-    /// The sum of logarithms times weights; where all weights are equal, of logarithms to base 2, without `product`.
-    logs: Tile<T>,
-    /// The product of probabilities whose logarithm is still to be taken, between 1 and 2.
-    product: Tile<T>,
-}
-
-/// `D` is the number of dimensions, or 0 when it is only known now. Loops of fixed length become vectors.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-fn walk<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
-    frame: &Frame<T>,
+fn dispatch_dimension<T: FastFloat, const MEANS: bool, const UNIFORM: bool>(
+    inputs: &BlockInputs<T>,
     first: usize,
     last: usize,
     out: &mut [T],
 ) -> f64 {
-    let dim = if D > 0 { D } else { frame.dim };
-    let padded = frame.widths.len();
-    let columns = if PUSH { dim } else { 1 };
+    match inputs.dim {
+        2 => sum_strip::<T, 2, MEANS, UNIFORM>(inputs, first, last, out),
+        3 => sum_strip::<T, 3, MEANS, UNIFORM>(inputs, first, last, out),
+        10 => sum_strip::<T, 10, MEANS, UNIFORM>(inputs, first, last, out),
+        _ => sum_strip::<T, 0, MEANS, UNIFORM>(inputs, first, last, out),
+    }
+}
+
+/// The running sums of a strip, each in as many lanes as a tile is wide.
+struct StripSums<T> {
+    row_sums: Vec<TileValues<T>>,
+    /// Sum of weighted logarithms; for uniform weights, of base-2 exponents that are no longer part of `product`.
+    logs: TileValues<T>,
+    /// Product of the probabilities whose logarithm is not taken yet, between 1 and 2.
+    product: TileValues<T>,
+}
+
+/// `D` is the number of dimensions, or 0 if it is only known at run time. Loops of fixed length are vectorized.
+#[simd_dispatch]
+fn sum_strip<T: FastFloat, const D: usize, const MEANS: bool, const UNIFORM: bool>(
+    inputs: &BlockInputs<T>,
+    first: usize,
+    last: usize,
+    out: &mut [T],
+) -> f64 {
+    let dim = if D > 0 { D } else { inputs.dim };
+    let padded_len = inputs.variances.len();
+    let columns = if MEANS { dim } else { 1 };
     let mut likelihood = 0.0;
-    let mut sums =
-        Sums { own: vec![[T::default(); TILE]; columns], logs: [T::default(); TILE], product: [T::of(1.0); TILE] };
+    let mut sums = StripSums {
+        row_sums: vec![[T::default(); TILE]; columns],
+        logs: [T::default(); TILE],
+        product: [T::from_f64(1.0); TILE],
+    };
     for i in first..last {
-        let (mut next, end) = (frame.skips[i] as usize, frame.skips[i + 1] as usize);
-        for at in (first_tile(i)..padded - (TILE - STRIDE)).step_by(TILE) {
-            // The pairs up to the point itself were met before, and behind the last point is padding.
-            let outside = ((1u32 << (i + 1).saturating_sub(at)) - 1) | !0 << (frame.len - at).min(TILE);
-            // Without a branch: which tiles have pairs to skip cannot be foreseen.
-            let skip = frame.skipped[next];
-            let here = next < end && skip.tile as usize == at;
-            let without = skip.ways.map(|way| outside | if here { u32::from(way) } else { 0 });
+        let (mut next, end) = (inputs.excluded_starts[i] as usize, inputs.excluded_starts[i + 1] as usize);
+        for at in (first_tile(i)..padded_len - (TILE - STRIDE)).step_by(TILE) {
+            // Pairs up to the point itself were evaluated before, and the last point is followed by padding.
+            let outside = ((1u32 << (i + 1).saturating_sub(at)) - 1) | !0 << (inputs.len - at).min(TILE);
+            // Branch-free, because which tiles have excluded pairs is unpredictable.
+            let tile = inputs.excluded_tiles[next];
+            let here = next < end && tile.start as usize == at;
+            let excluded = tile.directions.map(|mask| outside | if here { u32::from(mask) } else { 0 });
             next += usize::from(here);
-            tile::<T, D, PUSH, EVEN>(frame, i, at, without, &mut sums, out);
+            sum_tile::<T, D, MEANS, UNIFORM>(inputs, i, at, excluded, &mut sums, out);
         }
-        for (c, own) in sums.own.iter_mut().enumerate() {
-            out[c * padded + i] += sum(own);
-            *own = [T::default(); TILE];
+        for (c, row_sums) in sums.row_sums.iter_mut().enumerate() {
+            out[c * padded_len + i] += sum_lanes(row_sums);
+            *row_sums = [T::default(); TILE];
         }
-        if PUSH && !EVEN {
-            likelihood += sum(&sums.logs).wide();
+        if MEANS && !UNIFORM {
+            likelihood += sum_lanes(&sums.logs).to_f64();
             sums.logs = [T::default(); TILE];
         }
     }
-    if PUSH && EVEN && first < last {
-        let logs = sums.logs.iter().map(|log| log.wide() * std::f64::consts::LN_2).sum::<f64>();
-        let products = sums.product.iter().map(|product| product.wide().ln()).sum::<f64>();
-        likelihood = (frame.votes[first] * frame.votes[first]).wide() * (logs + products);
+    if MEANS && UNIFORM && first < last {
+        let logs = sums.logs.iter().map(|log| log.to_f64() * std::f64::consts::LN_2).sum::<f64>();
+        let products = sums.product.iter().map(|product| product.to_f64().ln()).sum::<f64>();
+        likelihood = (inputs.weights[first] * inputs.weights[first]).to_f64() * (logs + products);
     }
     likelihood
 }
 
-/// The pairs of the point `i` with the tile of points from `at` on; bits in `without` mark those that do not count, from
-/// the point and to it.
+/// The pairs of point `i` with the tile of points that starts at `at`. Bits in `excluded` mark the excluded pairs,
+/// from the point and to it.
 #[inline(always)]
-fn tile<T: Number, const D: usize, const PUSH: bool, const EVEN: bool>(
-    frame: &Frame<T>,
+fn sum_tile<T: FastFloat, const D: usize, const MEANS: bool, const UNIFORM: bool>(
+    inputs: &BlockInputs<T>,
     i: usize,
     at: usize,
-    without: [u32; 2],
-    sums: &mut Sums<T>,
+    excluded: [u32; 2],
+    sums: &mut StripSums<T>,
     out: &mut [T],
 ) {
-    let dim = if D > 0 { D } else { frame.dim };
-    let (half, one, zero, dimensions) = (T::of(0.5), T::of(1.0), T::default(), T::of(dim as f64));
-    let padded = frame.widths.len();
+    let dim = if D > 0 { D } else { inputs.dim };
+    let (half, one, zero, dimensions) = (T::from_f64(0.5), T::from_f64(1.0), T::default(), T::from_f64(dim as f64));
+    let padded_len = inputs.variances.len();
     let mut q = [zero; TILE];
     for c in 0..dim {
-        let column = &frame.coordinates[c * padded..(c + 1) * padded];
-        let (x, others) = (column[i], part(column, at));
+        let column = &inputs.coordinates[c * padded_len..(c + 1) * padded_len];
+        let (x, others) = (column[i], tile_at(column, at));
         for j in 0..TILE {
             q[j] += (x - others[j]) * (x - others[j]);
         }
     }
-    // Both directions side by side: two numbers are inverted by one division, inverse = other / product.
-    let (width, reach, extent) = (frame.widths[i], frame.reach[i], frame.extent[i]);
-    let (widths, reaches, extents) = (part(frame.widths, at), part(frame.reach, at), part(frame.extent, at));
+    // Both directions side by side. One division inverts two numbers: inverse = other / product. `power` is r,
+    // `rest` is 1 - r, `half_square` is q / 2s.
+    let (variance, row_scale, column_scale) = (inputs.variances[i], inputs.row_scales[i], inputs.column_scales[i]);
+    let (variances, row_scales, column_scales) =
+        (tile_at(inputs.variances, at), tile_at(inputs.row_scales, at), tile_at(inputs.column_scales, at));
     let [mut inverse, mut power, mut rest, mut half_square] = [[[zero; TILE]; 2]; 4];
     for j in 0..TILE {
-        let far = if EVEN { [reach, reaches[j]] } else { [reach + extents[j], extent + reaches[j]] };
-        let far2 = [far[0] * far[0], far[1] * far[1]];
-        let shared = width + widths[j];
-        let s = [far2[0] + shared, far2[1] + shared];
+        let scale = if UNIFORM {
+            [row_scale, row_scales[j]]
+        } else {
+            [row_scale + column_scales[j], column_scale + row_scales[j]]
+        };
+        let scale2 = [scale[0] * scale[0], scale[1] * scale[1]];
+        let shared = variance + variances[j];
+        let s = [scale2[0] + shared, scale2[1] + shared];
         let product = one / (s[0] * s[1]);
-        for way in 0..2 {
-            inverse[way][j] = s[1 - way] * product;
-            power[way][j] = far2[way] * inverse[way][j];
-            rest[way][j] = shared * inverse[way][j];
-            half_square[way][j] = half * q[j] * inverse[way][j];
+        for direction in 0..2 {
+            inverse[direction][j] = s[1 - direction] * product;
+            power[direction][j] = scale2[direction] * inverse[direction][j];
+            rest[direction][j] = shared * inverse[direction][j];
+            half_square[direction][j] = half * q[j] * inverse[direction][j];
         }
     }
+    // Points so far apart that P makes no difference to one.
     let mut near = false;
     for j in 0..TILE {
-        near |= !(half_square[0][j] > T::FAR) | !(half_square[1][j] > T::FAR);
+        near |= !(half_square[0][j] > T::NEGLIGIBLE_EXP_NEG) | !(half_square[1][j] > T::NEGLIGIBLE_EXP_NEG);
     }
     if !near {
         return;
     }
-    let (votes, others) = (frame.votes[i], part(frame.votes, at));
-    let mut pull = [zero; TILE];
+    let (weight, weights) = (inputs.weights[i], tile_at(inputs.weights, at));
+    let mut coefficient = [zero; TILE];
     for j in 0..TILE {
-        let (mut apart, mut counted, mut part) = ([one; 2], [one; 2], [one; 2]);
-        for way in 0..2 {
-            let counts = without[way] & (1 << j) == 0;
+        // `apart` is 1 - P, `odds` is P / s times the factor of the requested sum.
+        let (mut apart, mut counted, mut odds) = ([one; 2], [one; 2], [one; 2]);
+        for direction in 0..2 {
+            let included = excluded[direction] & (1 << j) == 0;
             let (coinciding, probability) = if D > 0 {
-                let (power, rest) = half_power(D, power[way][j], rest[way][j]);
-                let (falling, fallen) = half_square[way][j].exp_minus();
-                (power * falling, rest * falling + fallen)
+                let (power, rest) = half_power(D, power[direction][j], rest[direction][j]);
+                let (decay, decay_complement) = half_square[direction][j].exp_neg();
+                (power * decay, rest * decay + decay_complement)
             } else {
-                // A loop that ends somewhere would not become vectors; a logarithm does.
-                let root = half * dimensions * power[way][j].ln_with(rest[way][j]);
-                (half_square[way][j] - root).exp_minus()
+                // A loop of variable length would not be vectorized; a logarithm is.
+                let root = half * dimensions * power[direction][j].ln_with_complement(rest[direction][j]);
+                (half_square[direction][j] - root).exp_neg()
             };
-            apart[way] = if probability > T::LEAST { probability } else { T::LEAST };
-            counted[way] = if counts { apart[way] } else { one };
-            part[way] = if counts { coinciding * inverse[way][j] } else { zero };
-            if !PUSH {
-                part[way] = part[way] * (half_square[way][j] + half_square[way][j] - dimensions);
+            apart[direction] = if probability > T::TINY { probability } else { T::TINY };
+            counted[direction] = if included { apart[direction] } else { one };
+            odds[direction] = if included { coinciding * inverse[direction][j] } else { zero };
+            if !MEANS {
+                odds[direction] =
+                    odds[direction] * (half_square[direction][j] + half_square[direction][j] - dimensions);
             }
         }
-        let both = (part[0] * apart[1] + part[1] * apart[0]) * (one / (apart[0] * apart[1]));
-        pull[j] = votes * if EVEN { votes } else { others[j] } * both;
-        if PUSH && EVEN {
-            // Equal weights: the logarithm of the product of all.
-            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).parts();
+        let both = (odds[0] * apart[1] + odds[1] * apart[0]) * (one / (apart[0] * apart[1]));
+        coefficient[j] = weight * if UNIFORM { weight } else { weights[j] } * both;
+        if MEANS && UNIFORM {
+            // Uniform weights: the logarithm of the product of all probabilities.
+            let (mantissa, exponent) = (sums.product[j] * (counted[0] * counted[1])).mantissa_and_exponent();
             sums.product[j] = mantissa;
             sums.logs[j] += exponent;
-        } else if PUSH {
-            sums.logs[j] += votes * others[j] * (counted[0] * counted[1]).ln();
+        } else if MEANS {
+            sums.logs[j] += weight * weights[j] * (counted[0] * counted[1]).ln();
         }
     }
-    for (c, own) in sums.own.iter_mut().enumerate() {
-        let mut part_of = pull;
-        if PUSH {
-            let column = &frame.coordinates[c * padded..(c + 1) * padded];
-            let (x, others) = (column[i], part(column, at));
+    for (c, row_sums) in sums.row_sums.iter_mut().enumerate() {
+        let mut terms = coefficient;
+        if MEANS {
+            let column = &inputs.coordinates[c * padded_len..(c + 1) * padded_len];
+            let (x, others) = (column[i], tile_at(column, at));
             for j in 0..TILE {
-                part_of[j] = pull[j] * (x - others[j]);
+                terms[j] = coefficient[j] * (x - others[j]);
             }
         }
         for j in 0..TILE {
-            own[j] += part_of[j];
+            row_sums[j] += terms[j];
         }
-        let out = part_mut(out, c * padded + at);
+        let out = tile_at_mut(out, c * padded_len + at);
         for j in 0..TILE {
-            out[j] = if PUSH { out[j] - part_of[j] } else { out[j] + part_of[j] };
+            out[j] = if MEANS { out[j] - terms[j] } else { out[j] + terms[j] };
         }
     }
 }
 
-/// The sum by halves: always in the same order, and vectors to the end.
+/// Pairwise sum in a fixed order, vectorized throughout.
 #[inline(always)]
-fn sum<T: Number>(x: &Tile<T>) -> T {
+fn sum_lanes<T: FastFloat>(x: &TileValues<T>) -> T {
     let mut x = *x;
     let mut width = TILE / 2;
     while width > 0 {
@@ -306,34 +255,34 @@ fn sum<T: Number>(x: &Tile<T>) -> T {
     x[0]
 }
 
-/// From `r` and `1 - r` to `r^(d/2)` and `1 - r^(d/2)`.
+/// Computes `r^(d/2)` and `1 - r^(d/2)` from `r` and `1 - r`.
 #[inline(always)]
-fn half_power<T: Number>(dim: usize, r: T, short: T) -> (T, T) {
-    let whole = dim / 2;
-    let (mut power, mut rest) = if whole == 0 { (T::of(1.0), T::default()) } else { (r, short) };
-    // By squares: with p = r^m, 1 - p^2 = (1 - p)(1 + p) and 1 - p r = (1 - p) r + (1 - r).
-    for bit in (0..whole.checked_ilog2().unwrap_or(0)).rev() {
+fn half_power<T: FastFloat>(dim: usize, r: T, complement: T) -> (T, T) {
+    let half = dim / 2;
+    let (mut power, mut rest) = if half == 0 { (T::from_f64(1.0), T::default()) } else { (r, complement) };
+    // Repeated squaring: with p = r^m, 1 - p^2 = (1 - p)(1 + p) and 1 - p r = (1 - p) r + (1 - r).
+    for bit in (0..half.checked_ilog2().unwrap_or(0)).rev() {
         rest += rest * power;
         power = power * power;
-        if whole >> bit & 1 == 1 {
-            rest = rest * r + short;
+        if half >> bit & 1 == 1 {
+            rest = rest * r + complement;
             power = power * r;
         }
     }
     if dim % 2 == 1 {
-        let root = r.root();
-        rest += power * short / (T::of(1.0) + root);
+        let root = r.sqrt();
+        rest += power * complement / (T::from_f64(1.0) + root);
         power = power * root;
     }
     (power, rest)
 }
 
 #[inline(always)]
-fn part<T>(values: &[T], at: usize) -> &Tile<T> {
-    values[at..at + TILE].try_into().expect("as many as asked for")
+fn tile_at<T>(values: &[T], at: usize) -> &TileValues<T> {
+    values[at..at + TILE].try_into().expect("a whole tile")
 }
 
 #[inline(always)]
-fn part_mut<T>(values: &mut [T], at: usize) -> &mut Tile<T> {
-    (&mut values[at..at + TILE]).try_into().expect("as many as asked for")
+fn tile_at_mut<T>(values: &mut [T], at: usize) -> &mut TileValues<T> {
+    (&mut values[at..at + TILE]).try_into().expect("a whole tile")
 }

@@ -1,22 +1,30 @@
-//! A tractable latent variable model (Saul 2020): every point has a Gaussian cloud in the map; similar pairs should
-//! coincide on their length scale, dissimilar pairs should not on theirs, and expectation-maximisation moves and sizes
-//! the clouds so that this becomes as likely as it can.
+//! A tractable latent variable model (Saul 2020): every point has a Gaussian distribution in the map. Similar pairs
+//! should coincide on their length scale, dissimilar pairs should not, and expectation-maximization fits the means
+//! and variances so that this becomes as likely as possible.
 //!
-//! [`Structure`] holds the pairs, [`Em`] iterates. `docs/methods/lvm.md` maps equations to functions.
+//! [`TrainingPairs`] holds the pairs, [`LvmEm`] iterates, [`LvmState`] transforms new points. `docs/methods/lvm.md`
+//! maps equations to functions.
 
-mod blocks;
-mod coarse;
+mod block_layout;
+mod coarse_graining;
+mod dissimilar_pairs;
 mod em;
+mod excluded_pairs;
+mod inverse;
 mod kernel;
-mod place;
-mod similar;
-mod solve;
-mod structure;
+mod m_step;
+mod options;
+mod similar_pairs;
+mod state;
+mod training_pairs;
+mod transform;
 
 #[cfg(test)]
 mod tests;
 
-pub use coarse::{Cells, Group, Link, Space, landmark_count};
-pub use em::{Em, EmOptions, Precision, Variances};
-pub use place::{Frozen, Placed};
-pub use structure::{Adjacent, Settings, Structure};
+pub use coarse_graining::{BoundedDistance, DissimilarGroup, LandmarkCells, landmark_count};
+pub use em::LvmEm;
+pub use options::{EmOptions, Precision, Variances};
+pub use state::LvmState;
+pub use training_pairs::{AdjacencyRule, PairOptions, TrainingPairs};
+pub use transform::LvmTransformOutput;

@@ -1,76 +1,71 @@
-//! What is minimised: directions, objectives, the neighbour embeddings, and MAP IT.
+//! Objectives: the traits that the optimizers of [`crate::optim`] work on, and the sums that several objectives share.
 
 mod accuracy;
-mod attraction;
-mod edges;
-mod mapit;
-mod neighbor_embedding;
-mod placement;
-mod potential;
-mod pull;
-#[cfg(test)]
-mod tests;
+pub(crate) mod edge_sums;
+mod kernel_potential;
 
 use lowland_core::archive::Archive;
 use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
 
-pub use accuracy::{Accuracy, AccuracyControl};
-pub use mapit::{CauchySchwarz, Cost, EntropyWeights, MapIt, MapItFrozen, MapItPlacement, Sampling, Similarity};
-pub use neighbor_embedding::{Energy, NeighborEmbedding, Schedule};
-pub use placement::Placement;
+pub use accuracy::{Accuracy, AccuracyController};
+pub(crate) use kernel_potential::KernelPotential;
 
-/// What [`Field::prepare`] has changed.
+/// The kind of change that [`VectorField::begin_iteration`] has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ObjectiveChange {
     /// Nothing.
-    Nothing,
-    /// How accurately it is summed: values and gradients from before cannot be compared with new ones.
+    None,
+    /// The accuracy of its sums: earlier values and gradients are not comparable with new ones.
     Accuracy,
-    /// What is minimised.
+    /// The objective itself.
     Objective,
 }
 
-/// A direction at every map; it need not be the gradient of anything.
-pub trait Field: Send {
-    /// Writes the field at `y`, which a descent moves against. With `value`, also returns the number that is shown to
-    /// people as the objective; without, it may be saved.
-    fn field(&mut self, y: Points, value: bool, out: &mut [f64]) -> Result<Option<f64>>;
+/// A vector field on maps, which a descent follows in the opposite direction. It need not be the gradient of a function.
+pub trait VectorField: Send {
+    /// Writes the field at `y` to `out`. With `with_value`, also returns the value that is reported as the objective;
+    /// without it, an implementation may skip that computation.
+    fn evaluate(&mut self, y: Points, with_value: bool, out: &mut [f64]) -> Result<Option<f64>>;
 
-    /// Called before every iteration (the first is 1) with the map and the objective's last value. Returns what is no
-    /// longer as it was.
-    fn prepare(&mut self, _iteration: usize, _y: Points, _value: Option<f64>) -> Result<Change> {
-        Ok(Change::Nothing)
+    /// Called before every iteration (the first is 1) with the map and the last known value. Returns what has changed.
+    fn begin_iteration(&mut self, _iteration: usize, _y: Points, _value: Option<f64>) -> Result<ObjectiveChange> {
+        Ok(ObjectiveChange::None)
     }
 
-    /// Called when a step led nowhere: whatever could be in the way is to be removed before the next.
-    fn stuck(&mut self) {}
+    /// Called when a step did not move the map, so that the next iteration can be prepared differently.
+    fn on_stall(&mut self) {}
 
-    /// Whether [`Field::prepare`] has changes in store: the end of the iterations cannot be near.
-    fn changes_ahead(&self) -> bool {
+    /// Whether [`VectorField::begin_iteration`] will make further changes, so that the iterations must not end yet.
+    fn has_pending_changes(&self) -> bool {
         false
     }
 
-    /// How many times stronger attraction is than the objective says, at this iteration.
+    /// Factor by which the attraction is exaggerated at this iteration.
     fn exaggeration(&self) -> f64 {
         1.0
     }
 
-    /// Puts what [`Field::prepare`] has changed into an archive.
+    /// Writes the state that [`VectorField::begin_iteration`] changes to an archive.
     fn save(&self, archive: &mut Archive);
 
-    /// Takes it up again.
+    /// Restores the state written by [`VectorField::save`].
     fn restore(&mut self, archive: &Archive) -> Result<()>;
 }
 
-/// A field that is exactly the gradient of the value.
-pub trait Objective: Field {
-    /// A copy of the weights of the attraction, whose Laplacian is the constant part of the Hessian.
+/// A vector field that is exactly the gradient of its value.
+pub trait Objective: VectorField {
+    /// Returns a copy of the weights of the attraction, whose Laplacian is the constant part of the Hessian.
     fn attraction(&self) -> Csr;
 
-    /// Their row sums.
+    /// Returns the row sums of the attraction's weights.
     fn degrees(&self) -> Vec<f64>;
 
-    /// The value may be off by this much: what a line search must tolerate.
+    /// Returns the largest error that a value may have, which a line search has to tolerate.
     fn noise(&self) -> f64;
+}
+
+/// Returns the squared Euclidean distance between two points.
+pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }

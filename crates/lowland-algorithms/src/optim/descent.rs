@@ -1,50 +1,50 @@
-//! A field or objective with an optimiser, as a stepper.
+//! Iterative descent of a vector field or objective with an optimizer.
 
 use super::Optimizer;
-use crate::objective::{Change, Field};
+use crate::objective::{ObjectiveChange, VectorField};
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
 use lowland_core::{Embedding, Points, Result};
 
-/// A map on its way down.
+/// The state of a descent: the map, the objective and the optimizer.
 pub struct Descent<F> {
     objective: F,
     optimizer: Box<dyn Optimizer<F>>,
     y: Vec<f64>,
     dim: usize,
     iteration: usize,
-    /// The objective when it was last computed.
+    /// The last computed value of the objective.
     value: f64,
 }
 
-impl<F: Field> Descent<F> {
-    /// From a start.
+impl<F: VectorField> Descent<F> {
+    /// Creates a descent that starts at a map.
     pub fn new(objective: F, optimizer: Box<dyn Optimizer<F>>, start: Embedding) -> Self {
         let dim = start.dim();
         Self { objective, optimizer, y: start.into_values(), dim, iteration: 0, value: f64::NAN }
     }
 
-    /// What is minimised.
+    /// Returns the objective.
     pub fn objective(&mut self) -> &mut F {
         &mut self.objective
     }
 }
 
-impl<F: Field> Stepper for Descent<F> {
+impl<F: VectorField> Stepper for Descent<F> {
     fn step(&mut self) -> Result<Step> {
         self.iteration += 1;
         let known = (!self.value.is_nan()).then_some(self.value);
-        match self.objective.prepare(self.iteration, Points::new(&self.y, self.dim)?, known)? {
-            Change::Nothing => {}
-            Change::Accuracy => self.optimizer.measure_anew(),
-            Change::Objective => self.optimizer.forget(),
+        match self.objective.begin_iteration(self.iteration, Points::new(&self.y, self.dim)?, known)? {
+            ObjectiveChange::None => {}
+            ObjectiveChange::Accuracy => self.optimizer.invalidate_values(),
+            ObjectiveChange::Objective => self.optimizer.reset(),
         }
-        let moved = self.optimizer.step(&mut self.objective, &mut self.y, self.dim)?;
-        self.value = moved.value.unwrap_or(self.value);
-        // While the objective itself still changes, all of the way is left.
-        let change = if self.objective.changes_ahead() { moved.change.max(1.0) } else { moved.change };
-        if moved.change == 0.0 {
-            self.objective.stuck();
+        let report = self.optimizer.step(&mut self.objective, &mut self.y, self.dim)?;
+        self.value = report.value.unwrap_or(self.value);
+        // The descent has not converged while the objective itself still changes.
+        let change = if self.objective.has_pending_changes() { report.change.max(1.0) } else { report.change };
+        if report.change == 0.0 {
+            self.objective.on_stall();
         }
         Ok(Step { iteration: self.iteration, objective: self.value, change })
     }
@@ -64,10 +64,10 @@ impl<F: Field> Stepper for Descent<F> {
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         let y = archive.finite("descent/map")?;
         let &[value] = archive.f64s("descent/value")? else {
-            return Err(archive.bad("there is not one value".into()));
+            return Err(archive.invalid("there is not one value".into()));
         };
         if y.len() != self.y.len() {
-            return Err(archive.bad(format!("its map has {} coordinates, not {}", y.len(), self.y.len())));
+            return Err(archive.invalid(format!("its map has {} coordinates, not {}", y.len(), self.y.len())));
         }
         (self.y, self.value) = (y.to_vec(), value);
         self.iteration = archive.size("descent/iteration")?;

@@ -1,76 +1,68 @@
-//! The spectral direction (Vladymyrov & Carreira-Perpiñán 2012): the gradient against `B = 4 L+`, the attraction's
-//! Laplacian, factored once.
+//! The spectral direction (Vladymyrov & Carreira-Perpiñán 2012): the gradient multiplied by the inverse of `B = 4 L+`, the
+//! Laplacian of the attraction, which is factored once.
 
-use super::gains::centre;
-use super::line_search::LineSearch;
-use super::{Moved, Optimizer};
+use super::gradient_descent::center;
+use super::preconditioned_descent::{GradientPreconditioner, PreconditionedDescent};
 use crate::objective::Objective;
-use lowland_core::archive::Archive;
 use lowland_core::{Error, Result, Seed};
-use lowland_linalg::{ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymOp, pcg};
+use lowland_linalg::{
+    ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymmetricOperator, pcg,
+};
 use lowland_neighbors::graph::Components;
 
 /// The spectral direction with a line search.
-pub struct SpectralDirection {
-    search: LineSearch,
-    solver: Option<Solver>,
+pub type SpectralDirection = PreconditionedDescent<LaplacianPreconditioner>;
+
+/// Multiplies the gradient by the inverse of the attraction's Laplacian.
+#[derive(Default)]
+pub struct LaplacianPreconditioner {
+    solver: Option<LaplacianSolver>,
+    /// The centered gradient.
     gradient: Vec<f64>,
-    direction: Vec<f64>,
 }
 
-enum Solver {
-    /// Where the factor stays sparse.
+enum LaplacianSolver {
+    /// If the factor stays sparse.
     Direct(Box<SparseCholesky>),
-    /// Else conjugate gradients, which give a direction of descent however early they stop.
+    /// Otherwise conjugate gradients, which give a direction of descent however early they stop.
     Iterative { matrix: Csr, preconditioner: Box<dyn Preconditioner + Send>, connected: bool },
 }
 
-/// What is added to the diagonal of a connected graph's Laplacian, as a share of its smallest entry.
-const TINY: f64 = 1e-10;
-/// Where the graph has fallen apart, its parts have nothing to hold on to: a share of the mean entry.
-const LOOSE: f64 = 1e-2;
-/// More entries than this in the factor, and conjugate gradients are faster.
-const MOST_ENTRIES: usize = 30_000_000;
-/// More entries than this in the matrix: even finding out would take long.
-const MOST_TRIED: usize = 1_500_000;
+/// Shift of the diagonal of a connected graph's Laplacian, relative to its smallest entry.
+const CONNECTED_SHIFT: f64 = 1e-10;
+/// Shift of the diagonal of a disconnected graph's Laplacian, relative to its mean entry: nothing else fixes the components'
+/// positions.
+const DISCONNECTED_SHIFT: f64 = 1e-2;
+/// Maximal number of entries of the factor; with more of them, conjugate gradients are faster.
+const MAX_FACTOR_ENTRIES: usize = 30_000_000;
+/// Maximal number of entries of the matrix for which a factorization is attempted.
+const MAX_MATRIX_ENTRIES: usize = 1_500_000;
 
-impl SpectralDirection {
-    /// Not yet begun.
-    pub fn new(search: LineSearch) -> Self {
-        Self { search, solver: None, gradient: Vec::new(), direction: Vec::new() }
-    }
-
-    /// The step that was accepted last.
-    pub fn last_step(&self) -> f64 {
-        self.search.step()
-    }
-}
-
-impl Solver {
+impl LaplacianSolver {
     fn new(weights: &Csr, dim: usize) -> Result<Self> {
         let degrees = weights.row_sums();
         let n = degrees.len();
-        let connected = Components::of_matrix(weights).count() == 1;
-        let ground = if connected {
-            TINY * degrees.iter().copied().fold(f64::INFINITY, f64::min)
+        let connected = Components::from_matrix(weights).count() == 1;
+        let shift = if connected {
+            CONNECTED_SHIFT * degrees.iter().copied().fold(f64::INFINITY, f64::min)
         } else {
-            LOOSE * degrees.iter().sum::<f64>() / n as f64
+            DISCONNECTED_SHIFT * degrees.iter().sum::<f64>() / n as f64
         };
         let off_diagonal = weights.iter().filter(|&(i, j, _)| i != j).map(|(i, j, w)| (i as u32, j as u32, -4.0 * w));
         let diagonal = (0..n).map(|i| {
             let loops = weights.get(i, i);
-            (i as u32, i as u32, 4.0 * (degrees[i] - loops + ground))
+            (i as u32, i as u32, 4.0 * (degrees[i] - loops + shift))
         });
         let matrix = Csr::from_triplets(n, n, off_diagonal.chain(diagonal))?;
-        if matrix.entries() <= MOST_TRIED {
-            match SparseCholesky::new(&matrix, dim, MOST_ENTRIES) {
+        if matrix.entries() <= MAX_MATRIX_ENTRIES {
+            match SparseCholesky::new(&matrix, dim, MAX_FACTOR_ENTRIES) {
                 Ok(Some(factor)) => return Ok(Self::Direct(Box::new(factor))),
-                // Too large, or rounding made a pivot negative: conjugate gradients mind neither.
+                // The factor is too large, or rounding made a pivot negative: conjugate gradients work in both cases.
                 Ok(None) | Err(Error::Numerical { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        // Only the number of iterations depends on the preconditioner.
+        // The preconditioner affects only the number of iterations.
         let preconditioner: Box<dyn Preconditioner + Send> = match ApproxCholesky::dominant(&matrix, Seed(0)) {
             Ok(factor) => Box::new(factor),
             Err(_) => Box::new(Jacobi::new(&matrix.diagonal())),
@@ -78,7 +70,7 @@ impl Solver {
         Ok(Self::Iterative { matrix, preconditioner, connected })
     }
 
-    /// `B^-1 rhs`.
+    /// Writes `B^-1 rhs` to `out`.
     fn solve(&mut self, rhs: &[f64], dim: usize, out: &mut Vec<f64>) -> Result<()> {
         out.clear();
         match self {
@@ -89,7 +81,7 @@ impl Solver {
             Self::Iterative { matrix, preconditioner, connected } => {
                 out.resize(rhs.len(), 0.0);
                 let options = PcgOptions { tolerance: 1e-2, max_iterations: 50 };
-                let operator: &dyn SymOp = matrix;
+                let operator: &dyn SymmetricOperator = matrix;
                 let null_space = if *connected { NullSpace::Constant } else { NullSpace::None };
                 pcg(operator, &**preconditioner, null_space, rhs, dim, out, options, &mut |_| Ok(()))?;
             }
@@ -98,36 +90,26 @@ impl Solver {
     }
 }
 
-impl<F: Objective + ?Sized> Optimizer<F> for SpectralDirection {
-    fn step(&mut self, objective: &mut F, y: &mut [f64], dim: usize) -> Result<Moved> {
-        if self.solver.is_none() {
-            self.solver = Some(Solver::new(&objective.attraction(), dim)?);
-        }
-        let factor = -1.0 / objective.exaggeration();
-        let solver = self.solver.as_mut().expect("just made");
-        // Moving the whole map changes nothing, and the Laplacian has no hold on it: what errors the gradient has in that
-        // direction would be blown up.
+impl GradientPreconditioner for LaplacianPreconditioner {
+    fn direction<F: Objective + ?Sized>(
+        &mut self,
+        objective: &F,
+        gradient: &[f64],
+        dim: usize,
+        out: &mut Vec<f64>,
+    ) -> Result<()> {
+        let solver = match &mut self.solver {
+            Some(solver) => solver,
+            None => self.solver.insert(LaplacianSolver::new(&objective.attraction(), dim)?),
+        };
+        // The objective and the Laplacian are invariant under translations of the map: errors of the gradient in that
+        // direction would be amplified.
         self.gradient.clear();
-        self.gradient.extend_from_slice(self.search.gradient(objective, y, dim)?);
-        centre(&mut self.gradient, dim);
-        solver.solve(&self.gradient, dim, &mut self.direction)?;
-        self.direction.iter_mut().for_each(|p| *p *= factor);
-        Ok(self.search.along(objective, y, dim, &self.direction, None)?.0)
-    }
-
-    fn forget(&mut self) {
-        self.search.forget();
-    }
-
-    fn measure_anew(&mut self) {
-        self.search.measure_anew();
-    }
-
-    fn save(&self, archive: &mut Archive) {
-        self.search.save(archive);
-    }
-
-    fn restore(&mut self, archive: &Archive, len: usize) -> Result<()> {
-        self.search.restore(archive, len)
+        self.gradient.extend_from_slice(gradient);
+        center(&mut self.gradient, dim);
+        solver.solve(&self.gradient, dim, out)?;
+        let factor = -1.0 / objective.exaggeration();
+        out.iter_mut().for_each(|p| *p *= factor);
+        Ok(())
     }
 }

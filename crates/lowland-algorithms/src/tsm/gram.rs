@@ -1,25 +1,26 @@
-//! Step 3 (Saul 2022, eqs 8 and 9): from `L` to coordinates.
+//! Step 3 (Saul 2022, eqs 8 and 9): the coordinates of the map from `L`.
 
 use lowland_core::Result;
 use lowland_linalg::{block, dense};
 
-/// The Gram matrix of a map, `G = L + tau/(1-tau) u u'` with `u_i = sqrt(max(0, L_ii))`, by its eigenpairs.
+/// The eigenpairs of the Gram matrix of a map, `G = L + tau/(1-tau) u u'` with `u_i = sqrt(max(0, L_ii))`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gram {
-    /// Eigenvalues, the largest first; one more than the map has dimensions.
+pub struct GramEigenpairs {
+    /// The eigenvalues in descending order; one more than the map has dimensions.
     pub values: Vec<f64>,
-    /// Eigenvectors, the columns of a row-major matrix.
+    /// The eigenvectors, the columns of a row-major matrix.
     vectors: Vec<f64>,
     dim: usize,
 }
 
-impl Gram {
-    /// Of `L = left right'`, whose right factor is orthonormal. `G` has rank `rank + 1`, so that its eigenvectors lie in the
-    /// span of the factor and `u`.
+impl GramEigenpairs {
+    /// Decomposes the Gram matrix of `L = left right'`, whose right factor is orthonormal. `G` has rank `rank + 1`,
+    /// so its eigenvectors lie in the span of the factor and `u`.
     pub fn new(left: &[f64], right: &[f64], rank: usize, tau: f64, dim: usize) -> Result<Self> {
         let u: Vec<f64> = diagonal(left, right, rank).into_iter().map(|v| v.max(0.0).sqrt()).collect();
         let n = u.len();
-        let (basis, size) = block::orthonormal(block::beside(&[(right, rank), (&u, 1)], n), rank + 1, &[], 0)?;
+        let (basis, size) =
+            block::orthonormalize(block::concat_columns(&[(right, rank), (&u, 1)], n), rank + 1, &[], 0)?;
         // B' L B + c (B'u)(B'u)'.
         let mut matrix = vec![0.0; size * size];
         let (l, r, u) = (
@@ -32,13 +33,13 @@ impl Gram {
         (0..size * size).for_each(|at| matrix[at] += factor * u[at / size] * u[at % size]);
         let (values, vectors) = dense::eigh(&matrix, size)?;
         let order: Vec<usize> = (0..size).rev().collect();
-        let turn = block::select_columns(&vectors, size, &order);
-        let mut vectors = block::combine(&basis, size, &turn, size);
+        let rotation = block::select_columns(&vectors, size, &order);
+        let mut vectors = block::combine(&basis, size, &rotation, size);
         block::fix_signs(&mut vectors, size);
         Ok(Self { values: order.iter().map(|&c| values[c]).collect(), vectors, dim })
     }
 
-    /// Eq 9: `y_i = sqrt(max(0, lambda)) e_i`, the `dim` largest by value.
+    /// Eq 9: `y_i = sqrt(max(0, lambda)) e_i`, for the `dim` largest eigenvalues.
     pub fn coordinates(&self) -> Vec<f64> {
         let size = self.values.len();
         let rows = self.vectors.chunks_exact(size.max(1));
@@ -47,12 +48,12 @@ impl Gram {
         rows.flat_map(|row| scales.iter().enumerate().map(|(c, s)| row.get(c).map_or(0.0, |v| v * s))).collect()
     }
 
-    /// Words for eigenvalues below zero, which no map can have: how many, how negative, and how many dimensions, of `most`
-    /// that there can be, would do.
-    pub fn complaint(&self, most: usize) -> Option<String> {
+    /// Returns a warning about negative eigenvalues, which no map can have: how many coordinates are lost, how
+    /// negative they are, and which number of dimensions, at most `most`, to try.
+    pub fn negative_eigenvalue_warning(&self, most: usize) -> Option<String> {
         let largest = self.values.first().copied().unwrap_or(0.0);
         let least = self.values.iter().copied().fold(0.0f64, f64::min);
-        // Rounding makes zeros slightly negative.
+        // Rounding can make zeros slightly negative.
         if !(least < -1e-6 * largest.abs()) {
             return None;
         }
@@ -73,7 +74,7 @@ impl Gram {
             _ => "may need a larger tau".into(),
         };
         Some(format!(
-            "the Gram matrix has negative eigenvalues, down to {share:.2} % of the largest, which were dropped; {lost}a map that \
+            "the GramEigenpairs matrix has negative eigenvalues, down to {share:.2} % of the largest, which were dropped; {lost}a map that \
              keeps the angles {remedy}"
         ))
     }

@@ -1,24 +1,27 @@
-//! Thresholded similarity matching (Saul 2022, "A geometrical connection between sparse and low-rank matrices"): maps that
-//! keep norms and small angles.
+//! Thresholded similarity matching (Saul 2022, "A geometrical connection between sparse and low-rank matrices"):
+//! maps that preserve norms and small angles.
 //!
-//! [`Problem`] is step 1 (the sparse similarities), [`Alternating`] step 2 (the low-rank matrix whose positive part they are),
-//! [`Gram`] step 3 (its coordinates). [`AngleHistogram`] is figure 2, and chooses the threshold.
+//! [`TsmProblem`] is step 1 (the sparse similarities), [`AlternatingUpdates`] step 2 (the low-rank matrix whose
+//! positive part they are), [`GramEigenpairs`] step 3 (its coordinates). [`AngleHistogram`] is figure 2, from which
+//! the threshold is chosen.
 
-mod alternating;
-
+mod alternating_updates;
+mod eigenpairs;
 mod gram;
 mod histogram;
-mod low_rank;
+mod off_pattern;
 mod problem;
-mod relu;
+mod relu_transform;
+mod tiles;
+mod virtual_rows;
+
 #[cfg(test)]
 mod tests;
-mod tiles;
 
-pub use alternating::{Alternating, AlternatingOptions};
-pub use lowland_neighbors::cosines::{Cosines, Pair, thresholded};
+pub use lowland_neighbors::cosine_similarity::{CosineSimilarity, SimilarPair, thresholded_similarity};
 
-pub use gram::Gram;
+pub use alternating_updates::{AlternatingOptions, AlternatingUpdates};
+pub use gram::GramEigenpairs;
 pub use histogram::AngleHistogram;
-pub use problem::{Problem, Similarity};
-pub use relu::relu_places;
+pub use problem::{SimilaritySummary, TsmProblem};
+pub use relu_transform::relu_transform;

@@ -1,4 +1,4 @@
-//! Parts against slow ones, and the whole on small data.
+//! Compares the parts with dense implementations, and tests the whole on small data.
 
 use super::*;
 use lowland_core::run::Stepper;
@@ -6,29 +6,29 @@ use lowland_core::with_threads;
 use lowland_core::{Data, Points, Seed};
 use lowland_linalg::dense::eigh;
 
-fn quiet(_: f64) -> lowland_core::Result<()> {
+fn no_progress(_: f64) -> lowland_core::Result<()> {
     Ok(())
 }
 
-/// Rows in a few bundles of directions, of different lengths.
-fn bundles(n: usize, dim: usize, seed: u64) -> Data {
-    let (centres, noise) = (Seed(seed).normals(5 * dim), Seed(seed + 1).normals(n * dim));
+/// Rows in a few clusters of directions, with different norms.
+fn direction_clusters(n: usize, dim: usize, seed: u64) -> Data {
+    let (centers, noise) = (Seed(seed).normals(5 * dim), Seed(seed + 1).normals(n * dim));
     let row = |i: usize, c: usize| {
         let length = 1.0 + (i % 7) as f64 / 3.0;
-        (length * (centres[i % 5 * dim + c] + 0.35 * noise[i * dim + c])) as f32
+        (length * (centers[i % 5 * dim + c] + 0.35 * noise[i * dim + c])) as f32
     };
     Data::dense((0..n * dim).map(|at| row(at / dim, at % dim)).collect(), dim).unwrap()
 }
 
-fn problem(data: &Data, tau: f64, dim: usize) -> Problem {
-    Problem::new(data, tau, dim, Seed(0), &mut quiet).unwrap().0
+fn problem(data: &Data, tau: f64, dim: usize) -> TsmProblem {
+    TsmProblem::new(data, tau, dim, Seed(0), &mut no_progress).unwrap().0
 }
 
-/// The updates by dense matrices and full decompositions; costs, and the diagonal at the end.
-fn slow_updates(problem: &Problem, momentum: f64, count: usize) -> (Vec<f64>, Vec<f64>) {
-    let (n, d) = (problem.similar.rows(), problem.dim());
-    let similar = |at: usize| problem.similar.get(at / n, at % n);
-    let v = |i: usize| &problem.start[i * d..(i + 1) * d];
+/// The updates with dense matrices and full decompositions; returns the costs and the final diagonal of `L`.
+fn dense_updates(problem: &TsmProblem, momentum: f64, count: usize) -> (Vec<f64>, Vec<f64>) {
+    let (n, d) = (problem.similarities.rows(), problem.dim());
+    let similar = |at: usize| problem.similarities.get(at / n, at % n);
+    let v = |i: usize| &problem.initial_coordinates[i * d..(i + 1) * d];
     let norm = |i: usize| v(i).iter().map(|v| v * v).sum::<f64>().sqrt();
     let mut low: Vec<f64> = (0..n * n)
         .map(|at| {
@@ -43,8 +43,8 @@ fn slow_updates(problem: &Problem, momentum: f64, count: usize) -> (Vec<f64>, Ve
             (0..n * n).map(|at| if similar(at) > 0.0 { similar(at) } else { low[at].min(0.0) }).collect();
         let sum: f64 = z.iter().sum();
         let zeros = (0..n * n).filter(|&at| similar(at) <= 0.0).count() as f64;
-        if sum > problem.cap {
-            (0..n * n).filter(|&at| similar(at) <= 0.0).for_each(|at| z[at] += (problem.cap - sum) / zeros);
+        if sum > problem.max_sum {
+            (0..n * n).filter(|&at| similar(at) <= 0.0).for_each(|at| z[at] += (problem.max_sum - sum) / zeros);
         }
         if t >= 3 {
             (0..n * n).for_each(|at| z[at] += momentum * (history[t - 1][at] - history[t - 2][at]));
@@ -62,14 +62,19 @@ fn slow_updates(problem: &Problem, momentum: f64, count: usize) -> (Vec<f64>, Ve
 }
 
 #[test]
-fn updates_in_tiles_are_those_of_dense_matrices() {
-    // More rows than a tile has, so that there are tiles on and off the diagonal, whole and cut.
-    let data = bundles(290, 6, 1);
+fn tiled_updates_match_dense_matrices() {
+    // More rows than a tile, so that there are full and partial tiles on and off the diagonal.
+    let data = direction_clusters(290, 6, 1);
     for (tau, double, close) in [(0.9, true, 1e-8), (0.8, false, 1e-3)] {
         let problem = problem(&data, tau, 3);
-        let (expected, diagonal) = slow_updates(&problem, 0.9, 12);
-        let options = AlternatingOptions { double, tolerance: 1e-11, rounds: 60, ..AlternatingOptions::default() };
-        let mut updates = Alternating::new(problem, options, Seed(3)).unwrap();
+        let (expected, diagonal) = dense_updates(&problem, 0.9, 12);
+        let options = AlternatingOptions {
+            double_precision: double,
+            tolerance: 1e-11,
+            rounds: 60,
+            ..AlternatingOptions::default()
+        };
+        let mut updates = AlternatingUpdates::new(problem, options, Seed(3)).unwrap();
         for (t, expected) in expected.iter().enumerate() {
             let cost = updates.update().unwrap();
             assert!((cost - expected).abs() < close * expected, "tau {tau}, update {t}: {cost} {expected}");
@@ -81,11 +86,17 @@ fn updates_in_tiles_are_those_of_dense_matrices() {
 }
 
 #[test]
-fn without_momentum_factors_and_tiles_make_the_same_updates_and_the_cost_falls() {
-    let data = bundles(270, 6, 4);
+fn without_momentum_factors_and_tiles_agree_and_cost_decreases() {
+    let data = direction_clusters(270, 6, 4);
     let run = |dense: bool| {
-        let options = AlternatingOptions { dense, momentum: 0.0, double: true, tolerance: 1e-11, rounds: 60 };
-        let mut updates = Alternating::new(problem(&data, 0.85, 3), options, Seed(3)).unwrap();
+        let options = AlternatingOptions {
+            store_tiles: dense,
+            momentum: 0.0,
+            double_precision: true,
+            tolerance: 1e-11,
+            rounds: 60,
+        };
+        let mut updates = AlternatingUpdates::new(problem(&data, 0.85, 3), options, Seed(3)).unwrap();
         let costs: Vec<f64> = (0..15).map(|_| updates.update().unwrap()).collect();
         (costs, updates.diagonal())
     };
@@ -94,16 +105,17 @@ fn without_momentum_factors_and_tiles_make_the_same_updates_and_the_cost_falls()
         assert!(costs.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-9)), "{costs:?}");
     }
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-7), "the maps differ");
-    // Tiles report Z against the new L, factors against the old one.
+    // Tiles report the distance of Z to the new L, factors to the old one.
     assert!(tiled.iter().zip(&factored).all(|(after, before)| after <= before));
 }
 
 #[test]
-fn a_few_rounds_from_the_last_basis_keep_up_with_exact_eigenpairs() {
-    let data = bundles(400, 8, 6);
+fn few_rounds_match_exact_eigenpairs() {
+    let data = direction_clusters(400, 8, 6);
     let costs = |rounds: usize| {
-        let options = AlternatingOptions { rounds, tolerance: 1e-10, double: true, ..AlternatingOptions::default() };
-        let mut updates = Alternating::new(problem(&data, 0.85, 4), options, Seed(3)).unwrap();
+        let options =
+            AlternatingOptions { rounds, tolerance: 1e-10, double_precision: true, ..AlternatingOptions::default() };
+        let mut updates = AlternatingUpdates::new(problem(&data, 0.85, 4), options, Seed(3)).unwrap();
         (0..40).map(|_| updates.update().unwrap()).collect::<Vec<_>>()
     };
     let (exact, quick) = (costs(80), costs(2));
@@ -112,8 +124,9 @@ fn a_few_rounds_from_the_last_basis_keep_up_with_exact_eigenpairs() {
 }
 
 #[test]
-fn a_map_that_exists_is_found_with_its_norms_and_angles() {
-    // Rows of a plane, turned into six dimensions. `L` of a plane has rank three (eq 2), so that three dimensions hold it exactly.
+fn exact_map_is_recovered_with_norms_and_angles() {
+    // Rows of a plane, rotated into six dimensions. `L` of a plane has rank three (eq 2), so three dimensions are
+    // exact.
     let angles: Vec<f64> = (0..200).map(|i| i as f64 * 0.0314).collect();
     let values: Vec<f32> = angles
         .iter()
@@ -124,31 +137,31 @@ fn a_map_that_exists_is_found_with_its_norms_and_angles() {
         })
         .collect();
     let data = Data::dense(values, 6).unwrap();
-    let options = AlternatingOptions { double: true, ..AlternatingOptions::default() };
-    let mut updates = Alternating::new(problem(&data, 0.95, 3), options, Seed(0)).unwrap();
+    let options = AlternatingOptions { double_precision: true, ..AlternatingOptions::default() };
+    let mut updates = AlternatingUpdates::new(problem(&data, 0.95, 3), options, Seed(0)).unwrap();
     (0..150).for_each(|_| assert!(updates.step().is_ok()));
     let map = updates.embedding();
-    let scores = lowland_quality::angles(&data, map.points(), 0.95, &mut quiet).unwrap();
+    let scores = lowland_quality::angle_scores(&data, map.points(), 0.95).unwrap();
     assert!(scores.deviation < 1.5 && scores.jaccard > 0.9 && scores.norm_error < 0.02, "{scores:?}");
 }
 
 #[test]
-fn zero_rows_map_to_zero_and_lone_rows_get_virtual_neighbours() {
+fn zero_rows_map_to_zero_and_isolated_rows_get_virtual_neighbors() {
     let mut values = vec![0.0f32; 3 * 12];
     for (i, row) in values.chunks_exact_mut(3).enumerate().skip(2) {
         row.copy_from_slice(&[1.0, 0.02 * i as f32, 0.0]);
     }
-    // Row 1 stands at 53 degrees from the others; row 0 is zero.
+    // Row 1 is at 53 degrees to the others; row 0 is zero.
     values[3..6].copy_from_slice(&[1.5, 0.0, 2.0]);
     let data = Data::dense(values, 3).unwrap();
-    let (problem, found) = Problem::new(&data, 0.9, 2, Seed(0), &mut quiet).unwrap();
+    let (problem, found) = TsmProblem::new(&data, 0.9, 2, Seed(0), &mut no_progress).unwrap();
     assert_eq!((found.zero_rows, found.isolated), (1, 1));
     // 53 degrees in steps of at most 25.8.
-    assert_eq!((found.virtual_rows, problem.similar.rows()), (2, 13));
-    let lone = problem.similar.row(0).0;
+    assert_eq!((found.virtual_rows, problem.similarities.rows()), (2, 13));
+    let lone = problem.similarities.row(0).0;
     assert!(lone.len() >= 2, "{lone:?}");
-    let options = AlternatingOptions { double: true, ..AlternatingOptions::default() };
-    let mut updates = Alternating::new(problem, options, Seed(0)).unwrap();
+    let options = AlternatingOptions { double_precision: true, ..AlternatingOptions::default() };
+    let mut updates = AlternatingUpdates::new(problem, options, Seed(0)).unwrap();
     (0..30).for_each(|_| assert!(updates.step().is_ok()));
     let map = updates.embedding();
     assert_eq!(map.rows(), 12);
@@ -158,9 +171,9 @@ fn zero_rows_map_to_zero_and_lone_rows_get_virtual_neighbours() {
 }
 
 #[test]
-fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
+fn gram_matrix_matches_equation_8_and_negative_eigenvalues_are_reported() {
     let (n, d, tau) = (30, 3, 0.7);
-    let (vectors, count) = lowland_linalg::block::orthonormal(Seed(1).normals(n * d), d, &[], 0).unwrap();
+    let (vectors, count) = lowland_linalg::block::orthonormalize(Seed(1).normals(n * d), d, &[], 0).unwrap();
     assert_eq!(count, d);
     for values in [[5.0, 3.0, 1.0], [5.0, -3.0, -4.0]] {
         let mut left = vectors.clone();
@@ -170,7 +183,7 @@ fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
         let full: Vec<f64> =
             (0..n * n).map(|at| low(at / n, at % n) + tau / (1.0 - tau) * u(at / n) * u(at % n)).collect();
         let (slow, _) = eigh(&full, n).unwrap();
-        let gram = Gram::new(&left, &vectors, d, tau, d).unwrap();
+        let gram = GramEigenpairs::new(&left, &vectors, d, tau, d).unwrap();
         // Of n eigenvalues all but d + 1 are zero.
         let mut expected: Vec<f64> = slow.iter().copied().filter(|v| v.abs() > 1e-10).collect();
         expected.reverse();
@@ -182,38 +195,38 @@ fn the_gram_matrix_is_that_of_equation_8_and_negative_eigenvalues_are_told() {
         );
         let least = expected.last().copied().unwrap();
         for (most, remedy) in [(50, "n_components = 6"), (4, "n_components = 4"), (3, "a larger tau")] {
-            let complaint = gram.complaint(most);
-            assert_eq!(complaint.is_some(), least < 0.0, "{complaint:?}");
+            let warning = gram.negative_eigenvalue_warning(most);
+            assert_eq!(warning.is_some(), least < 0.0, "{warning:?}");
             let share = format!("{:.2} %", -100.0 * least / expected[0]);
-            assert!(complaint.is_none_or(|words| words.contains(&share) && words.contains(remedy)));
+            assert!(warning.is_none_or(|text| text.contains(&share) && text.contains(remedy)));
         }
         let y = gram.coordinates();
-        let kept: f64 = y.iter().map(|v| v * v).sum();
+        let total: f64 = y.iter().map(|v| v * v).sum();
         let positive: f64 = expected.iter().take(d).filter(|v| **v > 0.0).sum();
-        assert!((kept - positive).abs() < 1e-9);
+        assert!((total - positive).abs() < 1e-9);
     }
 }
 
 #[test]
-fn the_threshold_has_the_density_asked_for() {
-    let data = bundles(600, 8, 9);
-    let cosines = Cosines::new(&data).unwrap();
-    let histogram = AngleHistogram::new(&cosines, Seed(0), &mut quiet).unwrap();
+fn threshold_has_requested_density() {
+    let data = direction_clusters(600, 8, 9);
+    let cosines = CosineSimilarity::new(&data).unwrap();
+    let histogram = AngleHistogram::new(&cosines, Seed(0), &mut no_progress).unwrap();
     assert_eq!(histogram.nearest.iter().sum::<u64>(), 600);
     assert_eq!(histogram.others.iter().sum::<u64>(), 600 * 598);
     for density in [0.02, 0.05, 0.1] {
         let tau = histogram.threshold(density);
-        let pairs = cosines.similar(tau, 0, &mut quiet).unwrap().len();
+        let pairs = cosines.similar_pairs(tau, 0).unwrap().len();
         let found = (2 * pairs + 600) as f64 / 360_000.0;
         assert!((found - density).abs() < 0.002, "{density}: {found}");
-        assert!((histogram.share(tau) - found).abs() < 0.001, "{density}: {found}");
+        assert!((histogram.fraction_above(tau) - found).abs() < 0.001, "{density}: {found}");
     }
-    assert!(histogram.draw(0.9).contains(" <"));
+    assert!(histogram.to_text(0.9).contains(" <"));
 }
 
 #[test]
-fn eq_16_puts_new_rows_where_their_similarities_are_right() {
-    let data = bundles(300, 6, 11);
+fn relu_transform_preserves_similarities() {
+    let data = direction_clusters(300, 6, 11);
     let rows: Vec<usize> = (0..300).filter(|i| i % 3 != 0).collect();
     let left: Vec<usize> = (0..300).filter(|i| i % 3 == 0).collect();
     let (fitted, new) = (data.select(&rows), data.select(&left));
@@ -222,14 +235,14 @@ fn eq_16_puts_new_rows_where_their_similarities_are_right() {
     let map: Vec<f64> = x.values().iter().map(|&v| f64::from(v)).collect();
     let map = Points::new(&map, 6).unwrap();
     let start = lowland_core::Embedding::new(vec![0.1; left.len() * 6], 6).unwrap();
-    let placed = relu_places(&new, &fitted, map, 0.8, &start, &mut quiet).unwrap();
-    let (rows, prototypes) = (Cosines::new(&new).unwrap(), Cosines::new(&fitted).unwrap());
+    let transformed = relu_transform(&new, &fitted, map, 0.8, &start, &mut no_progress).unwrap();
+    let (rows, prototypes) = (CosineSimilarity::new(&new).unwrap(), CosineSimilarity::new(&fitted).unwrap());
     let norm = |y: &[f64]| y.iter().map(|v| v * v).sum::<f64>().sqrt();
     for i in 0..left.len() {
         for j in 0..map.rows() {
             let lengths = rows.norms()[i] * prototypes.norms()[j];
             let expected = (prototypes.dot_with(&new, i, j) - 0.8 * lengths).max(0.0);
-            let dot: f64 = map.row(j).iter().zip(placed.row(i)).map(|(a, b)| a * b).sum();
+            let dot: f64 = map.row(j).iter().zip(transformed.row(i)).map(|(a, b)| a * b).sum();
             let found = (dot - 0.8 * rows.norms()[i] * norm(map.row(j))).max(0.0);
             assert!((found - expected).abs() < 1e-3 * lengths, "row {i}, prototype {j}: {found} {expected}");
         }
@@ -237,12 +250,12 @@ fn eq_16_puts_new_rows_where_their_similarities_are_right() {
 }
 
 #[test]
-fn the_bytes_do_not_depend_on_the_number_of_threads() {
-    let data = bundles(600, 6, 13);
+fn result_does_not_depend_on_number_of_threads() {
+    let data = direction_clusters(600, 6, 13);
     for dense in [true, false] {
         let run = || {
-            let options = AlternatingOptions { dense, ..AlternatingOptions::default() };
-            let mut updates = Alternating::new(problem(&data, 0.9, 2), options, Seed(3)).unwrap();
+            let options = AlternatingOptions { store_tiles: dense, ..AlternatingOptions::default() };
+            let mut updates = AlternatingUpdates::new(problem(&data, 0.9, 2), options, Seed(3)).unwrap();
             (0..8).for_each(|_| assert!(updates.step().is_ok()));
             updates.embedding()
         };

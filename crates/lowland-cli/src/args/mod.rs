@@ -81,6 +81,9 @@ pub enum Command {
     Methods {
         /// Show one method and its parameters
         name: Option<String>,
+        /// Print methods, their parameters and the preprocessing steps as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  lowland completions bash > ~/.local/share/bash-completion/completions/lowland")]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::quality::{Analogies, AnalogyScore};
+use lowland::quality::{AnalogyQuestions, AnalogyScore};
 use lowland::{Data, Embedding};
 use serde_json::json;
 
@@ -21,11 +21,11 @@ const SYNTACTIC_PREFIX: &str = "gram";
 pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
     let (vectors, words) = named_vectors(&args.vectors)?;
     let text = lowland_io::read_bytes(&args.questions, u64::MAX)?;
-    let questions = Analogies::parse(&String::from_utf8_lossy(&text))
+    let questions = AnalogyQuestions::parse(&String::from_utf8_lossy(&text))
         .map_err(|error| Failure::from(error).within(args.questions.display()))?;
     let mut console = Console::new(&args.run)?;
     let scores = console.run_stage("analogies", |progress| {
-        lowland::quality::analogies(vectors.points(), &words, &questions, progress)
+        lowland::quality::score_analogies_with(vectors.points(), &words, &questions, progress)
     })?;
     console.finish();
     let (syntactic, semantic): (Vec<_>, Vec<_>) =
@@ -36,7 +36,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
         ("all", total(&scores.iter().collect::<Vec<_>>())),
     ];
     let lines =
-        scores.iter().map(|score| (score.category.as_str(), [score.right, score.asked, score.left_out])).chain(sums);
+        scores.iter().map(|score| (score.category.as_str(), [score.correct, score.asked, score.skipped])).chain(sums);
     if args.run.json {
         let categories: Vec<_> = lines
             .map(|(name, [right, asked, left_out])| {
@@ -57,7 +57,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
 
 fn total(scores: &[&AnalogyScore]) -> [usize; 3] {
     let sum = |part: fn(&AnalogyScore) -> usize| scores.iter().map(|score| part(score)).sum();
-    [sum(|score| score.right), sum(|score| score.asked), sum(|score| score.left_out)]
+    [sum(|score| score.correct), sum(|score| score.asked), sum(|score| score.skipped)]
 }
 
 /// Reads a map with ids, or word vectors.

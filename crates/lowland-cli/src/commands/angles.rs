@@ -32,8 +32,8 @@ pub fn select_threshold(args: &SelectArgs, data: &Data, console: &mut Console) -
             &json!({ "event": "angles", "tau": tau, "nearest": nearest, "others": others, "rows": angles.rows }),
         );
     } else {
-        print_stdout(&angles.draw(tau))?;
-        let (degrees, share) = (tau.acos().to_degrees(), 100.0 * angles.share(tau));
+        print_stdout(&angles.to_text(tau))?;
+        let (degrees, share) = (tau.acos().to_degrees(), 100.0 * angles.fraction_above(tau));
         print_conclusion(
             args,
             &format!("take --tau {tau:.4} ({degrees:.1} degrees): {share:.3} % of all pairs exceed it"),

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use lowland::fit::fit;
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
-use lowland::quality::Report;
+use lowland::quality::QualityReport;
 use lowland::registry::{MethodInfo, ParsedMethod};
-use lowland::run::Ended;
+use lowland::run::StopReason;
 use lowland::{AnnotatedEmbedding, Data, Embedding, Error, FitOptions, Metric};
 use lowland_io::Table;
 use lowland_view::Density;
@@ -39,7 +39,7 @@ pub struct MethodResult {
     pub parameters: Vec<(&'static str, String)>,
     pub map: AnnotatedEmbedding,
     pub usage: ResourceUsage,
-    pub scores: Option<Report>,
+    pub scores: Option<QualityReport>,
 }
 
 impl MethodResult {
@@ -241,7 +241,7 @@ fn run_comparison(
         };
         console.keep_map_on_stop();
         let usage = watch.elapsed();
-        let stopped = model.outcome().ended == Ended::Stopped || console.stopped();
+        let stopped = model.outcome().stop_reason == StopReason::Stopped || console.stopped();
         let map = AnnotatedEmbedding {
             ids: table.ids.clone(),
             labels: table.labels.clone(),
@@ -286,11 +286,11 @@ fn shared_graph(
     let Some(metric) = methods.iter().find_map(|parsed| neighbor_metric(parsed, rows)) else { return Ok(None) };
     let users = methods.iter().filter(|parsed| neighbor_metric(parsed, rows) == Some(metric));
     let n_neighbors = users.map(|parsed| required_neighbors(parsed, rows)).max().unwrap_or(0);
-    let needed = neighbors::memory(data.shape(), metric, n_neighbors, search);
+    let needed = neighbors::search_memory(data.shape(), metric, n_neighbors, search);
     check_memory("the neighbor search", needed, args.memory.limit(), &SEARCH_REMEDIES)?;
     let watch = Stopwatch::start();
     let params = NeighborParams { n_neighbors, metric, search, seed: args.run.seed().stream("neighbors") };
-    let found = console.run_stage("neighbors", |progress| neighbors::nearest(data, &params, progress))?;
+    let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(data, &params, progress))?;
     let seconds = watch.elapsed().wall_seconds;
     let time = format_duration(seconds);
     console.info(&format!("{n_neighbors} neighbors of {rows} rows by {}: {time}", found.algorithm));

@@ -2,15 +2,21 @@
 
 use std::fmt::Write as _;
 
-use lowland::quality::{Better, Report, Score};
+use lowland::quality::{Score, ScoreKind};
 use lowland_view::{TableCell, TextTable};
 
 use super::compare::MethodResult;
 use crate::print::format_duration;
 
 /// The scores in the table; the JSON has all of them.
-const TABLE_SCORES: [&str; 6] =
-    ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "distance correlation", "classification error"];
+const TABLE_SCORES: [ScoreKind; 6] = [
+    ScoreKind::KnnRecall,
+    ScoreKind::Trustworthiness,
+    ScoreKind::Continuity,
+    ScoreKind::TripletAccuracy,
+    ScoreKind::DistanceCorrelation,
+    ScoreKind::ClassificationError,
+];
 
 /// A row for each method, a column for each score that any of them has, and a column of times.
 pub struct ComparisonTable {
@@ -27,25 +33,26 @@ struct ScoreColumn {
 
 impl ComparisonTable {
     pub fn new(results: &[MethodResult]) -> Self {
-        let all: Vec<Vec<Score>> =
-            results.iter().map(|result| result.scores.as_ref().map_or(Vec::new(), Report::rows)).collect();
-        let mut names: Vec<(&'static str, Option<usize>, Better)> = Vec::new();
-        for score in all.iter().flatten() {
-            if TABLE_SCORES.contains(&score.name) && !names.iter().any(|(name, ..)| *name == score.name) {
-                names.push((score.name, score.k, score.better));
+        let all: Vec<&[Score]> =
+            results.iter().map(|result| result.scores.as_ref().map_or(&[][..], |report| &report.scores)).collect();
+        let mut kinds: Vec<(ScoreKind, Option<usize>)> = Vec::new();
+        for score in all.iter().copied().flatten() {
+            if TABLE_SCORES.contains(&score.kind) && !kinds.iter().any(|(kind, _)| *kind == score.kind) {
+                kinds.push((score.kind, score.k));
             }
         }
-        let score_column = |(name, k, better): (&'static str, Option<usize>, Better)| {
-            let value = |scores: &Vec<Score>| scores.iter().find(|score| score.name == name).map(|score| score.value);
+        let score_column = |(kind, k): (ScoreKind, Option<usize>)| {
+            let value = |scores: &&[Score]| scores.iter().find(|score| score.kind == kind).map(|score| score.value);
             let values: Vec<Option<f64>> = all.iter().map(value).collect();
             let format = |value: &Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
-            let name = k.map_or(name.to_string(), |k| format!("{name} ({k})"));
-            ScoreColumn { name, texts: values.iter().map(format).collect(), best: best(&values, better) }
+            let name = k.map_or(kind.name().to_string(), |k| format!("{} ({k})", kind.name()));
+            let best = best(&values, kind.higher_is_better());
+            ScoreColumn { name, texts: values.iter().map(format).collect(), best }
         };
-        let mut columns: Vec<ScoreColumn> = names.into_iter().map(score_column).collect();
+        let mut columns: Vec<ScoreColumn> = kinds.into_iter().map(score_column).collect();
         let times: Vec<Option<f64>> = results.iter().map(|result| Some(result.usage.wall_seconds)).collect();
         let texts = results.iter().map(|result| format_duration(result.usage.wall_seconds)).collect();
-        columns.push(ScoreColumn { name: "time".into(), texts, best: best(&times, Better::Lower) });
+        columns.push(ScoreColumn { name: "time".into(), texts, best: best(&times, false) });
         Self { methods: results.iter().map(|result| result.method).collect(), columns }
     }
 
@@ -83,8 +90,8 @@ impl ComparisonTable {
 }
 
 /// The index of the best value, if there is more than one value.
-fn best(values: &[Option<f64>], better: Better) -> Option<usize> {
-    let sign = if better == Better::Higher { 1.0 } else { -1.0 };
+fn best(values: &[Option<f64>], higher_is_better: bool) -> Option<usize> {
+    let sign = if higher_is_better { 1.0 } else { -1.0 };
     let known = values.iter().enumerate().filter_map(|(at, value)| Some((at, sign * (*value)?)));
     known.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(at, _)| at).filter(|_| values.len() > 1)
 }

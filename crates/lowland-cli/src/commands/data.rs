@@ -58,7 +58,7 @@ fn describe(input: &InputArgs, run: &RunArgs) -> Result<ExitCode, Failure> {
         let _ = writeln!(text, "columns   {columns}\nconstant  {constant} columns");
     }
     let _ = writeln!(text, "repeats   {repeats} rows equal to an earlier one");
-    let _ = writeln!(text, "memory    {}", lowland::data::bytes(bytes));
+    let _ = writeln!(text, "memory    {}", lowland::data::format_bytes(bytes));
     if let Some(classes) = classes {
         let listed: Vec<String> =
             classes.iter().take(MAX_CLASSES).map(|(name, count)| format!("{name}: {count}")).collect();

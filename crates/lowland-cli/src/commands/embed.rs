@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use lowland::fit::{Pipeline, check_memory, fit};
+use lowland::fit::fit;
 use lowland::neighbors::NeighborGraph;
+use lowland::pipeline::Pipeline;
 use lowland::registry::{MethodInfo, ParsedMethod};
-use lowland::run::{Archive, Ended, Kind};
+use lowland::run::{Archive, ArchiveKind, StopReason};
 use lowland::{AnnotatedEmbedding, FitOptions, Metric};
 use lowland_view::Density;
 use serde_json::json;
@@ -50,7 +51,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     // Data that are too large are rejected before gigabytes are read.
     if let Some(shape) = input::declared_shape(&args.input) {
-        check_memory(pipeline.method.as_ref(), shape, &fit_options(&pipeline, args, 0))?;
+        pipeline.check_memory(shape, args.memory.limit(), 0)?;
     }
     let mut table = input::load(&args.input, &run, &mut console)?;
     if args.live {
@@ -60,11 +61,16 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     // A model is assembled in memory before it is written; many contain the preprocessed rows.
     let reserved = if args.save.is_some() { 2 * pipeline.preprocessing.output(table.data.shape()).bytes } else { 0 };
     let options = FitOptions {
+        seed: pipeline.seed,
+        preprocessing: pipeline.preprocessing.clone(),
+        landmarks: pipeline.landmarks,
         neighbors: graph.as_ref(),
         feature_names: table.columns.clone().unwrap_or_default(),
         observer: Some(&mut console),
         resume: checkpoint.as_ref(),
-        ..fit_options(&pipeline, args, reserved)
+        max_memory: args.memory.limit(),
+        reserved_memory: reserved,
+        ..FitOptions::default()
     };
     let model = fit(pipeline.method, &table.data, options)?;
     console.keep_map_on_stop();
@@ -74,7 +80,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     console.finish();
     console.report_missing_checkpoint();
-    let stopped_early = model.outcome().ended == Ended::Stopped;
+    let stopped_early = model.outcome().stop_reason == StopReason::Stopped;
     if stopped_early {
         let iteration = model.outcome().trace.last().map_or(0, |step| step.iteration);
         console.info(&format!("stopped at iteration {iteration}; the map as it was then is kept"));
@@ -133,18 +139,6 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     Ok(console.exit_code())
 }
 
-/// The options of the fit that do not depend on the data.
-fn fit_options<'a>(pipeline: &Pipeline, args: &EmbedArgs, reserved_memory: u64) -> FitOptions<'a> {
-    FitOptions {
-        seed: pipeline.seed,
-        preprocessing: pipeline.preprocessing.clone(),
-        landmarks: pipeline.landmarks,
-        max_memory: args.memory.limit(),
-        reserved_memory,
-        ..FitOptions::default()
-    }
-}
-
 /// The pipeline that the flags describe.
 fn new_pipeline(args: &EmbedArgs, matches: &ArgMatches, graph: Option<&NeighborGraph>) -> Result<Pipeline, Failure> {
     let info = MethodInfo::find(&args.method)?;
@@ -197,7 +191,7 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
 fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
     let Some(path) = &args.resume else { return Ok(None) };
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
-    let archive = Archive::from_bytes(&bytes, Kind::Checkpoint);
+    let archive = Archive::from_bytes(&bytes, ArchiveKind::Checkpoint);
     archive.map(Some).map_err(|error| Failure::from(error).within(path.display()))
 }
 

@@ -72,13 +72,13 @@ impl Figure {
 }
 
 /// Replaces a map by the aligned one, with standard deviations and covariances transformed alike.
-fn apply_alignment(map: &mut AnnotatedEmbedding, Procrustes { aligned, turn, .. }: Procrustes) {
+fn apply_alignment(map: &mut AnnotatedEmbedding, Procrustes { aligned, linear_map, .. }: Procrustes) {
     let dim = aligned.dim();
     // A scaled rotation: the length of each row is the scale.
-    let scale = turn[..dim].iter().map(|v| v * v).sum::<f64>().sqrt();
+    let scale = linear_map[..dim].iter().map(|v| v * v).sum::<f64>().sqrt();
     map.std.iter_mut().flatten().for_each(|std| *std *= scale);
     for covariance in map.covariances.iter_mut().flat_map(|all| all.chunks_exact_mut(dim * dim)) {
-        rotate_covariance(covariance, &turn, dim);
+        rotate_covariance(covariance, &linear_map, dim);
     }
     map.embedding = aligned;
 }

@@ -34,12 +34,12 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
     let (steps, shape) = (args.preprocessing.steps(), table.data.shape());
-    let search_memory = neighbors::memory(steps.output(shape), args.metric, args.n_neighbors, search);
+    let search_memory = neighbors::search_memory(steps.output(shape), args.metric, args.n_neighbors, search);
     let needed = [shape.bytes, steps.memory(shape), search_memory].into_iter().fold(0, u64::saturating_add);
     console.note(&Note::MemoryEstimate { bytes: needed });
     check_memory("the neighbor search", needed, args.memory.limit(), &SEARCH_REMEDIES)?;
     let data = args.preprocessing.apply(&table.data, &args.run)?;
-    let found = console.run_stage("neighbors", |progress| neighbors::nearest(&data, &params, progress))?;
+    let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(&data, &params, progress))?;
     lowland_io::write_graph(&args.out, &found.graph).map_err(Failure::write)?;
     console.finish();
     let recall = found.recall.map_or(String::new(), |recall| {

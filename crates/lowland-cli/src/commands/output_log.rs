@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lowland::data::bytes;
+use lowland::data::format_bytes;
 use lowland_view::PictureFormat;
 
 use super::outputs::PAGE_EXTENSION;
@@ -41,7 +41,9 @@ impl OutputLog {
     pub fn summary(&self) -> String {
         let describe = |path: &PathBuf| match std::fs::metadata(path) {
             // Pages are sent to people, so their size matters.
-            Ok(file) if extension(path) == PAGE_EXTENSION => format!("{} ({})", path.display(), bytes(file.len())),
+            Ok(file) if extension(path) == PAGE_EXTENSION => {
+                format!("{} ({})", path.display(), format_bytes(file.len()))
+            }
             _ => path.display().to_string(),
         };
         // Pictures and pages first.

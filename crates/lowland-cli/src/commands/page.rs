@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_points};
+use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest_points, nearest_with};
 use lowland::{Data, Labels, Metric, Points};
 use lowland_io::Table;
 use lowland_view::page::{
@@ -175,7 +175,7 @@ fn true_neighbors(source: &NeighborSource, run: &RunArgs, console: &mut Console)
         return None;
     }
     let params = NeighborParams { n_neighbors, metric: source.metric, search: Search::Exact, seed: run.seed() };
-    let found = console.run_stage("page", |progress| nearest(data, &params, progress));
+    let found = console.run_stage("page", |progress| nearest_with(data, &params, progress));
     found
         .map(|found| found.graph)
         .map_err(|error| console.warn(&format!("the page has no true neighbors: {}", error.describe(&FlagTerms))))
@@ -185,7 +185,7 @@ fn true_neighbors(source: &NeighborSource, run: &RunArgs, console: &mut Console)
 /// The neighbors in a map, to tell which of the true ones are preserved.
 fn map_neighbors(map: Points, truth: Option<&NeighborGraph>, console: &mut Console) -> Option<NeighborGraph> {
     let n_neighbors = truth?.min_degree().min(NEIGHBORS);
-    let found = nearest_points(map, n_neighbors, &mut |_| Ok(()));
+    let found = nearest_points(map, n_neighbors);
     found
         .map_err(|error| {
             let reason = error.describe(&FlagTerms);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use lowland::AnnotatedEmbedding;
-use lowland::quality::{self, QualityParams};
+use lowland::quality::{self, PrecomputedGraphs, QualityParams};
 use serde_json::json;
 
 use crate::args::QualityArgs;
@@ -36,9 +36,12 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
     };
     let codes = labels.map(|labels| labels.codes.as_slice());
     let (data, points) = (args.preprocessing.apply(&table.data, &args.run)?, map.points());
-    let scores = console.run_stage("scores", |progress| quality::report(&data, points, codes, &params, progress))?;
-    let angles =
-        args.tau.map(|tau| console.run_stage("angles", |progress| quality::angles(&data, points, tau, progress)));
+    let scores = console.run_stage("scores", |progress| {
+        quality::report_with(&data, points, codes, PrecomputedGraphs::default(), &params, progress)
+    })?;
+    let angles = args
+        .tau
+        .map(|tau| console.run_stage("angles", |progress| quality::angle_scores_with(&data, points, tau, progress)));
     let angles = angles.transpose()?;
     let distance = match &other {
         Some(other) => Some(quality::procrustes(points, other.points())?.disparity),

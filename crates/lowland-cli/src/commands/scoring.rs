@@ -1,7 +1,7 @@
 //! Scores of a map that was just computed.
 
 use lowland::neighbors::NeighborGraph;
-use lowland::quality::{self, KnownGraphs, QualityParams, Report};
+use lowland::quality::{self, PrecomputedGraphs, QualityParams, QualityReport};
 use lowland::{AnnotatedEmbedding, Data, Error, Metric};
 
 use crate::args::RunArgs;
@@ -17,13 +17,13 @@ pub fn score(
     exact_graph: Option<&NeighborGraph>,
     run: &RunArgs,
     console: &mut Console,
-) -> Option<Report> {
+) -> Option<QualityReport> {
     let default = QualityParams::default();
     // Most scores need k below half the number of points.
     let n_neighbors = default.n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
     let params = QualityParams { n_neighbors, metric, seed: run.seed(), ..default };
     let labels = map.labels.as_ref().map(|labels| labels.codes.as_slice());
-    let known = KnownGraphs { data: exact_graph, map: None };
+    let known = PrecomputedGraphs { data: exact_graph, map: None };
     let scored = console
         .run_stage("scores", |progress| quality::report_with(data, map.points(), labels, known, &params, progress));
     match scored {

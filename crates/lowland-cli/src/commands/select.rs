@@ -8,7 +8,7 @@ use lowland::method::Method;
 use lowland::methods::{Lllvm, Lvm};
 use lowland::params::Params;
 use lowland::run::{Context, Stage};
-use lowland::select::{self, By, Choice};
+use lowland::select::{self, Candidate, SelectionCriterion};
 use lowland_view::{ChartOptions, Curve, draw_chart};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
             let choices = with_context(args, &mut console, |context| {
                 select::by_bound(&data, &params, n_neighbors, n_components, context)
             })?;
-            (By::Bound, choices)
+            (SelectionCriterion::Bound, choices)
         }
         SelectMethod::Lvm => {
             let default = Lvm::default();
@@ -48,12 +48,12 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
             let (folds, seed, limit) = (args.folds, args.run.seed(), args.memory.limit());
             let choices =
                 select::by_held_out(&data, &params, n_neighbors, n_components, folds, seed, limit, &mut console)?;
-            (By::HeldOut, choices)
+            (SelectionCriterion::HeldOut, choices)
         }
     };
     console.finish();
     write_choices(args, by, &choices)?;
-    let recommendation = select::in_words(&choices, by);
+    let recommendation = select::recommendation_text(&choices, by);
     if args.run.json {
         let list: Vec<_> = choices.iter().map(choice_json).collect();
         print_json(&json!({ "event": "choices", "choices": list, "recommendation": recommendation }));
@@ -105,7 +105,7 @@ pub(super) fn with_context<T>(
     work: impl FnOnce(&mut Context) -> lowland::Result<T>,
 ) -> Result<T, Failure> {
     let mut context = Context::new(console, args.run.seed(), None);
-    context.plan(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
+    context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
     Ok(work(&mut context)?)
 }
 
@@ -115,7 +115,7 @@ pub(super) fn print_conclusion(args: &SelectArgs, text: &str) {
     }
 }
 
-fn choice_table(choices: &[Choice]) -> String {
+fn choice_table(choices: &[Candidate]) -> String {
     let mut text = String::from("n_neighbors  n_components          best          mean           std\n");
     for choice in choices {
         let _ = writeln!(
@@ -131,14 +131,14 @@ fn choice_table(choices: &[Choice]) -> String {
     text
 }
 
-fn choice_json(choice: &Choice) -> serde_json::Value {
+fn choice_json(choice: &Candidate) -> serde_json::Value {
     json!({
         "n_neighbors": choice.n_neighbors, "n_components": choice.n_components, "values": choice.values,
         "best": choice.best(), "mean": choice.mean(), "std": choice.std(),
     })
 }
 
-fn choices_csv(choices: &[Choice]) -> String {
+fn choices_csv(choices: &[Candidate]) -> String {
     let mut text = String::from("n_neighbors,n_components,best,mean,std\n");
     for c in choices {
         let _ = writeln!(text, "{},{},{},{},{}", c.n_neighbors, c.n_components, c.best(), c.mean(), c.std());
@@ -146,7 +146,7 @@ fn choices_csv(choices: &[Choice]) -> String {
     text
 }
 
-fn write_choices(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<(), Failure> {
+fn write_choices(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Result<(), Failure> {
     for path in &args.out {
         let is_table = extension(path) == "csv";
         let bytes = if is_table { choices_csv(choices).into_bytes() } else { chart(args, by, choices)? };
@@ -156,7 +156,7 @@ fn write_choices(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<(), Fa
 }
 
 /// Draws the criterion against the longer of the two lists, with a curve for each number in the other.
-fn chart(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<Vec<u8>, Failure> {
+fn chart(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Result<Vec<u8>, Failure> {
     let by_dimension = args.n_neighbors.0.len() == 1 && args.n_components.0.len() > 1;
     let (x_label, curve_label) =
         if by_dimension { ("n_components", "n_neighbors") } else { ("n_neighbors", "n_components") };
@@ -172,8 +172,8 @@ fn chart(args: &SelectArgs, by: By, choices: &[Choice]) -> Result<Vec<u8>, Failu
         curves[at].1.points.push([x as f64, by.value(choice), mean - std, mean + std]);
     }
     let y_label = match by {
-        By::Bound => "bound of the best start; bars: mean and standard deviation over starts",
-        By::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
+        SelectionCriterion::Bound => "bound of the best start; bars: mean and standard deviation over starts",
+        SelectionCriterion::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
     };
     let title = file_name(&args.input.input);
     let options = ChartOptions { title, x_label: x_label.into(), y_label: y_label.into(), ..ChartOptions::default() };

@@ -1,7 +1,7 @@
 //! What is worth knowing about a run, as values.
 
 use super::Terms;
-use crate::bytes;
+use crate::format_bytes;
 
 /// How much a note matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Note {
             values.iter().map(|value| format!("{value:.digits$}")).collect::<Vec<_>>().join(", ")
         };
         match self {
-            Note::MemoryEstimate { bytes: count } => format!("memory: about {}", bytes(*count)),
+            Note::MemoryEstimate { bytes: count } => format!("memory: about {}", format_bytes(*count)),
             Note::DuplicateRows { count, rows } => {
                 format!("{count} of {rows} rows repeat an earlier row; they are kept")
             }

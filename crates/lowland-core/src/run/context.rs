@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::archive::{Archive, Kind};
+use crate::archive::{Archive, ArchiveKind};
 use crate::message::Note;
 use crate::{Embedding, Error, Result, Seed};
 
@@ -29,7 +29,7 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// A fresh context.
     pub fn new(observer: &'a mut dyn Observer, seed: Seed, resume: Option<&'a Archive>) -> Self {
-        let header = Archive::new(Kind::Checkpoint);
+        let header = Archive::new(ArchiveKind::Checkpoint);
         Self {
             observer,
             seed,
@@ -44,27 +44,27 @@ impl<'a> Context<'a> {
     }
 
     /// Lets the method take so many bytes.
-    pub fn allow(&mut self, allowance: Option<u64>) {
+    pub fn set_memory_limit(&mut self, allowance: Option<u64>) {
         self.allowance = allowance;
     }
 
     /// Has the iterations begin with this map.
-    pub fn begin_with(&mut self, start: Option<&'a Embedding>) {
+    pub fn set_init(&mut self, start: Option<&'a Embedding>) {
         self.start = start;
     }
 
     /// The map to begin with, when one was given.
-    pub fn start(&self) -> Option<&'a Embedding> {
+    pub fn init(&self) -> Option<&'a Embedding> {
         self.start
     }
 
     /// Bytes the method may take, where it can choose; `None` for no limit.
-    pub fn allowance(&self) -> Option<u64> {
+    pub fn memory_limit(&self) -> Option<u64> {
         self.allowance
     }
 
     /// Announces the stages.
-    pub fn plan(&mut self, stages: &[Stage]) -> Result<()> {
+    pub fn announce_stages(&mut self, stages: &[Stage]) -> Result<()> {
         self.send(&Event::Plan(stages))
     }
 
@@ -91,12 +91,12 @@ impl<'a> Context<'a> {
     }
 
     /// The checkpoint this run goes on from.
-    pub fn resumed(&self) -> Option<&'a Archive> {
+    pub fn checkpoint(&self) -> Option<&'a Archive> {
         self.resume
     }
 
     /// Makes `fill` part of every checkpoint of this run, if there will be any.
-    pub fn keep(&mut self, fill: impl FnOnce(&mut Archive)) {
+    pub fn add_to_checkpoint(&mut self, fill: impl FnOnce(&mut Archive)) {
         if self.observer.wants_checkpoints() {
             fill(&mut self.header);
         }

@@ -1,16 +1,16 @@
 //! Running: the only loop in the library, and the way out of it for progress, checkpoints and stopping.
 
+mod batches;
 mod context;
 mod observer;
-mod pace;
 mod progress;
 mod stepper;
 
+pub use batches::{BatchSizer, in_batches};
 pub use context::Context;
-pub use observer::{Event, Observer, Silent, Stage};
-pub use pace::{Pace, in_batches};
+pub use observer::{Event, NoObserver, Observer, Stage};
 pub use progress::ProgressTracker;
-pub use stepper::{Ended, Outcome, Step, Stepper, StopRule, run};
+pub use stepper::{Outcome, Step, Stepper, StopReason, StopRule, run};
 
 use crate::Result;
 

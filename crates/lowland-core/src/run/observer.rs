@@ -56,9 +56,9 @@ pub trait Observer: Send {
 
 /// Looks away.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct NoObserver;
 
-impl Observer for Silent {
+impl Observer for NoObserver {
     fn on(&mut self, _: &Event) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -39,7 +39,7 @@ pub struct StopRule {
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum StopReason {
     /// The tolerance was reached.
     Converged,
     /// All iterations were made, or more of them would not help.
@@ -54,19 +54,19 @@ pub struct Outcome {
     /// Every iteration.
     pub trace: Vec<Step>,
     /// Why it ended.
-    pub ended: Ended,
+    pub stop_reason: StopReason,
 }
 
 impl Outcome {
     /// Of a method that needs no iterations.
-    pub fn direct() -> Self {
-        Self { trace: Vec::new(), ended: Ended::Converged }
+    pub fn without_iterations() -> Self {
+        Self { trace: Vec::new(), stop_reason: StopReason::Converged }
     }
 
     /// Corrected for a stepper that ended by giving up instead of reaching its goal.
-    pub fn unless(mut self, gave_up: bool) -> Self {
-        if gave_up && self.ended == Ended::Converged {
-            self.ended = Ended::Exhausted;
+    pub fn exhausted_if(mut self, gave_up: bool) -> Self {
+        if gave_up && self.stop_reason == StopReason::Converged {
+            self.stop_reason = StopReason::Exhausted;
         }
         self
     }
@@ -74,7 +74,7 @@ impl Outcome {
 
 /// Steps until the rule or the observer says stop. A checkpoint in the context is taken up first.
 pub fn run(stepper: &mut dyn Stepper, rule: StopRule, context: &mut Context) -> Result<Outcome> {
-    let mut trace = match context.resumed() {
+    let mut trace = match context.checkpoint() {
         Some(archive) => {
             stepper.restore(archive)?;
             restore_trace(archive)?
@@ -83,10 +83,10 @@ pub fn run(stepper: &mut dyn Stepper, rule: StopRule, context: &mut Context) -> 
     };
     loop {
         if trace.last().is_some_and(|last| last.change <= rule.tol) {
-            return Ok(Outcome { trace, ended: Ended::Converged });
+            return Ok(Outcome { trace, stop_reason: StopReason::Converged });
         }
         if trace.len() >= rule.max_iter {
-            return Ok(Outcome { trace, ended: Ended::Exhausted });
+            return Ok(Outcome { trace, stop_reason: StopReason::Exhausted });
         }
         let step = stepper.step()?;
         if !step.objective.is_finite() {
@@ -95,7 +95,7 @@ pub fn run(stepper: &mut dyn Stepper, rule: StopRule, context: &mut Context) -> 
         }
         trace.push(step);
         if context.report_step(done(&trace, rule), stepper, &trace).is_break() {
-            return Ok(Outcome { trace, ended: Ended::Stopped });
+            return Ok(Outcome { trace, stop_reason: StopReason::Stopped });
         }
     }
 }
@@ -121,7 +121,7 @@ fn restore_trace(archive: &Archive) -> Result<Vec<Step>> {
     let (iterations, objectives, changes) =
         (archive.sizes("run/iteration")?, archive.f64s("run/objective")?, archive.f64s("run/change")?);
     if objectives.len() != iterations.len() || changes.len() != iterations.len() {
-        return Err(archive.bad("the trace's parts differ in length".into()));
+        return Err(archive.invalid("the trace's parts differ in length".into()));
     }
     let steps = iterations.iter().zip(objectives).zip(changes);
     Ok(steps.map(|((&iteration, &objective), &change)| Step { iteration, objective, change }).collect())

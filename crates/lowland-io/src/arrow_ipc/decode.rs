@@ -113,11 +113,11 @@ impl ArrayDecoder<'_> {
                 32 => self.numbers(|bytes| u64::from(u32::from_le_bytes(bytes)))?,
                 _ => self.numbers(u64::from_le_bytes)?,
             }),
-            ArrowType::Float { bits } => CellValues::Float(match bits {
-                16 => self.numbers(|bytes| half_to_f64(u16::from_le_bytes(bytes)))?,
-                32 => self.numbers(|bytes| f64::from(f32::from_le_bytes(bytes)))?,
-                _ => self.numbers(f64::from_le_bytes)?,
-            }),
+            ArrowType::Float { bits: 16 } => {
+                CellValues::Float64(self.numbers(|bytes| half_to_f64(u16::from_le_bytes(bytes)))?)
+            }
+            ArrowType::Float { bits: 32 } => CellValues::Float32(self.numbers(f32::from_le_bytes)?),
+            ArrowType::Float { .. } => CellValues::Float64(self.numbers(f64::from_le_bytes)?),
             &ArrowType::Decimal { bits, scale } => {
                 let unscaled = match bits {
                     32 => self.numbers(|bytes| i128::from(i32::from_le_bytes(bytes)))?,
@@ -145,10 +145,8 @@ impl ArrayDecoder<'_> {
             }
             &ArrowType::List { has_long_offsets } => self.list(field, self.offsets(has_long_offsets)?)?,
             &ArrowType::FixedList { len } => {
-                let end = self.range.end.checked_mul(len).ok_or_else(|| damaged("a list is too long"))?;
-                let offsets = (self.range.start..=self.range.end).map(|i| i * len).collect();
-                debug_assert!(end >= self.range.start * len);
-                self.list(field, offsets)?
+                self.range.end.checked_mul(len).ok_or_else(|| damaged("a list is too long"))?;
+                self.list(field, (self.range.start..=self.range.end).map(|i| i * len).collect())?
             }
             ArrowType::Interval
             | ArrowType::Struct

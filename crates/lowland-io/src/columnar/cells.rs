@@ -1,5 +1,6 @@
 //! Decoded cells of one column.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -23,7 +24,8 @@ pub(crate) enum CellValues {
     Boolean(Vec<bool>),
     Signed(Vec<i64>),
     Unsigned(Vec<u64>),
-    Float(Vec<f64>),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
     Decimal {
         unscaled: Vec<i128>,
         scale: i32,
@@ -62,6 +64,11 @@ pub(crate) enum TextEncoding {
 pub(crate) struct NotUtf8;
 
 impl ColumnCells {
+    /// Returns whether some cell may have no value.
+    pub fn may_have_nulls(&self) -> bool {
+        matches!(self.values, CellValues::Null(_)) || self.validity.is_some()
+    }
+
     /// Returns whether cell `i` has no value.
     pub fn is_null(&self, i: usize) -> bool {
         matches!(self.values, CellValues::Null(_)) || self.validity.as_ref().is_some_and(|valid| !valid[i])
@@ -74,7 +81,8 @@ impl ColumnCells {
             CellValues::Boolean(values) => values.len(),
             CellValues::Signed(values) => values.len(),
             CellValues::Unsigned(values) => values.len(),
-            CellValues::Float(values) => values.len(),
+            CellValues::Float32(values) => values.len(),
+            CellValues::Float64(values) => values.len(),
             CellValues::Decimal { unscaled, .. } => unscaled.len(),
             CellValues::Temporal { values, .. } => values.len(),
             CellValues::Text { values, .. } => values.len(),
@@ -84,13 +92,14 @@ impl ColumnCells {
     }
 
     /// Returns the values as numbers, or `None` if the cells do not hold numbers.
-    pub fn to_f64(&self) -> Option<Vec<f64>> {
-        Some(match &self.values {
+    pub fn to_f64(&self) -> Option<Cow<'_, [f64]>> {
+        let numbers: Vec<f64> = match &self.values {
             CellValues::Null(count) => vec![f64::NAN; *count],
             CellValues::Boolean(values) => values.iter().map(|&value| f64::from(u8::from(value))).collect(),
             CellValues::Signed(values) => values.iter().map(|&value| value as f64).collect(),
             CellValues::Unsigned(values) => values.iter().map(|&value| value as f64).collect(),
-            CellValues::Float(values) => values.clone(),
+            CellValues::Float32(values) => values.iter().map(|&value| value.into()).collect(),
+            CellValues::Float64(values) => return Some(Cow::Borrowed(values)),
             CellValues::Decimal { unscaled, scale } => {
                 let unit = 10f64.powi(*scale);
                 unscaled.iter().map(|&value| value as f64 / unit).collect()
@@ -99,7 +108,8 @@ impl ColumnCells {
             | CellValues::Text { .. }
             | CellValues::Dictionary { .. }
             | CellValues::List { .. } => return None,
-        })
+        };
+        Some(Cow::Owned(numbers))
     }
 
     /// Calls `visit` with the text of cell `i`: numbers in the fewest digits that read back, missing values empty.
@@ -127,7 +137,8 @@ impl ColumnCells {
             CellValues::Boolean(values) => write!(out, "{}", values[i]),
             CellValues::Signed(values) => write!(out, "{}", values[i]),
             CellValues::Unsigned(values) => write!(out, "{}", values[i]),
-            CellValues::Float(values) => write!(out, "{}", values[i]),
+            CellValues::Float32(values) => write!(out, "{}", f64::from(values[i])),
+            CellValues::Float64(values) => write!(out, "{}", values[i]),
             CellValues::Decimal { unscaled, scale } => {
                 out.push_str(&decimal(unscaled[i], *scale));
                 Ok(())
@@ -149,16 +160,14 @@ impl ColumnCells {
         Ok(())
     }
 
-    /// Appends an item of a list. Floats keep their decimal point, and those that came from `f32` its digits.
+    /// Appends an item of a list. Floats keep their decimal point.
     fn format_item(&self, i: usize, out: &mut String) -> Result<(), NotUtf8> {
-        match &self.values {
-            CellValues::Float(values) if !self.is_null(i) => {
-                let (wide, narrow) = (values[i], values[i] as f32);
-                let _ = if f64::from(narrow) == wide { write!(out, "{narrow:?}") } else { write!(out, "{wide:?}") };
-                Ok(())
-            }
-            _ => self.with_text(i, |text| out.push_str(text)),
-        }
+        let _ = match &self.values {
+            CellValues::Float32(values) if !self.is_null(i) => write!(out, "{:?}", values[i]),
+            CellValues::Float64(values) if !self.is_null(i) => write!(out, "{:?}", values[i]),
+            _ => return self.with_text(i, |text| out.push_str(text)),
+        };
+        Ok(())
     }
 }
 
@@ -192,15 +201,13 @@ mod tests {
 
     #[test]
     fn lists_and_dictionaries_have_a_text_form() {
-        let items = ColumnCells { values: CellValues::Float(vec![1.0, f64::from(0.1f32), 0.1]), validity: None };
-        let list = || CellValues::List {
+        let list = |items| CellValues::List {
             offsets: vec![0, 2, 2, 3],
-            items: Box::new(ColumnCells { values: CellValues::Float(items.to_f64().unwrap()), validity: None }),
+            items: Box::new(ColumnCells { values: items, validity: None }),
         };
-        assert_eq!(
-            (text(list(), 0), text(list(), 1), text(list(), 2)),
-            ("[1.0, 0.1]".into(), "[]".into(), "[0.1]".into())
-        );
+        let narrow = || list(CellValues::Float32(vec![1.0, 0.1, 0.5]));
+        assert_eq!((text(narrow(), 0), text(narrow(), 1)), ("[1.0, 0.1]".into(), "[]".into()));
+        assert_eq!(text(list(CellValues::Float64(vec![1.0, 2.0, 0.1])), 2), "[0.1]");
         let words =
             CellValues::Text { values: vec![ByteArray::from("a"), ByteArray::from("b")], encoding: TextEncoding::Utf8 };
         let dictionary = Rc::new(ColumnCells { values: words, validity: Some(vec![true, false]) });

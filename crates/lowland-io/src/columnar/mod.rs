@@ -13,7 +13,7 @@ pub(crate) use temporal::{TemporalType, TimeUnit, zone_offset};
 /// Rows decoded at a time: enough to keep the overhead small, few enough to keep the decoded copy small.
 const BATCH_ROWS: usize = 8192;
 /// List items decoded at a time, where more than one row is.
-const BATCH_ITEMS: usize = 1 << 20;
+const BATCH_ITEMS: usize = 1 << 17;
 
 /// A top-level column of a file.
 #[derive(Debug)]

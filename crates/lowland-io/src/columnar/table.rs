@@ -1,9 +1,11 @@
 //! From columns to a table: which column is what, and the cells as `f32`, labels and ids.
 
+use std::borrow::Cow;
+
 use lowland::Data;
 use lowland::data::LabelsBuilder;
 
-use super::{ColumnCells, ColumnField, ColumnKind, ColumnarFile};
+use super::{CellValues, ColumnCells, ColumnField, ColumnKind, ColumnarFile};
 use crate::budget::Budget;
 use crate::delimited::{COLUMN_REMEDY, find_column};
 use crate::error::{FileErrorKind, Location, Result};
@@ -188,20 +190,30 @@ impl TableBuilder<'_> {
         self.budget.reserve("the table", rows, width * size_of::<f32>())?;
         self.values.resize(start + rows * width, 0.0);
         for (at, cells) in columns.iter().enumerate() {
-            let numbers = self.numbers(cells, names(at))?;
-            for i in 0..rows {
-                let cell = self.narrow(cells, &numbers, i, self.rows + i, || format!("{:?}", names(at)))?;
-                self.values[start + i * width + at] = cell;
+            let out = self.values[start + at..].iter_mut().step_by(width);
+            if let (CellValues::Float32(values), None) = (&cells.values, &cells.validity) {
+                out.zip(values).for_each(|(out, &value)| *out = value);
+                continue;
+            }
+            let numbers = numbers(cells, self.format, names(at))?;
+            for (i, out) in out.enumerate() {
+                let column = || format!("{:?}", names(at));
+                *out = narrow(cells, &numbers, i, self.drop_missing, self.rows + i, column)?;
             }
         }
         Ok(())
     }
 
     fn add_vectors(&mut self, column: &ColumnCells, rows: usize, name: &str) -> Result<()> {
-        let super::CellValues::List { offsets, items } = &column.values else {
+        let CellValues::List { offsets, items } = &column.values else {
             return Err(FileErrorKind::format(self.format, format!("column {name:?} does not hold vectors")));
         };
-        let numbers = self.numbers(items, name)?;
+        // Complete vectors of `f32` are copied as they are.
+        let complete = match (&items.values, &items.validity) {
+            (CellValues::Float32(values), None) => Some(values),
+            _ => None,
+        };
+        let numbers = if complete.is_some() { Cow::default() } else { numbers(items, self.format, name)? };
         for i in 0..rows {
             let row = self.rows + i;
             if column.is_null(i) {
@@ -225,9 +237,13 @@ impl TableBuilder<'_> {
                 return Err(FileErrorKind::format(self.format, reason));
             }
             self.budget.reserve("the table", len, size_of::<f32>())?;
+            if let Some(values) = complete {
+                self.values.extend_from_slice(&values[range]);
+                continue;
+            }
             for at in range.clone() {
-                let cell = self.narrow(items, &numbers, at, row, || format!("{name:?}[{}]", at - range.start))?;
-                self.values.push(cell);
+                let column = || format!("{name:?}[{}]", at - range.start);
+                self.values.push(narrow(items, &numbers, at, self.drop_missing, row, column)?);
             }
         }
         Ok(())
@@ -238,34 +254,32 @@ impl TableBuilder<'_> {
         self.values.resize(self.values.len() + count, f32::NAN);
         Ok(())
     }
+}
 
-    fn numbers(&self, cells: &ColumnCells, name: &str) -> Result<Vec<f64>> {
-        let reason = || FileErrorKind::format(self.format, format!("column {name:?} does not hold numbers"));
-        cells.to_f64().ok_or_else(reason)
-    }
+/// Returns the cells as numbers.
+fn numbers<'c>(cells: &'c ColumnCells, format: &'static str, name: &str) -> Result<Cow<'c, [f64]>> {
+    let reason = || FileErrorKind::format(format, format!("column {name:?} does not hold numbers"));
+    cells.to_f64().ok_or_else(reason)
+}
 
-    /// Cell `i` as `f32`; a missing one is NaN if it may be dropped.
-    fn narrow(
-        &self,
-        cells: &ColumnCells,
-        numbers: &[f64],
-        i: usize,
-        row: usize,
-        column: impl Fn() -> String,
-    ) -> Result<f32> {
-        if cells.is_null(i) {
-            return if self.drop_missing { Ok(f32::NAN) } else { Err(missing(row, column())) };
-        }
-        let wide = numbers[i];
-        match wide as f32 {
-            value if value.is_infinite() && wide.is_finite() => Err(FileErrorKind::Overflow {
-                location: Location::Row(row),
-                column: column(),
-                found: format!("{wide:e}"),
-            }),
-            value => Ok(value),
-        }
+/// Converts cell `i` to `f32`; a missing one is NaN if it may be dropped.
+fn narrow(
+    cells: &ColumnCells,
+    numbers: &[f64],
+    i: usize,
+    drop_missing: bool,
+    row: usize,
+    column: impl Fn() -> String,
+) -> Result<f32> {
+    let (wide, value) = (numbers[i], numbers[i] as f32);
+    if cells.may_have_nulls() && cells.is_null(i) {
+        return if drop_missing { Ok(f32::NAN) } else { Err(missing(row, column())) };
     }
+    if value.is_infinite() && wide.is_finite() {
+        let location = Location::Row(row);
+        return Err(FileErrorKind::Overflow { location, column: column(), found: format!("{wide:e}") });
+    }
+    Ok(value)
 }
 
 fn missing(row: usize, column: String) -> FileErrorKind {

@@ -45,10 +45,8 @@ impl ColumnDecoder {
             ColumnReader::Int96ColumnReader(reader) => {
                 StoredValues::Integer(levels.read(reader)?.iter().map(nanoseconds).collect())
             }
-            ColumnReader::FloatColumnReader(reader) => {
-                StoredValues::Float(levels.read(reader)?.into_iter().map(f64::from).collect())
-            }
-            ColumnReader::DoubleColumnReader(reader) => StoredValues::Float(levels.read(reader)?),
+            ColumnReader::FloatColumnReader(reader) => StoredValues::Float32(levels.read(reader)?),
+            ColumnReader::DoubleColumnReader(reader) => StoredValues::Float64(levels.read(reader)?),
             ColumnReader::ByteArrayColumnReader(reader) => StoredValues::Bytes(levels.read(reader)?),
             ColumnReader::FixedLenByteArrayColumnReader(reader) => {
                 StoredValues::Bytes(levels.read(reader)?.into_iter().map(ByteArray::from).collect())
@@ -57,9 +55,11 @@ impl ColumnDecoder {
         let has_item = |level: i16| list_level.is_none_or(|from| level >= from);
         let mut validity: Option<Vec<bool>> = None;
         if max_level > 0 {
-            let items = self.definition.iter().filter(|&&level| has_item(level));
-            let valid: Vec<bool> = items.map(|&level| level == max_level).collect();
-            validity = valid.contains(&false).then_some(valid);
+            let mut items = self.definition.iter().filter(|&&level| has_item(level));
+            if items.any(|&level| level != max_level) {
+                let items = self.definition.iter().filter(|&&level| has_item(level));
+                validity = Some(items.map(|&level| level == max_level).collect());
+            }
         }
         // A column declared to hold nulls only has no values.
         let cells = match meaning {
@@ -104,7 +104,7 @@ struct Levels<'a> {
 impl Levels<'_> {
     /// Reads the values that are not null.
     fn read<T: DataType>(self, reader: &mut ColumnReaderImpl<T>) -> Result<Vec<T::T>> {
-        let mut values = Vec::new();
+        let mut values = Vec::with_capacity(self.rows);
         let read = reader.read_records(self.rows, Some(self.definition), Some(self.repetition), &mut values);
         let (records, ..) = read.map_err(failed)?;
         if records != self.rows {
@@ -118,7 +118,8 @@ impl Levels<'_> {
 enum StoredValues {
     Boolean(Vec<bool>),
     Integer(Vec<i64>),
-    Float(Vec<f64>),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
     Bytes(Vec<ByteArray>),
 }
 
@@ -127,7 +128,8 @@ impl StoredValues {
         let valid = validity.as_deref();
         let values = match (self, meaning) {
             (Self::Boolean(values), _) => CellValues::Boolean(spread(values, valid)),
-            (Self::Float(values), _) => CellValues::Float(spread(values, valid)),
+            (Self::Float32(values), _) => CellValues::Float32(spread(values, valid)),
+            (Self::Float64(values), _) => CellValues::Float64(spread(values, valid)),
             (Self::Integer(values), ValueType::Unsigned) => {
                 CellValues::Unsigned(spread(values, valid).into_iter().map(|value| value as u64).collect())
             }
@@ -143,7 +145,7 @@ impl StoredValues {
                     [low, high] => half_to_f64(u16::from_le_bytes([low, high])),
                     _ => f64::NAN,
                 };
-                CellValues::Float(spread(values.iter().map(number).collect(), valid))
+                CellValues::Float64(spread(values.iter().map(number).collect(), valid))
             }
             (Self::Bytes(values), &ValueType::Decimal { scale }) => {
                 let unscaled = values.iter().map(|bytes| big_endian(bytes.data())).collect::<Result<_>>()?;

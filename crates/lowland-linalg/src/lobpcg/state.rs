@@ -1,14 +1,14 @@
-//! Saving a solver and going on from what was saved.
+//! Saving and restoring a solver.
 
 use super::{EigenSolver, Phase};
 use crate::EigenState;
 use lowland_core::{Error, Result};
 
-/// In the order of their saved numbers.
+/// Phases in the order of their saved numbers.
 const PHASES: [Phase; 5] = [Phase::Running, Phase::Converged, Phase::GaveUp, Phase::Dense, Phase::DenseFallback];
 
 impl EigenSolver {
-    /// All there is to remember.
+    /// Returns the state from which the iteration can be resumed.
     pub fn save(&self) -> EigenState {
         let phase = PHASES.iter().position(|p| *p == self.phase).unwrap_or(0);
         EigenState {
@@ -21,7 +21,7 @@ impl EigenSolver {
         }
     }
 
-    /// Goes back to a saved state; the solver must have been made for the same operator with the same options.
+    /// Restores a saved state; the solver must have been created for the same operator with the same options.
     pub fn restore(&mut self, state: EigenState) -> Result<()> {
         let bad = |reason: &str| Error::Format { what: "state of an eigenvalue solver", reason: reason.into() };
         let &[width, directions, iterations, since_best, phase] = &state.counters[..] else {

@@ -1,17 +1,17 @@
-//! What the transform certifies.
+//! Certified bounds of the error of the transform.
 //!
 //! The Gaussian is a product over the dimensions, so errors are bounded in one dimension and combined. With the source at
-//! `u` and the target at `v` from the middles of their boxes, `|u|, |v| <= r / sqrt(2)`, and Indritz's inequality
+//! `u` and the target at `v` from the centers of their boxes, `|u|, |v| <= r / sqrt(2)`, and Indritz's inequality
 //! `|h_n(x)| <= sqrt(2^n n!) exp(-x^2 / 2)`, the terms left out sum to at most
 //!
 //! - `exp(-x^2/2) sum_{n >= p} r^n / sqrt(n!)` in a Hermite or a Taylor series, `x` the distance of the point from the
-//!   other box's middle (eqs 5 and 6 bound the sum by a geometric series),
+//!   center of the other box (eqs 5 and 6 bound the sum by a geometric series),
 //! - that plus `exp(-x^2/2) sum_{n < p <= m} r^(n+m) sqrt((n+m)!) / (n! m!)` after a translation, `x` the distance of the
-//!   middles (eq 7 likewise; these sums converge for any `r`, eq 7 needs `sqrt(2) r < 1`).
+//!   centers (eq 7 likewise; these sums converge for any `r`, eq 7 needs `sqrt(2) r < 1`).
 
-use super::plan::Method;
+use super::plan::BoxMethod;
 
-/// Rounding is not part of the mathematics; this much of `sum |q|` is added for it.
+/// Allowance for rounding, which the bounds do not cover, relative to `sum |q|`.
 pub(super) const ROUNDING: f64 = 1e-14;
 
 /// `sum_{n >= p} r^n / sqrt(n!)`.
@@ -31,7 +31,7 @@ pub(super) fn translation_tail(r: f64, p: usize) -> f64 {
     sum
 }
 
-/// Sum of the terms from `p` on, given the first and the ratio of a term to the one before, which falls below a half.
+/// Sum of the terms from `p` on, given the first term and the ratio of each term to the one before, which falls below a half.
 fn tail(p: usize, first: f64, ratio: impl Fn(usize) -> f64) -> f64 {
     let mut term = first;
     let mut sum = 0.0;
@@ -49,14 +49,14 @@ fn tail(p: usize, first: f64, ratio: impl Fn(usize) -> f64) -> f64 {
     sum
 }
 
-/// Bounds of the error between two boxes, by how many sides they are apart in each dimension.
+/// Bounds of the error between two boxes, by their distance in sides in each dimension.
 #[derive(Debug, Clone)]
 pub(super) struct PairBounds {
-    /// The largest value of the kernel in one dimension.
+    /// Maximum of the kernel in one dimension.
     kernel: Vec<f64>,
-    /// The error of one series.
+    /// Error of one series.
     series: Vec<f64>,
-    /// The error of a series translated.
+    /// Error of a translated series.
     translated: Vec<f64>,
 }
 
@@ -67,44 +67,44 @@ impl PairBounds {
         let mut bounds = Self { kernel: Vec::new(), series: Vec::new(), translated: Vec::new() };
         for k in 0..=radius {
             let gap = k.saturating_sub(1) as f64 * side;
-            let to_middle = (k as f64 - 0.5).max(0.0) * side;
-            let middles = k as f64 * side;
-            let series = one * (-0.5 * to_middle * to_middle).exp();
+            let to_center = (k as f64 - 0.5).max(0.0) * side;
+            let centers = k as f64 * side;
+            let series = one * (-0.5 * to_center * to_center).exp();
             bounds.kernel.push((-gap * gap).exp());
             bounds.series.push(series);
-            bounds.translated.push(series + two * (-0.5 * middles * middles).exp());
+            bounds.translated.push(series + two * (-0.5 * centers * centers).exp());
         }
         bounds
     }
 
-    /// The bound for boxes this many sides apart, per unit of charge: `prod(K + e) - prod K` over the dimensions.
+    /// The bound for boxes at this distance, per unit of charge: `prod(K + e) - prod K` over the dimensions.
     #[inline]
-    pub fn error(&self, method: Method, apart: impl Iterator<Item = usize>) -> f64 {
+    pub fn error(&self, method: BoxMethod, distances: impl Iterator<Item = usize>) -> f64 {
         let errors = match method {
-            Method::Direct => return 0.0,
-            Method::Hermite | Method::Taylor => &self.series,
-            Method::Translate => &self.translated,
+            BoxMethod::Direct => return 0.0,
+            BoxMethod::Hermite | BoxMethod::Taylor => &self.series,
+            BoxMethod::Translate => &self.translated,
         };
-        let (_, error) = apart.fold((1.0, 0.0), |(product, error), k| {
+        let (_, error) = distances.fold((1.0, 0.0), |(product, error), k| {
             (product * self.kernel[k], error * (self.kernel[k] + errors[k]) + product * errors[k])
         });
         error
     }
 
-    /// The largest value of the kernel between boxes this many sides apart: the error of leaving one out.
+    /// The maximum of the kernel between boxes at this distance: the error of omitting the box.
     #[inline]
-    pub fn left_out(&self, apart: impl Iterator<Item = usize>) -> f64 {
-        apart.map(|k| self.kernel[k]).product()
+    pub fn omission_error(&self, distances: impl Iterator<Item = usize>) -> f64 {
+        distances.map(|k| self.kernel[k]).product()
     }
 
-    /// The error of translations, relative to the sum itself where the density is even: the sum of the bounds over all
-    /// offsets against the integral of the kernel, at least that of one pair.
-    pub fn even_density(&self, side: f64, dim: usize) -> f64 {
+    /// The error of translations, relative to the sum itself, for points of even density: the sum of the bounds over all
+    /// offsets divided by the integral of the kernel, at least that of one pair.
+    pub fn even_density_error(&self, side: f64, dim: usize) -> f64 {
         let sums = |values: &dyn Fn(usize) -> f64| (1..self.kernel.len()).map(values).sum::<f64>() * 2.0 + values(0);
         let kernel = sums(&|k| self.kernel[k]);
         let both = sums(&|k| self.kernel[k] + self.translated[k]);
         let sum = both.powi(dim as i32) - kernel.powi(dim as i32);
         let integral = std::f64::consts::PI.powf(dim as f64 / 2.0);
-        (sum * side.powi(dim as i32) / integral).max(self.error(Method::Translate, (0..dim).map(|_| 0)))
+        (sum * side.powi(dim as i32) / integral).max(self.error(BoxMethod::Translate, (0..dim).map(|_| 0)))
     }
 }

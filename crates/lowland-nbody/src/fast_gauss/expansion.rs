@@ -1,47 +1,46 @@
 //! The expansions of a box of points, eqs 2-4 of Carreira-Perpiñán & Vladymyrov (2014, supplement), as dense arrays.
 //!
 //! The multi-indices `alpha < p` (in each component) of a coefficient array are its axes, so that every sum over them is
-//! done one dimension at a time. The last axis is padded to a [`width`](Shape::width) known when compiled: the loops over
+//! done one dimension at a time. The last axis is padded to a [`width`](ExpansionShape::width) known at compile time: the loops over
 //! it become whole vectors.
 
 use std::ops::Range;
 
-use multiversion::multiversion;
+use crate::pairs::SourceColumns;
+use lowland_core::simd::{exp, simd_dispatch};
 
-use crate::pairs::Columns;
-use lowland_core::simd::exp;
-
-/// The most terms in each dimension.
+/// Maximum number of terms in each dimension.
 pub const MAX_ORDER: usize = 24;
-/// Dimensions there are expansions for.
+/// Maximum dimension.
 pub const MAX_DIM: usize = 3;
-/// Rows of coefficients handled at once, so that additions need not wait for each other.
+/// Rows of coefficients handled at once, so that additions do not wait for each other.
 const ROWS: usize = 4;
-/// Sources whose sums are made together.
+/// Sources whose sums are computed together.
 const BATCH: usize = 8;
 
-/// The sizes of a coefficient array: `charges` x `order` x ... x `order` x `width`.
+/// The shape of a coefficient array: `charges` x `order` x ... x `order` x `width`.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct ExpansionShape {
     /// Dimension, 1 to 3.
     pub dim: usize,
-    /// Terms in each dimension: `p`.
+    /// Number of terms in each dimension: `p`.
     pub order: usize,
-    /// Charges.
+    /// Number of charges.
     pub charges: usize,
 }
 
-impl Shape {
-    /// The last axis with its padding, which stays zero.
+impl ExpansionShape {
+    /// Length of the last axis with its padding, which stays zero.
     pub fn width(self) -> usize {
         self.order.next_multiple_of(4)
     }
 
-    /// The axes before the last: the outer one has a single term below three dimensions, the middle one in one.
+    /// Length of the first of three axes; one term in fewer dimensions.
     fn outer(self) -> usize {
         if self.dim == 3 { self.order } else { 1 }
     }
 
+    /// Length of the axis before the last; one term in one dimension.
     fn middle(self) -> usize {
         if self.dim >= 2 { self.order } else { 1 }
     }
@@ -51,22 +50,22 @@ impl Shape {
         self.outer() * self.middle()
     }
 
-    /// Numbers in all.
+    /// Number of coefficients, with padding.
     pub fn len(self) -> usize {
         self.charges * self.rows() * self.width()
     }
 }
 
-/// The function of a coordinate that belongs to term `n`.
+/// The function of a coordinate in term `n`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Basis {
+pub enum ExpansionBasis {
     /// `x^n`: evaluates a Taylor series.
     Power,
-    /// `x^n / n!`: makes Hermite coefficients, `A` of eq 2.
+    /// `x^n / n!`: computes Hermite coefficients, `A` of eq 2.
     Moment,
     /// `h_n(x)`: evaluates a Hermite series.
     Hermite,
-    /// `h_n(x) / n!`: makes Taylor coefficients, `C` of eq 3.
+    /// `h_n(x) / n!`: computes Taylor coefficients, `C` of eq 3.
     Derivative,
 }
 
@@ -80,7 +79,7 @@ fn hermite(x: f64, out: &mut [f64]) {
     }
 }
 
-impl Basis {
+impl ExpansionBasis {
     #[inline(always)]
     fn fill(self, x: f64, out: &mut [f64]) {
         match self {
@@ -112,21 +111,21 @@ const INVERSE_FACTORIAL: [f64; MAX_ORDER] = {
     out
 };
 
-/// Values of a basis at one point, for each axis.
+/// BasisValues of a basis at one point, for each axis.
 #[derive(Clone, Copy)]
-struct Values<const W: usize> {
+struct BasisValues<const W: usize> {
     outer: [f64; MAX_ORDER],
     middle: [f64; MAX_ORDER],
     last: [f64; W],
 }
 
-impl<const W: usize> Values<W> {
+impl<const W: usize> BasisValues<W> {
     fn new() -> Self {
         Self { outer: [1.0; MAX_ORDER], middle: [1.0; MAX_ORDER], last: [0.0; W] }
     }
 
     #[inline(always)]
-    fn fill(&mut self, basis: Basis, shape: Shape, x: [f64; MAX_DIM]) {
+    fn fill(&mut self, basis: ExpansionBasis, shape: ExpansionShape, x: [f64; MAX_DIM]) {
         if shape.dim == 3 {
             basis.fill(x[0], &mut self.outer[..shape.order]);
         }
@@ -137,17 +136,17 @@ impl<const W: usize> Values<W> {
     }
 }
 
-/// `sums + factor * row`. By value, which keeps the sums in registers; written out over several rows at once the loops are
-/// turned into gathers across the rows.
+/// `sums + factor * row`. By value, which keeps the sums in registers; loops over several rows at once would be
+/// vectorized as gathers across the rows.
 #[inline(always)]
-fn plus<const W: usize>(mut sums: [f64; W], factor: f64, row: &[f64; W]) -> [f64; W] {
+fn add_multiple<const W: usize>(mut sums: [f64; W], factor: f64, row: &[f64; W]) -> [f64; W] {
     for l in 0..W {
         sums[l] += factor * row[l];
     }
     sums
 }
 
-/// Runs a function with the width as a constant.
+/// Calls a function with the width as a constant.
 macro_rules! with_width {
     ($shape:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
         match $shape.width() {
@@ -161,12 +160,12 @@ macro_rules! with_width {
     };
 }
 
-/// Adds to `coefficients` what the sources in `range` give about `center`: eq 2's `A` or eq 3's `C`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+/// Adds the contributions of the sources in `range` to the `coefficients` about `center`: `A` of eq 2 or `C` of eq 3.
+#[simd_dispatch]
 pub(super) fn spread(
-    basis: Basis,
-    shape: Shape,
-    sources: &Columns,
+    basis: ExpansionBasis,
+    shape: ExpansionShape,
+    sources: &SourceColumns,
     range: Range<usize>,
     center: &[f64],
     coefficients: &mut [f64],
@@ -176,14 +175,14 @@ pub(super) fn spread(
 
 #[inline(always)]
 fn spread_width<const W: usize>(
-    basis: Basis,
-    shape: Shape,
-    sources: &Columns,
+    basis: ExpansionBasis,
+    shape: ExpansionShape,
+    sources: &SourceColumns,
     range: Range<usize>,
     center: &[f64],
     coefficients: &mut [f64],
 ) {
-    let mut values = [Values::<W>::new(); BATCH];
+    let mut values = [BasisValues::<W>::new(); BATCH];
     for start in range.clone().step_by(BATCH) {
         let count = BATCH.min(range.end - start);
         for (j, values) in values[..count].iter_mut().enumerate() {
@@ -208,33 +207,33 @@ fn spread_width<const W: usize>(
 
 /// `rows[b] += sum_j factor_j middle_j[b] last_j`: the sums of a few rows stay in registers over the whole batch.
 #[inline(always)]
-fn add_batch<const W: usize>(factors: &[f64], values: &[Values<W>; BATCH], rows: &mut [[f64; W]]) {
+fn add_batch<const W: usize>(factors: &[f64], values: &[BasisValues<W>; BATCH], rows: &mut [[f64; W]]) {
     let (blocks, rest) = rows.as_chunks_mut::<ROWS>();
     let done = blocks.len() * ROWS;
     for (block, b) in blocks.iter_mut().zip((0..).step_by(ROWS)) {
         let [mut s, mut t, mut u, mut v] = *block;
         for (factor, values) in factors.iter().zip(values) {
-            s = plus(s, factor * values.middle[b], &values.last);
-            t = plus(t, factor * values.middle[b + 1], &values.last);
-            u = plus(u, factor * values.middle[b + 2], &values.last);
-            v = plus(v, factor * values.middle[b + 3], &values.last);
+            s = add_multiple(s, factor * values.middle[b], &values.last);
+            t = add_multiple(t, factor * values.middle[b + 1], &values.last);
+            u = add_multiple(u, factor * values.middle[b + 2], &values.last);
+            v = add_multiple(v, factor * values.middle[b + 3], &values.last);
         }
         *block = [s, t, u, v];
     }
     for (row, b) in rest.iter_mut().zip(done..) {
         let mut sums = *row;
         for (factor, values) in factors.iter().zip(values) {
-            sums = plus(sums, factor * values.middle[b], &values.last);
+            sums = add_multiple(sums, factor * values.middle[b], &values.last);
         }
         *row = sums;
     }
 }
 
-/// Adds to `out` (a row of charges for each target) the series about `center` at the targets.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
+/// Adds the series about `center`, evaluated at the targets, to `out` (a row of charges for each target).
+#[simd_dispatch]
 pub(super) fn gather(
-    basis: Basis,
-    shape: Shape,
+    basis: ExpansionBasis,
+    shape: ExpansionShape,
     coefficients: &[f64],
     center: &[f64],
     targets: &[f64],
@@ -245,14 +244,14 @@ pub(super) fn gather(
 
 #[inline(always)]
 fn gather_width<const W: usize>(
-    basis: Basis,
-    shape: Shape,
+    basis: ExpansionBasis,
+    shape: ExpansionShape,
     coefficients: &[f64],
     center: &[f64],
     targets: &[f64],
     out: &mut [f64],
 ) {
-    let mut values = Values::<W>::new();
+    let mut values = BasisValues::<W>::new();
     let mut x = [0.0; MAX_DIM];
     for (target, out) in targets.chunks_exact(shape.dim).zip(out.chunks_exact_mut(shape.charges)) {
         for k in 0..shape.dim {
@@ -265,13 +264,13 @@ fn gather_width<const W: usize>(
                 let (blocks, rest) = rows.as_chunks::<W>().0.as_chunks::<ROWS>();
                 let (middles, _) = values.middle.as_chunks::<ROWS>();
                 for (rows, middle) in blocks.iter().zip(middles) {
-                    s = plus(s, outer * middle[0], &rows[0]);
-                    t = plus(t, outer * middle[1], &rows[1]);
-                    u = plus(u, outer * middle[2], &rows[2]);
-                    v = plus(v, outer * middle[3], &rows[3]);
+                    s = add_multiple(s, outer * middle[0], &rows[0]);
+                    t = add_multiple(t, outer * middle[1], &rows[1]);
+                    u = add_multiple(u, outer * middle[2], &rows[2]);
+                    v = add_multiple(v, outer * middle[3], &rows[3]);
                 }
                 for (row, middle) in rest.iter().zip(&values.middle[blocks.len() * ROWS..]) {
-                    s = plus(s, outer * middle, row);
+                    s = add_multiple(s, outer * middle, row);
                 }
             }
             let mut total = 0.0;
@@ -283,9 +282,9 @@ fn gather_width<const W: usize>(
     }
 }
 
-/// One dimension of a translation: `(-1)^a h_{a+b}(x) / b!` at row `a`, column `b` (eq 4), where `x` leads from the
-/// target's centre to the source's.
-pub(super) fn translation(shape: Shape, x: f64, table: &mut [f64]) {
+/// One dimension of a translation: `(-1)^a h_{a+b}(x) / b!` at row `a`, column `b` (eq 4), where `x` is the center
+/// of the sources minus that of the targets.
+pub(super) fn translation_table(shape: ExpansionShape, x: f64, table: &mut [f64]) {
     let mut values = [0.0; 2 * MAX_ORDER];
     hermite(x, &mut values);
     for (a, row) in table.chunks_exact_mut(shape.width()).enumerate() {
@@ -297,8 +296,8 @@ pub(super) fn translation(shape: Shape, x: f64, table: &mut [f64]) {
 }
 
 /// `out[.., b] += sum_a from[.., a] table[a, b]`: a translation along the last axis.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-pub(super) fn translate_last(shape: Shape, table: &[f64], from: &[f64], out: &mut [f64]) {
+#[simd_dispatch]
+pub(super) fn translate_last(shape: ExpansionShape, table: &[f64], from: &[f64], out: &mut [f64]) {
     with_width!(shape, translate_last_width(table, from, out))
 }
 
@@ -310,28 +309,34 @@ fn translate_last_width<const W: usize>(table: &[f64], from: &[f64], out: &mut [
     for (from, out) in blocks.iter().zip(out_blocks) {
         let [mut s, mut t, mut u, mut v] = *out;
         for (a, row) in table.iter().enumerate().take(W) {
-            s = plus(s, from[0][a], row);
-            t = plus(t, from[1][a], row);
-            u = plus(u, from[2][a], row);
-            v = plus(v, from[3][a], row);
+            s = add_multiple(s, from[0][a], row);
+            t = add_multiple(t, from[1][a], row);
+            u = add_multiple(u, from[2][a], row);
+            v = add_multiple(v, from[3][a], row);
         }
         *out = [s, t, u, v];
     }
     for (from, out) in rest.iter().zip(out_rest) {
         for (a, row) in table.iter().enumerate().take(W) {
-            *out = plus(*out, from[a], row);
+            *out = add_multiple(*out, from[a], row);
         }
     }
 }
 
 /// `out[.., b, ..] += sum_a table[a, b] from[.., a, ..]`: a translation along another axis.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq", "x86_64+avx2", "aarch64+neon"))]
-pub(super) fn translate_axis(shape: Shape, axis: usize, table: &[f64], from: &[f64], out: &mut [f64]) {
+#[simd_dispatch]
+pub(super) fn translate_axis(shape: ExpansionShape, axis: usize, table: &[f64], from: &[f64], out: &mut [f64]) {
     with_width!(shape, translate_axis_width(shape, axis, table, from, out))
 }
 
 #[inline(always)]
-fn translate_axis_width<const W: usize>(shape: Shape, axis: usize, table: &[f64], from: &[f64], out: &mut [f64]) {
+fn translate_axis_width<const W: usize>(
+    shape: ExpansionShape,
+    axis: usize,
+    table: &[f64],
+    from: &[f64],
+    out: &mut [f64],
+) {
     let (order, table) = (shape.order, table.as_chunks::<W>().0);
     // Vectors of `W` between a term and the next one of this axis.
     let inner = order.pow((shape.dim - 2 - axis) as u32);
@@ -343,14 +348,14 @@ fn translate_axis_width<const W: usize>(shape: Shape, axis: usize, table: &[f64]
                 let [mut s, mut t, mut u, mut v] = [[0.0; W]; ROWS];
                 for (a, row) in table.iter().enumerate().take(order) {
                     let from = &from[a * inner + i];
-                    s = plus(s, row[first], from);
-                    t = plus(t, row[first + 1], from);
-                    u = plus(u, row[first + 2], from);
-                    v = plus(v, row[first + 3], from);
+                    s = add_multiple(s, row[first], from);
+                    t = add_multiple(t, row[first + 1], from);
+                    u = add_multiple(u, row[first + 2], from);
+                    v = add_multiple(v, row[first + 3], from);
                 }
                 for (b, sum) in (first..order).zip([s, t, u, v]) {
                     let out = &mut out[b * inner + i];
-                    *out = plus(*out, 1.0, &sum);
+                    *out = add_multiple(*out, 1.0, &sum);
                 }
             }
         }

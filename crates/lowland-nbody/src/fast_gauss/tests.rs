@@ -1,32 +1,33 @@
-//! The transform against the double loop: the certified bound holds, and what is asked for is what is certified.
+//! Tests of the transform against the double loop: the certified bound holds, and reaches the requested accuracy.
 
 use proptest::prelude::*;
 
 use super::bound::{PairBounds, series_tail, translation_tail};
-use super::plan::{Method, Plan};
-use super::transform::Transform;
+use super::plan::{BoxMethod, TransformPlan};
+use super::transform::GaussTransform;
 use super::*;
-use crate::exact::tests::slow;
+use crate::exact::tests::double_loop;
 use lowland_core::Seed;
 
 const ACCURACIES: [f64; 6] = [0.3, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12];
 
-fn gauss(charges: usize) -> Term {
-    Term { kernel: Kernel::Gaussian, charges }
+fn gauss(charges: usize) -> KernelTerm {
+    KernelTerm { kernel: Kernel::Gaussian, charges }
 }
 
-/// The largest error per unit of `sum |q|`, and the bound. Panics where the error exceeds the bound, or that the accuracy.
-fn checked(targets: &[f64], sources: &[f64], dim: usize, charges: &[f64], accuracy: f64) -> (f64, f64) {
+/// Returns the largest error per unit of `sum |q|`, and the bound. Panics where the error exceeds the bound, or the bound the
+/// accuracy.
+fn check_bound(targets: &[f64], sources: &[f64], dim: usize, charges: &[f64], accuracy: f64) -> (f64, f64) {
     let (targets, sources) = (Points::new(targets, dim).unwrap(), Points::new(sources, dim).unwrap());
     let per_point = if sources.rows() == 0 { 1 } else { charges.len() / sources.rows() };
     let charges = Charges { values: charges, per_point };
     let terms = [gauss(per_point), gauss(1)];
-    let mut out = vec![f64::NAN; targets.rows() * columns(&terms)];
+    let mut out = vec![f64::NAN; targets.rows() * column_count(&terms)];
     let report = FastGauss::new(accuracy).sum(&terms, targets, sources, charges, &mut out).unwrap();
     let bound = report.bound.unwrap();
     assert!(bound <= accuracy, "bound {bound} for {accuracy}");
     let mut worst = 0.0f64;
-    for (i, (found, expected)) in out.iter().zip(slow(&terms, targets, sources, charges)).enumerate() {
+    for (i, (found, expected)) in out.iter().zip(double_loop(&terms, targets, sources, charges)).enumerate() {
         let c = match i % (per_point + 1) {
             c if c < per_point => c,
             _ => 0,
@@ -50,28 +51,28 @@ fn clustered(n: usize, dim: usize, seed: u64) -> Vec<f64> {
 }
 
 #[test]
-fn the_bound_holds_for_scattered_and_clustered_points_at_every_accuracy() {
+fn bound_holds_for_scattered_and_clustered_points_at_every_accuracy() {
     for dim in 1..=3 {
         for accuracy in ACCURACIES {
             let charges = Seed(3).normals(600 * 3);
             let scattered: Vec<f64> = Seed(1).normals(600 * dim).iter().map(|x| 3.0 * x).collect();
-            checked(&scattered, &scattered, dim, &charges, accuracy);
+            check_bound(&scattered, &scattered, dim, &charges, accuracy);
             let clusters = clustered(600, dim, 5);
-            checked(&clusters, &clusters, dim, &charges, accuracy);
-            checked(&scattered[..200 * dim], &clusters, dim, &charges, accuracy);
+            check_bound(&clusters, &clusters, dim, &charges, accuracy);
+            check_bound(&scattered[..200 * dim], &clusters, dim, &charges, accuracy);
             let dense: Vec<f64> = scattered.iter().map(|x| 0.1 * x).collect();
-            checked(&dense, &dense, dim, &charges, accuracy);
+            check_bound(&dense, &dense, dim, &charges, accuracy);
         }
     }
 }
 
-/// Every way for a pair of boxes, forced by the numbers of points.
+/// Every method for a pair of boxes, forced by the numbers of points.
 #[test]
 fn each_method_is_used_and_keeps_its_bound() {
-    let plan = Plan::with_side(2, 1, 1e-4, 1.0).unwrap();
+    let plan = TransformPlan::with_side(2, 1, 1e-4, 1.0).unwrap();
     let sizes = [(2, 2), (400, 2), (2, 400), (400, 400)];
     let methods = sizes.map(|(n, m)| plan.method(n, m, true));
-    assert_eq!(methods, [Method::Direct, Method::Hermite, Method::Taylor, Method::Translate]);
+    assert_eq!(methods, [BoxMethod::Direct, BoxMethod::Hermite, BoxMethod::Taylor, BoxMethod::Translate]);
     for (n, m) in sizes {
         let uniform = |count: usize, seed, shift: f64| -> Vec<f64> {
             Seed(seed).normals(count * 2).iter().map(|x| (0.3 * x).clamp(-0.5, 0.49) + shift).collect()
@@ -81,10 +82,11 @@ fn each_method_is_used_and_keeps_its_bound() {
         let q = Seed(3).normals(n);
         let charges = Charges { values: &q, per_point: 1 };
         let mut out = vec![0.0; m];
-        let boxes = Boxes::<2>::new(sources, 1.0);
-        let bound = Transform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, false, &mut out);
+        let boxes = PointBoxes::<2>::new(sources, 1.0);
+        let bound =
+            GaussTransform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, false, &mut out);
         let total: f64 = q.iter().map(|q| q.abs()).sum();
-        let exact = slow(&[gauss(1)], targets, sources, charges);
+        let exact = double_loop(&[gauss(1)], targets, sources, charges);
         let worst = out.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(worst <= bound * total, "{n} {m}: {worst:e} {bound:e}");
         assert!((n, m) == (2, 2) || worst > 1e-14 * total, "{n} {m}: no series was used: {worst:e}");
@@ -92,34 +94,34 @@ fn each_method_is_used_and_keeps_its_bound() {
 }
 
 #[test]
-fn coincident_far_flung_single_and_absent_points_work() {
+fn coincident_distant_single_and_absent_points_are_summed() {
     for dim in 1..=3 {
         for accuracy in [1e-2, 1e-6, 1e-12] {
-            let (worst, _) = checked(&vec![0.3; 50 * dim], &vec![0.3; 400 * dim], dim, &[1.0; 400], accuracy);
+            let (worst, _) = check_bound(&vec![0.3; 50 * dim], &vec![0.3; 400 * dim], dim, &[1.0; 400], accuracy);
             assert!(worst < accuracy);
-            checked(&vec![1.0; dim], &vec![-0.0; dim], dim, &[-2.0], accuracy);
-            checked(&vec![1.0; 3 * dim], &[], dim, &[], accuracy);
-            checked(&[], &vec![1.0; dim], dim, &[1.0], accuracy);
+            check_bound(&vec![1.0; dim], &vec![-0.0; dim], dim, &[-2.0], accuracy);
+            check_bound(&vec![1.0; 3 * dim], &[], dim, &[], accuracy);
+            check_bound(&[], &vec![1.0; dim], dim, &[1.0], accuracy);
             // Islands a billion apart, each of many points: distances within them must not suffer.
             let islands: Vec<f64> = clustered(500, dim, 7)
                 .chunks(dim)
                 .enumerate()
                 .flat_map(|(i, row)| row.iter().map(move |x| x + (i % 3) as f64 * 1e9 - 0.7e9).collect::<Vec<_>>())
                 .collect();
-            checked(&islands, &islands, dim, &Seed(1).normals(1000), accuracy);
+            check_bound(&islands, &islands, dim, &Seed(1).normals(1000), accuracy);
         }
     }
 }
 
 #[test]
-fn zero_charges_give_zero_and_no_bound_is_lost_to_them() {
+fn zero_charges_keep_the_bound() {
     let x = Seed(1).normals(400);
     let charges: Vec<f64> = (0..200).flat_map(|i| [0.0, (i % 2) as f64 - 0.5]).collect();
-    checked(&x, &x, 2, &charges, 1e-5);
+    check_bound(&x, &x, 2, &charges, 1e-5);
 }
 
 #[test]
-fn the_exact_engine_takes_what_no_box_can_hold() {
+fn coordinates_beyond_the_boxes_are_summed_exactly() {
     let x = [1e300, 0.0, -1e15, 3.0, f64::INFINITY, 1.0, 0.5, 0.25, 0.5, 1.25];
     let points = Points::new(&x, 2).unwrap();
     let (mut fast, mut exact) = ([0.0; 5], [0.0; 5]);
@@ -137,10 +139,10 @@ fn the_exact_engine_takes_what_no_box_can_hold() {
 }
 
 #[test]
-fn other_kernels_and_dimensions_are_refused_with_a_remedy() {
+fn unsupported_kernels_and_dimensions_are_errors_with_a_remedy() {
     let x = [0.0; 8];
     let charges = |n| Charges { values: &x[..n], per_point: 1 };
-    let cauchy = Term { kernel: Kernel::Cauchy { power: 1.0 }, charges: 1 };
+    let cauchy = KernelTerm { kernel: Kernel::Cauchy { power: 1.0 }, charges: 1 };
     let flat = Points::new(&x, 2).unwrap();
     let error = FastGauss::default().sum(&[gauss(1), cauchy], flat, flat, charges(4), &mut [0.0; 8]).unwrap_err();
     assert!(matches!(&error, Error::Parameter { name: "engine", .. }) && error.to_string().contains("barnes-hut"));
@@ -150,7 +152,7 @@ fn other_kernels_and_dimensions_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn sums_do_not_depend_on_the_number_of_threads() {
     for dim in 1..=3 {
         let (x, q) = (clustered(3000, dim, 1), Seed(2).normals(3000 * 2));
         let sums = |threads| {
@@ -169,7 +171,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn tails_are_the_sums_they_stand_for_and_below_the_papers_bound() {
+fn tails_match_their_sums_and_stay_below_the_bound_of_the_paper() {
     let factorial = |n: usize| (1..=n).map(|k| k as f64).product::<f64>();
     for (r, p) in [(0.35f64, 3), (0.5, 5), (0.6, 8), (1.0, 12), (2.0, 24)] {
         let one: f64 = (p..p + 60).map(|n| r.powi(n as i32) / factorial(n).sqrt()).sum();
@@ -191,7 +193,7 @@ fn tails_are_the_sums_they_stand_for_and_below_the_papers_bound() {
             };
             let eq5 = sum(r) / (1.0 - r).powi(dim as i32);
             let bounds = PairBounds::new(r * std::f64::consts::SQRT_2, p, 0);
-            let ours = bounds.error(Method::Hermite, (0..dim).map(|_| 0));
+            let ours = bounds.error(BoxMethod::Hermite, (0..dim).map(|_| 0));
             assert!(ours <= eq5, "{r} {p} {dim}: {ours} {eq5}");
         }
     }
@@ -200,7 +202,7 @@ fn tails_are_the_sums_they_stand_for_and_below_the_papers_bound() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn the_bound_holds_for_any_points(
+    fn bound_holds_for_any_points(
         dim in 1usize..=3,
         points in prop::collection::vec((-4.0..4.0f64, 0u32..4), 3..300),
         targets in 1usize..60,
@@ -211,6 +213,6 @@ proptest! {
         let x: Vec<f64> = points.iter().map(|&(x, group)| x * 10f64.powf(widths[group as usize])).collect();
         let x = &x[..x.len() / dim * dim];
         let targets = &x[..(targets * dim).min(x.len())];
-        checked(targets, x, dim, &Seed(seed).normals(x.len() / dim * 2), 10f64.powf(accuracy));
+        check_bound(targets, x, dim, &Seed(seed).normals(x.len() / dim * 2), 10f64.powf(accuracy));
     }
 }

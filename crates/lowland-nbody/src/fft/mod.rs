@@ -1,50 +1,52 @@
 //! Kernel sums on a grid: charges are spread over the nodes by B-splines, the grid is convolved with the kernel by fast
-//! Fourier transforms, and the sums are read off by the same splines.
+//! Fourier transforms, and the sums are gathered by the same splines.
 //!
-//! The spectrum of the kernel is divided by that of the splines, so that between two nodes the kernel is exact, and between
-//! other places it is the spline through the nodes. Kernels are smooth on the scale of one unit, so that a spacing somewhat
-//! below it is enough whatever the density of the points. The grid is a function of the present points alone: a run that is
-//! resumed goes on with the same bytes.
+//! The spectrum of the kernel is divided by that of the splines, so that the kernel is exact between two nodes, and elsewhere
+//! is the spline through the nodes. Kernels are smooth on the scale of one unit, so that a spacing somewhat below it is enough
+//! whatever the density of the points. The grid is a function of the current points alone: a resumed run continues with the
+//! same bytes.
 
-mod convolve;
-mod places;
-mod setting;
+mod binning;
+mod convolution;
+mod grid;
+mod interpolation;
 mod spline;
-mod spread;
+mod window;
 
 use rayon::prelude::*;
 
-use self::convolve::{Convolution, Product};
-use self::places::Places;
-use self::setting::{Demand, Setting, choose};
-use self::spread::{BAND, Window};
-use super::{Charges, ErrorReport, FARTHEST, Kernel, KernelSum, Term, check};
+use self::binning::BinnedPoints;
+use self::convolution::{Convolution, KernelProduct};
+use self::grid::{GridParams, GridRequest, choose_grid};
+use self::interpolation::{BAND, gather, gather_gradient, spread};
+use self::window::grid_window;
+use super::{Charges, ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, check_shapes};
 use lowland_core::{Error, Points, Result};
 
-/// Sums by interpolation on a grid, in up to three dimensions.
+/// Kernel sums by interpolation on a grid, in up to three dimensions.
 pub struct Fft {
     accuracy: f64,
-    sources: Places,
-    targets: Places,
+    sources: BinnedPoints,
+    targets: BinnedPoints,
     grid: Vec<f64>,
     result: Vec<f64>,
     convolution: Convolution,
 }
 
-/// Those a grid is for.
+/// Supported dimensions.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=3;
 
-/// What is read off the grid.
-enum Reading<'a> {
+/// Where the result is written: values alone, or values with gradients.
+enum GridOutput<'a> {
     Values(&'a mut [f64]),
-    Gradient { values: &'a mut [f64], gradients: &'a mut [f64] },
+    ValuesAndGradients { values: &'a mut [f64], gradients: &'a mut [f64] },
 }
 
-/// Smallest and largest of each coordinate; of those that a point does not have, none.
+/// Minimum and maximum of each coordinate; unused coordinates are left out.
 type Bounds = [[f64; 2]; 3];
 
-/// The axis of the grid for each coordinate. A grid has planes, rows in a plane and nodes in a row: of a map in two dimensions
-/// the planes are single rows, in one dimension single nodes.
+/// The axis of the grid for each coordinate. A grid has planes, rows in a plane and nodes in a row: the planes of a map in two
+/// dimensions are single rows, those in one dimension single nodes.
 fn axes(dim: usize) -> &'static [usize] {
     match dim {
         1 => &[0],
@@ -57,8 +59,8 @@ impl Default for Fft {
     fn default() -> Self {
         Self {
             accuracy: 1e-3,
-            sources: Places::default(),
-            targets: Places::default(),
+            sources: BinnedPoints::default(),
+            targets: BinnedPoints::default(),
             grid: Vec::new(),
             result: Vec::new(),
             convolution: Convolution::default(),
@@ -67,12 +69,12 @@ impl Default for Fft {
 }
 
 impl Fft {
-    /// Whether these points fit a grid of bearable size at this accuracy.
+    /// Whether a grid of acceptable size reaches this accuracy for these points.
     pub fn fits(kernels: &[Kernel], targets: Points, sources: Points, accuracy: f64) -> bool {
         Self::cost(kernels, targets, sources, accuracy).is_some()
     }
 
-    /// About how many nanoseconds of one core the potential of these points takes; none if they do not fit.
+    /// Estimated nanoseconds of one core for the potential of these points; `None` if they do not fit a grid.
     pub(super) fn cost(kernels: &[Kernel], targets: Points, sources: Points, accuracy: f64) -> Option<f64> {
         if !DIMENSIONS.contains(&sources.dim()) {
             return None;
@@ -81,20 +83,20 @@ impl Fft {
             return Some(0.0);
         }
         let (points, bounds) = extent(targets, sources).ok()?;
-        let demand = Demand { accuracy, kernels, points, grids: 2, slopes: true };
-        choose(demand, sources.dim(), &bounds).ok().map(|(_, cost)| cost)
+        let request = GridRequest { accuracy, kernels, points, grids: 2, slopes: true };
+        choose_grid(request, sources.dim(), &bounds).ok().map(|(_, cost)| cost)
     }
 
-    /// Spreads, convolves and reads off.
+    /// Spreads the charges, convolves the grid and gathers the result.
     fn solve(
         &mut self,
         kernels: &[Kernel],
-        products: &[Product],
+        products: &[KernelProduct],
         targets: Points,
         sources: Points,
         charges: Charges,
         used: usize,
-        reading: Reading,
+        output: GridOutput,
     ) -> Result<ErrorReport> {
         if !DIMENSIONS.contains(&sources.dim()) {
             return Err(Error::Parameter {
@@ -104,43 +106,32 @@ impl Fft {
             });
         }
         if targets.rows() == 0 {
-            return Ok(ErrorReport::nothing());
+            return Ok(ErrorReport::empty());
         }
         if sources.rows() == 0 || products.is_empty() {
-            match reading {
-                Reading::Values(values) => values.fill(0.0),
-                Reading::Gradient { values, gradients } => {
+            match output {
+                GridOutput::Values(values) => values.fill(0.0),
+                GridOutput::ValuesAndGradients { values, gradients } => {
                     values.fill(0.0);
                     gradients.fill(0.0);
                 }
             }
-            return Ok(ErrorReport::nothing());
+            return Ok(ErrorReport::empty());
         }
         let (points, bounds) = extent(targets, sources)?;
-        let slopes = matches!(reading, Reading::Gradient { .. });
+        let slopes = matches!(output, GridOutput::ValuesAndGradients { .. });
         let grids = used + products.len();
-        let demand = Demand { accuracy: self.accuracy, kernels, points, grids, slopes };
-        let (setting, work) = choose(demand, sources.dim(), &bounds)?;
-        let task = Task { kernels, products, targets, sources, charges, used, setting, bounds };
-        match (setting.order, sources.dim()) {
-            (4, 1) => self.run::<4, 1, 1>(task, reading),
-            (4, 2) => self.run::<4, 1, 4>(task, reading),
-            (4, _) => self.run::<4, 4, 4>(task, reading),
-            (6, 1) => self.run::<6, 1, 1>(task, reading),
-            (6, 2) => self.run::<6, 1, 6>(task, reading),
-            (6, _) => self.run::<6, 6, 6>(task, reading),
-            (_, 1) => self.run::<8, 1, 1>(task, reading),
-            (_, 2) => self.run::<8, 1, 8>(task, reading),
-            _ => self.run::<8, 8, 8>(task, reading),
-        }
+        let request = GridRequest { accuracy: self.accuracy, kernels, points, grids, slopes };
+        let (params, work) = choose_grid(request, sources.dim(), &bounds)?;
+        self.run(GridSum { kernels, products, targets, sources, charges, used, params, bounds }, output);
         Ok(ErrorReport { bound: None, work })
     }
 
-    fn run<const W: usize, const M: usize, const V: usize>(&mut self, task: Task, reading: Reading) {
-        let Task { kernels, products, targets, sources, charges, used, setting, bounds } = task;
+    fn run(&mut self, sum: GridSum, output: GridOutput) {
+        let GridSum { kernels, products, targets, sources, charges, used, params, bounds } = sum;
         let same = are_same(targets, sources);
-        let (frame, shape) = setting.grid(kernels, sources.dim(), &bounds);
-        let window = Window::<W, M, V>::new(frame, shape.nodes);
+        let (frame, shape) = params.grid(kernels, sources.dim(), &bounds);
+        let window = &*grid_window(params.order, sources.dim(), frame, shape.nodes);
         let bands = shape.nodes[0].div_ceil(BAND);
         self.sources.fill(sources, &frame, BAND, bands);
         if !same {
@@ -149,29 +140,29 @@ impl Fft {
         let nodes: usize = shape.nodes.iter().product();
         self.grid.resize(nodes * used, 0.0);
         self.result.resize(nodes * products.len(), 0.0);
-        window.spread(&self.sources, sources, charges, used, &mut self.grid);
-        self.convolution.prepare(shape, setting.spacing, W, kernels, |angle| window.symbol(angle));
+        spread(window, &self.sources, sources, charges, used, shape.nodes[1] * shape.nodes[2], &mut self.grid);
+        self.convolution.prepare(shape, params.spacing, params.order, kernels, &|angle| window.symbol(angle));
         self.convolution.run(shape, &self.grid, used, products, &mut self.result);
-        let places = if same { &self.sources } else { &self.targets };
-        match reading {
-            Reading::Values(out) => window.gather(places, targets, &self.result, products.len(), out),
-            Reading::Gradient { values, gradients } => {
-                window.gather_gradient(places, targets, &self.result, values, gradients);
+        let bins = if same { &self.sources } else { &self.targets };
+        match output {
+            GridOutput::Values(out) => gather(window, bins, targets, &self.result, products.len(), out),
+            GridOutput::ValuesAndGradients { values, gradients } => {
+                gather_gradient(window, bins, targets, &self.result, values, gradients);
             }
         }
     }
 }
 
-/// What is asked of one call.
-struct Task<'a> {
+/// The arguments of one sum on a grid.
+struct GridSum<'a> {
     kernels: &'a [Kernel],
-    products: &'a [Product],
+    products: &'a [KernelProduct],
     targets: Points<'a>,
     sources: Points<'a>,
     charges: Charges<'a>,
-    /// How many of the charges are summed at all.
+    /// Number of charges that occur in a product.
     used: usize,
-    setting: Setting,
+    params: GridParams,
     bounds: Bounds,
 }
 
@@ -188,18 +179,20 @@ impl KernelSum for Fft {
 
     fn sum(
         &mut self,
-        terms: &[Term],
+        terms: &[KernelTerm],
         targets: Points,
         sources: Points,
         charges: Charges,
         out: &mut [f64],
     ) -> Result<ErrorReport> {
-        check(terms, targets, sources, charges, out)?;
+        check_shapes(terms, targets, sources, charges, out)?;
         let kernels: Vec<Kernel> = terms.iter().map(|term| term.kernel).collect();
-        let of_term = |(kernel, term): (usize, &Term)| (0..term.charges).map(move |charge| Product { kernel, charge });
-        let products: Vec<Product> = terms.iter().enumerate().flat_map(of_term).collect();
+        let of_term = |(kernel, term): (usize, &KernelTerm)| {
+            (0..term.charges).map(move |charge| KernelProduct { kernel, charge })
+        };
+        let products: Vec<KernelProduct> = terms.iter().enumerate().flat_map(of_term).collect();
         let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-        self.solve(&kernels, &products, targets, sources, charges, used, Reading::Values(out))
+        self.solve(&kernels, &products, targets, sources, charges, used, GridOutput::Values(out))
     }
 
     /// Potential and force at once: `values[i] = sum_j K(|t_i - s_j|^2) q_j`, and its gradients by the `t_i`.
@@ -218,19 +211,19 @@ impl KernelSum for Fft {
         gradients: &mut [f64],
     ) -> Result<ErrorReport> {
         let charges = Charges { values: charges, per_point: 1 };
-        check(&[Term { kernel, charges: 1 }], targets, sources, charges, values)?;
+        check_shapes(&[KernelTerm { kernel, charges: 1 }], targets, sources, charges, values)?;
         let expected = targets.values().len();
         if gradients.len() != expected {
             return Err(Error::Shape { what: "gradients of a potential", expected, found: gradients.len() });
         }
         self.solve(
             &[kernel],
-            &[Product { kernel: 0, charge: 0 }],
+            &[KernelProduct { kernel: 0, charge: 0 }],
             targets,
             sources,
             charges,
             1,
-            Reading::Gradient { values, gradients },
+            GridOutput::ValuesAndGradients { values, gradients },
         )
     }
 }
@@ -240,15 +233,15 @@ fn are_same(targets: Points, sources: Points) -> bool {
     std::ptr::eq(targets.values(), sources.values())
 }
 
-/// How many points there are, and the bounds of all.
+/// Number of points, and the bounds of all.
 fn extent(targets: Points, sources: Points) -> Result<(usize, Bounds)> {
     if are_same(targets, sources) {
         return Ok((sources.rows(), bounds(sources)?));
     }
-    Ok((targets.rows() + sources.rows(), join(bounds(sources)?, bounds(targets)?)))
+    Ok((targets.rows() + sources.rows(), union(bounds(sources)?, bounds(targets)?)))
 }
 
-/// The bounds of some points, at least one; refuses what is not finite.
+/// The bounds of at least one point; an error if a coordinate is not finite.
 fn bounds(points: Points) -> Result<Bounds> {
     let dim = points.dim();
     let of_chunk = |chunk: &[f64]| {
@@ -256,21 +249,21 @@ fn bounds(points: Points) -> Result<Bounds> {
         let mut finite = true;
         for point in chunk.chunks_exact(dim) {
             for (bounds, &x) in bounds.iter_mut().zip(point) {
-                finite &= x.abs() < FARTHEST;
+                finite &= x.abs() < MAX_COORDINATE;
                 *bounds = [bounds[0].min(x), bounds[1].max(x)];
             }
         }
         finite.then_some(bounds)
     };
-    let chunks = points.values().par_chunks(places::CHUNK * dim).map(of_chunk);
-    let all = chunks.try_reduce_with(|a, b| Some(join(a, b)));
+    let chunks = points.values().par_chunks(binning::CHUNK * dim).map(of_chunk);
+    let all = chunks.try_reduce_with(|a, b| Some(union(a, b)));
     all.flatten().ok_or_else(|| Error::Numerical {
         what: "a kernel sum on a grid",
-        reason: format!("a coordinate is not within {FARTHEST:e} of zero"),
+        reason: format!("a coordinate is not within {MAX_COORDINATE:e} of zero"),
     })
 }
 
-/// The bounds of both.
-fn join(a: Bounds, b: Bounds) -> Bounds {
+/// The union of two bounds.
+fn union(a: Bounds, b: Bounds) -> Bounds {
     std::array::from_fn(|c| [a[c][0].min(b[c][0]), a[c][1].max(b[c][1])])
 }

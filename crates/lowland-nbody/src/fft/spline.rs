@@ -1,4 +1,4 @@
-//! Cardinal B-splines: how a point shares its charge among the nodes of the grid around it.
+//! Cardinal B-splines: the weights of the grid nodes around a point.
 
 /// The pieces of the spline of order `W` (degree `W - 1`), a polynomial in the point's fraction of a cell for each of the
 /// `W` nodes around it: `coefficients[k][node]` belongs to `fraction^k`, so that all nodes are evaluated at once.
@@ -8,7 +8,7 @@ pub(super) struct Spline<const W: usize> {
 }
 
 impl<const W: usize> Spline<W> {
-    /// By the recurrence `(n - 1) M_n(x) = x M_{n-1}(x) + (n - x) M_{n-1}(x - 1)`, piece by piece.
+    /// Computes the pieces by the recurrence `(n - 1) M_n(x) = x M_{n-1}(x) + (n - x) M_{n-1}(x - 1)`, piece by piece.
     pub(super) fn new() -> Self {
         // pieces[j][k]: coefficient of f^k on x = j + f.
         let mut pieces = [[0.0; W]; W];
@@ -23,7 +23,7 @@ impl<const W: usize> Spline<W> {
                 }
             }
         }
-        // The node farthest to the left sees the point farthest to the right in its own support.
+        // The leftmost node has the point in the rightmost piece of its support.
         let mut coefficients = [[0.0; W]; W];
         for (k, row) in coefficients.iter_mut().enumerate() {
             for (node, value) in row.iter_mut().enumerate() {
@@ -61,8 +61,8 @@ impl<const W: usize> Spline<W> {
     /// The discrete Fourier transform of the spline at the nodes, at an angle per node.
     pub(super) fn symbol(&self, angle: f64) -> f64 {
         let at_nodes = self.weights(0.0);
-        let centre = W / 2 - 1;
-        (0..W - 1).map(|node| at_nodes[node] * (angle * (node as f64 - centre as f64)).cos()).sum()
+        let center = W / 2 - 1;
+        (0..W - 1).map(|node| at_nodes[node] * (angle * (node as f64 - center as f64)).cos()).sum()
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_add_up_to_one_reproduce_lines_and_have_their_slopes() {
+    fn weights_sum_to_one_reproduce_lines_and_match_their_slopes() {
         let spline = Spline::<6>::new();
         for step in 0..20 {
             let fraction = f64::from(step) / 20.0;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cubic_spline_is_the_one_in_the_books() {
+    fn cubic_spline_has_the_textbook_values() {
         let spline = Spline::<4>::new();
         let [a, b, c, d] = spline.weights(0.0);
         assert!((a - 1.0 / 6.0).abs() < 1e-15 && (b - 4.0 / 6.0).abs() < 1e-15);

@@ -1,31 +1,36 @@
-//! Joining components by their closest pairs of points.
+//! Joins components through their closest pairs of points.
 
 use rayon::prelude::*;
 
 use super::components::{Components, DisjointSets};
-use super::tree::Edge;
-use crate::{distance, nearest_to};
+use super::spanning_tree::Edge;
+use crate::{distance, nearest_to_with};
 use lowland_core::run::Progress;
 use lowland_core::{Data, Metric, Result};
 
-/// Distances computed between two reports of progress.
+/// Number of distances computed between two progress reports.
 const DISTANCES_A_ROUND: usize = 1 << 20;
 
-/// Components up to this size are searched for together, as far as their nearest neighbour outside can be.
+/// Components up to this size are searched together, with as many neighbors as are needed to find one outside.
 const SMALL: usize = 64;
 
-/// The edges of least total length that join all components, each between the closest pair of points of the two parts it
-/// joins: the minimum spanning tree between components, exactly, with distances as a neighbour graph has them.
+/// Returns the edges of least total length that join all components, each between the closest pair of points of the two
+/// parts it joins. This is exactly the minimum spanning tree between components, with distances as in a neighbor graph.
 ///
-/// The rows are searched by [`nearest_to`]; only a matrix of distances is walked pair by pair.
-pub fn join_components(
+/// Rows are searched by [`nearest_to`](crate::nearest_to); only a precomputed matrix is scanned pair by pair.
+pub fn join_components(data: &Data, metric: Metric, components: &Components) -> Result<Vec<Edge>> {
+    join_components_with(data, metric, components, &mut |_| Ok(()))
+}
+
+/// Like [`join_components`], and reports progress.
+pub fn join_components_with(
     data: &Data,
     metric: Metric,
     components: &Components,
     progress: &mut Progress,
 ) -> Result<Vec<Edge>> {
     if metric == Metric::Precomputed {
-        return join_by(components, |i, j| distance(data, i, data, j, metric), progress);
+        return join_components_by(components, |i, j| distance(data, i, data, j, metric), progress);
     }
     let all: Vec<usize> = (0..data.rows()).collect();
     rounds(components, progress, |now, searching, progress| {
@@ -34,7 +39,7 @@ pub fn join_components(
         let mut search = |asking: &[usize], among: &[usize], k: usize, closest: &mut [Option<Edge>]| -> Result<()> {
             let points: Vec<usize> = asking.iter().map(|&at| searching[at]).collect();
             let whole = if among.len() == data.rows() { data.clone() } else { data.select(among) };
-            let graph = nearest_to(&data.select(&points), &whole, k, metric, progress)?;
+            let graph = nearest_to_with(&data.select(&points), &whole, k, metric, progress)?;
             for (row, (&at, &i)) in asking.iter().zip(&points).enumerate() {
                 let (near, lengths) = graph.row(row);
                 let near = near.iter().map(|&j| among[j as usize]).zip(lengths);
@@ -43,7 +48,7 @@ pub fn join_components(
             }
             Ok(())
         };
-        // A small component's points have a neighbour outside among their `size` nearest others.
+        // The points of a component of `size` points have a neighbor outside among their `size` nearest others.
         let small: Vec<usize> =
             (0..searching.len()).filter(|&at| sizes[labels[searching[at]] as usize] <= SMALL).collect();
         if let Some(largest) = small.iter().map(|&at| sizes[labels[searching[at]] as usize]).max() {
@@ -61,9 +66,9 @@ pub fn join_components(
     })
 }
 
-/// The same for any distance between points, pair by pair: the number of points outside the largest component times the
-/// number of points, in distances.
-pub fn join_by(
+/// Like [`join_components_with`] for any distance between points. Computes as many distances as the number of points
+/// outside the largest component times the number of points.
+fn join_components_by(
     components: &Components,
     distance: impl Fn(usize, usize) -> f64 + Sync,
     progress: &mut Progress,
@@ -83,9 +88,9 @@ pub fn join_by(
     })
 }
 
-/// Boruvka's rounds: every component but the largest finds its closest point outside, then all those edges are added at
-/// once. A point's closest outside point is remembered and looked for again (by `closest_outside`, for the points named)
-/// only when that point has been joined to its own component.
+/// Rounds of Boruvka's algorithm: every component except the largest finds its closest point outside, then all these
+/// edges are added at once. The closest outside point of a point is stored, and searched again (by `closest_outside`,
+/// for the points passed) only after it has been joined to the point's own component.
 fn rounds(
     components: &Components,
     progress: &mut Progress,
@@ -152,10 +157,10 @@ mod tests {
             let x: Vec<f64> = Seed(seed).normals(60).into_iter().map(|v| if coarse { v.round() } else { v }).collect();
             let edges = (0..30).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|&(i, j)| labels[i] == labels[j]);
             let inside: Vec<(usize, usize)> = edges.collect();
-            let parts = Components::of_edges(30, inside.iter().copied());
-            let joined = join_by(&parts, distance(&x), &mut quiet).unwrap();
+            let parts = Components::from_edges(30, inside.iter().copied());
+            let joined = join_components_by(&parts, distance(&x), &mut quiet).unwrap();
             prop_assert_eq!(joined.len() + 1, parts.count());
-            // Kruskal over all pairs, those inside a component costing nothing.
+            // Kruskal over all pairs, with zero cost inside components.
             let all = (0..30).flat_map(|i| (0..i).map(move |j| (i, j)));
             let all = all.map(|(i, j)| Edge::new(i, j, if labels[i] == labels[j] { -1.0 } else { distance(&x)(i, j) }));
             let tree = minimum_spanning_forest(30, all.collect()).unwrap();
@@ -167,38 +172,38 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn rows_are_joined_as_they_are_pair_by_pair(seed in 0u64..1000, groups in 2usize..9, coarse in any::<bool>(), uneven in any::<bool>()) {
+        fn joining_rows_agrees_with_joining_pair_by_pair(seed in 0u64..1000, groups in 2usize..9, coarse in any::<bool>(), uneven in any::<bool>()) {
             let n = 300;
             let x: Vec<f32> = Seed(seed).normals(2 * n).into_iter().map(|v| if coarse { v.round() } else { v } as f32).collect();
             let data = Data::dense(x, 2).unwrap();
-            // Uneven groups are some of them small, some large.
+            // Uneven groups are partly small, partly large.
             let group = |i: usize| if uneven { (i * i / n) % groups } else { i % groups };
-            let parts = Components::of_edges(n, (0..n).flat_map(|i| (0..i).filter(move |&j| group(i) == group(j)).map(move |j| (i, j))));
-            let fast = join_components(&data, Metric::Manhattan, &parts, &mut quiet).unwrap();
+            let parts = Components::from_edges(n, (0..n).flat_map(|i| (0..i).filter(move |&j| group(i) == group(j)).map(move |j| (i, j))));
+            let fast = join_components(&data, Metric::Manhattan, &parts).unwrap();
             // A graph's distances are single precision.
-            let slow = join_by(&parts, |i, j| f64::from(super::distance(&data, i, &data, j, Metric::Manhattan) as f32), &mut quiet);
+            let slow = join_components_by(&parts, |i, j| f64::from(super::distance(&data, i, &data, j, Metric::Manhattan) as f32), &mut quiet);
             prop_assert_eq!(fast, slow.unwrap());
         }
     }
 
     #[test]
-    fn the_edges_do_not_depend_on_threads_and_a_stop_is_heard() {
+    fn edges_do_not_depend_on_threads_and_progress_can_stop() {
         let x = Seed(4).normals(2 * 400);
-        let parts = Components::of_edges(400, (0..350).map(|i| (i, i + 50)));
-        let join = || join_by(&parts, distance(&x), &mut quiet).unwrap();
+        let parts = Components::from_edges(400, (0..350).map(|i| (i, i + 50)));
+        let join = || join_components_by(&parts, distance(&x), &mut quiet).unwrap();
         let one = with_threads(Some(1), join).unwrap();
         assert_eq!(one.len(), 49);
         for threads in [2, 3] {
             assert_eq!(one, with_threads(Some(threads), join).unwrap());
         }
         let mut stop = |_: f64| Err(Error::Stopped { stage: "test" });
-        assert!(join_by(&parts, distance(&x), &mut stop).is_err());
+        assert!(join_components_by(&parts, distance(&x), &mut stop).is_err());
     }
 
     #[test]
-    fn distances_that_are_not_numbers_still_join_everything() {
-        let parts = Components::of_edges(4, [(0, 1)]);
-        assert_eq!(join_by(&parts, |_, _| f64::NAN, &mut quiet).unwrap().len(), 2);
-        assert!(join_by(&Components::of_edges(0, []), |_, _| 0.0, &mut quiet).unwrap().is_empty());
+    fn nan_distances_still_join_all_components() {
+        let parts = Components::from_edges(4, [(0, 1)]);
+        assert_eq!(join_components_by(&parts, |_, _| f64::NAN, &mut quiet).unwrap().len(), 2);
+        assert!(join_components_by(&Components::from_edges(0, []), |_, _| 0.0, &mut quiet).unwrap().is_empty());
     }
 }

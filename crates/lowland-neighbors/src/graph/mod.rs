@@ -1,17 +1,18 @@
-//! Graphs of points: pattern and weights as a [`Csr`](lowland_linalg::Csr), components, trees, reach, spectral coordinates.
+//! Graphs of points: edge lengths and weights as a [`Csr`](lowland_linalg::Csr), components, spanning trees, shortest
+//! paths and spectral coordinates.
 
 mod components;
-mod coordinates;
+mod edge_weights;
 mod join;
 mod paths;
 mod reach;
-mod tree;
-mod weights;
+mod spanning_tree;
+mod spectral;
 
 pub use components::Components;
-pub use coordinates::SpectralCoordinates;
-pub use join::{join_by, join_components};
+pub use edge_weights::{Symmetrization, edge_lengths, symmetrize};
+pub use join::{join_components, join_components_with};
 pub use paths::shortest_paths;
 pub use reach::mutual_reach;
-pub use tree::{Edge, edges_of, minimum_spanning_forest, with_edges};
-pub use weights::{Symmetrize, lengths, symmetrize};
+pub use spanning_tree::{Edge, add_edges, minimum_spanning_forest, undirected_edges};
+pub use spectral::SpectralCoordinates;

@@ -5,37 +5,37 @@ use std::collections::BinaryHeap;
 
 use lowland_linalg::Csr;
 
-/// A point and the length of a way to it; shorter ways first, ties by number.
+/// A point and the length of a path to it, ordered by length, then by index.
 #[derive(PartialEq)]
-struct Reached(f64, u32);
+struct PathEntry(f64, u32);
 
-impl Eq for Reached {}
+impl Eq for PathEntry {}
 
-impl Ord for Reached {
+impl Ord for PathEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
     }
 }
 
-impl PartialOrd for Reached {
+impl PartialOrd for PathEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The length of the shortest way to every point from whichever of `sources` is nearest, each of them some way off already
-/// (Dijkstra). Infinite where there is no way. `lengths` are not negative.
+/// Computes the length of the shortest path from any of `sources`, each with an initial length, to every point
+/// (Dijkstra). Unreachable points get infinity. `lengths` must not be negative.
 pub fn shortest_paths(lengths: &Csr, sources: impl IntoIterator<Item = (u32, f64)>, out: &mut [f64]) {
     out.fill(f64::INFINITY);
     let mut open = BinaryHeap::new();
     for (point, length) in sources {
         if length < out[point as usize] {
             out[point as usize] = length;
-            open.push(Reverse(Reached(length, point)));
+            open.push(Reverse(PathEntry(length, point)));
         }
     }
-    while let Some(Reverse(Reached(length, point))) = open.pop() {
-        // A shorter way was found since.
+    while let Some(Reverse(PathEntry(length, point))) = open.pop() {
+        // A shorter path was found since.
         if length > out[point as usize] {
             continue;
         }
@@ -44,7 +44,7 @@ pub fn shortest_paths(lengths: &Csr, sources: impl IntoIterator<Item = (u32, f64
             let longer = length + step;
             if longer < out[other as usize] {
                 out[other as usize] = longer;
-                open.push(Reverse(Reached(longer, other)));
+                open.push(Reverse(PathEntry(longer, other)));
             }
         }
     }
@@ -56,11 +56,11 @@ mod tests {
     use lowland_core::Seed;
 
     #[test]
-    fn no_edge_shortens_a_way_and_every_way_ends_with_an_edge() {
+    fn path_lengths_satisfy_the_bellman_equations() {
         let n = 60u32;
         let noise = Seed(3).normals(240);
         let edges = (0..240u32).map(|at| (at / 4, (at * 17 + 5) % n, noise[at as usize].abs() + 0.01));
-        // The last points are cut off.
+        // The last points are disconnected.
         let edges: Vec<_> = edges.filter(|&(i, j, _)| i != j && (i < 50) == (j < 50)).collect();
         let both = edges.iter().flat_map(|&(i, j, d)| [(i, j, d), (j, i, d)]);
         let graph = Csr::from_triplets(60, 60, both).unwrap();

@@ -1,4 +1,4 @@
-//! Which neighbours can be walked back from: the neighbourhood graph of Saul (2020).
+//! Selects neighbors that can be reached in both directions: the neighborhood graph of Saul (2020).
 
 use rayon::prelude::*;
 
@@ -6,9 +6,9 @@ use super::Edge;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
 
-/// Saul (2020), eqs 22-24: of the directed edges stored in `lengths` (the pattern K), those in the spanning `tree` T and
-/// those whose end can walk back to their start within `steps` steps: E = K o (T + R o R'), R = K + K^2 + .. + K^s.
-/// Since K is part of R, only R' has to be looked up.
+/// Implements Saul (2020), eqs 22-24: of the directed edges stored in `lengths` (the pattern `K`), keeps those in the
+/// spanning `tree` `T` and those whose end can reach their start within `steps` steps: `E = K o (T + R o R')` with
+/// `R = K + K^2 + .. + K^s`. Since `K` is part of `R`, only `R'` has to be looked up.
 pub fn mutual_reach(lengths: &Csr, tree: &[Edge], steps: usize) -> Result<Csr> {
     let n = lengths.rows();
     if n != lengths.columns() {
@@ -21,7 +21,7 @@ pub fn mutual_reach(lengths: &Csr, tree: &[Edge], steps: usize) -> Result<Csr> {
     let kept: Vec<Vec<u32>> = (0..n)
         .into_par_iter()
         .map_init(
-            || Walk::new(n),
+            || ReachableSet::new(n),
             |walk, j| {
                 let starts = incoming.row(j).0;
                 if starts.is_empty() {
@@ -37,14 +37,14 @@ pub fn mutual_reach(lengths: &Csr, tree: &[Edge], steps: usize) -> Result<Csr> {
     Ok(lengths.filter(|i, j, _| i != j && kept[j].binary_search(&(i as u32)).is_ok()))
 }
 
-/// The points within some steps of one, marked by the number of the walk.
-struct Walk {
+/// The points within some steps of a point, marked by the number of the search.
+struct ReachableSet {
     seen: Vec<u32>,
     round: u32,
     reached: Vec<u32>,
 }
 
-impl Walk {
+impl ReachableSet {
     fn new(points: usize) -> Self {
         Self { seen: vec![0; points], round: 0, reached: Vec::new() }
     }
@@ -78,7 +78,7 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{edges_of, minimum_spanning_forest};
+    use super::super::{minimum_spanning_forest, undirected_edges};
     use super::*;
     use proptest::prelude::*;
 
@@ -106,7 +106,7 @@ mod tests {
         fn the_edges_kept_are_those_of_the_printed_equations(edges in prop::collection::vec((0u32..8, 0u32..8, 1u8..9), 0..40), steps in 1usize..4) {
             let edges = edges.into_iter().filter(|(i, j, _)| i != j).map(|(i, j, d)| (i, j, f64::from(d)));
             let lengths = Csr::from_triplets(8, 8, edges).unwrap();
-            let tree = minimum_spanning_forest(8, edges_of(&lengths)).unwrap();
+            let tree = minimum_spanning_forest(8, undirected_edges(&lengths)).unwrap();
             let (mut k, mut t) = ([[0.0; 8]; 8], [[0.0; 8]; 8]);
             lengths.iter().for_each(|(i, j, _)| k[i][j] = 1.0);
             for edge in &tree {

@@ -1,8 +1,10 @@
 //! The approximate search, its recall, and the choice between the searches.
 
 use super::*;
+use crate::strategy;
+use lowland_core::{DataShape, with_threads};
 
-/// Clusters of rows, as data that are worth a map have.
+/// Clusters of rows.
 fn clusters(rows: usize, dim: usize) -> Vec<f32> {
     let centres = normal_rows(20, dim, 77);
     let mut values = normal_rows(rows, dim, 78);
@@ -16,15 +18,15 @@ fn approximate(k: usize, metric: Metric) -> NeighborParams {
     NeighborParams { search: Search::Approximate, ..exact(k, metric) }
 }
 
-/// The share of found neighbours that are as near as the exact last one, over all rows.
+/// Share of the neighbors found that are as near as the exact last one, over all rows.
 fn true_recall(data: &Data, found: &NeighborGraph, k: usize, metric: Metric) -> f64 {
-    let exact = nearest(data, &exact(k, metric), &mut quiet).unwrap().graph;
+    let exact = nearest(data, &exact(k, metric)).unwrap().graph;
     let hits = |i: usize| found.row(i).1.iter().filter(|&&d| d <= exact.row(i).1[k - 1]).count();
     (0..data.rows()).map(hits).sum::<usize>() as f64 / (data.rows() * k) as f64
 }
 
 #[test]
-fn the_approximate_search_finds_nearly_all_and_says_how_many() {
+fn the_approximate_search_finds_nearly_all_neighbors_and_measures_its_recall() {
     let dense = Data::dense(clusters(2000, 16), 16).unwrap();
     let sparse = Data::Sparse(sparse_rows(1000, 30, 12, true));
     let lines = (0..800).map(|i| format!("{:b}-{}", Seed(1).item(i).0 >> 44, i % 50)).collect();
@@ -39,8 +41,8 @@ fn the_approximate_search_finds_nearly_all_and_says_how_many() {
         (&text, 8, Metric::Levenshtein),
     ];
     for (data, k, metric) in cases {
-        let found = nearest(data, &approximate(k, metric), &mut quiet).unwrap();
-        assert_eq!(found.algorithm, Algorithm::Descent);
+        let found = nearest(data, &approximate(k, metric)).unwrap();
+        assert_eq!(found.algorithm, SearchAlgorithm::Descent);
         let recall = found.recall.unwrap();
         let truth = true_recall(data, &found.graph, k, metric);
         assert!(truth > 0.95, "{} {metric} k {k}: {truth}", data.kind());
@@ -59,12 +61,10 @@ fn the_approximate_search_finds_nearly_all_and_says_how_many() {
 }
 
 #[test]
-fn the_approximate_search_gives_the_same_bytes_for_any_number_of_threads() {
+fn the_approximate_search_does_not_depend_on_the_number_of_threads() {
     let data = Data::dense(clusters(1500, 10), 10).unwrap();
     for (k, metric) in [(8, Metric::Euclidean), (50, Metric::Euclidean), (40, Metric::Chebyshev)] {
-        let run = |threads| {
-            with_threads(Some(threads), || nearest(&data, &approximate(k, metric), &mut quiet).unwrap()).unwrap()
-        };
+        let run = |threads| with_threads(Some(threads), || nearest(&data, &approximate(k, metric)).unwrap()).unwrap();
         let one = run(1);
         for threads in [2, 3] {
             let more = run(threads);
@@ -74,27 +74,27 @@ fn the_approximate_search_gives_the_same_bytes_for_any_number_of_threads() {
 }
 
 #[test]
-fn the_approximate_search_survives_equal_rows_and_islands() {
+fn the_approximate_search_handles_equal_rows_and_small_components() {
     let mut values = vec![0.5; 4000];
     values[3000..].iter_mut().enumerate().for_each(|(at, x)| *x = (at % 7) as f32);
     let equal = Data::dense(values, 4).unwrap();
-    let found = nearest(&equal, &approximate(12, Metric::Euclidean), &mut quiet).unwrap();
+    let found = nearest(&equal, &approximate(12, Metric::Euclidean)).unwrap();
     assert_eq!(found.graph.min_degree(), 12);
     assert_eq!(found.graph.row(0).1[11], 0.0);
-    // Islands of 30 rows, of which each wants 45 neighbours.
+    // Components of 30 rows, each asking for 45 neighbors.
     let islands: Vec<f32> = (0..900).map(|i| (i / 30) as f32 * 1000.0 + (i % 30) as f32).collect();
     for metric in [Metric::Euclidean, Metric::Manhattan] {
         let data = Data::dense(islands.clone(), 1).unwrap();
-        let found = nearest(&data, &approximate(45, metric), &mut quiet).unwrap();
+        let found = nearest(&data, &approximate(45, metric)).unwrap();
         assert_eq!(found.graph.min_degree(), 45);
     }
 }
 
 #[test]
-fn a_few_rows_are_always_searched_exactly_and_many_by_the_cheaper_way() {
-    let none = choose::Approximate { projected: false, descent: false };
+fn few_rows_are_searched_exactly_and_many_by_the_cheaper_search() {
+    let none = strategy::ApproximatePlan { projection: false, descent: false };
     let chosen = |data: &Data, k, metric| {
-        choose::approximate(data, &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
+        strategy::plan_approximate(data, &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
     };
     let auto = |data: &Data, k, metric| chosen(data, k, metric) != none;
     let zeros = |rows: usize, dim: usize| Data::dense(vec![0.0; rows * dim], dim).unwrap();
@@ -104,14 +104,14 @@ fn a_few_rows_are_always_searched_exactly_and_many_by_the_cheaper_way() {
     assert!(auto(&zeros(1_000_000, 10), 15, Metric::Euclidean));
     assert!(auto(&zeros(60_000, 50), 15, Metric::Minkowski(2.5)));
     let small = zeros(100, 3);
-    assert_eq!(choose::approximate(&small, &approximate(5, Metric::Euclidean)), none);
-    // Long rows by projection, where the exact search would take several times as long.
+    assert_eq!(strategy::plan_approximate(&small, &approximate(5, Metric::Euclidean)), none);
+    // Long rows use the projection if the exact search would take several times as long.
     assert_eq!(chosen(&zeros(6_000, 300), 15, Metric::Cosine), none);
-    assert!(chosen(&zeros(60_000, 1_000), 15, Metric::Cosine).projected);
-    assert!(!chosen(&zeros(60_000, 1_000), 15, Metric::Manhattan).projected);
+    assert!(chosen(&zeros(60_000, 1_000), 15, Metric::Cosine).projection);
+    assert!(!chosen(&zeros(60_000, 1_000), 15, Metric::Manhattan).projection);
 }
 
-/// Long rows that differ in a few directions, and a little in all others.
+/// Long rows that vary in a few directions, and a little in all others.
 fn long_rows(rows: usize, dim: usize, directions: usize) -> Data {
     let (axes, places) = (normal_rows(directions, dim, 80), clusters(rows, directions));
     let mut values = normal_rows(rows, dim, 81);
@@ -125,30 +125,28 @@ fn long_rows(rows: usize, dim: usize, directions: usize) -> Data {
 }
 
 #[test]
-fn long_rows_are_searched_by_projection_where_they_differ_in_few_directions() {
+fn long_rows_that_vary_in_few_directions_are_searched_by_projection() {
     let data = long_rows(1200, 600, 12);
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Correlation] {
-        let run = |threads| {
-            with_threads(Some(threads), || nearest(&data, &approximate(10, metric), &mut quiet).unwrap()).unwrap()
-        };
+        let run = |threads| with_threads(Some(threads), || nearest(&data, &approximate(10, metric)).unwrap()).unwrap();
         let found = run(1);
-        assert_eq!(found.algorithm, Algorithm::Projected, "{metric}");
+        assert_eq!(found.algorithm, SearchAlgorithm::Projection, "{metric}");
         let truth = true_recall(&data, &found.graph, 10, metric);
         assert!(truth > 0.97 && (found.recall.unwrap().value - truth).abs() < 0.02, "{metric}: {truth}");
         assert!(run(2).graph == found.graph, "{metric}");
     }
     let noise = Data::dense(normal_rows(1200, 600, 82), 600).unwrap();
-    let found = nearest(&noise, &approximate(10, Metric::Euclidean), &mut quiet).unwrap();
-    assert_eq!(found.algorithm, Algorithm::Descent);
+    let found = nearest(&noise, &approximate(10, Metric::Euclidean)).unwrap();
+    assert_eq!(found.algorithm, SearchAlgorithm::Descent);
 }
 
-fn dense_shape(rows: usize, dim: usize) -> Shape {
-    Shape { rows, dim, sparse: false, bytes: (rows as u64).saturating_mul(dim as u64).saturating_mul(4) }
+fn dense_shape(rows: usize, dim: usize) -> DataShape {
+    DataShape { rows, dim, sparse: false, bytes: (rows as u64).saturating_mul(dim as u64).saturating_mul(4) }
 }
 
 #[test]
-fn the_memory_named_grows_with_rows_and_neighbours() {
-    let named = |rows, k, search| memory(dense_shape(rows, 50), Metric::Euclidean, k, search);
+fn estimated_memory_grows_with_rows_and_neighbors() {
+    let named = |rows, k, search| search_memory(dense_shape(rows, 50), Metric::Euclidean, k, search);
     for search in [Search::Auto, Search::Exact, Search::Approximate] {
         let bytes = named(70_000, 15, search);
         assert!((20 << 20..400 << 20).contains(&bytes), "{search}: {bytes}");
@@ -157,22 +155,22 @@ fn the_memory_named_grows_with_rows_and_neighbours() {
 }
 
 #[test]
-fn the_memory_named_follows_what_is_stored_and_not_the_columns() {
+fn estimated_memory_follows_the_stored_entries_not_the_columns() {
     // 20,000 rows of 100 entries among 200,000 columns: some 120 MB, and not the 15 GiB of a dense matrix.
-    let sparse = Shape { rows: 20_000, dim: 200_000, sparse: true, bytes: 20_000 * (100 * 8 + 8) };
-    let exact = |shape, metric| memory(shape, metric, 15, Search::Exact);
+    let sparse = DataShape { rows: 20_000, dim: 200_000, sparse: true, bytes: 20_000 * (100 * 8 + 8) };
+    let exact = |shape, metric| search_memory(shape, metric, 15, Search::Exact);
     assert!((60 << 20..240 << 20).contains(&exact(sparse, Metric::Cosine)), "{}", exact(sparse, Metric::Cosine));
     assert!(exact(sparse, Metric::Manhattan) < exact(sparse, Metric::Cosine));
-    // Metrics that compare the rows as they are make no copy of them, and precomputed distances are only read.
+    // Metrics that compare the rows directly make no copy of them, and precomputed distances are only read.
     let wide = dense_shape(20_000, 20_000);
     assert!(exact(wide, Metric::Euclidean) > wide.bytes);
     assert!(exact(wide, Metric::Manhattan) < wide.bytes / 10);
-    assert!(memory(wide, Metric::Precomputed, 15, Search::Auto) < wide.bytes / 100);
-    // Letters become numbers of four bytes each.
-    let text = Shape { rows: 1000, dim: 0, sparse: false, bytes: 1000 * (24 + 100_000) };
+    assert!(search_memory(wide, Metric::Precomputed, 15, Search::Auto) < wide.bytes / 100);
+    // Characters become numbers of four bytes each.
+    let text = DataShape { rows: 1000, dim: 0, sparse: false, bytes: 1000 * (24 + 100_000) };
     assert!((2 * text.bytes..10 * text.bytes).contains(&exact(text, Metric::Levenshtein)));
     for metric in Metric::ALL {
-        let endless = Shape { rows: usize::MAX, dim: usize::MAX, sparse: false, bytes: u64::MAX };
-        assert_eq!(memory(endless, metric, usize::MAX, Search::Auto), u64::MAX, "{metric}");
+        let endless = DataShape { rows: usize::MAX, dim: usize::MAX, sparse: false, bytes: u64::MAX };
+        assert_eq!(search_memory(endless, metric, usize::MAX, Search::Auto), u64::MAX, "{metric}");
     }
 }

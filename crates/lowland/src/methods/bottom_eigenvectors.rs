@@ -2,23 +2,23 @@
 
 use lowland_algorithms::llx::Llx;
 use lowland_core::message::Note;
-use lowland_core::params::refuse;
+use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Outcome, Stage};
-use lowland_core::{Embedding, Error, Metric, Result, Shape};
+use lowland_core::{DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::dense::Cholesky;
-use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, Which, eigenpairs};
+use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
 use lowland_neighbors::graph::Components;
 use lowland_neighbors::{NeighborGraph, Search};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, all_equal, neighbors};
 use crate::landmarks::LlxTransformer;
 use crate::method::{FitInput, FitOutput};
+use crate::neighbor_stage::{self, Neighbors, all_equal, neighbors};
 
 const WEIGHTS: &str = "neighborhoods";
 const EIGENVECTORS: &str = "eigenvectors";
 
-pub(super) fn stages(shape: Shape, k: usize) -> Vec<Stage> {
+pub(super) fn stages(shape: DataShape, k: usize) -> Vec<Stage> {
     let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, k as f64);
     // Seconds on two cores, roughly.
     let search = neighbor_stage::seconds(shape);
@@ -34,14 +34,14 @@ const MOST: usize = 1 << 26;
 /// Beyond this many rows a factor that is not sparse is not tried: its time grows with the cube.
 const MOST_DENSE: usize = 6_000;
 
-pub(super) fn memory(shape: Shape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
+pub(super) fn memory(shape: DataShape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
     let k = k.min(shape.rows);
     let [n, edges, d] = [shape.rows, k, d].map(|count| count as f64);
     // The matrix, its entries before they are added up, its factor, some blocks of vectors.
     let entries = n * (edges + 1.0).powi(2) * 60.0;
     let factor = if shape.rows <= MOST_DENSE { 16.0 * n * n } else { 8.0 * MOST as f64 };
     let own = entries + factor + n * (d + 14.0) * 80.0;
-    lowland_neighbors::memory(shape, metric, k, search).saturating_add(own as u64)
+    lowland_neighbors::search_memory(shape, metric, k, search).saturating_add(own as u64)
 }
 
 /// The bottom eigenvectors, but the constant one, of the matrix that `matrix` makes of the neighbour graph.
@@ -77,13 +77,13 @@ pub(super) fn fit(
     }
     let embedding = Embedding::new(map, dim)?;
     let transformer = LlxTransformer { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
-    Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: exact.then_some(graph) })
+    Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: exact.then_some(graph) })
 }
 
 /// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
 /// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
 fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
-    let parts = Components::of_neighbors(graph).count();
+    let parts = Components::from_neighbors(graph).count();
     if parts > 1 {
         let constant = wanted.min(parts - 1);
         context.note(Note::ComponentsInCoordinates { components: parts, constant, n_components: wanted });
@@ -97,7 +97,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
     let n = matrix.rows();
     let constant = vec![1.0 / (n as f64).sqrt(); n];
     // The values themselves are near zero: residuals are compared with the whole matrix.
-    let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(Which::Smallest, wanted) };
+    let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
     let factor = ShiftedInverse::new(matrix, most)?;
     let diagonal = Jacobi::new(&matrix.diagonal());
     let preconditioner: &dyn Preconditioner = match &factor {
@@ -114,7 +114,7 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         if factor.is_none() {
             let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \
                 eigenvectors are not found";
-            return refuse("n_neighbors", &n_neighbors, allowed);
+            return invalid_parameter("n_neighbors", &n_neighbors, allowed);
         }
         let residual = found.report.residuals.iter().copied().reduce(f64::max);
         context.note(Note::Approximate { what: "eigenvectors", iterations: None, residual });

@@ -1,9 +1,10 @@
 //! Eigenvectors with and without a factor; notes about components.
 
 use super::*;
+use crate::fit::Fit;
 use crate::method::Method;
 use crate::methods::{Lle, Ltsa};
-use lowland_core::run::Silent;
+use lowland_core::run::NoObserver;
 use lowland_core::{Data, Dense, Seed};
 
 /// Rows that fill ten dimensions, longer in some than in others.
@@ -16,10 +17,10 @@ fn cloud(n: usize) -> Data {
 fn vectors(of: fn(&Data, &NeighborGraph, &mut Context) -> Result<Csr>, most: usize) -> Result<Vec<f64>> {
     // More rows than a dense decomposition is tried with.
     let data = cloud(2500);
-    let mut silent = Silent;
+    let mut silent = NoObserver;
     let mut context = Context::new(&mut silent, Seed(1), None);
     let params = lowland_neighbors::NeighborParams::default();
-    let graph = lowland_neighbors::nearest(&data, &params, &mut |_| Ok(()))?.graph;
+    let graph = lowland_neighbors::nearest(&data, &params)?.graph;
     bottom(&of(&data, &graph, &mut context)?, 2, 15, most, &mut context)
 }
 

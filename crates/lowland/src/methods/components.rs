@@ -2,7 +2,7 @@
 
 use lowland_core::Result;
 use lowland_core::message::Note;
-use lowland_core::params::refuse;
+use lowland_core::params::invalid_parameter;
 use lowland_core::run::Context;
 
 /// Coordinates that the data do not have are filled with zeros up to this many, so that small data can still be drawn.
@@ -16,7 +16,7 @@ pub(super) fn available_components(
     context: &mut Context,
 ) -> Result<usize> {
     if requested > available.max(FILLED) {
-        return refuse("n_components", &requested, format!("at most {available}, {limit}"));
+        return invalid_parameter("n_components", &requested, format!("at most {available}, {limit}"));
     }
     if requested > available {
         let reason = format!("{limit} is {available}");

@@ -7,6 +7,8 @@ neighbor_embedding!(
     Ee, "ee", "ElasticEmbedding",
     "Elastic embedding: springs between neighbours, a Gaussian push between all",
     "Like ssne with a strength of repulsion you choose: a small lambda is nearly spectral, a large one spreads the points out.",
+    notes: "",
+    objective: None,
     optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
     own: {
         /// Strength of the repulsion, for affinities whose rows sum to one.

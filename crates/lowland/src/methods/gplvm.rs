@@ -1,16 +1,16 @@
 //! The Bayesian Gaussian process latent variable model (Titsias & Lawrence 2010) as a method.
 
-use lowland_algorithms::gplvm::{Bound, Frozen, Psi, Sizes};
-use lowland_algorithms::llx::copy_row;
+use lowland_algorithms::dense_rows::copy_dense_row;
+use lowland_algorithms::gplvm::{GplvmSizes, GplvmState, InducingKernel, VariationalBound};
 use lowland_algorithms::optim::{Descent, Lbfgs};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{at_least_one, params, tolerance};
-use lowland_core::run::{Context, Ended, Outcome, Progress, Stage, Step, Stepper, StopRule, in_batches, run};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_core::params::{at_least_one, check_tolerance, params};
+use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopReason, StopRule, in_batches, run};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{SvdOptions, linear_memory, svd};
-use lowland_neighbors::nearest_to;
+use lowland_linalg::{SvdOptions, pca_memory, svd_with};
+use lowland_neighbors::nearest_to_with;
 
 use super::components::available_components;
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
@@ -35,9 +35,11 @@ const ITERATIONS: &str = "iterations";
 impl Method for GpLvm {
     const NAME: &'static str = "gplvm";
     const CLASS_NAME: &'static str = "GPLVM";
+    const OBJECTIVE: Option<&'static str> = Some("lower_bound");
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str =
         "Bayesian Gaussian process latent variable model: a smooth function from the map to the rows";
-    const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. Starts \
+    const ADVICE: &'static str = "Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map. MultiStartEm \
         from PCA and stays close to it; for comparison with lllvm and lvm.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
@@ -48,14 +50,14 @@ impl Method for GpLvm {
         at_least_one("n_components", self.n_components)?;
         at_least_one("inducing", self.inducing)?;
         at_least_one("max_iter", self.max_iter)?;
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
         self.n_components
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, m, q] =
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         let step = n * m * (m * (2e-9 + q * 2e-9) + dim * 1e-9) + 1e-5;
@@ -65,12 +67,12 @@ impl Method for GpLvm {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let [n, dim, m, q] =
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         // The rows in double precision; expectations and their derivatives; L-BFGS remembers 15 pairs of all numbers.
         let own = n * dim * 16.0 + n * m * 32.0 + (2.0 * n + m) * q * 8.0 * 45.0 + m * m * 8.0 * (20.0 + n / 32.0);
-        linear_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
+        pca_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
     }
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<GpLvmTransformer>> {
@@ -85,12 +87,12 @@ impl Method for GpLvm {
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * dim], dim)?;
             let transformer = GpLvmTransformer { fitted: None, data: input.data.clone(), embedding: embedding.clone() };
-            return Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: None });
+            return Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: None });
         }
-        let sizes = Sizes { rows: n, dim: wanted, inducing: self.inducing.min(n) };
-        let bound = Bound::new(scaled.rows(input.data), input.data.dim(), sizes)?;
-        let start = match context.resumed() {
-            Some(_) => vec![0.0; sizes.numbers()],
+        let sizes = GplvmSizes { rows: n, dim: wanted, inducing: self.inducing.min(n) };
+        let bound = VariationalBound::new(scaled.rows(input.data), input.data.dim(), sizes)?;
+        let start = match context.checkpoint() {
+            Some(_) => vec![0.0; sizes.parameter_count()],
             None => context.stage(START, |context| start(input.data, sizes, context))?,
         };
         let descent = Descent::new(bound.clone(), Box::new(Lbfgs::default()), Embedding::new(start, 1)?);
@@ -98,12 +100,12 @@ impl Method for GpLvm {
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(ITERATIONS, |context| run(&mut fitting, rule, context))?;
         let numbers = fitting.descent.embedding().into_values();
-        let frozen = bound.freeze(&numbers)?;
+        let frozen = bound.fitted_state(&numbers)?;
         let left_at = |i: usize| -> (Vec<f64>, Vec<f64>) {
             let spread = numbers[(n + i) * wanted..][..wanted].iter().map(|v| v.exp()).collect();
             (numbers[i * wanted..][..wanted].to_vec(), spread)
         };
-        let placed = if outcome.ended == Ended::Stopped {
+        let placed = if outcome.stop_reason == StopReason::Stopped {
             // Whoever stopped the run is waiting, and placing every row takes as long as many iterations.
             (0..n).map(|i| Ok((left_at(i).0, left_at(i).1, 0.0))).collect()
         } else {
@@ -112,7 +114,7 @@ impl Method for GpLvm {
                 in_batches(n, progress, |i| {
                     let row = &bound.data()[i * input.data.dim()..][..input.data.dim()];
                     let (mean, spread) = left_at(i);
-                    frozen.place(row, &mean, &spread)
+                    frozen.transform_row(row, &mean, &spread)
                 })
             })?
         };
@@ -135,11 +137,11 @@ impl Method for GpLvm {
     fn load(&self, archive: &Archive, dim: usize) -> Result<GpLvmTransformer> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         if data.dim() != dim || data.rows() != embedding.rows() || embedding.dim() != self.n_components {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         let fitted = match archive.size("gplvm/dim")? {
             0 => None,
-            wanted if wanted > self.n_components => return Err(archive.bad("it has too many dimensions".into())),
+            wanted if wanted > self.n_components => return Err(archive.invalid("it has too many dimensions".into())),
             wanted => Some(Smooth::load(archive, data.rows(), dim, wanted)?),
         };
         Ok(GpLvmTransformer { fitted, data, embedding })
@@ -167,7 +169,7 @@ impl Scaled {
     }
 
     fn row(&self, data: &Data, i: usize, out: &mut [f64]) {
-        copy_row(data, i, out);
+        copy_dense_row(data, i, out);
         out.iter_mut().zip(&self.means).for_each(|(v, mean)| *v = (*v - mean) / self.unit);
     }
 
@@ -184,10 +186,10 @@ const START_SPREAD: f64 = 0.1;
 const START_PRECISION: f64 = 20.0;
 
 /// Principal components, each with standard deviation 1; inducing points among them.
-fn start(data: &Data, sizes: Sizes, context: &mut Context) -> Result<Vec<f64>> {
-    let Sizes { rows: n, dim, inducing } = sizes;
+fn start(data: &Data, sizes: GplvmSizes, context: &mut Context) -> Result<Vec<f64>> {
+    let GplvmSizes { rows: n, dim, inducing } = sizes;
     let seed = context.seed.stream(START);
-    let found = context.with_progress(|progress| svd(data, dim, true, SvdOptions::default(), seed, progress))?;
+    let found = context.with_progress(|progress| svd_with(data, dim, true, SvdOptions::default(), seed, progress))?;
     let mut means = found.map().apply(data)?.into_values();
     let scales: Vec<f64> = found
         .singular_values
@@ -206,8 +208,8 @@ fn start(data: &Data, sizes: Sizes, context: &mut Context) -> Result<Vec<f64>> {
 
 /// The iteration over all numbers, of which people see the means and the bound.
 struct Fitting {
-    descent: Descent<Bound>,
-    sizes: Sizes,
+    descent: Descent<VariationalBound>,
+    sizes: GplvmSizes,
     columns: usize,
     dim: usize,
 }
@@ -238,7 +240,7 @@ impl Stepper for Fitting {
 
 /// A fitted function from the map to rows.
 struct Smooth {
-    frozen: Frozen,
+    frozen: GplvmState,
     scaled: Scaled,
     /// Variances of the training rows' coordinates.
     spreads: Vec<f64>,
@@ -249,19 +251,19 @@ impl Smooth {
         let get = |name: &str| archive.finite(&format!("gplvm/{name}")).map(<[f64]>::to_vec);
         let (weights, inducing, scales) = (get("weights")?, get("inducing")?, get("scales")?);
         let &[signal, precision, unit] = scales.as_slice() else {
-            return Err(archive.bad("there are not three scales".into()));
+            return Err(archive.invalid("there are not three scales".into()));
         };
-        let psi = Psi { weights, signal, inducing };
+        let psi = InducingKernel { weights, signal, inducing };
         let smooth = Self {
-            frozen: Frozen::new(psi, precision, columns, get("second")?, get("solved")?),
+            frozen: GplvmState::new(psi, precision, columns, get("second")?, get("solved")?),
             scaled: Scaled { means: get("means")?, unit },
             spreads: get("spreads")?,
         };
-        let fits = smooth.frozen.fits(dim)
+        let fits = smooth.frozen.is_consistent(dim)
             && smooth.scaled.means.len() == columns
             && smooth.spreads.len() == rows * dim
             && smooth.spreads.iter().chain(&scales).chain(smooth.frozen.weights()).all(|v| *v > 0.0);
-        if fits { Ok(smooth) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(smooth) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
@@ -304,12 +306,12 @@ impl Transformer for GpLvmTransformer {
             return Ok(embedding.into());
         };
         let wanted = frozen.weights().len();
-        let near = nearest_to(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
+        let near = nearest_to_with(new, &self.data, 1, Metric::Euclidean, &mut |done| progress(0.3 * done))?;
         let placed = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let closest = near.row(i).0[0] as usize;
             let mut row = vec![0.0; new.dim()];
             scaled.row(new, i, &mut row);
-            frozen.place(&row, &self.embedding.row(closest)[..wanted], &spreads[closest * wanted..][..wanted])
+            frozen.transform_row(&row, &self.embedding.row(closest)[..wanted], &spreads[closest * wanted..][..wanted])
         })?;
         let (mut map, mut std, mut covariances, mut scores) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for placed in placed {
@@ -329,7 +331,7 @@ impl Transformer for GpLvmTransformer {
         let rows = in_batches(points.rows(), progress, |i| {
             let mut row = vec![0.0; columns];
             match &self.fitted {
-                None => copy_row(&self.data, 0, &mut row),
+                None => copy_dense_row(&self.data, 0, &mut row),
                 Some(Smooth { frozen, scaled, .. }) => {
                     frozen.predict(&points.row(i)[..frozen.weights().len()], &mut row);
                     row.iter_mut().zip(&scaled.means).for_each(|(v, mean)| *v = *v * scaled.unit + mean);
@@ -345,10 +347,10 @@ impl Transformer for GpLvmTransformer {
         archive.put("gplvm/dim", self.fitted.as_ref().map_or(0, |smooth| smooth.frozen.weights().len()) as u64);
         if let Some(Smooth { frozen, scaled, spreads }) = &self.fitted {
             archive.put("gplvm/weights", frozen.weights());
-            archive.put("gplvm/inducing", frozen.psi().inducing.as_slice());
-            archive.put("gplvm/scales", [frozen.psi().signal, frozen.precision(), scaled.unit].as_slice());
-            archive.put("gplvm/second", frozen.second());
-            archive.put("gplvm/solved", frozen.solved());
+            archive.put("gplvm/inducing", frozen.kernel().inducing.as_slice());
+            archive.put("gplvm/scales", [frozen.kernel().signal, frozen.precision(), scaled.unit].as_slice());
+            archive.put("gplvm/second", frozen.grad_psi2());
+            archive.put("gplvm/solved", frozen.inducing_coefficients());
             archive.put("gplvm/means", scaled.means.as_slice());
             archive.put("gplvm/spreads", spreads.as_slice());
         }

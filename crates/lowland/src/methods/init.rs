@@ -1,14 +1,14 @@
 //! Where iterative methods begin.
 
 use lowland_core::message::Remedy;
-use lowland_core::params::choice;
+use lowland_core::params::param_enum;
 use lowland_core::run::Context;
 use lowland_core::{Data, Embedding, Error, Result};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd};
+use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
 
-choice! {
+param_enum! {
     /// The map the iterations begin with.
     pub enum Init ("auto, pca, spectral or random") {
         /// Principal components; spectral where rows are strings.
@@ -37,7 +37,7 @@ pub(super) fn initial_embedding(
     context: &mut Context,
 ) -> Result<Embedding> {
     let n = data.rows();
-    if let Some(given) = context.start() {
+    if let Some(given) = context.init() {
         return check(given, n, dim).map(|()| given.clone());
     }
     let text = matches!(data, Data::Text(_));
@@ -52,7 +52,7 @@ pub(super) fn initial_embedding(
         Init::Auto | Init::Pca if !text => {
             let wanted = dim.min(data.dim()).max(1);
             let options = SvdOptions { tolerance: 1e-7, ..SvdOptions::default() };
-            let svd = context.with_progress(|progress| svd(data, wanted, true, options, seed, progress))?;
+            let svd = context.with_progress(|progress| svd_with(data, wanted, true, options, seed, progress))?;
             svd.map().padded(dim).apply(data)?.into_values()
         }
         _ => {

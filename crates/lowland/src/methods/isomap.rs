@@ -6,14 +6,14 @@ use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
-use lowland_core::{Data, Embedding, Metric, Result, Shape};
-use lowland_linalg::{Csr, EigenOptions, Identity, SymOp, Which, block, dense, eigenpairs};
-use lowland_neighbors::graph::{Components, Symmetrize, shortest_paths, symmetrize};
-use lowland_neighbors::{self, Search, nearest_to};
+use lowland_core::{Data, DataShape, Embedding, Metric, Result};
+use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs};
+use lowland_neighbors::graph::{Components, Symmetrization, shortest_paths, symmetrize};
+use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 
 params! {
     /// Isomap.
@@ -53,7 +53,7 @@ impl Method for Isomap {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -66,11 +66,11 @@ impl Method for Isomap {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
         // All squared distances; the graph and its symmetric copy; some blocks of vectors.
         let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
-        lowland_neighbors::memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -83,14 +83,17 @@ impl Method for Isomap {
         let n = input.data.rows();
         let wanted = available_components(self.n_components, n - 1, "the number of points less one", context)?;
         let lengths = connected_lengths(input.data, self.metric, &graph, context)?;
-        let lengths = symmetrize(&lengths, Symmetrize::Union)?;
+        let lengths = symmetrize(&lengths, Symmetrization::Union)?;
         let squares =
             context.stage(PATHS, |context| context.with_progress(|progress| squared_ways(&lengths, progress)))?;
         let centred = Centred { means: block::column_means(&squares, n), squares };
         let (values, vectors) = context.stage(SCALING, |context| {
             // The largest of the values says whether anything differs; the rest are as good as asked for.
-            let options =
-                EigenOptions { tolerance: 1e-7, max_iterations: 500, ..EigenOptions::new(Which::Largest, wanted) };
+            let options = EigenOptions {
+                tolerance: 1e-7,
+                max_iterations: 500,
+                ..EigenOptions::new(SpectrumEnd::Largest, wanted)
+            };
             if wanted == 0 {
                 return Ok((Vec::new(), Vec::new()));
             }
@@ -126,7 +129,12 @@ impl Method for Isomap {
             embedding: embedding.clone(),
             values,
         };
-        Ok(FitOutput { embedding, transformer, outcome: Outcome::direct(), neighbors: exact.then_some(graph) })
+        Ok(FitOutput {
+            embedding,
+            transformer,
+            outcome: Outcome::without_iterations(),
+            neighbors: exact.then_some(graph),
+        })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<IsomapTransformer> {
@@ -152,8 +160,8 @@ impl Method for Isomap {
             && transformer.values.len() == self.n_components
             && transformer.lengths.values().iter().all(|length| *length >= 0.0)
             // A point out of reach would have no place.
-            && Components::of_matrix(&transformer.lengths).count() == 1;
-        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
+            && Components::from_matrix(&transformer.lengths).count() == 1;
+        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
@@ -179,7 +187,7 @@ struct Centred {
     means: Vec<f64>,
 }
 
-impl SymOp for Centred {
+impl SymmetricOperator for Centred {
     fn dim(&self) -> usize {
         self.means.len()
     }
@@ -219,7 +227,7 @@ impl Transformer for IsomapTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let (n, dim) = (self.data.rows(), self.embedding.dim());
         let k = self.params.n_neighbors.min(n);
-        let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
         let rows = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let (near, lengths) = graph.row(i);
             let mut ways = vec![0.0; n];

@@ -2,15 +2,17 @@
 
 use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
-use lowland_core::params::choice;
-use lowland_core::run::{Context, Ended, Outcome, Progress, Step, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Result, Shape};
-use lowland_linalg::{EigenState, LinearMap, PcaRoute, RandomizedSvd, SvdOptions, exact_svd, pca_route};
+use lowland_core::params::param_enum;
+use lowland_core::run::{Context, Outcome, Progress, Step, Stepper, StopReason, StopRule, run};
+use lowland_core::{Data, DataShape, Embedding, Error, Result};
+use lowland_linalg::{
+    EigenState, LinearMap, PcaAlgorithm, RandomizedSvd, SvdOptions, choose_pca_algorithm, exact_svd_with,
+};
 
 use super::components::available_components;
-use crate::method::{FitOutput, Method, TransformOutput, Transformer};
+use crate::method::{FitOutput, TransformOutput, Transformer};
 
-choice! {
+param_enum! {
     /// How the components are found.
     pub enum LinearSolver ("auto, exact or randomized") {
         /// By the data's size and kind.
@@ -51,18 +53,18 @@ macro_rules! linear_method {
             fn validate(&self) -> Result<()> {
                 at_least_one("n_components", self.n_components)?;
                 at_least_one("max_iter", self.max_iter)?;
-                tolerance("tol", self.tol)
+                check_tolerance("tol", self.tol)
             }
 
             fn n_components(&self) -> usize {
                 self.n_components
             }
 
-            fn stages(&self, _: Shape) -> Vec<Stage> {
+            fn stages(&self, _: DataShape) -> Vec<Stage> {
                 vec![Stage { name: COMPONENTS, weight: 1.0 }]
             }
 
-            fn memory(&self, shape: Shape) -> u64 {
+            fn memory(&self, shape: DataShape) -> u64 {
                 route(self.n_components, self.solver, shape).memory(self.n_components, shape)
             }
 
@@ -74,7 +76,7 @@ macro_rules! linear_method {
             fn load(&self, archive: &Archive, dim: usize) -> Result<LinearMap> {
                 let map = LinearMap::load("linear", archive)?;
                 let fits = map.dim() == dim && map.output_dim() == self.n_components;
-                if fits { Ok(map) } else { Err(archive.bad("its components do not fit the data".into())) }
+                if fits { Ok(map) } else { Err(archive.invalid("its components do not fit the data".into())) }
             }
         }
     };
@@ -82,11 +84,11 @@ macro_rules! linear_method {
 
 pub(super) const COMPONENTS: &str = "components";
 
-pub(super) fn route(components: usize, solver: LinearSolver, shape: Shape) -> PcaRoute {
+pub(super) fn route(components: usize, solver: LinearSolver, shape: DataShape) -> PcaAlgorithm {
     match solver {
-        LinearSolver::Auto => pca_route(shape.dim, shape.sparse, components),
-        LinearSolver::Exact => PcaRoute::Covariance,
-        LinearSolver::Randomized => PcaRoute::Iterative,
+        LinearSolver::Auto => choose_pca_algorithm(shape.dim, shape.sparse, components),
+        LinearSolver::Exact => PcaAlgorithm::Covariance,
+        LinearSolver::Randomized => PcaAlgorithm::Iterative,
     }
 }
 
@@ -120,25 +122,25 @@ fn find(
     context: &mut Context,
 ) -> Result<(LinearMap, Outcome)> {
     match route(wanted, solver, data.shape()) {
-        PcaRoute::Covariance => {
-            let svd = context.with_progress(|progress| exact_svd(data, wanted, centred, progress))?;
-            Ok((svd.map().padded(components), Outcome::direct()))
+        PcaAlgorithm::Covariance => {
+            let svd = context.with_progress(|progress| exact_svd_with(data, wanted, centred, progress))?;
+            Ok((svd.map().padded(components), Outcome::without_iterations()))
         }
-        PcaRoute::Iterative => {
+        PcaAlgorithm::Iterative => {
             let options = SvdOptions { tolerance: rule.tol, max_iterations: rule.max_iter, ..SvdOptions::default() };
             let seed = context.seed.stream(COMPONENTS);
             let solver = RandomizedSvd::new(data, wanted, centred, options, seed)?;
             let mut stepper = Components { solver, data, count: components };
             if stepper.solver.finished() {
-                return Ok((stepper.map(), Outcome::direct()));
+                return Ok((stepper.map(), Outcome::without_iterations()));
             }
             let outcome = run(&mut stepper, rule, context)?;
             let gave_up = stepper.solver.finished() && !stepper.solver.converged();
-            if outcome.ended != Ended::Stopped && !stepper.solver.converged() {
+            if outcome.stop_reason != StopReason::Stopped && !stepper.solver.converged() {
                 let iterations = Some(outcome.trace.len());
                 context.note(Note::Approximate { what: "components", iterations, residual: None });
             }
-            Ok((stepper.map(), outcome.unless(gave_up)))
+            Ok((stepper.map(), outcome.exhausted_if(gave_up)))
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use lowland_algorithms::llx::Llx;
 use lowland_core::archive::Archive;
-use lowland_core::params::{at_least_one, params, refuse};
+use lowland_core::params::{at_least_one, invalid_parameter, params};
 use lowland_core::run::{Context, Stage};
-use lowland_core::{Data, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_neighbors::{NeighborGraph, Search};
 
@@ -41,7 +41,7 @@ impl Method for Lle {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         if !(self.reg > 0.0 && self.reg.is_finite()) {
-            return refuse("reg", &self.reg, "a positive number");
+            return invalid_parameter("reg", &self.reg, "a positive number");
         }
         Ok(())
     }
@@ -54,11 +54,11 @@ impl Method for Lle {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         stages(shape, self.n_neighbors)
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
     }
 
@@ -82,7 +82,7 @@ impl Lle {
 
     /// `(I - W)'(I - W)`, `W` the weights of each row's neighbours.
     pub(super) fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
-        let weights = context.with_progress(|progress| self.llx().weights_among(data, graph, progress))?;
+        let weights = context.with_progress(|progress| self.llx().weights_on_graph(data, graph, progress))?;
         let entries = (0..weights.rows()).flat_map(|i| {
             let (near, values) = weights.row(i);
             let row: Vec<(u32, f64)> =

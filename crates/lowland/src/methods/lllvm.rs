@@ -1,18 +1,20 @@
 //! The locally linear latent variable model (Park et al. 2015): a map with a covariance for every point, and a bound on
 //! the evidence.
 
-use lowland_algorithms::lllvm::{Alpha, Network, Posterior, Problem, Rows, Settings, Starts};
+use lowland_algorithms::lllvm::{
+    Alpha, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
+};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{at_least_one, params, refuse, tolerance};
+use lowland_core::params::{at_least_one, check_tolerance, invalid_parameter, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result, Seed};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Symmetrize, symmetrize};
-use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
+use lowland_neighbors::graph::{Symmetrization, symmetrize};
+use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
-use super::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 
 params! {
     /// The locally linear latent variable model.
@@ -41,6 +43,8 @@ const ITERATIONS: &str = "iterations";
 impl Method for Lllvm {
     const NAME: &'static str = "lllvm";
     const CLASS_NAME: &'static str = "LLLVM";
+    const OBJECTIVE: Option<&'static str> = Some("lower_bound");
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str =
         "a Bayesian manifold: places with covariances, and a bound by which to choose k and d";
     const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which neighbours \
@@ -55,14 +59,14 @@ impl Method for Lllvm {
         at_least_one("starts", self.starts)?;
         at_least_one("max_iter", self.max_iter)?;
         if matches!(self.alpha, Alpha::Fixed(alpha) if !(alpha > 0.0 && alpha.is_finite())) {
-            return refuse("alpha", &self.alpha, "optimise, or a number above 0");
+            return invalid_parameter("alpha", &self.alpha, "optimise, or a number above 0");
         }
         if self.metric == Metric::Precomputed {
             let reason =
                 "is of distances alone, and the model is of rows: give the rows, and neighbours known otherwise as a graph".into();
             return Err(Error::Metric { metric: self.metric.to_string(), reason });
         }
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
@@ -73,7 +77,7 @@ impl Method for Lllvm {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim.max(10), self.n_components].map(|count| count as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -82,7 +86,7 @@ impl Method for Lllvm {
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: ITERATIONS, weight: work }]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let k = self.n_neighbors.min(shape.rows);
         let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
         let side = n * d;
@@ -90,7 +94,7 @@ impl Method for Lllvm {
         // end there is the posterior, twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -99,15 +103,15 @@ impl Method for Lllvm {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LllvmTransformer>> {
         self.metric.check(input.data)?;
-        let rows = Rows::new(input.data)?;
+        let rows = ScaledRows::new(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
         let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
             context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
-            (Posterior::flat(n, rows.columns(), self.n_components), Outcome::direct())
+            (Posterior::constant(n, rows.columns(), self.n_components), Outcome::without_iterations())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
-            self.iterate(&Problem::new(Network::new(&edges)?, rows.clone())?, context)?
+            self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?, context)?
         };
         let embedding = posterior.embedding();
         let transformer = LllvmTransformer { params: self.clone(), data: input.data.clone(), rows, posterior };
@@ -117,10 +121,10 @@ impl Method for Lllvm {
     fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmTransformer> {
         let data = Data::load("training", archive)?;
         self.metric.check(&data)?;
-        let rows = Rows::new(&data)?;
+        let rows = ScaledRows::new(&data)?;
         let embedding = Embedding::load("embedding", archive)?;
         if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         let posterior = Posterior::load(archive, data.rows(), dim, self.n_components)?;
         Ok(LllvmTransformer { params: self.clone(), data, rows, posterior })
@@ -129,45 +133,45 @@ impl Method for Lllvm {
 
 impl Lllvm {
     /// What EM fits.
-    pub fn settings(&self) -> Settings {
-        Settings::new(self.n_components, self.alpha)
+    pub fn settings(&self) -> LllvmOptions {
+        LllvmOptions::new(self.n_components, self.alpha)
     }
 
     /// EM from all starts, with random numbers of their own for each `purpose`.
     pub(crate) fn starts<'a>(
         &self,
-        problem: &'a Problem,
+        problem: &'a LllvmProblem,
         purpose: &str,
         context: &mut Context,
-    ) -> Result<(Starts<'a>, Outcome)> {
+    ) -> Result<(MultiStartEm<'a>, Outcome)> {
         let seed = context.seed.stream(purpose);
-        let mut starts = Starts::new(problem, self.settings(), self.starts, self.tol, seed)?;
+        let mut starts = MultiStartEm::new(problem, self.settings(), self.starts, self.tol, seed)?;
         let outcome = run(&mut starts, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
         Ok((starts, outcome))
     }
 
-    fn iterate(&self, problem: &Problem, context: &mut Context) -> Result<(Posterior, Outcome)> {
+    fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, Outcome)> {
         let (starts, outcome) = context.stage(ITERATIONS, |context| self.starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
             context.note(Note::StartBounds(starts.bounds()));
         }
-        if let Some(alpha) = starts.collapsed() {
+        if let Some(alpha) = starts.collapsed_alpha() {
             context.note(Note::PosteriorCollapsed { alpha });
         }
-        Ok((starts.finish()?, outcome))
+        Ok((starts.into_posterior()?, outcome))
     }
 }
 
 /// The model's graph: neighbours in either direction, connected.
 pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, context: &mut Context) -> Result<Csr> {
-    symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrize::Union)
+    symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrization::Union)
 }
 
 /// The training rows and the posterior of their places and maps.
 pub struct LllvmTransformer {
     params: Lllvm,
     data: Data,
-    rows: Rows,
+    rows: ScaledRows,
     posterior: Posterior,
 }
 
@@ -195,8 +199,8 @@ impl Transformer for LllvmTransformer {
 
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let k = self.params.n_neighbors.min(self.data.rows());
-        let graph = nearest_to(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
-        let placing = self.posterior.place(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
+        let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let placing = self.posterior.transform(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
         let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
         Ok(TransformOutput { std, covariances, ..placing.embedding.into() })
     }
@@ -206,7 +210,7 @@ impl Transformer for LllvmTransformer {
     }
 
     fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
-        let rebuilt = self.posterior.rebuild(points, &self.rows, self.params.n_neighbors, progress)?;
+        let rebuilt = self.posterior.inverse_transform(points, &self.rows, self.params.n_neighbors, progress)?;
         let columns = self.rows.columns();
         Ok(Some((Data::dense(rebuilt.rows, columns)?, Some(Data::dense(rebuilt.std, columns)?))))
     }

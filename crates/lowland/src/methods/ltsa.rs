@@ -1,10 +1,11 @@
 //! Local tangent space alignment (Zhang & Zha 2004): the tangent coordinates of each neighborhood, aligned.
 
-use lowland_algorithms::llx::{Llx, copy_row};
+use lowland_algorithms::dense_rows::copy_dense_row;
+use lowland_algorithms::llx::Llx;
 use lowland_core::archive::Archive;
-use lowland_core::params::{at_least_one, params, refuse};
+use lowland_core::params::{at_least_one, invalid_parameter, params};
 use lowland_core::run::{Context, Stage, in_batches};
-use lowland_core::{Data, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::dense::{eigh, power_of_two_near, product_nt};
 use lowland_neighbors::{NeighborGraph, Search};
@@ -41,7 +42,7 @@ impl Method for Ltsa {
     fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         if self.n_neighbors <= self.n_components {
-            return refuse("n_neighbors", &self.n_neighbors, "more than n_components");
+            return invalid_parameter("n_neighbors", &self.n_neighbors, "more than n_components");
         }
         Ok(())
     }
@@ -54,11 +55,11 @@ impl Method for Ltsa {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         stages(shape, self.n_neighbors)
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         memory(shape, self.n_neighbors, self.n_components, self.metric, self.search)
     }
 
@@ -104,7 +105,7 @@ impl Ltsa {
 fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
     let (k, columns) = (near.len(), data.dim());
     let mut rows = vec![0.0; k * columns];
-    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_row(data, j as usize, row));
+    rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_dense_row(data, j as usize, row));
     let means = lowland_linalg::block::column_means(&rows, columns);
     rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
     // Its square must neither overflow nor vanish.

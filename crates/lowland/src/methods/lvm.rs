@@ -1,22 +1,26 @@
 //! The tractable latent variable model (Saul 2020): a map with a variance for every point.
 
-use lowland_algorithms::lvm::{self, Adjacent, Em, EmOptions, Frozen, Precision, Settings, Structure, Variances};
+use lowland_algorithms::lvm::{
+    AdjacencyRule, EmOptions, LvmEm, LvmState, LvmTransformOutput, PairOptions, Precision, TrainingPairs, Variances,
+};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 use lowland_linalg::{Csr, LaplacianKind};
-use lowland_neighbors::graph::{Components, SpectralCoordinates, edges_of, minimum_spanning_forest, mutual_reach};
+use lowland_neighbors::graph::{
+    Components, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
+};
 use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
+use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
-choice! {
+param_enum! {
     /// What to do with a neighbour graph in several parts.
-    pub enum Parts ("join or largest") {
+    pub enum ComponentHandling ("join or largest") {
         /// Join them by their closest pairs of points.
         Join = "join",
         /// FitOutput the largest, and place the other points on its map.
@@ -28,7 +32,7 @@ choice! {
 /// save a quarter of the time of a million points, and keep far fewer neighbours.
 fn levels(asked: Auto<usize>, points: usize) -> usize {
     match asked {
-        Auto::Given(levels) => levels,
+        Auto::Value(levels) => levels,
         Auto::Auto => usize::from(points > 500) + usize::from(points > 3_000_000) + usize::from(points > 100_000_000),
     }
 }
@@ -55,7 +59,7 @@ params! {
         /// Whether each point has a variance of its own.
         variances: Variances = Variances::Free,
         /// What to do with a neighbour graph in several parts.
-        components: Parts = Parts::Join,
+        components: ComponentHandling = ComponentHandling::Join,
         /// Relative change of the log-likelihood at which the iterations end.
         tol: f64 = 1e-6,
     }
@@ -71,6 +75,13 @@ const MOST_LEVELS: usize = 16;
 impl Method for Lvm {
     const NAME: &'static str = "lvm";
     const CLASS_NAME: &'static str = "LVM";
+    const NOTES: &'static str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to \
+        them: how well the embedding keeps near rows near and the others apart. Use it to compare embeddings of the same rows (numbers \
+        of neighbors or of dimensions). It is not a density of the rows and does not detect outliers: a row far from all others has \
+        few relations to keep and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use the \
+        standard deviation of the transformed rows.";
+    const OBJECTIVE: Option<&'static str> = Some("lower_bound");
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "a latent variable model: clusters, with a standard deviation for every point";
     const ADVICE: &'static str = "The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for search and \
         classification, and a standard deviation that says which points the map misplaces.";
@@ -85,12 +96,12 @@ impl Method for Lvm {
         at_least_one("reach", self.reach)?;
         at_least_one("max_iter", self.max_iter)?;
         if !(0.0..1.0).contains(&self.momentum) {
-            return refuse("momentum", &self.momentum, "at least 0 and below 1");
+            return invalid_parameter("momentum", &self.momentum, "at least 0 and below 1");
         }
-        if matches!(self.levels, Auto::Given(levels) if levels > MOST_LEVELS) {
-            return refuse("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
+        if matches!(self.levels, Auto::Value(levels) if levels > MOST_LEVELS) {
+            return invalid_parameter("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
         }
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
@@ -101,7 +112,7 @@ impl Method for Lvm {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -116,14 +127,14 @@ impl Method for Lvm {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
         // The graph and what is made of it, some blocks of vectors, and the numbers of all strips of the blocks.
         let graphs = n * (edges + 2.0) * 160.0;
         let levels = levels(self.levels, rows);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -147,11 +158,12 @@ impl Method for Lvm {
         let edges = self.edges(&data, &near, context)?;
         let structure = context.stage(LANDMARKS, |context| {
             let seed = context.seed.stream(LANDMARKS);
-            let settings = Settings { levels: levels(self.levels, data.rows()), adjacent: Adjacent::Directed, seed };
-            context.with_progress(|progress| Structure::new(&data, self.metric, &edges, settings, progress))
+            let settings =
+                PairOptions { levels: levels(self.levels, data.rows()), adjacency: AdjacencyRule::Directed, seed };
+            context.with_progress(|progress| TrainingPairs::new(&data, self.metric, &edges, settings, progress))
         })?;
         let (em, outcome) = self.iterate(structure, wanted, context)?;
-        let frozen = Frozen::new(em.structure(), &em.means(), &em.variances(), &near);
+        let frozen = LvmState::new(em.pairs(), &em.means(), &em.variances(), &near);
         let mut transformer = LvmTransformer { params: self.clone(), data, std: frozen.std(), frozen };
         let mut embedding = em.embedding();
         if let Some(rows) = kept {
@@ -173,7 +185,7 @@ impl Method for Lvm {
         let transformer = LvmTransformer {
             params: self.clone(),
             data: Data::load("training", archive)?,
-            frozen: Frozen::load(archive, embedding.dim())?,
+            frozen: LvmState::load(archive, embedding.dim())?,
             std: archive.finite("lvm/std")?.to_vec(),
         };
         self.metric.check(&transformer.data)?;
@@ -181,15 +193,15 @@ impl Method for Lvm {
             && transformer.data.rows() == transformer.frozen.points()
             && transformer.std.len() == embedding.rows()
             && self.n_components == embedding.dim();
-        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
 impl Lvm {
     /// The rows of the largest component, when only those are wanted and there are others.
     fn largest_part(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
-        let parts = Components::of_neighbors(graph);
-        if self.components == Parts::Join || parts.count() < 2 {
+        let parts = Components::from_neighbors(graph);
+        if self.components == ComponentHandling::Join || parts.count() < 2 {
             return None;
         }
         let rows = parts.members(parts.largest()?);
@@ -202,18 +214,18 @@ impl Lvm {
     /// The graph of eqs 22-24, connected.
     fn edges(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let near = connected_lengths(data, self.metric, graph, context)?;
-        let tree = minimum_spanning_forest(near.rows(), edges_of(&near))?;
+        let tree = minimum_spanning_forest(near.rows(), undirected_edges(&near))?;
         mutual_reach(&near, &tree, self.reach)
     }
 
     /// From a spectral start, or from a checkpoint.
-    fn iterate(&self, structure: Structure, wanted: usize, context: &mut Context) -> Result<(Em, Outcome)> {
+    fn iterate(&self, structure: TrainingPairs, wanted: usize, context: &mut Context) -> Result<(LvmEm, Outcome)> {
         let (n, dim) = (structure.points(), self.n_components);
         let mut means = vec![0.0; n * dim];
-        if wanted > 0 && context.resumed().is_none() {
+        if wanted > 0 && context.checkpoint().is_none() {
             context.stage(START, |context| start(&structure, wanted, &mut means, dim, context))?;
         }
-        let variances = structure.start_variances(dim);
+        let variances = structure.initial_variances(dim);
         let options = EmOptions {
             momentum: self.momentum,
             variances: self.variances,
@@ -221,10 +233,10 @@ impl Lvm {
             precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
             ..EmOptions::default()
         };
-        let mut em = Em::new(structure, means, variances, dim, options)?;
+        let mut em = LvmEm::new(structure, means, variances, dim, options)?;
         if wanted == 0 {
             context.note(Note::AllRowsEqual);
-            return Ok((em, Outcome::direct()));
+            return Ok((em, Outcome::without_iterations()));
         }
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(ITERATIONS, |context| run(&mut em, rule, context))?;
@@ -237,10 +249,10 @@ impl Lvm {
 const START_WIDTH: f64 = 0.1;
 
 /// The bottom eigenvectors of the Laplacian of the similarities; random where the solver fails.
-fn start(structure: &Structure, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
+fn start(structure: &TrainingPairs, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
     let seed = context.seed.stream(START);
     let tolerance = SpectralCoordinates::TOLERANCE;
-    let similar = structure.similarities();
+    let similar = structure.similarity_weights();
     let solver = SpectralCoordinates::new(similar, LaplacianKind::Plain, wanted, tolerance, seed);
     let found = solver.and_then(|mut solver| {
         context.with_progress(|progress| solver.run(progress))?;
@@ -299,7 +311,7 @@ fn merged(n: usize, rows: &[usize], map: &Embedding, others: &[usize], other: &E
 pub struct LvmTransformer {
     params: Lvm,
     data: Data,
-    frozen: Frozen,
+    frozen: LvmState,
     std: Vec<f64>,
 }
 
@@ -315,28 +327,18 @@ impl Transformer for LvmTransformer {
     }
 
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let lvm::Placed { embedding, std, scores } =
-            self.frozen.place(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
+        let LvmTransformOutput { embedding, std, scores } =
+            self.frozen.transform(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
         Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
-        let columns = self.data.dim();
-        let row = |j: usize, out: &mut [f64]| match &self.data {
-            Data::Dense(x) => out.iter_mut().zip(x.row(j)).for_each(|(out, &v)| *out = f64::from(v)),
-            Data::Sparse(x) => {
-                out.fill(0.0);
-                let (columns, values) = x.row(j);
-                columns.iter().zip(values).for_each(|(&c, &v)| out[c as usize] = f64::from(v));
-            }
-            Data::Text(_) => {}
-        };
         if let Data::Text(_) = self.data {
             let remedies = numbers_needed();
             return Err(Error::Kind { what: "the inverse", kind: "text", remedies });
         }
-        let values = self.frozen.inverse(points, self.params.n_neighbors, row, columns, progress)?;
-        Data::dense(values, columns).map(Some)
+        let values = self.frozen.inverse_transform(points, self.params.n_neighbors, &self.data, progress)?;
+        Data::dense(values, self.data.dim()).map(Some)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The whole method on small data: metrics, new rows, what it says about them.
 
+use crate::fit::Fit;
 use crate::fit::FitOptions;
 use crate::method::Method;
-use crate::methods::{Lvm, Parts, Spectral};
+use crate::methods::{ComponentHandling, Lvm, Spectral};
 use crate::model::Model;
 use lowland_core::message::Note;
 use lowland_core::params::Auto;
@@ -26,7 +27,7 @@ fn groups(n: usize, columns: usize, apart: f64, seed: u64) -> Data {
 
 /// The share of points whose nearest point on the map is of the same group, groups taking turns.
 fn kept_together(fitted: &Model) -> f64 {
-    let near = nearest_points(fitted.embedding().points(), 1, &mut quiet).unwrap();
+    let near = nearest_points(fitted.embedding().points(), 1).unwrap();
     let n = near.rows();
     (0..n).filter(|&i| near.row(i).0[0] as usize % 2 == i % 2).count() as f64 / n as f64
 }
@@ -71,7 +72,7 @@ fn distances_that_are_not_known_do_no_harm() {
             Lvm {
                 metric: Metric::Precomputed,
                 n_neighbors: 4,
-                levels: Auto::Given(levels),
+                levels: Auto::Value(levels),
                 max_iter: 40,
                 ..Lvm::default()
             },
@@ -82,7 +83,7 @@ fn distances_that_are_not_known_do_no_harm() {
 
 #[test]
 fn new_rows_join_their_group_and_strangers_are_uncertain() {
-    let fitted = fit(&groups(200, 5, 8.0, 3), Lvm { levels: Auto::Given(1), max_iter: 100, ..Lvm::default() });
+    let fitted = fit(&groups(200, 5, 8.0, 3), Lvm { levels: Auto::Value(1), max_iter: 100, ..Lvm::default() });
     let new = groups(20, 5, 8.0, 4);
     let placed = fitted.transform_with(&new, &mut quiet).unwrap();
     let centre = |group: usize, c: usize| {
@@ -125,7 +126,8 @@ fn the_rows_outside_the_largest_part_are_named() {
     let mut values: Vec<f32> = Seed(1).normals(120 * 3).iter().map(|&v| v as f32).collect();
     values[..12].iter_mut().for_each(|v| *v += 1e4);
     let data = Data::dense(values, 3).unwrap();
-    let fitted = fit(&data, Lvm { components: Parts::Largest, n_neighbors: 3, max_iter: 30, ..Lvm::default() });
+    let fitted =
+        fit(&data, Lvm { components: ComponentHandling::Largest, n_neighbors: 3, max_iter: 30, ..Lvm::default() });
     let rows = fitted.notes().iter().find_map(|note| match note {
         Note::LargestComponentFitted { other_rows, .. } => Some(other_rows.as_slice()),
         _ => None,

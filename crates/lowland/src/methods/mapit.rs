@@ -1,31 +1,36 @@
 //! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities, joint};
-use lowland_algorithms::objective::{
-    CauchySchwarz, Cost, EntropyWeights, MapIt as Program, MapItFrozen, MapItPlacement, Sampling, Similarity,
+use lowland_algorithms::affinity::{
+    AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
+};
+use lowland_algorithms::mapit::{
+    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
+    NonNeighborSampling, SimilarityKernel,
 };
 use lowland_algorithms::optim::{
-    Descent, FixedPoint, Lbfgs, LineSearch, Momentum, MomentumParams, Optimizer, OptimizerKind, SpectralDirection,
+    Descent, FixedPoint, Lbfgs, LineSearch, MomentumDescent, MomentumDescentParams, Optimizer, OptimizerKind,
+    SpectralDirection,
 };
+use lowland_algorithms::out_of_sample::TrainingRows;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{Auto, at_least_one, choice, params, refuse, tolerance};
+use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
-use lowland_nbody::{Engine, Exact, KernelSum, engine};
-use lowland_neighbors::graph::lengths;
-use lowland_neighbors::{self, Search, nearest_to};
+use lowland_nbody::{Engine, KernelSum, new_engine};
+use lowland_neighbors::graph::edge_lengths;
+use lowland_neighbors::{self, Search};
 
 use super::init::{Init, initial_embedding};
-use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, affinities, neighbors_for, positive};
-use super::neighbor_stage::{self, Neighbors, neighbors};
+use super::neighbor_embedding::positive;
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, neighbors};
 
-choice! {
+param_enum! {
     /// How the map is made.
-    pub enum Variant ("fast, exact, sampled or objective") {
+    pub enum MapItVariant ("fast, exact, sampled or objective") {
         /// The released program on the affinities of near neighbours, its pushes by kernel sums: linear time.
         Fast = "fast",
         /// The released program on the affinities of all pairs.
@@ -47,13 +52,13 @@ params! {
         /// Neighbours of each point whose marginals are aligned.
         n_neighbors: usize = 10,
         /// The released program, fast or exact or with samples; or the true objective.
-        variant: Variant = Variant::Fast,
-        /// Similarity of points in the map.
-        kernel: Similarity = Similarity::Student,
+        variant: MapItVariant = MapItVariant::Fast,
+        /// SimilarityKernel of points in the map.
+        kernel: SimilarityKernel = SimilarityKernel::Student,
         /// Over which pairs the program's entropy weights are summed.
         entropy: EntropyWeights = EntropyWeights::All,
         /// What variant objective minimises.
-        cost: Cost = Cost::Pairs,
+        cost: MapItCost = MapItCost::Pairs,
         /// How variant objective minimises it.
         optimizer: OptimizerKind = OptimizerKind::Lbfgs,
         /// Non-neighbours drawn for each point by variant sampled, as a multiple of n_neighbors.
@@ -98,36 +103,42 @@ impl MapIt {
     }
 
     fn engine(&self) -> Result<Box<dyn KernelSum>> {
-        let which = if self.variant == Variant::Exact { Engine::Exact } else { self.engine };
-        engine(which, self.n_components, self.kernel.squared().0)
+        let which = if self.variant == MapItVariant::Exact { Engine::Exact } else { self.engine };
+        new_engine(which, self.n_components, self.kernel.squared().0)
     }
 
     /// The program with pushes by an engine.
-    fn summed(&self, weights: &Csr) -> Result<Program> {
-        let program = Program::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
+    fn summed(&self, weights: &Csr) -> Result<MapItField> {
+        let program = MapItField::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
         Ok(program.with_entropy(self.entropy))
     }
 
-    fn program(&self, weights: &Csr, context: &Context) -> Result<Program> {
+    fn program(&self, weights: &Csr, context: &Context) -> Result<MapItField> {
         let program = match self.variant {
-            Variant::Sampled => {
+            MapItVariant::Sampled => {
                 let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
-                let sampling = Sampling::new(count, self.sample_weight.given(), context.seed.stream("non-neighbours"));
-                Program::sampled(weights, self.n_neighbors, self.kernel, sampling)?
+                let sampling =
+                    NonNeighborSampling::new(count, self.sample_weight.value(), context.seed.stream("non-neighbours"));
+                MapItField::sampled(weights, self.n_neighbors, self.kernel, sampling)?
             }
-            Variant::Exact => Program::exact(weights, self.n_neighbors, self.kernel)?,
-            Variant::Fast | Variant::Objective => return self.summed(weights),
+            MapItVariant::Exact => MapItField::exact(weights, self.n_neighbors, self.kernel)?,
+            MapItVariant::Fast | MapItVariant::Objective => return self.summed(weights),
         };
         Ok(program.with_entropy(self.entropy))
     }
 
-    fn momentum(&self, n: usize) -> Momentum {
-        let learning_rate = self.learning_rate.given().unwrap_or(n as f64 / POINTS_PER_RATE);
+    fn momentum(&self, n: usize) -> MomentumDescent {
+        let learning_rate = self.learning_rate.value().unwrap_or(n as f64 / POINTS_PER_RATE);
         // The program's own schedule (the paper's text changes after 100 iterations).
-        Momentum::new(MomentumParams { learning_rate, momentum: [0.5, 0.8], early: 250, longest: LONGEST_STEP })
+        MomentumDescent::new(MomentumDescentParams {
+            learning_rate,
+            momentum: [0.5, 0.8],
+            early_steps: 250,
+            max_step: LONGEST_STEP,
+        })
     }
 
-    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<CauchySchwarz>> {
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<CauchySchwarzDivergence>> {
         let search = LineSearch::new(1.5);
         match self.optimizer {
             OptimizerKind::Gd => Box::new(self.momentum(n)),
@@ -143,28 +154,29 @@ impl MapIt {
         weights: &Csr,
         start: Embedding,
         context: &mut Context,
-    ) -> Result<(Embedding, Outcome, MapItFrozen)> {
+    ) -> Result<(Embedding, Outcome, MapItFittedState)> {
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let (embedding, outcome, frozen, measured) = if self.variant == Variant::Objective {
+        let (embedding, outcome, frozen, measured) = if self.variant == MapItVariant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
-            let objective = CauchySchwarz::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
+            let objective =
+                CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
             let mut descent = Descent::new(objective, self.optimizer(n), start);
             let outcome = run(&mut descent, rule, context)?;
             let map = descent.embedding();
-            let frozen = descent.objective().frozen(map.points())?;
-            (map, outcome, frozen, descent.objective().measured())
+            let frozen = descent.objective().fitted_state(map.points())?;
+            (map, outcome, frozen, descent.objective().measured_error())
         } else {
             let mut descent = Descent::new(self.program(weights, context)?, Box::new(self.momentum(n)), start);
             let outcome = run(&mut descent, rule, context)?;
             let map = descent.embedding();
-            let frozen = if self.variant == Variant::Sampled {
+            let frozen = if self.variant == MapItVariant::Sampled {
                 // The sums of a sample are not those of the map.
-                self.summed(weights)?.frozen(map.points())?
+                self.summed(weights)?.fitted_state(map.points())?
             } else {
-                descent.objective().frozen(map.points())?
+                descent.objective().fitted_state(map.points())?
             };
-            (map, outcome, frozen, descent.objective().measured())
+            (map, outcome, frozen, descent.objective().measured_error())
         };
         if let Some((engine, error)) = measured {
             let engine = engine.to_string();
@@ -173,7 +185,13 @@ impl MapIt {
         Ok((embedding, outcome, frozen))
     }
 
-    fn model(&self, data: &Data, map: &Embedding, perplexity: Perplexities, frozen: MapItFrozen) -> MapItTransformer {
+    fn model(
+        &self,
+        data: &Data,
+        map: &Embedding,
+        perplexity: Perplexities,
+        frozen: MapItFittedState,
+    ) -> MapItTransformer {
         MapItTransformer { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
     }
 }
@@ -181,6 +199,7 @@ impl MapIt {
 impl Method for MapIt {
     const NAME: &'static str = "mapit";
     const CLASS_NAME: &'static str = "MapIt";
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "MAP IT: aligns each point's neighbourhood as a whole, not pair by pair";
     const ADVICE: &'static str = "Classes come out denser and further apart than with tsne, at the price of some nearest neighbours. The paper's settings are perplexity 15 and 10 neighbours.";
     type Transformer = MapItTransformer;
@@ -191,13 +210,13 @@ impl Method for MapIt {
         at_least_one("n_neighbors", self.n_neighbors)?;
         positive("samples", self.samples)?;
         for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
-            value.given().map_or(Ok(()), |value| positive(name, value))?;
+            value.value().map_or(Ok(()), |value| positive(name, value))?;
         }
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            return refuse("tolerance", &self.tolerance, "above 0 and below 1");
+            return invalid_parameter("tolerance", &self.tolerance, "above 0 and below 1");
         }
         at_least_one("max_iter", self.max_iter)?;
-        tolerance("tol", self.tol)?;
+        check_tolerance("tol", self.tol)?;
         self.engine().map(|_| ())
     }
 
@@ -209,7 +228,7 @@ impl Method for MapIt {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.required_neighbors(shape.rows) as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -222,20 +241,20 @@ impl Method for MapIt {
         ]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let k = self.required_neighbors(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
         // Blocks of the map's size, the points as edges look them up, and the marginals.
-        let blocks = n * d * 8.0 * if self.variant == Variant::Objective { 50.0 } else { 14.0 } + n * 64.0;
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
         let others = rows.saturating_sub(1);
         let wanted = neighbors_for(AffinityKind::Entropic, &self.perplexities()).max(self.n_neighbors);
-        if self.variant == Variant::Exact { others } else { wanted.min(others) }
+        if self.variant == MapItVariant::Exact { others } else { wanted.min(others) }
     }
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<MapItTransformer>> {
@@ -243,26 +262,27 @@ impl Method for MapIt {
         let n = input.data.rows();
         let wanted = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree()).min(self.required_neighbors(n));
         let Neighbors { graph, exact } = neighbors(input, wanted, self.metric, self.search, context)?;
-        let perplexity = self.perplexities().at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        let perplexity =
+            self.perplexities().limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexities() {
-            let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
+            let (perplexity, neighbors) = (perplexity.max(), graph.min_degree());
             context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let frozen = MapItFrozen { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
+            let frozen = MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
             let transformer = self.model(input.data, &embedding, perplexity, frozen);
             return Ok(FitOutput {
                 embedding,
                 transformer,
-                outcome: Outcome::direct(),
+                outcome: Outcome::without_iterations(),
                 neighbors: exact.then_some(graph),
             });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
-            let lengths = lengths(&graph)?;
+            let lengths = edge_lengths(&graph)?;
             let graph = exact.then_some(graph);
-            Ok((joint(affinities(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
+            Ok((joint_affinities(affinities_from_distances(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
         })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
@@ -285,23 +305,23 @@ impl Method for MapIt {
         let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         self.metric.check(&data)?;
         let &[c1, c2] = archive.finite("placement/entropies")? else {
-            return Err(archive.bad("there are not two entropy weights".into()));
+            return Err(archive.invalid("there are not two entropy weights".into()));
         };
         let marginals = |name| archive.finite(name).map(<[f64]>::to_vec);
         let marginals = [marginals("placement/marginals")?, marginals("placement/map_marginals")?];
         let sizes = [map.rows(), marginals[0].len(), marginals[1].len()];
         if data.dim() != dim || sizes.iter().any(|&size| size != data.rows()) {
-            return Err(archive.bad("its parts differ in size".into()));
+            return Err(archive.invalid("its parts differ in size".into()));
         }
         if !(c1 > 0.0 && c2 > 0.0) {
-            return Err(archive.bad("an entropy weight is not positive".into()));
+            return Err(archive.invalid("an entropy weight is not positive".into()));
         }
-        let frozen = MapItFrozen { marginals, entropies: [c1, c2] };
+        let frozen = MapItFittedState { marginals, entropies: [c1, c2] };
         Ok(MapItTransformer {
             data,
             map,
             settings: self.clone(),
-            perplexity: self.perplexities().used(archive)?,
+            perplexity: Perplexities::load(archive, &self.perplexities())?,
             frozen,
         })
     }
@@ -315,9 +335,6 @@ fn spread(map: &Embedding) -> f64 {
     (square / map.rows() as f64).sqrt()
 }
 
-/// The share of a transform that the neighbours take, for the progress.
-const SEARCH: f64 = 0.3;
-
 /// A fixed map with the rows it is a map of. New rows are placed by what made it: the program's field, or the cost.
 pub struct MapItTransformer {
     data: Data,
@@ -325,29 +342,27 @@ pub struct MapItTransformer {
     settings: MapIt,
     /// As the map was made with.
     perplexity: Perplexities,
-    frozen: MapItFrozen,
+    frozen: MapItFittedState,
 }
 
 impl Transformer for MapItTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let (n, settings) = (self.data.rows(), &self.settings);
-        let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(settings.n_neighbors).min(n);
-        let graph = nearest_to(new, &self.data, k, settings.metric, &mut |done| progress(SEARCH * done))?;
-        let edges = (0..new.rows()).flat_map(|i| {
-            let (columns, distances) = graph.row(i);
-            columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
-        });
-        let distances = Csr::from_triplets(new.rows(), n, edges)?;
-        let rows = affinities(distances, AffinityKind::Entropic, &self.perplexity)?;
-        let placement = MapItPlacement {
+        let settings = &self.settings;
+        let training = TrainingRows {
+            data: &self.data,
+            metric: settings.metric,
+            affinity: AffinityKind::Entropic,
+            perplexity: &self.perplexity,
+            min_neighbors: settings.n_neighbors,
+        };
+        let objective = MapItTransform {
             map: self.map.points(),
             similarity: settings.kernel,
-            frozen: &self.frozen,
+            state: &self.frozen,
             k: settings.n_neighbors,
-            cost: (settings.variant == Variant::Objective).then_some(settings.cost),
+            cost: (settings.variant == MapItVariant::Objective).then_some(settings.cost),
         };
-        let places = placement.place(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
-        Ok(Embedding::new(places, self.map.dim())?.into())
+        Ok(training.transform(new, &objective, progress)?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

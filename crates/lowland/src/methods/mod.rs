@@ -17,7 +17,6 @@ mod lvm;
 mod mapit;
 mod neighbor_embedding;
 mod neighbor_embedding_transformer;
-pub(crate) mod neighbor_stage;
 mod pca;
 mod spectral;
 mod ssne;
@@ -34,38 +33,14 @@ pub use lle::Lle;
 pub use lllvm::Lllvm;
 pub(crate) use lllvm::model_edges;
 pub use ltsa::Ltsa;
-pub use lvm::{Lvm, Parts};
-pub use mapit::{MapIt, Variant};
+pub use lvm::{ComponentHandling, Lvm};
+pub use mapit::{MapIt, MapItVariant};
 pub use neighbor_embedding::RepulsionWeights;
 pub use pca::Pca;
-pub use spectral::{Affinity, Spectral};
+pub use spectral::{Spectral, SpectralAffinity};
 pub use ssne::Ssne;
 pub use svd::Svd;
-pub use lowland_algorithms::tsm::AngleHistogram;
-pub use tsm::{Matrices, Placing, Tsm};
+pub use tsm::{MatrixStorage, TransformRule, Tsm};
 pub use tsne::Tsne;
 
-use lowland_core::{Data, Result};
-
-use crate::fit::FitOptions;
-use crate::method::Method;
-use crate::model::Model;
-
-/// Gives methods `fit` and `fit_with` of their own, so that callers need not import the trait.
-macro_rules! inherent_fit {
-    ($($method:ident),* $(,)?) => {
-        $(impl $method {
-            /// Fits the method to data with the default options. Parameters are validated first.
-            pub fn fit(&self, data: &Data) -> Result<Model> {
-                Method::fit(self, data)
-            }
-
-            /// Fits the method to data. Parameters are validated first.
-            pub fn fit_with(&self, data: &Data, options: FitOptions) -> Result<Model> {
-                Method::fit_with(self, data, options)
-            }
-        })*
-    };
-}
-
-inherent_fit!(Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne);
+pub use lowland_algorithms::tsm::AngleHistogram;

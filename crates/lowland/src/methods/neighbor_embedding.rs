@@ -2,26 +2,30 @@
 
 use rayon::prelude::*;
 
-use lowland_algorithms::affinity::{AffinityKind, Perplexities, entropic, given, joint, uniform};
-use lowland_algorithms::objective::{Accuracy, AccuracyControl, Energy, NeighborEmbedding, Schedule};
+use lowland_algorithms::affinity::{
+    AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
+};
+use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective};
+use lowland_algorithms::objective::{Accuracy, AccuracyController};
 use lowland_algorithms::optim::{
-    Descent, FixedPoint, Gains, GainsParams, Lbfgs, LineSearch, Optimizer, OptimizerKind, SpectralDirection,
+    Descent, FixedPoint, GradientDescent, GradientDescentParams, Lbfgs, LineSearch, Optimizer, OptimizerKind,
+    SpectralDirection,
 };
 use lowland_core::message::{Note, ToleranceMiss};
-use lowland_core::params::{Auto, at_least_one, choice, refuse, tolerance};
+use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum};
 use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Error, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, engine};
-use lowland_neighbors::graph::lengths;
+use lowland_nbody::{Engine, new_engine};
+use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search, distance};
 
 use super::init::{Init, initial_embedding};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
-use super::neighbor_stage::{self, Neighbors, handed_in, neighbors};
-use crate::method::{FitInput, FitOutput, Method};
+use crate::method::{FitInput, FitOutput};
+use crate::neighbor_stage::{self, Neighbors, handed_in, neighbors};
 
-choice! {
+param_enum! {
     /// How strongly a pair repels.
     pub enum RepulsionWeights ("uniform or distances") {
         /// All pairs alike.
@@ -34,12 +38,13 @@ choice! {
 /// What [`neighbor_embedding!`] refers to in the file of a method.
 pub(super) mod prelude {
     pub use lowland_algorithms::affinity::{AffinityKind, Perplexities};
-    pub use lowland_algorithms::objective::{Accuracy, Energy, Schedule};
+    pub use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule};
+    pub use lowland_algorithms::objective::Accuracy;
     pub use lowland_algorithms::optim::OptimizerKind;
     pub use lowland_core::archive::Archive;
-    pub use lowland_core::params::{Auto, refuse};
+    pub use lowland_core::params::{Auto, invalid_parameter};
     pub use lowland_core::run::{Context, Stage};
-    pub use lowland_core::{Error, Metric, Result, Shape};
+    pub use lowland_core::{DataShape, Error, Metric, Result};
     pub use lowland_nbody::Engine;
     pub use lowland_neighbors::Search;
 
@@ -65,7 +70,7 @@ pub struct Settings {
     pub(super) learning_rate: Auto<f64>,
     pub(super) max_iter: usize,
     pub(super) tol: f64,
-    pub(super) schedule: Schedule,
+    pub(super) schedule: EnergySchedule,
     pub(super) repulsion: RepulsionWeights,
     /// The objective; a lambda is for affinities whose rows sum to one.
     pub(super) energy: Energy,
@@ -75,6 +80,7 @@ pub struct Settings {
 macro_rules! neighbor_embedding {
     (
         $(#[$doc:meta])* $type:ident, $name:literal, $class:literal, $summary:literal, $advice:literal,
+        notes: $notes:expr, objective: $objective:expr,
         optimizer: $optimizer:ident, exaggeration: $exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
         own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
         energy: $energy:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
@@ -121,7 +127,7 @@ macro_rules! neighbor_embedding {
         impl $type {
             fn settings(&self) -> Settings {
                 let own = self;
-                let schedule = Schedule {
+                let schedule = EnergySchedule {
                     exaggeration: self.early_exaggeration,
                     exaggeration_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
                     homotopy: $homotopy(own),
@@ -150,6 +156,9 @@ macro_rules! neighbor_embedding {
         impl Method for $type {
             const NAME: &'static str = $name;
             const CLASS_NAME: &'static str = $class;
+            const NOTES: &'static str = $notes;
+            const OBJECTIVE: Option<&'static str> = $objective;
+            const REPORTS_ITERATIONS: bool = true;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
             type Transformer = NeighborEmbeddingTransformer;
@@ -167,11 +176,11 @@ macro_rules! neighbor_embedding {
                 Some(self.metric)
             }
 
-            fn stages(&self, shape: Shape) -> Vec<Stage> {
+            fn stages(&self, shape: DataShape) -> Vec<Stage> {
                 self.settings().stages(shape)
             }
 
-            fn memory(&self, shape: Shape) -> u64 {
+            fn memory(&self, shape: DataShape) -> u64 {
                 self.settings().memory(shape)
             }
 
@@ -195,7 +204,7 @@ pub(super) use neighbor_embedding;
 
 /// Rejects what is not a positive number.
 pub fn positive(name: &'static str, value: f64) -> Result<()> {
-    if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(name, &value, "above 0") }
+    if value > 0.0 && value.is_finite() { Ok(()) } else { invalid_parameter(name, &value, "above 0") }
 }
 
 const AFFINITIES: &str = "affinities";
@@ -205,35 +214,36 @@ const DESCENT: &str = "descent";
 /// Steps of gradient descent are no longer than this: points that shoot off would stretch the map for all.
 const LONGEST_STEP: f64 = 5.0;
 
-/// Neighbours for a perplexity: further ones weigh next to nothing.
-pub(super) const NEIGHBORS_PER_PERPLEXITY: f64 = 3.0;
-
 impl Settings {
     pub fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         self.perplexity.check()?;
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            return refuse("tolerance", &self.tolerance, "above 0 and below 1");
+            return invalid_parameter("tolerance", &self.tolerance, "above 0 and below 1");
         }
-        if let Some(rate) = self.learning_rate.given() {
+        if let Some(rate) = self.learning_rate.value() {
             positive("learning_rate", rate)?;
         }
         if !(self.schedule.exaggeration >= 1.0 && self.schedule.exaggeration.is_finite()) {
-            return refuse("early_exaggeration", &self.schedule.exaggeration, "at least 1");
+            return invalid_parameter("early_exaggeration", &self.schedule.exaggeration, "at least 1");
         }
         at_least_one("max_iter", self.max_iter)?;
         if self.repulsion == RepulsionWeights::Distances && !matches!(self.engine, Engine::Auto | Engine::Exact) {
-            return refuse("engine", &self.engine, "repulsion by distances is summed pair by pair: engine exact");
+            return invalid_parameter(
+                "engine",
+                &self.engine,
+                "repulsion by distances is summed pair by pair: engine exact",
+            );
         }
-        tolerance("tol", self.tol)?;
-        engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
+        check_tolerance("tol", self.tol)?;
+        new_engine(self.engine, self.n_components, self.energy.kernel()).map(|_| ())
     }
 
     pub fn neighbors(&self) -> usize {
         neighbors_for(self.affinity, &self.perplexity)
     }
 
-    pub fn stages(&self, shape: Shape) -> Vec<Stage> {
+    pub fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors() as f64);
         // Seconds on two cores, roughly.
         let search = neighbor_stage::seconds(shape);
@@ -246,7 +256,7 @@ impl Settings {
         ]
     }
 
-    pub fn memory(&self, shape: Shape) -> u64 {
+    pub fn memory(&self, shape: DataShape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph twice (once for checkpoints), the rows of affinities, their transpose and the joint ones, twice as many
@@ -258,7 +268,7 @@ impl Settings {
         // Blocks of the map's size, and the points as edges look them up.
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
-        lowland_neighbors::memory(shape, self.metric, k, self.search)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search)
             .saturating_add((graphs + several + factor + blocks + pairs) as u64)
     }
 
@@ -270,9 +280,9 @@ impl Settings {
         self.metric.check(input.data)?;
         let n = input.data.rows();
         let Neighbors { graph, exact } = self.graph(input, context)?;
-        let perplexity = self.perplexity.at_most((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
+        let perplexity = self.perplexity.limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexity && self.affinity == AffinityKind::Entropic {
-            let (perplexity, neighbors) = (perplexity.largest(), graph.min_degree());
+            let (perplexity, neighbors) = (perplexity.max(), graph.min_degree());
             context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         let energy = match self.energy {
@@ -295,15 +305,15 @@ impl Settings {
             return Ok(FitOutput {
                 embedding,
                 transformer,
-                outcome: Outcome::direct(),
+                outcome: Outcome::without_iterations(),
                 neighbors: exact.then_some(graph),
             });
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
-            let lengths = lengths(&graph)?;
+            let lengths = edge_lengths(&graph)?;
             // What is no longer needed goes at once: at a million points each of these is a gigabyte.
             let graph = exact.then_some(graph);
-            Ok((joint(affinities(lengths, self.affinity, &perplexity)?)?, graph))
+            Ok((joint_affinities(affinities_from_distances(lengths, self.affinity, &perplexity)?)?, graph))
         })?;
         let start = context.stage(START, |context| {
             let init = match self.init {
@@ -320,23 +330,23 @@ impl Settings {
         let mut descent = descent;
         let embedding = descent.embedding();
         let objective = descent.objective();
-        if let Some(error) = objective.control().measured().filter(|error| *error > 0.0) {
+        if let Some(error) = objective.controller().measured_error().filter(|error| *error > 0.0) {
             let missed = if error <= self.tolerance {
                 None
-            } else if objective.control().coarse() {
+            } else if objective.controller().is_coarse() {
                 Some(ToleranceMiss::ScheduleUnfinished)
             } else {
                 Some(ToleranceMiss::EngineLimit)
             };
-            let (engine, certified) = (objective.engine().to_string(), objective.certified());
+            let (engine, certified) = (objective.engine_name().to_string(), objective.certified_bound());
             context.note(Note::RepulsionError { engine, error, certified, missed });
         }
-        if let Some(reason) = objective.unfinished() {
+        if let Some(reason) = objective.unfinished_stage() {
             context.note(Note::ObjectiveModified { reason: reason.to_string() });
         }
         let repulsion = match energy {
             Energy::Elastic { lambda } => lambda * n as f64,
-            _ => n as f64 / objective.kernel_total(embedding.points())?,
+            _ => n as f64 / objective.kernel_sum(embedding.points())?,
         };
         let transformer = placed(&embedding, repulsion);
         Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
@@ -346,9 +356,11 @@ impl Settings {
     fn graph(&self, input: FitInput, context: &mut Context) -> Result<Neighbors> {
         let wanted = self.neighbors().min(input.data.rows().saturating_sub(1));
         match (self.affinity, input.neighbors) {
-            (AffinityKind::Precomputed, None) if context.resumed().is_none() => {
-                refuse("affinity", &self.affinity, "needs a neighbour graph with the affinities as its values")
-            }
+            (AffinityKind::Precomputed, None) if context.checkpoint().is_none() => invalid_parameter(
+                "affinity",
+                &self.affinity,
+                "needs a neighbour graph with the affinities as its values",
+            ),
             (AffinityKind::Precomputed, _) => handed_in(input, context),
             (_, Some(graph)) if wanted > 0 && graph.min_degree() == 0 => {
                 let lonely = (0..graph.rows()).find(|&i| graph.row(i).0.is_empty()).unwrap_or(0);
@@ -360,17 +372,17 @@ impl Settings {
         }
     }
 
-    fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbedding> {
-        let engine = engine(self.engine, self.n_components, energy.kernel())?;
-        let control = AccuracyControl::new(self.accuracy, self.tolerance);
-        let objective = NeighborEmbedding::new(energy, weights, engine, control)?.with_schedule(self.schedule);
+    fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbeddingObjective> {
+        let engine = new_engine(self.engine, self.n_components, energy.kernel())?;
+        let control = AccuracyController::new(self.accuracy, self.tolerance);
+        let objective = NeighborEmbeddingObjective::new(energy, weights, engine, control)?.with_schedule(self.schedule);
         match self.repulsion {
             RepulsionWeights::Uniform => Ok(objective),
             RepulsionWeights::Distances => objective.with_repulsion_weights(squared_distances(data, self.metric)),
         }
     }
 
-    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<NeighborEmbedding>> {
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<NeighborEmbeddingObjective>> {
         // Steps may grow again: the reference program's only shrink, and stay short ever after one bad iteration.
         let search = LineSearch::new(1.5);
         // Springs pull without limit, so that gradient descent needs limits; the t distribution's pull fades by itself.
@@ -378,12 +390,12 @@ impl Settings {
         // The elastic embedding's push is not normalised: while the map is small it is as strong as all points together.
         let elastic = matches!(self.energy, Energy::Elastic { .. });
         match self.optimizer {
-            OptimizerKind::Gd => Box::new(Gains::new(GainsParams {
-                learning_rate: self.learning_rate.given().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
+            OptimizerKind::Gd => Box::new(GradientDescent::new(GradientDescentParams {
+                learning_rate: self.learning_rate.value().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
                 momentum: 0.8,
-                least_gain: if springs { 1e-4 } else { 0.01 },
-                longest: LONGEST_STEP,
-                longest_share: if springs { 0.2 } else { f64::INFINITY },
+                min_gain: if springs { 1e-4 } else { 0.01 },
+                max_step: LONGEST_STEP,
+                max_relative_step: if springs { 0.2 } else { f64::INFINITY },
             })),
             OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
             OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
@@ -395,36 +407,6 @@ impl Settings {
     fn start_size(&self) -> f64 {
         if self.optimizer == OptimizerKind::Gd { 1e-4 } else { 1e-2 }
     }
-}
-
-/// Affinities from a matrix of distances (or of affinities, where those were handed in); rows sum to one.
-pub(super) fn affinities(lengths: Csr, kind: AffinityKind, perplexity: &Perplexities) -> Result<Csr> {
-    match kind {
-        AffinityKind::Precomputed => given(&lengths),
-        AffinityKind::Uniform => Ok(uniform(&lengths)),
-        AffinityKind::Entropic => {
-            let (&last, others) = perplexity.values().split_last().expect("at least one");
-            let mut sum: Option<Csr> = None;
-            let add = |sum: Option<Csr>, mut rows: Csr| {
-                if let Some(sum) = sum {
-                    rows.values_mut().iter_mut().zip(sum.values()).for_each(|(p, sum)| *p += sum);
-                }
-                rows
-            };
-            for &other in others {
-                sum = Some(add(sum, entropic(lengths.clone(), other).rows));
-            }
-            let mut rows = add(sum, entropic(lengths, last).rows);
-            rows.scale(1.0 / perplexity.values().len() as f64);
-            Ok(rows)
-        }
-    }
-}
-
-/// Neighbours wanted for each point.
-pub(super) fn neighbors_for(kind: AffinityKind, perplexity: &Perplexities) -> usize {
-    let factor = if kind == AffinityKind::Uniform { 1.0 } else { NEIGHBORS_PER_PERPLEXITY };
-    (factor * perplexity.largest()).ceil() as usize
 }
 
 /// Squared distances of all pairs, scaled to a mean of one.

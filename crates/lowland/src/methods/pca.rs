@@ -1,9 +1,9 @@
 //! Principal component analysis.
 
 use lowland_core::archive::Archive;
-use lowland_core::params::{at_least_one, tolerance};
+use lowland_core::params::{at_least_one, check_tolerance};
 use lowland_core::run::{Context, Stage, StopRule};
-use lowland_core::{Result, Shape};
+use lowland_core::{DataShape, Result};
 use lowland_linalg::LinearMap;
 
 use super::linear::{COMPONENTS, LinearSolver, fit, linear_method, route};

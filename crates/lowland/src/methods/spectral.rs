@@ -4,20 +4,20 @@ use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
-use lowland_core::params::{at_least_one, choice, params, tolerance};
+use lowland_core::params::{at_least_one, check_tolerance, param_enum, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Step, Stepper, StopRule, run};
-use lowland_core::{Data, Embedding, Metric, Result, Shape};
+use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::{Csr, EigenState, LaplacianKind};
-use lowland_neighbors::graph::{SpectralCoordinates, Symmetrize, symmetrize};
-use lowland_neighbors::{self, NeighborGraph, Search, nearest_to};
+use lowland_neighbors::graph::{SpectralCoordinates, Symmetrization, symmetrize};
+use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
 use super::components::available_components;
-use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
-choice! {
+param_enum! {
     /// Weight of an edge.
-    pub enum Affinity ("connectivity or heat") {
+    pub enum SpectralAffinity ("connectivity or heat") {
         /// One for every neighbour.
         Connectivity = "connectivity",
         /// `exp(-d^2 / (s_i s_j))`, `s_i` the distance from `i` to its last neighbour.
@@ -37,7 +37,7 @@ params! {
         /// How neighbours are searched.
         search: Search = Search::Auto,
         /// Weight of an edge of the neighbour graph.
-        affinity: Affinity = Affinity::Connectivity,
+        affinity: SpectralAffinity = SpectralAffinity::Connectivity,
         /// Iterations of the eigensolver at the most.
         max_iter: usize = 300,
         /// Relative residual at which an eigenvector is accepted.
@@ -50,6 +50,7 @@ const EIGENVECTORS: &str = "eigenvectors";
 impl Method for Spectral {
     const NAME: &'static str = "spectral";
     const CLASS_NAME: &'static str = "SpectralEmbedding";
+    const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbour graph";
     const ADVICE: &'static str = "Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no local optima. \
         Clusters come out as tight arms; use it to see global structure and as a start for other methods.";
@@ -59,7 +60,7 @@ impl Method for Spectral {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         at_least_one("max_iter", self.max_iter)?;
-        tolerance("tol", self.tol)
+        check_tolerance("tol", self.tol)
     }
 
     fn n_components(&self) -> usize {
@@ -70,7 +71,7 @@ impl Method for Spectral {
         Some(self.metric)
     }
 
-    fn stages(&self, shape: Shape) -> Vec<Stage> {
+    fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
         // Seconds on two cores, roughly: an exact search up to a point, then an approximate one; some forty block iterations.
         let search = neighbor_stage::seconds(shape);
@@ -78,14 +79,14 @@ impl Method for Spectral {
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: EIGENVECTORS, weight: eigen }]
     }
 
-    fn memory(&self, shape: Shape) -> u64 {
+    fn memory(&self, shape: DataShape) -> u64 {
         let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
         // The graph, its symmetrised weights and their copies in the Laplacian and its factor; ten blocks of vectors.
         let graphs = n * edges * (8.0 + 4.0 * 24.0);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
         // The sum is in floating point: a cast saturates where a product of counts would wrap.
-        lowland_neighbors::memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -116,7 +117,7 @@ impl Method for Spectral {
             return Ok(FitOutput {
                 embedding,
                 transformer,
-                outcome: Outcome::direct(),
+                outcome: Outcome::without_iterations(),
                 neighbors: exact.then_some(graph),
             });
         }
@@ -127,11 +128,11 @@ impl Method for Spectral {
                 .with_max_iterations(self.max_iter);
             let mut stepper = Eigenmaps { solver, dim: self.n_components };
             if stepper.solver.finished() {
-                return Ok((stepper, Outcome::direct()));
+                return Ok((stepper, Outcome::without_iterations()));
             }
             let outcome = run(&mut stepper, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
             let gave_up = stepper.solver.finished() && !stepper.solver.report().converged;
-            Ok((stepper, outcome.unless(gave_up)))
+            Ok((stepper, outcome.exhausted_if(gave_up)))
         })?;
         let report = stepper.solver.report();
         if !report.converged {
@@ -159,7 +160,7 @@ impl Method for Spectral {
             && transformer.embedding.rows() == transformer.data.rows()
             && transformer.scales.len() == transformer.data.rows()
             && transformer.values.len() == transformer.embedding.dim();
-        if fits { Ok(transformer) } else { Err(archive.bad("its parts differ in size".into())) }
+        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
@@ -168,15 +169,15 @@ impl Spectral {
     fn weights(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let lengths = connected_lengths(data, self.metric, graph, context)?;
         let scales = last_distances(graph);
-        symmetrize(&lengths.map(|i, j, d| self.weight(d, scales[i], scales[j])), Symmetrize::Average)
+        symmetrize(&lengths.map(|i, j, d| self.weight(d, scales[i], scales[j])), Symmetrization::Average)
     }
 
     fn weight(&self, distance: f64, scale: f64, other: f64) -> f64 {
         match self.affinity {
-            Affinity::Connectivity => 1.0,
+            SpectralAffinity::Connectivity => 1.0,
             // Duplicates have scale 0 and distance 0: as near as can be. The floor keeps far joins part of the graph.
-            Affinity::Heat if distance == 0.0 => 1.0,
-            Affinity::Heat => (-(distance / scale) * (distance / other)).exp().max(1e-6),
+            SpectralAffinity::Heat if distance == 0.0 => 1.0,
+            SpectralAffinity::Heat => (-(distance / scale) * (distance / other)).exp().max(1e-6),
         }
     }
 }
@@ -246,7 +247,7 @@ impl Transformer for SpectralTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let dim = self.embedding.dim();
         let k = self.params.n_neighbors.min(self.data.rows());
-        let graph = nearest_to(new, &self.data, k, self.params.metric, progress)?;
+        let graph = nearest_to_with(new, &self.data, k, self.params.metric, progress)?;
         let factors: Vec<f64> =
             self.values.iter().map(|value| if 1.0 - value >= SMOOTH { 1.0 / (1.0 - value) } else { 1.0 }).collect();
         let mut images = vec![0.0; new.rows() * dim];

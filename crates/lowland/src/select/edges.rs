@@ -1,8 +1,8 @@
 //! Edges as hypotheses: what the bound says without them, and which ones look wrong.
 
 use crate::methods::Lllvm;
-use lowland_algorithms::lllvm::{Network, Posterior, Problem};
-use lowland_core::run::{Context, Ended};
+use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, Posterior};
+use lowland_core::run::{Context, StopReason};
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
 
@@ -65,13 +65,13 @@ pub fn compare(data: &Data, params: &Lllvm, graphs: &[(String, Csr)], context: &
     context.stage(BOUNDS, |context| {
         let (mut tested, mut collapsed) = (Vec::new(), Vec::new());
         for (name, edges) in graphs {
-            let problem = Problem::new(Network::new(edges)?, rows.clone())?;
+            let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows.clone())?;
             let (starts, ended) = fitted(&problem, params, context)?;
-            if ended == Ended::Stopped {
+            if ended == StopReason::Stopped {
                 warn_of_collapse(&collapsed, context);
                 return stopped(tested, context);
             }
-            collapsed.extend(starts.collapsed().map(|_| name.clone()));
+            collapsed.extend(starts.collapsed_alpha().map(|_| name.clone()));
             tested.push(Tested { name: name.clone(), values: starts.bounds() });
         }
         warn_of_collapse(&collapsed, context);
@@ -101,22 +101,22 @@ pub fn screen(
     (name, edges): &(String, Csr),
     context: &mut Context,
 ) -> Result<(Tested, Vec<Suspect>)> {
-    let problem = Problem::new(Network::new(edges)?, rows_of(data)?)?;
+    let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows_of(data)?)?;
     context.stage(BOUNDS, |context| {
         let (starts, ended) = fitted(&problem, params, context)?;
-        if ended == Ended::Stopped {
+        if ended == StopReason::Stopped {
             return Err(Error::Stopped { stage: BOUNDS });
         }
-        warn_of_collapse(&starts.collapsed().map(|_| name.clone()).into_iter().collect::<Vec<_>>(), context);
+        warn_of_collapse(&starts.collapsed_alpha().map(|_| name.clone()).into_iter().collect::<Vec<_>>(), context);
         let tested = Tested { name: name.clone(), values: starts.bounds() };
-        Ok((tested, ranked(&problem.network, &starts.finish()?)))
+        Ok((tested, ranked(&problem.graph, &starts.into_posterior()?)))
     })
 }
 
 /// The derivative of the priors' logarithms by the weight of an edge is
 /// `(d_x + d_x d_y) R / 2 - E|x_i - x_j|^2 - E|C_i - C_j|^2`, `R` the effective resistance: its negative is the score.
-fn ranked(network: &Network, posterior: &Posterior) -> Vec<Suspect> {
-    let freedom = 0.5 * posterior.freedom() as f64;
+fn ranked(network: &LaplacianGraph, posterior: &Posterior) -> Vec<Suspect> {
+    let freedom = 0.5 * posterior.degrees_of_freedom() as f64;
     let mut suspects: Vec<Suspect> = network
         .edges()
         .map(|(i, j)| {

@@ -10,19 +10,19 @@ pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
 
 use crate::fit::FitOptions;
 use crate::method::{FitInput, Method};
-use crate::methods::neighbor_stage::{Neighbors, neighbors};
 use crate::methods::{Lllvm, Lvm, model_edges};
-use lowland_algorithms::lllvm::{Network, Problem, Rows, Starts};
+use crate::neighbor_stage::{Neighbors, neighbors};
+use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::message::Note;
-use lowland_core::params::refuse;
-use lowland_core::run::{Context, Ended, Observer};
-use lowland_core::{Data, Error, Result, Seed, Shape};
+use lowland_core::params::invalid_parameter;
+use lowland_core::run::{Context, Observer, StopReason};
+use lowland_core::{Data, DataShape, Error, Result, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::Components;
 
 /// What was found for one number of neighbours and of dimensions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct Candidate {
     /// Neighbours a point.
     pub n_neighbors: usize,
     /// Dimensions of the map.
@@ -31,7 +31,7 @@ pub struct Choice {
     pub values: Vec<f64>,
 }
 
-impl Choice {
+impl Candidate {
     /// The mean of the values.
     pub fn mean(&self) -> f64 {
         mean(&self.values)
@@ -64,25 +64,25 @@ pub(crate) fn largest(values: &[f64]) -> f64 {
 
 /// How candidates are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum SelectionCriterion {
     /// By the best start: a bound is true from any start, and the largest is the tightest.
     Bound,
     /// By the mean over folds.
     HeldOut,
 }
 
-impl By {
+impl SelectionCriterion {
     /// The number candidates are compared by.
-    pub fn value(self, choice: &Choice) -> f64 {
+    pub fn value(self, choice: &Candidate) -> f64 {
         match self {
-            By::Bound => choice.best(),
-            By::HeldOut => choice.mean(),
+            SelectionCriterion::Bound => choice.best(),
+            SelectionCriterion::HeldOut => choice.mean(),
         }
     }
 }
 
 /// The best candidate's place in the list, and those that are not clearly worse: closer than the values scatter.
-pub fn recommend(choices: &[Choice], by: By) -> Option<(usize, Vec<usize>)> {
+pub fn recommend(choices: &[Candidate], by: SelectionCriterion) -> Option<(usize, Vec<usize>)> {
     let best = (0..choices.len()).reduce(|a, b| if by.value(&choices[b]) > by.value(&choices[a]) { b } else { a })?;
     let enough = by.value(&choices[best]) - choices[best].std();
     let close = (0..choices.len()).filter(|&at| at != best && by.value(&choices[at]) >= enough).collect();
@@ -90,12 +90,12 @@ pub fn recommend(choices: &[Choice], by: By) -> Option<(usize, Vec<usize>)> {
 }
 
 /// The recommendation in words.
-pub fn in_words(choices: &[Choice], by: By) -> String {
+pub fn recommendation_text(choices: &[Candidate], by: SelectionCriterion) -> String {
     let Some((best, close)) = recommend(choices, by) else { return "there is nothing to choose from".into() };
-    let name = |choice: &Choice| format!("n_neighbors {}, n_components {}", choice.n_neighbors, choice.n_components);
+    let name = |choice: &Candidate| format!("n_neighbors {}, n_components {}", choice.n_neighbors, choice.n_components);
     let (what, spread) = match by {
-        By::Bound => ("bound", "starts"),
-        By::HeldOut => ("held-out log-likelihood", "folds"),
+        SelectionCriterion::Bound => ("bound", "starts"),
+        SelectionCriterion::HeldOut => ("held-out log-likelihood", "folds"),
     };
     let chosen = &choices[best];
     let mut text =
@@ -108,7 +108,7 @@ pub fn in_words(choices: &[Choice], by: By) -> String {
         let others: Vec<String> = close.iter().take(5).map(|&at| name(&choices[at])).collect();
         text.push_str(&format!("; not clearly worse: {}", others.join("; ")));
     }
-    let at_an_end = |value: fn(&Choice) -> usize| {
+    let at_an_end = |value: fn(&Candidate) -> usize| {
         let values = choices.iter().map(value);
         let (low, high) = (values.clone().min(), values.max());
         low != high && (Some(value(chosen)) == low || Some(value(chosen)) == high)
@@ -125,7 +125,7 @@ pub fn in_words(choices: &[Choice], by: By) -> String {
 pub(crate) const BOUNDS: &str = "bounds";
 
 /// Bytes that [`by_bound`] needs beyond the data.
-pub fn memory(params: &Lllvm, shape: Shape, n_neighbors: &[usize], n_components: &[usize]) -> u64 {
+pub fn memory(params: &Lllvm, shape: DataShape, n_neighbors: &[usize], n_components: &[usize]) -> u64 {
     let most = |values: &[usize]| values.iter().copied().max().unwrap_or(1);
     let largest = Lllvm { n_neighbors: most(n_neighbors), n_components: most(n_components), ..params.clone() };
     Method::memory(&largest, shape)
@@ -138,7 +138,7 @@ pub fn by_bound(
     n_neighbors: &[usize],
     n_components: &[usize],
     context: &mut Context,
-) -> Result<Vec<Choice>> {
+) -> Result<Vec<Candidate>> {
     check_lists(data.rows(), n_neighbors, n_components)?;
     let most = n_neighbors.iter().copied().max().unwrap_or(1);
     let rows = rows_of(data)?;
@@ -148,19 +148,19 @@ pub fn by_bound(
         let (mut choices, mut collapsed) = (Vec::new(), Vec::new());
         for &n_neighbors in n_neighbors {
             let edges = model_edges(data, &graph.truncate(n_neighbors), params.metric, context)?;
-            let problem = Problem::new(Network::new(&edges)?, rows.clone())?;
+            let problem = LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?;
             for &n_components in n_components {
                 let params = Lllvm { n_neighbors, n_components, ..params.clone() };
                 let (starts, ended) = fitted(&problem, &params, context)?;
                 // A choice that was not tried to the end cannot be compared with others.
-                if ended == Ended::Stopped {
+                if ended == StopReason::Stopped {
                     warn_of_collapse(&collapsed, context);
                     return stopped(choices, context);
                 }
-                if starts.collapsed().is_some() {
+                if starts.collapsed_alpha().is_some() {
                     collapsed.push(format!("n_neighbors {n_neighbors}, n_components {n_components}"));
                 }
-                choices.push(Choice { n_neighbors, n_components, values: starts.bounds() });
+                choices.push(Candidate { n_neighbors, n_components, values: starts.bounds() });
             }
         }
         warn_of_collapse(&collapsed, context);
@@ -189,10 +189,14 @@ fn warn_of_collapse(names: &[String], context: &mut Context) {
 }
 
 /// The same starts for every candidate, as far as they can be.
-fn fitted<'a>(problem: &'a Problem, params: &Lllvm, context: &mut Context) -> Result<(Starts<'a>, Ended)> {
+fn fitted<'a>(
+    problem: &'a LllvmProblem,
+    params: &Lllvm,
+    context: &mut Context,
+) -> Result<(MultiStartEm<'a>, StopReason)> {
     params.validate()?;
     let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
-    Ok((starts, outcome.ended))
+    Ok((starts, outcome.stop_reason))
 }
 
 /// The graph the model would be fitted to.
@@ -203,8 +207,8 @@ pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> 
     model_edges(data, &graph, params.metric, context)
 }
 
-fn rows_of(data: &Data) -> Result<Rows> {
-    let rows = Rows::new(data)?;
+fn rows_of(data: &Data) -> Result<ScaledRows> {
+    let rows = ScaledRows::new(data)?;
     if rows.values.iter().all(|&v| v == 0.0) {
         return Err(Error::TooFewPoints {
             what: "a selection among different rows".into(),
@@ -222,10 +226,14 @@ fn check_lists(rows: usize, n_neighbors: &[usize], n_components: &[usize]) -> Re
         return Err(Error::TooFewPoints { what: "a selection".into(), needed: 2, found: rows, remedies: Vec::new() });
     }
     if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > most) {
-        return refuse("n_neighbors", k, format!("from 1 to {most}, the number of rows that are fitted, less one"));
+        return invalid_parameter(
+            "n_neighbors",
+            k,
+            format!("from 1 to {most}, the number of rows that are fitted, less one"),
+        );
     }
     match n_components.iter().find(|&&d| d == 0) {
-        Some(d) => refuse("n_components", d, "at least 1"),
+        Some(d) => invalid_parameter("n_components", d, "at least 1"),
         None => Ok(()),
     }
 }
@@ -242,9 +250,9 @@ pub fn by_held_out(
     seed: Seed,
     max_memory: Option<u64>,
     observer: &mut dyn Observer,
-) -> Result<Vec<Choice>> {
+) -> Result<Vec<Candidate>> {
     if folds < 2 || folds > data.rows() {
-        return refuse("folds", &folds, format!("from 2 to {}, the number of rows", data.rows()));
+        return invalid_parameter("folds", &folds, format!("from 2 to {}, the number of rows", data.rows()));
     }
     // Each model has the rows of the other parts.
     let fitted_rows = data.rows() - data.rows().div_ceil(folds);
@@ -260,7 +268,7 @@ pub fn by_held_out(
                 let model = match candidate.fit_with(&data.select(&kept), options) {
                     // A candidate that was not completed cannot be compared with others.
                     Err(Error::Stopped { .. }) if !choices.is_empty() => return Ok(choices),
-                    Ok(model) if model.outcome().ended == Ended::Stopped => {
+                    Ok(model) if model.outcome().stop_reason == StopReason::Stopped => {
                         let nothing = Error::Stopped { stage: BOUNDS };
                         return if choices.is_empty() { Err(nothing) } else { Ok(choices) };
                     }
@@ -268,7 +276,7 @@ pub fn by_held_out(
                 };
                 scores.push(mean(&model.score(&data.select(&held))?));
             }
-            choices.push(Choice { n_neighbors, n_components, values: scores });
+            choices.push(Candidate { n_neighbors, n_components, values: scores });
         }
     }
     Ok(choices)
@@ -276,7 +284,7 @@ pub fn by_held_out(
 
 /// Whether leaving the rows' graph like this keeps it in one part.
 fn in_one_part(edges: &Csr) -> bool {
-    Components::of_matrix(edges).count() == 1
+    Components::from_matrix(edges).count() == 1
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::Alpha;
-use lowland_core::run::Silent;
+use lowland_core::run::NoObserver;
 
 /// A noisy sheet in five dimensions.
 fn sheet(n: usize) -> Data {
@@ -20,14 +20,14 @@ fn params() -> Lllvm {
 
 #[test]
 fn every_combination_gets_its_bounds_and_the_best_is_recommended() {
-    let mut silent = Silent;
+    let mut silent = NoObserver;
     let mut context = Context::new(&mut silent, Seed(3), None);
     let choices = by_bound(&sheet(60), &params(), &[4, 7], &[1, 2], &mut context).unwrap();
     assert_eq!(choices.len(), 4);
     assert!(choices.iter().all(|choice| choice.values.len() == 2 && choice.values.iter().all(|v| v.is_finite())));
-    let (best, _) = recommend(&choices, By::Bound).unwrap();
+    let (best, _) = recommend(&choices, SelectionCriterion::Bound).unwrap();
     assert!(choices.iter().all(|choice| choice.best() <= choices[best].best()));
-    let words = in_words(&choices, By::Bound);
+    let words = recommendation_text(&choices, SelectionCriterion::Bound);
     assert!(words.contains(&format!("n_neighbors {}", choices[best].n_neighbors)), "{words}");
     assert!(by_bound(&sheet(60), &params(), &[60], &[2], &mut context).is_err());
     assert!(by_bound(&sheet(60), &params(), &[5], &[0], &mut context).is_err());
@@ -35,20 +35,20 @@ fn every_combination_gets_its_bounds_and_the_best_is_recommended() {
 
 #[test]
 fn a_recommendation_names_what_is_not_clearly_worse() {
-    let choice = |n_neighbors, values: &[f64]| Choice { n_neighbors, n_components: 2, values: values.to_vec() };
+    let choice = |n_neighbors, values: &[f64]| Candidate { n_neighbors, n_components: 2, values: values.to_vec() };
     let choices = [choice(3, &[1.0, 2.0]), choice(5, &[10.0, 8.0]), choice(7, &[9.5, 1.0]), choice(9, &[0.0, 0.0])];
-    assert_eq!(recommend(&choices, By::Bound), Some((1, vec![2])));
-    assert_eq!(recommend(&choices, By::HeldOut), Some((1, vec![])));
-    assert_eq!(recommend(&[], By::Bound), None);
-    assert!(in_words(&choices[..2], By::Bound).contains("try more beyond"));
+    assert_eq!(recommend(&choices, SelectionCriterion::Bound), Some((1, vec![2])));
+    assert_eq!(recommend(&choices, SelectionCriterion::HeldOut), Some((1, vec![])));
+    assert_eq!(recommend(&[], SelectionCriterion::Bound), None);
+    assert!(recommendation_text(&choices[..2], SelectionCriterion::Bound).contains("try more beyond"));
 }
 
 #[test]
 fn held_out_rows_score_every_combination() {
     let lvm = Lvm { max_iter: 30, ..Lvm::default() };
-    let choices = by_held_out(&sheet(90), &lvm, &[5], &[1, 2], 3, Seed(1), None, &mut Silent).unwrap();
+    let choices = by_held_out(&sheet(90), &lvm, &[5], &[1, 2], 3, Seed(1), None, &mut NoObserver).unwrap();
     assert_eq!(choices.iter().map(|choice| choice.values.len()).collect::<Vec<_>>(), [3, 3]);
-    assert!(by_held_out(&sheet(90), &lvm, &[5], &[1], 1, Seed(1), None, &mut Silent).is_err());
+    assert!(by_held_out(&sheet(90), &lvm, &[5], &[1], 1, Seed(1), None, &mut NoObserver).is_err());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_short_circuit_is_among_the_first_suspects() {
     let near: Vec<(usize, usize)> =
         (0..n).flat_map(|i| (1..4).map(move |step| (i, i + step))).filter(|e| e.1 < n).collect();
     let graph = from_pairs(n, &[&near[..], &[(2, n - 3)]].concat()).unwrap();
-    let mut silent = Silent;
+    let mut silent = NoObserver;
     let mut context = Context::new(&mut silent, Seed(3), None);
     let params = Lllvm { n_components: 1, max_iter: 40, ..params() };
     let graphs = [("with".to_string(), graph.clone()), ("without".into(), without(&graph, &[(2, n - 3)]).unwrap())];

@@ -1,0 +1,143 @@
+//! Compares the graph, the quadratic forms and the updates with plain sums, Monte Carlo and finite differences.
+
+use super::*;
+use lowland_core::run::Stepper;
+use lowland_core::with_threads;
+
+#[test]
+fn pseudo_inverse_and_resistances_match_laplacian() {
+    let graph = graph(17);
+    let laplacian = |i: usize, j: usize| match (i == j, graph.neighbors(i).contains(&(j as u32))) {
+        (true, _) => graph.neighbors(i).len() as f64,
+        (_, true) => -1.0,
+        _ => 0.0,
+    };
+    for i in 0..17 {
+        for j in 0..17 {
+            let product: f64 = (0..17).map(|p| laplacian(i, p) * graph.k[p * 17 + j]).sum();
+            assert!((product - f64::from(u8::from(i == j)) + 1.0 / 17.0).abs() < 1e-12);
+        }
+    }
+    // Foster's theorem: the resistances of all edges sum to n - 1.
+    let total: f64 = graph.edges().map(|(i, j)| graph.resistance(i, j)).sum();
+    assert!((total - 16.0).abs() < 1e-10);
+    assert!((graph.eigenvalues().iter().sum::<f64>() - 2.0 * graph.edges().count() as f64).abs() < 1e-10);
+}
+
+#[test]
+fn disconnected_and_directed_graphs_are_rejected() {
+    let parts = Csr::from_triplets(4, 4, [(0, 1, 1.0), (1, 0, 1.0), (2, 3, 1.0), (3, 2, 1.0)]).unwrap();
+    assert!(LaplacianGraph::new(&parts).unwrap_err().to_string().contains("2 parts"));
+    let directed = Csr::from_triplets(2, 2, [(0, 1, 1.0)]).unwrap();
+    assert!(LaplacianGraph::new(&directed).is_err());
+}
+
+/// The sizes cover full and partial panels and strips.
+#[test]
+fn quadratic_forms_match_fourfold_sums() {
+    [13, 32, 70].into_iter().for_each(check_forms);
+}
+
+fn check_forms(n: usize) {
+    let (n, dim) = (n, 2);
+    let (graph, side) = (graph(n), n * dim);
+    let half = Seed(2).normals(side * side);
+    let moments: Vec<f64> = (0..side * side).map(|at| half[at] + half[at % side * side + at / side]).collect();
+    for (sign, s) in [(FormKind::Sum, 1.0), (FormKind::Difference, -1.0)] {
+        let mut form = moments.clone();
+        quadratic_form(&graph, dim, sign, 1.0, &mut form, &mut vec![f64::NAN; side * side]);
+        for a in 0..side {
+            for b in 0..side {
+                let ((i, r), (j, q)) = ((a % n, a / n * n), (b % n, b / n * n));
+                let k = |i: usize, j: usize| graph.k[i * n + j];
+                let m = |i: usize, j: usize| moments[(r + i) * side + q + j];
+                let mut sum = 0.0;
+                for &p in graph.neighbors(i) {
+                    for &o in graph.neighbors(j) {
+                        let (p, o) = (p as usize, o as usize);
+                        sum +=
+                            (k(i, j) - k(i, o) - k(p, j) + k(p, o)) * (m(i, j) + s * m(i, o) + s * m(p, j) + m(p, o));
+                    }
+                }
+                assert!((form[a * side + b] - sum).abs() < 1e-10 * max_abs(&moments), "{a} {b}");
+            }
+        }
+    }
+}
+
+#[test]
+fn quadratic_and_linear_terms_match_monte_carlo() {
+    let problem = problem(9);
+    let (side, columns) = (18, 4);
+    let mut rng = 0;
+    let mut normals = |count: usize| {
+        rng += 1;
+        Seed(100).item(rng).normals(count)
+    };
+    // Independent maps with their own means and one variance; the mean of the joint over them is -x'(A + prior)x/2 +
+    // x'b.
+    let (means, variance) = (normals(side * columns), 0.3);
+    let covariance = (0..side * side).map(|at| if at / side == at % side { variance } else { 0.0 }).collect();
+    let start = LllvmStart { means: means.clone(), covariance, gamma: 1.7, alpha: 0.2 };
+    let mut em = LllvmEm::new(&problem, LllvmOptions::new(2, Alpha::Fixed(0.2)), start).unwrap();
+    let (linear_term, form) = (em.latent_linear_term(), em.latent_form().to_vec());
+    let latents = normals(side);
+    let draws = 4000;
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for _ in 0..draws {
+        let noise = normals(side * columns);
+        let maps: Vec<f64> = means.iter().zip(&noise).map(|(m, z)| m + variance.sqrt() * z).collect();
+        let zero = vec![0.0; side];
+        let value =
+            log_joint(&problem, &maps, &latents, 1.7, 0.2, 1e-3) - log_joint(&problem, &maps, &zero, 1.7, 0.2, 1e-3);
+        sum += value;
+        squares += value * value;
+    }
+    let (mean, count) = (sum / draws as f64, draws as f64);
+    let error = ((squares / count - mean * mean) / count).sqrt();
+    let mut expected = -0.5 * 0.2 * latents.iter().map(|x| x * x).sum::<f64>();
+    for r in 0..2 {
+        expected -= problem.graph.roughness(&latents[r * 9..(r + 1) * 9], 1);
+    }
+    for a in 0..side {
+        expected += latents[a] * linear_term[a];
+        expected -= 0.5 * (0..side).map(|b| latents[a] * form[a * side + b] * latents[b]).sum::<f64>();
+    }
+    assert!((mean - expected).abs() < 4.0 * error, "{mean} +- {error}, {expected}");
+    assert!(error < 0.05 * mean.abs(), "too few draws to tell: {error} of {mean}");
+}
+
+#[test]
+fn bound_never_decreases() {
+    let problem = problem(40);
+    for alpha in [Alpha::Fixed(1e-3), Alpha::Fixed(2.0), Alpha::Optimize] {
+        let options = LllvmOptions::new(2, alpha);
+        let start = LllvmStart::random(&problem, options, Seed(3));
+        let mut em = LllvmEm::new(&problem, options, start).unwrap();
+        em.step().unwrap();
+        let first = em.bound();
+        for _ in 0..40 {
+            let before = em.bound();
+            em.step().unwrap();
+            assert!(em.bound() >= before - 1e-9 * before.abs(), "{alpha:?}: {before} {}", em.bound());
+        }
+        assert!(em.bound() > first + 1.0);
+    }
+}
+
+#[test]
+fn result_does_not_depend_on_number_of_threads() {
+    let problem = problem(150);
+    let fit = |threads| {
+        let work = || {
+            let mut starts = MultiStartEm::new(&problem, options(), 3, 0.0, Seed(1)).unwrap();
+            for _ in 0..4 {
+                starts.step().unwrap();
+            }
+            (starts.bounds(), starts.into_posterior().unwrap())
+        };
+        with_threads(Some(threads), work).unwrap()
+    };
+    let first = fit(1);
+    assert!([2, 3].into_iter().all(|threads| fit(threads) == first));
+}

@@ -1,0 +1,241 @@
+//! The objective of the neighbor embeddings.
+
+use rayon::prelude::*;
+
+use super::attraction::Attraction;
+use super::energy::EnergyFactors;
+use super::{Energy, EnergySchedule, ScheduleStage};
+use crate::objective::{AccuracyController, KernelPotential, Objective, ObjectiveChange, VectorField};
+use lowland_core::archive::Archive;
+use lowland_core::{Error, Points, Result};
+use lowland_linalg::Csr;
+use lowland_linalg::block::{column_means, dot};
+use lowland_nbody::KernelSum;
+
+/// Numbers per task.
+const CHUNK: usize = 1024;
+
+/// An [`Energy`] of a map, with the affinities and the engine that sums the repulsion.
+pub struct NeighborEmbeddingObjective {
+    energy: Energy,
+    attraction: Attraction,
+    /// `sum p ln p`, which makes the value a divergence.
+    constant: f64,
+    potential: KernelPotential,
+    schedule: EnergySchedule,
+    /// At the current iteration.
+    factors: EnergyFactors,
+    /// Whether the schedule changes the factors in later iterations.
+    schedule_pending: bool,
+    /// Repulsive part of the last value: the engine's error is relative to it.
+    repulsion_value: f64,
+}
+
+impl NeighborEmbeddingObjective {
+    /// Creates an objective from symmetric weights of attraction that sum to one, with equal repulsion between all pairs.
+    pub fn new(
+        energy: Energy,
+        weights: Csr,
+        engine: Box<dyn KernelSum>,
+        controller: AccuracyController,
+    ) -> Result<Self> {
+        let n = weights.rows();
+        if weights.columns() != n {
+            return Err(Error::Shape { what: "columns of the affinities", expected: n, found: weights.columns() });
+        }
+        let constant = match energy {
+            Energy::Elastic { .. } => 0.0,
+            _ => weights.values().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum(),
+        };
+        Ok(Self {
+            energy,
+            attraction: Attraction::new(weights),
+            constant,
+            potential: KernelPotential::new(engine, n, (energy.kernel(), energy.scale()), controller),
+            schedule: EnergySchedule::default(),
+            factors: EnergyFactors { exaggeration: 1.0, lambda_factor: 1.0 },
+            schedule_pending: false,
+            repulsion_value: 0.0,
+        })
+    }
+
+    /// Sets the changes of the energy along the iterations.
+    pub fn with_schedule(mut self, schedule: EnergySchedule) -> Self {
+        self.schedule = schedule;
+        self
+    }
+
+    /// Sets a weight of repulsion for every pair (row-major, symmetric, zero on the diagonal). Only the elastic embedding
+    /// supports such weights, and its repulsion is then summed exactly.
+    pub fn with_repulsion_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        let n = self.attraction.points();
+        if weights.len() != n * n {
+            return Err(Error::Shape { what: "weights of repulsion", expected: n * n, found: weights.len() });
+        }
+        if !matches!(self.energy, Energy::Elastic { .. }) {
+            let allowed = "uniform: only the elastic embedding has weights of repulsion".into();
+            return Err(Error::Parameter { name: "repulsion", value: "distances".into(), allowed });
+        }
+        self.potential.set_pair_weights(weights);
+        Ok(self)
+    }
+
+    /// Returns the state of the repulsion's accuracy control.
+    pub fn controller(&self) -> &AccuracyController {
+        self.potential.controller()
+    }
+
+    /// Returns the error bound that the engine certifies for the last sum, if it does: relative to the number of points.
+    pub fn certified_bound(&self) -> Option<f64> {
+        self.potential.bound()
+    }
+
+    /// Returns the stage of the schedule at the last iteration, if the schedule was not finished.
+    pub fn unfinished_stage(&self) -> Option<ScheduleStage> {
+        match self.schedule_pending {
+            true if self.factors.exaggeration != 1.0 => Some(ScheduleStage::Exaggeration),
+            true => Some(ScheduleStage::Homotopy),
+            false => None,
+        }
+    }
+
+    /// Returns the cost of all sums so far, counted in the engine's own operations.
+    pub fn cost(&self) -> f64 {
+        self.potential.cost()
+    }
+
+    /// Returns the name of the engine that sums the repulsion.
+    pub fn engine_name(&self) -> &'static str {
+        self.potential.engine_name()
+    }
+
+    /// Returns the kernel sum over ordered pairs of different points at `y`, as [`VectorField::evaluate`] uses it.
+    pub fn kernel_sum(&mut self, y: Points) -> Result<f64> {
+        self.potential.sum(y)
+    }
+
+    /// Returns the trace of the Hessian at `y`, at the cost of two gradients. (The traces printed in section 2.1 of
+    /// Carreira-Perpiñán & Vladymyrov 2014 omit a term.)
+    pub fn hessian_trace(&mut self, y: Points) -> Result<f64> {
+        hessian_trace(self.energy, self.factors, &mut self.attraction, &mut self.potential, y)
+    }
+}
+
+fn hessian_trace(
+    energy: Energy,
+    factors: EnergyFactors,
+    attraction: &mut Attraction,
+    potential: &mut KernelPotential,
+    y: Points,
+) -> Result<f64> {
+    let (d, scale) = (y.dim() as f64, energy.scale());
+    let [slope_sum, curvature_sum] = attraction.derivative_sums(energy.attraction(), y);
+    let attraction = 4.0 * factors.exaggeration * (d * slope_sum + 2.0 * curvature_sum);
+    let kernel = energy.kernel();
+    let (slope, next) = kernel.derivative();
+    // sum (d K' + 2 s K'') over ordered pairs. K' is the next kernel's value; K'' is in its gradients, because
+    // sum s K = 2 sum_i y_i . sum_j K (y_i - y_j) for any symmetric K.
+    let second = potential.sum_with(y, next)?;
+    let curvature = dot(&potential.coordinates, &potential.gradients);
+    let repulsion = -4.0 * slope / scale * (d * second + 2.0 * curvature);
+    Ok(attraction
+        + match energy {
+            Energy::Elastic { lambda } => factors.lambda_factor * lambda * repulsion,
+            _ => {
+                let total = potential.sum_with(y, kernel)?;
+                let forces = dot(&potential.gradients, &potential.gradients) / scale;
+                repulsion / total - 4.0 * forces / total.powi(2)
+            }
+        })
+}
+
+impl VectorField for NeighborEmbeddingObjective {
+    fn evaluate(&mut self, y: Points, with_value: bool, out: &mut [f64]) -> Result<Option<f64>> {
+        let total = self.potential.sum(y)?;
+        let EnergyFactors { exaggeration, lambda_factor } = self.factors;
+        let (repulsion, strength) = match self.energy {
+            Energy::Elastic { lambda } => (lambda_factor * lambda * total, lambda_factor * lambda),
+            _ => (total.ln(), 1.0 / total),
+        };
+        self.repulsion_value = repulsion;
+        let attraction = self.attraction.forces(self.energy.attraction(), y, with_value, out);
+        // The factor 2 counts both orders of each pair; the gradients are by coordinates in units of the kernel.
+        let repulsion_factor = 2.0 * strength / self.energy.scale().sqrt();
+        out.par_chunks_mut(CHUNK).zip(self.potential.gradients.par_chunks(CHUNK)).for_each(|(out, gradients)| {
+            out.iter_mut().zip(gradients).for_each(|(out, g)| *out = 4.0 * exaggeration * *out + repulsion_factor * g);
+        });
+        if !self.potential.is_exact() {
+            // Forces between points cancel. The remainder of an engine's errors would move the map as a whole, unopposed.
+            let mean = column_means(out, y.dim());
+            out.par_chunks_mut(CHUNK * y.dim()).for_each(|out| {
+                out.chunks_exact_mut(y.dim()).for_each(|out| out.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m));
+            });
+        }
+        Ok(attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant))
+    }
+
+    fn begin_iteration(&mut self, iteration: usize, y: Points, value: Option<f64>) -> Result<ObjectiveChange> {
+        let before = self.factors;
+        self.factors = self.schedule.factors(iteration);
+        self.schedule_pending = self.factors != self.schedule.factors(usize::MAX);
+        self.attraction.begin_iteration(iteration, y);
+        let changed = iteration > 1 && before != self.factors;
+        if changed {
+            self.potential.forget_value();
+        }
+        let Self { energy, factors, attraction, .. } = self;
+        let mut curvature =
+            |potential: &mut KernelPotential| hessian_trace(*energy, *factors, attraction, potential, y);
+        let other_accuracy =
+            self.potential.adjust_accuracy(iteration, y, value.filter(|_| !changed), &mut curvature)?;
+        Ok(match (changed, other_accuracy) {
+            (true, _) => ObjectiveChange::Objective,
+            (false, true) => ObjectiveChange::Accuracy,
+            (false, false) => ObjectiveChange::None,
+        })
+    }
+
+    fn has_pending_changes(&self) -> bool {
+        self.schedule_pending || (!self.potential.is_exact() && self.controller().is_coarse())
+    }
+
+    fn on_stall(&mut self) {
+        self.potential.finish_schedule();
+    }
+
+    fn exaggeration(&self) -> f64 {
+        self.factors.exaggeration
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.potential.save(archive);
+        self.attraction.save(archive);
+        archive.put("objective/schedule", [self.factors.exaggeration, self.factors.lambda_factor].as_slice());
+    }
+
+    fn restore(&mut self, archive: &Archive) -> Result<()> {
+        self.potential.restore(archive)?;
+        self.attraction.restore(archive)?;
+        let &[exaggeration, lambda_factor] = archive.finite("objective/schedule")? else {
+            return Err(archive.invalid("the schedule is not two numbers".into()));
+        };
+        self.factors = EnergyFactors { exaggeration, lambda_factor };
+        Ok(())
+    }
+}
+
+impl Objective for NeighborEmbeddingObjective {
+    fn attraction(&self) -> Csr {
+        self.attraction.matrix()
+    }
+
+    fn degrees(&self) -> Vec<f64> {
+        self.attraction.degrees()
+    }
+
+    fn noise(&self) -> f64 {
+        // An error of the sum enters the elastic embedding's term in proportion, and a logarithm as it is.
+        let size = if let Energy::Elastic { .. } = self.energy { self.repulsion_value.abs() } else { 1.0 };
+        size * self.potential.total_error()
+    }
+}

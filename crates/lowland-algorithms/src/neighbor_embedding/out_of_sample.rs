@@ -1,0 +1,116 @@
+//! New points on a fixed map: the energy is minimized over the coordinates of each new point.
+
+use super::Energy;
+use crate::objective::squared_distance;
+use crate::out_of_sample::{AffinityRow, MapPotential, OutOfSampleObjective, PointObjective, minimize_points};
+use lowland_core::run::Progress;
+use lowland_core::{Error, Points, Result};
+use lowland_linalg::Csr;
+use lowland_nbody::KernelSum;
+
+/// The energy of a new point on a fixed map.
+pub struct NeighborEmbeddingTransform<'a> {
+    /// The map.
+    pub map: Points<'a>,
+    /// The energy that the map is a minimum of.
+    pub energy: Energy,
+    /// Strength of the repulsion by each point of the map, for a new point whose affinities sum to one.
+    pub repulsion: f64,
+}
+
+impl OutOfSampleObjective for NeighborEmbeddingTransform<'_> {
+    fn map(&self) -> Points<'_> {
+        self.map
+    }
+
+    fn coordinates(&self, affinities: &Csr, engine: &mut dyn KernelSum, progress: &mut Progress) -> Result<Vec<f64>> {
+        let n = self.map.rows();
+        if affinities.columns() != n {
+            return Err(Error::Shape { what: "points of the map", expected: n, found: affinities.columns() });
+        }
+        minimize_points(self, self.map, affinities, engine, progress)
+    }
+}
+
+impl PointObjective for NeighborEmbeddingTransform<'_> {
+    type State = ();
+
+    fn potentials(&self) -> Vec<MapPotential<'_>> {
+        vec![MapPotential { kernel: self.energy.kernel(), scale: self.energy.scale(), charges: None }]
+    }
+
+    /// Starts at the mean of the neighbors, weighted by affinity.
+    fn start(&self, (columns, weights): AffinityRow) -> (Vec<f64>, ()) {
+        let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let mut mean = vec![0.0; self.map.dim()];
+        for (&j, &w) in columns.iter().zip(weights) {
+            mean.iter_mut().zip(self.map.row(j as usize)).for_each(|(s, y)| *s += w / total * y);
+        }
+        (mean, ())
+    }
+
+    fn evaluate(
+        &self,
+        point: &[f64],
+        _: &(),
+        (columns, weights): AffinityRow,
+        potentials: &[(f64, &[f64])],
+    ) -> (f64, Vec<f64>) {
+        let d = point.len();
+        let attraction = self.energy.attraction();
+        let (potential, slopes) = potentials[0];
+        let mut value = self.repulsion * potential;
+        let mut gradient: Vec<f64> = slopes.iter().map(|slope| self.repulsion * slope).collect();
+        for (&j, &w) in columns.iter().zip(weights) {
+            let there = self.map.row(j as usize);
+            let (f, slope, _) = attraction.derivatives(squared_distance(point, there));
+            value += w * f;
+            for c in 0..d {
+                gradient[c] += 2.0 * w * slope * (point[c] - there[c]);
+            }
+        }
+        (value, gradient)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowland_core::Seed;
+    use lowland_nbody::Exact;
+
+    #[test]
+    fn a_new_point_is_at_a_minimum_and_independent_of_the_others() {
+        let (n, d) = (200, 2);
+        let values = Seed(1).normals(n * d);
+        let map = Points::new(&values, d).unwrap();
+        let rows = 30;
+        let entries = (0..rows).flat_map(|i| (0..8u32).map(move |k| (i, (i * 6 + k * 11) % 200, 0.125)));
+        let affinities = Csr::from_triplets(rows as usize, n, entries).unwrap();
+        for energy in [Energy::Elastic { lambda: 0.1 }, Energy::SymmetricSne, Energy::StudentSne { dof: 1.5 }] {
+            let transform = NeighborEmbeddingTransform { map, energy, repulsion: 0.02 };
+            let found = transform.coordinates(&affinities, &mut Exact, &mut |_| Ok(())).unwrap();
+            let value = |point: &[f64], row: usize| {
+                let attraction: f64 = affinities
+                    .row(row)
+                    .0
+                    .iter()
+                    .map(|&j| 0.125 * energy.attraction().derivatives(squared_distance(point, map.row(j as usize))).0)
+                    .sum();
+                let kernel = energy.kernel();
+                let squared = |j: usize| squared_distance(point, map.row(j)) / energy.scale();
+                attraction + 0.02 * (0..n).map(|j| kernel.value(squared(j))).sum::<f64>()
+            };
+            for row in 0..rows as usize {
+                let point = &found[row * d..(row + 1) * d];
+                let here = value(point, row);
+                for (dx, dy) in [(1e-3, 0.0), (-1e-3, 0.0), (0.0, 1e-3), (0.0, -1e-3)] {
+                    assert!(value(&[point[0] + dx, point[1] + dy], row) > here, "{energy:?} row {row}");
+                }
+            }
+            let one = Csr::from_triplets(1, n, affinities.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2)));
+            let alone = transform.coordinates(&one.unwrap(), &mut Exact, &mut |_| Ok(())).unwrap();
+            assert_eq!(alone, found[7 * d..8 * d]);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Values, gradients and traces of the neighbor embeddings, compared with finite differences.
+
+use super::*;
+use crate::affinity::joint_affinities;
+use crate::objective::{Accuracy, AccuracyController, VectorField};
+use lowland_core::{Points, Seed, with_threads};
+use lowland_linalg::Csr;
+use lowland_nbody::Exact;
+
+/// Returns affinities of `n` points that are neither regular nor complete.
+fn affinities(n: usize) -> Csr {
+    let links =
+        (0..n as u32).flat_map(|i| (1..=6).map(move |k| (i, (i * 5 + k * k + 1) % n as u32, 1.0 / f64::from(k))));
+    joint_affinities(Csr::from_triplets(n, n, links.filter(|(i, j, _)| i != j)).unwrap()).unwrap()
+}
+
+fn embedding(energy: Energy, n: usize) -> NeighborEmbeddingObjective {
+    NeighborEmbeddingObjective::new(
+        energy,
+        affinities(n),
+        Box::new(Exact),
+        AccuracyController::new(Accuracy::Fixed, 1e-3),
+    )
+    .unwrap()
+}
+
+const ENERGIES: [Energy; 5] = [
+    Energy::Elastic { lambda: 0.02 },
+    Energy::SymmetricSne,
+    Energy::StudentSne { dof: 1.0 },
+    Energy::StudentSne { dof: 0.5 },
+    Energy::StudentSne { dof: 3.0 },
+];
+
+/// Returns value and gradient.
+fn at(embedding: &mut NeighborEmbeddingObjective, y: &[f64], d: usize) -> (f64, Vec<f64>) {
+    let mut gradient = vec![0.0; y.len()];
+    let value = embedding.evaluate(Points::new(y, d).unwrap(), true, &mut gradient).unwrap();
+    (value.unwrap(), gradient)
+}
+
+fn check_derivatives(embedding: &mut NeighborEmbeddingObjective, y: &[f64], d: usize, what: &str) {
+    let (_, gradient) = at(embedding, y, d);
+    let largest = gradient.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+    let h = f64::EPSILON.cbrt();
+    let mut trace = 0.0;
+    for i in 0..y.len() {
+        let moved = |by: f64| {
+            let mut y = y.to_vec();
+            y[i] += by;
+            y
+        };
+        let (above, below) = (at(embedding, &moved(h), d), at(embedding, &moved(-h), d));
+        let difference = (above.0 - below.0) / (2.0 * h);
+        assert!((difference - gradient[i]).abs() < 1e-6 * largest, "{what}: {difference} {}", gradient[i]);
+        trace += (above.1[i] - below.1[i]) / (2.0 * h);
+    }
+    // Not at a stationary point, where a gradient of zero would pass.
+    assert!(largest > 1e-3, "{what}: {largest}");
+    let computed = embedding.hessian_trace(Points::new(y, d).unwrap()).unwrap();
+    assert!(
+        (computed - trace).abs() < 1e-6 * trace.abs().max(largest),
+        "{what}: trace {computed}, differences {trace}"
+    );
+}
+
+#[test]
+fn gradients_and_traces_match_finite_differences_of_the_value() {
+    let n = 24;
+    for d in [1, 2, 3, 5] {
+        let y: Vec<f64> = Seed(d as u64).normals(n * d).iter().map(|v| 0.7 * v + 0.3).collect();
+        for energy in ENERGIES {
+            let mut embedding = embedding(energy, n);
+            check_derivatives(&mut embedding, &y, d, &format!("{energy:?}, d = {d}"));
+            let schedule = EnergySchedule { exaggeration: 4.0, exaggeration_iter: 5, homotopy: 3 };
+            let mut changing = embedding.with_schedule(schedule);
+            changing.begin_iteration(1, Points::new(&y, d).unwrap(), None).unwrap();
+            check_derivatives(&mut changing, &y, d, &format!("{energy:?}, d = {d}, exaggerated"));
+        }
+    }
+}
+
+#[test]
+fn the_elastic_embedding_supports_a_weight_for_every_pair() {
+    let (n, d) = (20, 2);
+    let y = Seed(3).normals(n * d);
+    let noise = Seed(4).normals(n * n);
+    let weight = |at: usize| if at / n == at % n { 0.0 } else { (noise[at] + noise[at % n * n + at / n]).abs() };
+    let weights: Vec<f64> = (0..n * n).map(weight).collect();
+    let make = || embedding(Energy::Elastic { lambda: 0.05 }, n);
+    let mut weighted = make().with_repulsion_weights(weights).unwrap();
+    check_derivatives(&mut weighted, &y, d, "weighted");
+    // Equal weights give the same result as an engine.
+    let equal = (0..n * n).map(|at| f64::from(u8::from(at / n != at % n))).collect();
+    let (a, b) = (at(&mut make().with_repulsion_weights(equal).unwrap(), &y, d), at(&mut make(), &y, d));
+    assert!((a.0 - b.0).abs() < 1e-13 && a.1.iter().zip(&b.1).all(|(a, b)| (a - b).abs() < 1e-14));
+    assert!(make().with_repulsion_weights(vec![1.0; 3]).is_err());
+}
+
+/// Theorem 2.1 of Carreira-Perpiñán & Vladymyrov (2014): a small isotropic perturbation raises the value by `variance * trace / 2` on average.
+#[test]
+fn noise_raises_the_value_by_half_the_trace_times_its_variance() {
+    let (n, d, size) = (16, 2, 0.02);
+    let y: Vec<f64> = Seed(8).normals(n * d);
+    for energy in ENERGIES {
+        let mut embedding = embedding(energy, n);
+        let (start, _) = at(&mut embedding, &y, d);
+        let trials = 3000;
+        let mean = (0..trials).fold(0.0, |sum, trial| {
+            let noise = Seed(9).item(trial).normals(n * d);
+            // In both directions, so that odd powers, whose mean is zero, cancel.
+            let mut value = |by: f64| {
+                let moved: Vec<f64> = y.iter().zip(&noise).map(|(y, e)| y + by * e).collect();
+                at(&mut embedding, &moved, d).0
+            };
+            sum + 0.5 * (value(size) + value(-size)) - start
+        }) / f64::from(trials as u32);
+        let expected = 0.5 * size * size * embedding.hessian_trace(Points::new(&y, d).unwrap()).unwrap();
+        assert!((mean / expected - 1.0).abs() < 0.1, "{energy:?}: {mean} {expected}");
+    }
+}
+
+#[test]
+fn the_value_is_a_divergence_and_invariant_under_translations() {
+    let (n, d) = (30, 2);
+    let y = Seed(5).normals(n * d);
+    for energy in ENERGIES {
+        let mut embedding = embedding(energy, n);
+        let (value, gradient) = at(&mut embedding, &y, d);
+        assert!(value > 0.0, "{energy:?}");
+        let shifted: Vec<f64> = y.iter().map(|v| v + 10.0).collect();
+        let (other, other_gradient) = at(&mut embedding, &shifted, d);
+        assert!((value - other).abs() < 1e-10, "{energy:?}: {value} {other}");
+        assert!(gradient.iter().zip(&other_gradient).all(|(a, b)| (a - b).abs() < 1e-10));
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let (n, d) = (3000, 2);
+    let y = Seed(6).normals(n * d);
+    for energy in ENERGIES {
+        let run = || {
+            let mut embedding = embedding(energy, n);
+            let (value, gradient) = at(&mut embedding, &y, d);
+            let trace = embedding.hessian_trace(Points::new(&y, d).unwrap()).unwrap();
+            gradient.into_iter().chain([value, trace]).map(f64::to_bits).collect::<Vec<_>>()
+        };
+        let one = with_threads(Some(1), run).unwrap();
+        for threads in [2, 3] {
+            assert_eq!(one, with_threads(Some(threads), run).unwrap(), "{energy:?}");
+        }
+    }
+}

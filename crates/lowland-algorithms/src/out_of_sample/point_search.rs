@@ -1,0 +1,181 @@
+//! Minimization over the coordinates of single points: damped BFGS for many points at once, which share the passes over
+//! the map.
+
+use rayon::prelude::*;
+
+use crate::objective::squared_distance;
+use lowland_core::run::Progress;
+use lowland_core::{Points, Result};
+use lowland_linalg::Csr;
+use lowland_nbody::{Kernel, KernelSum};
+
+/// A row of affinities: points of the map, and weights.
+pub(crate) type AffinityRow<'a> = (&'a [u32], &'a [f64]);
+
+/// An objective of one new point's coordinates, everything else being fixed.
+pub(crate) trait PointObjective: Sync {
+    /// Quantities of a row that are computed once.
+    type State: Send + Sync;
+    /// Returns the potentials that [`PointObjective::evaluate`] needs.
+    fn potentials(&self) -> Vec<MapPotential<'_>>;
+    /// Returns the coordinates where a row's search begins, and the row's state.
+    fn start(&self, row: AffinityRow) -> (Vec<f64>, Self::State);
+    /// Returns value and gradient at `point`, where the map has these potentials, each with its gradient. The value is
+    /// scaled so that its Hessian is about 2.
+    fn evaluate(
+        &self,
+        point: &[f64],
+        state: &Self::State,
+        row: AffinityRow,
+        potentials: &[(f64, &[f64])],
+    ) -> (f64, Vec<f64>);
+}
+
+/// A potential of the map's points.
+pub(crate) struct MapPotential<'a> {
+    /// Applied to squared distances divided by `scale`.
+    pub kernel: Kernel,
+    pub scale: f64,
+    /// `None` if all are one.
+    pub charges: Option<&'a [f64]>,
+}
+
+/// Number of points whose searches share the passes over the map; the results do not depend on it.
+const BATCH: usize = 4096;
+/// Maximal number of evaluations for each point.
+const MAX_EVALUATIONS: usize = 100;
+/// The search ends with a step this small, relative to the typical distance to the neighbors.
+const STEP_TOLERANCE: f64 = 1e-7;
+
+/// Returns the minimizing coordinates for each row of affinities, one point after the other.
+pub(crate) fn minimize_points<P: PointObjective>(
+    objective: &P,
+    map: Points,
+    affinities: &Csr,
+    engine: &mut dyn KernelSum,
+    progress: &mut Progress,
+) -> Result<Vec<f64>> {
+    let (n, d) = (map.rows(), map.dim());
+    let terms = objective.potentials();
+    let units: Vec<f64> = terms.iter().map(|term| 1.0 / term.scale.sqrt()).collect();
+    let sources: Vec<Vec<f64>> = units.iter().map(|unit| map.values().iter().map(|v| v * unit).collect()).collect();
+    let ones = vec![1.0; n];
+    let mut out = Vec::with_capacity(affinities.rows() * d);
+    for first in (0..affinities.rows()).step_by(BATCH) {
+        let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
+        let start = |&row: &usize| {
+            let (point, state) = objective.start(affinities.row(row));
+            (row, PointSearch::new(map, point, affinities.row(row)), state)
+        };
+        let mut searches: Vec<(usize, PointSearch, P::State)> = rows.par_iter().map(start).collect();
+        for _ in 0..MAX_EVALUATIONS {
+            progress(first as f64 / affinities.rows() as f64)?;
+            let mut active: Vec<_> = searches.iter_mut().filter(|(_, search, _)| !search.done).collect();
+            if active.is_empty() {
+                break;
+            }
+            let mut found: Vec<(Vec<f64>, Vec<f64>)> = Vec::with_capacity(terms.len());
+            for (term, (unit, sources)) in terms.iter().zip(units.iter().zip(&sources)) {
+                let targets: Vec<f64> =
+                    active.iter().flat_map(|(_, search, _)| search.trial.iter().map(|v| v * unit)).collect();
+                let (mut values, mut gradients) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
+                let (targets, sources) = (Points::new(&targets, d)?, Points::new(sources, d)?);
+                let charges = term.charges.unwrap_or(&ones);
+                engine.potential(term.kernel, targets, sources, charges, &mut values, &mut gradients)?;
+                gradients.iter_mut().for_each(|gradient| *gradient *= unit);
+                found.push((values, gradients));
+            }
+            active.par_iter_mut().enumerate().for_each(|(at, (row, search, state))| {
+                let potentials: Vec<(f64, &[f64])> =
+                    found.iter().map(|(values, gradients)| (values[at], &gradients[at * d..(at + 1) * d])).collect();
+                let (value, gradient) = objective.evaluate(&search.trial, state, affinities.row(*row), &potentials);
+                search.advance(value, gradient);
+            });
+        }
+        searches.iter().for_each(|(_, search, _)| out.extend(&search.point));
+    }
+    Ok(out)
+}
+
+/// The search for one point: damped BFGS in the dimension of the map.
+struct PointSearch {
+    /// The best coordinates so far, with value and gradient.
+    point: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    /// Approximation of the inverse Hessian, row-major.
+    inverse: Vec<f64>,
+    /// Coordinates to be evaluated next.
+    trial: Vec<f64>,
+    /// Share of the full step that the trial takes.
+    share: f64,
+    /// Typical distance to the neighbors: the unit of length.
+    unit: f64,
+    done: bool,
+}
+
+impl PointSearch {
+    /// Starts a search at `start`.
+    fn new(map: Points, start: Vec<f64>, (columns, weights): AffinityRow) -> Self {
+        let d = map.dim();
+        let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let square = |j: u32| squared_distance(&start, map.row(j as usize));
+        let unit = columns.iter().zip(weights).map(|(&j, &w)| w / total * square(j)).sum::<f64>().sqrt();
+        Self {
+            point: start.clone(),
+            value: f64::INFINITY,
+            gradient: vec![0.0; d],
+            // A quadratic attraction whose weights sum to one has the Hessian 2.
+            inverse: (0..d * d).map(|at| if at / d == at % d { 0.5 } else { 0.0 }).collect(),
+            trial: start,
+            share: 1.0,
+            unit: unit.max(f64::MIN_POSITIVE),
+            done: columns.is_empty(),
+        }
+    }
+
+    /// Accepts the trial if its value is sufficiently low, and chooses the next trial.
+    fn advance(&mut self, value: f64, gradient: Vec<f64>) {
+        let first = self.value == f64::INFINITY;
+        let step: Vec<f64> = self.trial.iter().zip(&self.point).map(|(t, p)| t - p).collect();
+        let slope: f64 = step.iter().zip(&self.gradient).map(|(s, g)| s * g).sum();
+        if first || value <= self.value + 1e-4 * slope {
+            if !first {
+                self.update_inverse(&step, &gradient);
+            }
+            self.point.copy_from_slice(&self.trial);
+            (self.value, self.gradient, self.share) = (value, gradient, 1.0);
+        } else {
+            self.share *= 0.5;
+        }
+        let d = self.point.len();
+        let mut direction: Vec<f64> = (0..d)
+            .map(|c| -self.inverse[c * d..(c + 1) * d].iter().zip(&self.gradient).map(|(h, g)| h * g).sum::<f64>())
+            .collect();
+        // Long steps would leave the neighborhood that the affinities describe.
+        let length = direction.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let limit = (2.0 * self.unit / length).min(1.0) * self.share;
+        direction.iter_mut().for_each(|v| *v *= limit);
+        self.done = !(length * limit > STEP_TOLERANCE * self.unit);
+        self.trial.iter_mut().zip(self.point.iter().zip(&direction)).for_each(|(t, (p, v))| *t = p + v);
+    }
+
+    /// Applies the BFGS update to the inverse Hessian.
+    fn update_inverse(&mut self, step: &[f64], gradient: &[f64]) {
+        let d = step.len();
+        let change: Vec<f64> = gradient.iter().zip(&self.gradient).map(|(a, b)| a - b).collect();
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let curvature = product(step, &change);
+        if !(curvature > 1e-10 * (product(step, step) * product(&change, &change)).sqrt()) {
+            return;
+        }
+        let image: Vec<f64> = (0..d).map(|c| product(&self.inverse[c * d..(c + 1) * d], &change)).collect();
+        let along = (1.0 + product(&change, &image) / curvature) / curvature;
+        for a in 0..d {
+            for b in 0..d {
+                self.inverse[a * d + b] +=
+                    along * step[a] * step[b] - (image[a] * step[b] + step[a] * image[b]) / curvature;
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A method with everything that determines its result for given data.
+
+use lowland_core::archive::{Archive, ArchiveKind};
+use lowland_core::message::Remedy;
+use lowland_core::params::{ParamValue, Params};
+use lowland_core::run::{Context, Stage};
+use lowland_core::{Data, DataShape, Error, Result, Seed};
+
+use crate::landmarks::{LANDMARKS, Landmarks};
+use crate::method::{DynMethod, Method};
+use crate::preprocessing::Preprocessing;
+use crate::registry::{MethodInfo, ParsedMethod};
+
+/// Name of the preprocessing stage.
+pub(crate) const PREPROCESSING: &str = "preprocessing";
+
+/// Landmarks that an error suggests where a fit of all rows needs too much memory.
+const SUGGESTED_LANDMARKS: usize = 5000;
+/// Principal components that an error suggests where the columns need too much memory.
+const SUGGESTED_COMPONENTS: usize = 50;
+
+/// A method with the options that determine its result: what a model or a checkpoint was made with.
+pub struct Pipeline {
+    /// The method.
+    pub method: Box<dyn DynMethod>,
+    /// Steps before the method.
+    pub preprocessing: Preprocessing,
+    /// Number of rows that are fitted; `None` for all.
+    pub landmarks: Option<usize>,
+    /// Seed of everything random.
+    pub seed: Seed,
+}
+
+impl Pipeline {
+    /// The method as it runs: on all rows, or on the landmarks.
+    pub(crate) fn runner(&self) -> Result<Box<dyn DynMethod>> {
+        match self.landmarks {
+            None => Ok(self.method.clone_box()),
+            Some(count) => Ok(Box::new(Landmarks::new(self.method.clone_box(), count)?)),
+        }
+    }
+
+    /// Whether transforming a training row returns exactly its coordinates in the embedding.
+    pub(crate) fn transforms_exactly(&self) -> bool {
+        self.landmarks.is_none() && self.method.transforms_exactly()
+    }
+
+    /// Bytes of the whole fit, the data included.
+    pub(crate) fn memory(&self, shape: DataShape) -> Result<u64> {
+        let method = self.runner()?.memory(self.preprocessing.output(shape));
+        Ok(shape.bytes.saturating_add(self.preprocessing.memory(shape)).saturating_add(method))
+    }
+
+    /// Estimates the memory of the whole fit, or fails where it exceeds the limit. `reserved` bytes are counted in.
+    pub fn check_memory(&self, shape: DataShape, max_memory: Option<u64>, reserved: u64) -> Result<u64> {
+        let needed = self.memory(shape)?.saturating_add(reserved);
+        match max_memory.filter(|&limit| needed > limit) {
+            None => Ok(needed),
+            Some(limit) => {
+                let remedies = self.memory_remedies(shape, limit.saturating_sub(reserved));
+                Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedies })
+            }
+        }
+    }
+
+    pub(crate) fn memory_remedies(&self, shape: DataShape, allowed: u64) -> Vec<Remedy> {
+        if shape.bytes > allowed {
+            return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows: they alone take more")];
+        }
+        let prepared = self.preprocessing.output(shape);
+        let besides = shape.bytes.saturating_add(self.preprocessing.memory(shape));
+        let landmarks = Landmarks::new(self.method.clone_box(), SUGGESTED_LANDMARKS);
+        let with_landmarks = landmarks.map_or(u64::MAX, |method| method.memory(prepared));
+        let last = if besides.saturating_add(with_landmarks) <= allowed {
+            Remedy::Landmarks(SUGGESTED_LANDMARKS)
+        } else {
+            Remedy::ReduceColumns(SUGGESTED_COMPONENTS)
+        };
+        vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors, last]
+    }
+
+    pub(crate) fn stages(&self, runner: &dyn DynMethod, shape: DataShape) -> Vec<Stage> {
+        let mut stages = runner.stages(self.preprocessing.output(shape));
+        if !self.preprocessing.is_empty() {
+            let total: f64 = stages.iter().map(|stage| stage.weight).sum();
+            stages.insert(0, Stage { name: PREPROCESSING, weight: 0.3 * total });
+        }
+        stages
+    }
+
+    /// Adds to every checkpoint what it is a checkpoint of, and rejects a checkpoint of something else.
+    pub(crate) fn identify(&self, data: &Data, context: &mut Context) -> Result<()> {
+        let mut identity = Archive::new(ArchiveKind::Checkpoint);
+        self.save(&mut identity);
+        identity.put("data/fingerprint", data.fingerprint());
+        if let Some(archive) = context.checkpoint() {
+            let differs = |what: &str| Err(archive.invalid(format!("it was made with {what}; start again without it")));
+            if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
+                return differs("other data");
+            }
+            if archive.text("job/method")? != self.method.name() || archive.number("job/seed")? != self.seed.0 {
+                return differs("another method or seed");
+            }
+            if archive.texts("job/parameters")? != identity.texts("job/parameters")? {
+                return differs(&format!("other parameters ({})", archive.texts("job/parameters")?.join(", ")));
+            }
+        }
+        context.add_to_checkpoint(|archive| *archive = identity);
+        Ok(())
+    }
+
+    /// Name and value of every parameter of the method, and `landmarks` where it is set.
+    pub fn values(&self) -> Vec<(&'static str, String)> {
+        let mut values = self.method.values();
+        values.extend(self.landmarks.map(|count| (LANDMARKS, count.to_text())));
+        values
+    }
+
+    /// Writes the pipeline to a model or checkpoint.
+    pub(crate) fn save(&self, archive: &mut Archive) {
+        archive.put("job/method", self.method.name());
+        archive.put("job/seed", self.seed.0);
+        let method = self.values().into_iter().map(|(name, value)| format!("{name}={value}"));
+        let steps = self.preprocessing.values().into_iter().map(|(name, value)| format!("prepare.{name}={value}"));
+        archive.put("job/parameters", method.chain(steps).collect::<Vec<_>>());
+    }
+
+    /// Reads the pipeline that a model or checkpoint of a built-in method was made with.
+    pub fn load(archive: &Archive) -> Result<Self> {
+        let info = MethodInfo::find(archive.text("job/method")?)?;
+        Self::load_by(archive, |values| info.parse(values))
+    }
+
+    /// Reads the pipeline that a model or checkpoint of this method was made with.
+    pub(crate) fn load_as<M: Method>(archive: &Archive) -> Result<Self> {
+        let name = archive.text("job/method")?;
+        if name != M::NAME {
+            return Err(archive.invalid(format!("it is of method {name}, not {}", M::NAME)));
+        }
+        Self::load_by(archive, ParsedMethod::new::<M>)
+    }
+
+    fn load_by(archive: &Archive, parse: impl Fn(&[(&str, &str)]) -> Result<ParsedMethod>) -> Result<Self> {
+        let mut preprocessing = Preprocessing::default();
+        let mut values = Vec::new();
+        for text in archive.texts("job/parameters")? {
+            let Some((name, value)) = text.split_once('=') else {
+                return Err(archive.invalid(format!("the parameter '{text}' has no value")));
+            };
+            match name.strip_prefix("prepare.") {
+                Some(name) => preprocessing.set(name, value)?,
+                None => values.push((name, value)),
+            }
+        }
+        let ParsedMethod { method, landmarks } = parse(&values)?;
+        Ok(Self { method, preprocessing, landmarks, seed: Seed(archive.number("job/seed")?) })
+    }
+}
