@@ -37,49 +37,49 @@ pub struct NeighborSource<'a> {
     pub known: Option<&'a NeighborGraph>,
 }
 
-/// The cells of a column: many distinct numbers form a scale, anything else classes, as in pictures.
-enum ColumnCells<'a> {
+/// The values of a column that points can be colored by: many distinct numbers form a scale, anything else classes, as in pictures.
+enum ColorColumn<'a> {
     Numbers(Vec<f32>),
     Classes(Cow<'a, Labels>),
 }
 
-impl ColumnCells<'_> {
+impl ColorColumn<'_> {
     fn from_texts(cells: &[String]) -> Self {
         match parse_scale(&[cells]) {
-            Some(columns) => ColumnCells::Numbers(columns.iter().flatten().map(|&number| number as f32).collect()),
-            None => ColumnCells::Classes(Cow::Owned(Labels::new(cells))),
+            Some(columns) => ColorColumn::Numbers(columns.iter().flatten().map(|&number| number as f32).collect()),
+            None => ColorColumn::Classes(Cow::Owned(Labels::new(cells))),
         }
     }
 
     fn from_numbers(numbers: Vec<f32>) -> Self {
         match has_many_values(numbers.iter().map(|&number| f64::from(number))) {
-            true => ColumnCells::Numbers(numbers),
-            false => ColumnCells::Classes(Cow::Owned(Labels::new(numbers.iter().map(f32::to_string)))),
+            true => ColorColumn::Numbers(numbers),
+            false => ColorColumn::Classes(Cow::Owned(Labels::new(numbers.iter().map(f32::to_string)))),
         }
     }
 
     fn to_data(&self) -> ColumnData<'_> {
         match self {
-            ColumnCells::Numbers(numbers) => ColumnData::Numbers(numbers.clone()),
-            ColumnCells::Classes(labels) => ColumnData::Classes(labels),
+            ColorColumn::Numbers(numbers) => ColumnData::Numbers(numbers.clone()),
+            ColorColumn::Classes(labels) => ColumnData::Classes(labels),
         }
     }
 }
 
-type NamedCells<'a> = (String, ColumnCells<'a>);
+type NamedColumn<'a> = (String, ColorColumn<'a>);
 
-fn page_columns<'a>(columns: &'a [NamedCells]) -> Vec<PageColumn<'a>> {
+fn page_columns<'a>(columns: &'a [NamedColumn]) -> Vec<PageColumn<'a>> {
     columns.iter().map(|(name, cells)| PageColumn { name: name.clone(), values: cells.to_data() }).collect()
 }
 
 /// The columns that points can be colored by: classes, true coordinates, named columns of the data.
-fn known_columns<'a>(labels: Option<&'a Labels>, table: Option<&Table>) -> Vec<NamedCells<'a>> {
+fn known_columns<'a>(labels: Option<&'a Labels>, table: Option<&Table>) -> Vec<NamedColumn<'a>> {
     let mut columns = Vec::new();
-    columns.extend(labels.map(|labels| ("label".into(), ColumnCells::Classes(Cow::Borrowed(labels)))));
+    columns.extend(labels.map(|labels| ("label".into(), ColorColumn::Classes(Cow::Borrowed(labels)))));
     let Some(table) = table else { return columns };
     if let Some(truth) = &table.truth {
         let numbers = |c: usize| (0..truth.rows()).map(|i| truth.row(i)[c] as f32).collect();
-        let column = |c: usize| (format!("true coordinate {}", c + 1), ColumnCells::from_numbers(numbers(c)));
+        let column = |c: usize| (format!("true coordinate {}", c + 1), ColorColumn::from_numbers(numbers(c)));
         columns.extend((0..truth.dim()).map(column));
     }
     if let (Some(names), Data::Dense(dense)) = (&table.columns, &table.data)
@@ -88,7 +88,7 @@ fn known_columns<'a>(labels: Option<&'a Labels>, table: Option<&Table>) -> Vec<N
     {
         let numbers = |c: usize| dense.values().iter().skip(c).step_by(dense.dim()).copied().collect();
         let names = names.iter().enumerate();
-        columns.extend(names.map(|(c, name)| (name.clone(), ColumnCells::from_numbers(numbers(c)))));
+        columns.extend(names.map(|(c, name)| (name.clone(), ColorColumn::from_numbers(numbers(c)))));
     }
     columns
 }
@@ -98,7 +98,7 @@ fn data_page<'a>(
     title: String,
     rows: usize,
     ids: Option<&'a [String]>,
-    columns: &'a [NamedCells],
+    columns: &'a [NamedColumn],
     table: Option<&'a Table>,
 ) -> Page<'a> {
     let images = table.and_then(|table| if let Data::Dense(dense) = &table.data { detect_images(dense) } else { None });
@@ -125,13 +125,13 @@ pub fn render(
     let found: Vec<Option<NeighborGraph>> =
         figure.maps.iter().map(|each| map_neighbors(each.map.points(), truth.as_ref(), console)).collect();
     let mut columns = known_columns(first.labels.as_ref(), table);
-    columns.extend(first.columns.iter().map(|(name, cells)| (name.clone(), ColumnCells::from_texts(cells))));
+    columns.extend(first.columns.iter().map(|(name, cells)| (name.clone(), ColorColumn::from_texts(cells))));
     // A column that is asked for is included, however many there are.
     let requested = style.color.as_deref().filter(|name| !["none", "std"].contains(name));
     if let Some(name) = requested.filter(|name| !columns.iter().any(|(other, _)| other == name))
         && let Some(numbers) = figure.data_column(name)
     {
-        columns.push((name.into(), ColumnCells::from_numbers(numbers)));
+        columns.push((name.into(), ColorColumn::from_numbers(numbers)));
     }
     let title = style.title.clone().unwrap_or_else(|| figure.title.clone());
     let ids = first.ids.as_deref().or_else(|| table?.ids.as_deref());
