@@ -1,85 +1,100 @@
-//! Failures and their exit codes, a contract for scripts (`lowland --help` lists them).
+//! Failures and their exit codes, which are a contract for scripts (`lowland --help` lists them).
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use lowland::Error;
 use lowland_io::FileError;
 use lowland_view::PictureError;
 
-/// Stopped by Ctrl-C or SIGTERM, as shells count it.
-pub const STOPPED: u8 = 130;
+use crate::print::print_stderr;
+use crate::terms::FlagTerms;
 
-/// What goes to stderr, and the exit code.
+/// Exit code of a run stopped by Ctrl-C or SIGTERM, as shells expect it.
+pub const STOPPED: u8 = 130;
+/// Exit code of a failure that is neither the user's nor the input's.
+const FAILED: u8 = 1;
+const INVALID_FLAG: u8 = 2;
+const UNUSABLE_INPUT: u8 = 3;
+const TOO_LITTLE_MEMORY: u8 = 4;
+/// Exit code after SIGPIPE, as shells expect it.
+const CLOSED_PIPE: u8 = 141;
+
+/// Why a command failed.
 pub enum Failure {
-    /// A wrong flag or value, shown as clap shows its own.
+    /// An invalid flag or value, reported by clap.
     Usage(clap::Error),
-    /// Whoever read our output has had enough (`| head`): nothing to say, and the exit code a shell expects.
+    /// The reader of stdout closed it (`| head`); there is nothing to report.
     ClosedPipe,
-    /// Anything else, with its exit code.
-    Other { code: u8, error: anyhow::Error },
+    /// Anything else: the exit code and the message.
+    Message { code: u8, message: String },
 }
 
 impl Failure {
-    /// A flag or value that cannot be used.
-    pub fn usage(error: clap::Error) -> Self {
-        Failure::Usage(error)
+    fn new(code: u8, message: impl Display) -> Self {
+        Failure::Message { code, message: message.to_string() }
     }
 
-    /// A flag that cannot be used here, in words.
-    pub fn flag(message: impl std::fmt::Display) -> Self {
-        Failure::Other { code: 2, error: anyhow::anyhow!("{message}") }
+    /// A flag that is invalid or does not apply.
+    pub fn flag(message: impl Display) -> Self {
+        Self::new(INVALID_FLAG, message)
+    }
+
+    /// Input that cannot be used.
+    pub fn input(message: impl Display) -> Self {
+        Self::new(UNUSABLE_INPUT, message)
+    }
+
+    /// A failure of the machine rather than of flags or input.
+    pub fn runtime(message: impl Display) -> Self {
+        Self::new(FAILED, message)
     }
 
     /// A file that could not be written.
     pub fn write(error: FileError) -> Self {
-        Failure::Other { code: 1, error: error.into() }
+        Self::runtime(error.describe(&FlagTerms))
     }
 
-    /// The same failure, with the file it came from.
-    pub fn within(self, path: &str) -> Self {
+    /// The same failure with a prefix, such as the file that it came from.
+    pub fn within(self, context: impl Display) -> Self {
         match self {
-            Failure::Other { code, error } => Failure::Other { code, error: error.context(path.to_string()) },
-            usage => usage,
+            Failure::Message { code, message } => Self::new(code, format!("{context}: {message}")),
+            other => other,
         }
     }
 
-    /// Says what is wrong and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
             Failure::Usage(error) => {
                 let _ = error.print();
-                ExitCode::from(2)
+                ExitCode::from(INVALID_FLAG)
             }
-            Failure::ClosedPipe => ExitCode::from(141),
-            Failure::Other { code, error } => {
-                crate::observer::say(&format!("error: {}", in_flags(&format!("{error:#}"))));
+            Failure::ClosedPipe => ExitCode::from(CLOSED_PIPE),
+            Failure::Message { code, message } => {
+                print_stderr(&format!("error: {message}"));
                 ExitCode::from(code)
             }
         }
     }
 }
 
-/// The library speaks of parameters; on the command line they are flags.
-fn in_flags(text: &str) -> String {
-    let words = [
-        ("missing = drop", "--missing drop"),
-        ("landmarks = ", "--landmarks "),
-        ("max_memory", "--max-memory"),
-        ("(pca)", "(--pca 50)"),
-    ];
-    words.iter().fold(text.to_string(), |text, (parameter, flag)| text.replace(parameter, flag))
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        Failure::Usage(error)
+    }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Parameter { .. } => 2,
-            Error::Memory { .. } => 4,
+            Error::Parameter { .. } => INVALID_FLAG,
+            Error::Memory { .. } => TOO_LITTLE_MEMORY,
             Error::Stopped { .. } => STOPPED,
-            Error::Threads { .. } | Error::Numerical { .. } => 1,
-            _ => 3,
+            Error::Threads { .. } | Error::Numerical { .. } => FAILED,
+            _ => UNUSABLE_INPUT,
         };
-        Failure::Other { code, error: error.into() }
+        Self::new(code, error.describe(&FlagTerms))
     }
 }
 
@@ -87,28 +102,20 @@ impl From<PictureError> for Failure {
     fn from(error: PictureError) -> Self {
         match error {
             PictureError::Data(error) => error.into(),
-            error => Failure::Other { code: if error.is_invalid_option() { 2 } else { 3 }, error: error.into() },
+            error if error.is_invalid_option() => Self::flag(error.describe(&FlagTerms)),
+            error => Self::input(error.describe(&FlagTerms)),
         }
     }
 }
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        Failure::Other { code: 3, error: error.into() }
+        Self::input(error.describe(&FlagTerms))
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::BrokenPipe {
-            return Failure::ClosedPipe;
-        }
-        Failure::Other { code: 1, error: error.into() }
-    }
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        Failure::Other { code: 1, error }
+        if error.kind() == std::io::ErrorKind::BrokenPipe { Failure::ClosedPipe } else { Self::runtime(error) }
     }
 }

@@ -1,54 +1,57 @@
-//! `lowland`: maps of high-dimensional data from the shell. Data go to stdout, words to stderr.
+//! `lowland`: maps of high-dimensional data from the shell. Data go to stdout, messages to stderr.
 
 mod args;
+mod caption;
 mod commands;
+mod console;
 mod failure;
 mod input;
 mod live;
-mod observer;
 mod paths;
-mod picture_args;
+mod print;
 mod report;
-mod select_args;
+mod terms;
 mod usage;
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{ArgMatches, FromArgMatches};
 
 use args::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    if let Err(failure) = picture_args::check_images(std::env::args()) {
-        return failure.report();
-    }
-    let matches = args::command().get_matches();
-    let outcome = Cli::from_arg_matches(&matches).map_err(Failure::usage).and_then(|cli| match cli.command {
-        Command::Embed(embed) => {
-            let (_, matches) = matches.subcommand().expect("embed was given");
-            commands::embed(&embed, matches)
-        }
-        Command::Transform(transform) => commands::transform(&transform),
-        Command::Score(score) => commands::score(&score),
-        Command::Inverse(inverse) => commands::inverse(&inverse),
-        Command::Reconstruct(reconstruct) => commands::reconstruct(&reconstruct),
-        Command::Samples(samples) => commands::samples(&samples),
-        Command::Select(select) => commands::select(&select),
-        Command::Quality(quality) => commands::quality(&quality),
-        Command::Plot(plot) => commands::plot(&plot),
-        Command::Compare(compare) => {
-            let (_, matches) = matches.subcommand().expect("compare was given");
-            commands::compare(&compare, matches)
-        }
-        Command::Analogies(analogies) => commands::analogies(&analogies),
-        Command::Neighbors(neighbors) => commands::neighbors(&neighbors),
-        Command::Data(data) => commands::data(&data.action),
-        Command::Methods { name, json } => commands::methods(name.as_deref(), json),
-        Command::Completions { shell } => commands::completions(shell),
-    });
-    match outcome {
+    match run() {
         Ok(code) => code,
         Err(failure) => failure.report(),
+    }
+}
+
+fn run() -> Result<ExitCode, Failure> {
+    args::check_images_flag(std::env::args())?;
+    let matches = args::command().get_matches();
+    let Cli { command } = Cli::from_arg_matches(&matches)?;
+    // One pool for everything that the command does.
+    lowland::with_threads(command.threads(), || run_command(&command, &matches))?
+}
+
+fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let (_, matches) = matches.subcommand().expect("a subcommand is required");
+    match command {
+        Command::Embed(args) => commands::embed(args, matches),
+        Command::Transform(args) => commands::transform(args),
+        Command::Score(args) => commands::score(args),
+        Command::Inverse(args) => commands::inverse(args),
+        Command::Reconstruct(args) => commands::reconstruct(args),
+        Command::Samples(args) => commands::samples(args),
+        Command::Select(args) => commands::select(args),
+        Command::Quality(args) => commands::quality(args),
+        Command::Plot(args) => commands::plot(args),
+        Command::Compare(args) => commands::compare(args, matches),
+        Command::Analogies(args) => commands::analogies(args),
+        Command::Neighbors(args) => commands::neighbors(args),
+        Command::Data(args) => commands::data(&args.action),
+        Command::Methods { name, json } => commands::methods(name.as_deref(), *json),
+        Command::Completions { shell } => commands::completions(*shell),
     }
 }

@@ -1,18 +1,18 @@
-//! What the process has used: wall time, CPU time, memory.
+//! Resources used by the process: wall time, CPU time, memory.
 
 use std::time::Instant;
 
 pub use lowland_io::available_memory;
 
-/// A moment to measure from.
+/// Measures the resources used since it was started.
 pub struct Stopwatch {
     wall: Instant,
     cpu: f64,
 }
 
-/// What was used since.
+/// Wall and CPU time.
 #[derive(Debug, Clone, Copy)]
-pub struct Used {
+pub struct ResourceUsage {
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
 }
@@ -22,8 +22,9 @@ impl Stopwatch {
         Self { wall: Instant::now(), cpu: cpu_seconds() }
     }
 
-    pub fn used(&self) -> Used {
-        Used { wall_seconds: self.wall.elapsed().as_secs_f64(), cpu_seconds: cpu_seconds() - self.cpu }
+    /// Time since the start.
+    pub fn elapsed(&self) -> ResourceUsage {
+        ResourceUsage { wall_seconds: self.wall.elapsed().as_secs_f64(), cpu_seconds: cpu_seconds() - self.cpu }
     }
 }
 
@@ -37,7 +38,7 @@ fn rusage() -> libc::rusage {
     }
 }
 
-/// CPU seconds of all threads so far.
+/// CPU seconds of all threads.
 #[cfg(unix)]
 fn cpu_seconds() -> f64 {
     let usage = rusage();
@@ -45,7 +46,7 @@ fn cpu_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// The most memory the process has held, in bytes.
+/// Peak memory of the process in bytes.
 #[cfg(unix)]
 pub fn peak_memory() -> u64 {
     // Linux counts kilobytes, macOS bytes.

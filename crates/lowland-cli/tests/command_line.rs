@@ -1,4 +1,4 @@
-//! The command line as scripts meet it: files, streams, exit codes.
+//! Tests of the command line: files, streams, exit codes.
 
 mod support;
 
@@ -107,7 +107,7 @@ fn a_saved_model_says_how_sure_and_how_likely_it_is_and_makes_rows_for_points() 
 }
 
 #[test]
-fn neighbours_are_computed_once_and_used_again() {
+fn neighbor_graphs_are_saved_and_reused() {
     let folder = folder();
     good(folder.path(), &["neighbors", "digits", "--n-neighbors", "20", "--out", "g.npz", "--quiet"]);
     let embed = ["embed", "digits", "--max-iter", "20", "--no-quality", "--quiet"];
@@ -133,7 +133,7 @@ fn a_report_holds_parameters_times_and_scores() {
     assert!(outliers[0]["std"].as_f64().unwrap() >= outliers[99]["std"].as_f64().unwrap());
     assert_eq!(report["input"]["rows"], 300);
     assert!(report["total"]["wall_seconds"].as_f64().unwrap() > 0.0);
-    assert!(report["stages"].as_array().unwrap().iter().any(|stage| stage["name"] == "neighbours"));
+    assert!(report["stages"].as_array().unwrap().iter().any(|stage| stage["name"] == "neighbors"));
     let scores = report["scores"]["values"].as_array().unwrap();
     assert!(scores.iter().any(|score| score["name"] == "trustworthiness" && score["value"].as_f64().unwrap() > 0.8));
 }
@@ -163,7 +163,7 @@ fn a_checkpoint_is_taken_up_only_with_what_it_was_made_of() {
 }
 
 #[test]
-fn a_neighbour_graph_brings_its_metric_and_refuses_another() {
+fn a_neighbor_graph_sets_the_metric_and_rejects_another() {
     let folder = folder();
     let at = folder.path();
     let roll = ["swiss-roll", "--n-points", "800"];
@@ -273,7 +273,36 @@ fn an_array_that_cannot_fit_is_refused_before_its_values_are_looked_at() {
 }
 
 #[test]
-fn wrong_flags_are_refused_before_any_work() {
+fn messages_name_flags_and_never_rewrite_file_names() {
+    let folder = folder();
+    let at = folder.path();
+    let missing = bad(at, 3, &["embed", "max_memory.csv"]);
+    assert!(missing.contains("max_memory.csv") && !missing.contains("--max-memory"), "{missing}");
+    let memory = bad(at, 4, &["embed", "digits", "--max-memory", "10kB"]);
+    assert!(memory.contains("Raise --max-memory") && !memory.contains("max_memory"), "{memory}");
+    write(at, "few.csv", "1,2\n3,5\n4,4\n9,1\n0,7\n2,2\n8,3\n");
+    let output = lowland(at, &["embed", "few.csv", "--method", "tsne", "--no-quality", "--out", "few.npy"]);
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(messages.contains("warning: --perplexity reduced"), "{messages}");
+}
+
+#[test]
+fn transform_returns_the_fitted_coordinates_of_training_rows() {
+    let folder = folder();
+    let at = folder.path();
+    for method in ["tsne", "lvm", "isomap", "pca"] {
+        let input = ["digits", "--max-rows", "120", "--quiet"];
+        let map =
+            good(at, &[&["embed", "--method", method, "--no-quality", "--save", "m.lowland"], &input[..]].concat());
+        assert_eq!(good(at, &[&["transform", "m.lowland"], &input[..]].concat()), map, "{method}");
+        // A row that was not fitted is placed as if it were alone.
+        let more = good(at, &["transform", "m.lowland", "digits", "--max-rows", "121", "--quiet"]);
+        assert!(more.starts_with(&map) && more.lines().count() == 122, "{method}");
+    }
+}
+
+#[test]
+fn invalid_flags_are_rejected_before_any_work() {
     let folder = folder();
     let at = folder.path();
     assert!(bad(at, 2, &["embed", "digits", "--out", "map.xyz"]).contains(".parquet"));
@@ -285,11 +314,13 @@ fn wrong_flags_are_refused_before_any_work() {
     assert!(bad(at, 2, &["embed", "digits", "--out", "m.csv", "--save", "./m.csv"]).contains("two outputs"));
     assert!(bad(at, 2, &["embed", "digits", "--json"]).contains("--out"));
     assert!(bad(at, 2, &["embed", "digits", "--label-column", "x"]).contains("built in"));
-    assert!(bad(at, 2, &["embed", "digits", "--method", "pca", "--neighbors", "t.csv"]).contains("no neighbours"));
+    assert!(
+        bad(at, 2, &["embed", "digits", "--method", "pca", "--neighbors", "t.csv"]).contains("does not use neighbors")
+    );
     assert!(bad(at, 4, &["embed", "blobs", "--n-points", "4000000000000"]).contains("--n-points"));
     assert!(bad(at, 4, &["embed", "digits", "--n-components", "18446744073709551615"]).contains("memory"));
     assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "many"]).contains("whole number"));
-    assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "0"]).contains("n_neighbors"));
+    assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "0"]).contains("--n-neighbors 0"));
     assert!(bad(at, 2, &["embed", "digits", "--metric", "euclid"]).contains("braycurtis"));
     assert!(bad(at, 2, &["embed", "digits", "--method", "pca", "--n-neighbors", "5"]).contains("belongs to lvm"));
     assert!(bad(at, 2, &["embed", "digits", "--method", "magic"]).contains("spectral"));
@@ -428,7 +459,7 @@ fn the_threshold_that_select_finds_is_that_of_tsm() {
     let angles = ["select", "digits", "--method", "tsm", "--density", "0.03"];
     let output = lowland(at, &[&angles[..], &["--out", "angles.png", "--out", "angles.csv"]].concat());
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && stdout.contains("nearest neighbours"), "{stderr}");
+    assert!(output.status.success() && stdout.contains("nearest neighbors"), "{stderr}");
     let tau = stderr.split("take --tau ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a threshold");
     let fit = ["embed", "digits", "--method", "tsm", "--density", "0.03", "--max-iter", "2", "--out", "map.npy"];
     let fitted = lowland(at, &fit);

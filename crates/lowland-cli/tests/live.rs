@@ -166,7 +166,7 @@ fn the_last_words_name_only_files_that_were_written() {
 #[test]
 fn slow_and_silent_clients_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
-    // So many points that a frame is large, and few neighbours, so that the first comes soon.
+    // So many points that a frame is large, and few neighbors, so that the first comes soon.
     let arguments = ENDLESS.replace("digits", "swiss-roll --n-points 30000 --perplexity 3 --init pca");
     let run = Run::start(folder.path(), &arguments);
     let host = format!("Host: {}\r\n", run.host);

@@ -1,4 +1,4 @@
-//! `plot` and `compare` as scripts meet them.
+//! Tests of `plot` and `compare` through the command line.
 
 mod support;
 
@@ -43,7 +43,7 @@ fn circles(svg: &str) -> Vec<[f64; 2]> {
 }
 
 #[test]
-fn the_ending_says_which_picture_is_drawn() {
+fn the_extension_determines_the_format() {
     let folder = folder();
     let at = folder.path();
     write(at, "map.csv", &map(false));
@@ -61,7 +61,7 @@ fn the_ending_says_which_picture_is_drawn() {
 }
 
 #[test]
-fn a_turned_mirrored_and_scaled_map_is_laid_over_the_first() {
+fn a_rotated_reflected_and_scaled_map_is_aligned_to_the_first() {
     let folder = folder();
     let at = folder.path();
     write(at, "a.csv", &map(false));
@@ -92,7 +92,7 @@ fn ellipses(svg: &str) -> Vec<[f64; 3]> {
 }
 
 #[test]
-fn the_covariances_of_a_map_that_is_laid_over_another_turn_with_it() {
+fn covariances_are_rotated_with_an_aligned_map() {
     let folder = folder();
     let at = folder.path();
     // The second is the first with its axes exchanged, at three times the size.
@@ -127,7 +127,7 @@ fn the_covariances_of_a_map_that_is_laid_over_another_turn_with_it() {
 }
 
 #[test]
-fn points_are_coloured_by_label_by_number_or_not_at_all() {
+fn points_are_colored_by_label_by_number_or_not_at_all() {
     let folder = folder();
     let at = folder.path();
     write(at, "map.csv", &map(false));
@@ -153,7 +153,7 @@ fn points_are_coloured_by_label_by_number_or_not_at_all() {
 }
 
 #[test]
-fn captions_come_from_the_report_and_flags_come_first() {
+fn captions_come_from_the_report_unless_flags_set_them() {
     let folder = folder();
     let at = folder.path();
     let embed = ["embed", "digits", "--max-rows", "150", "--method", "spectral", "--quiet", "--out", "map.csv"];
@@ -187,7 +187,7 @@ fn uncertain_points_are_hidden_faded_or_circled() {
 }
 
 #[test]
-fn images_and_words_stand_at_the_points() {
+fn images_and_ids_are_drawn_at_the_points() {
     let folder = folder();
     let at = folder.path();
     let digits = ["--data", "digits", "--max-rows", "150"];
@@ -208,7 +208,7 @@ fn images_and_words_stand_at_the_points() {
 }
 
 #[test]
-fn what_cannot_be_plotted_is_refused_before_anything_is_written() {
+fn invalid_plots_are_rejected_before_anything_is_written() {
     let folder = folder();
     let at = folder.path();
     write(at, "map.csv", &map(false));
@@ -250,7 +250,7 @@ fn methods_are_compared_on_one_graph_with_scores_and_times() {
     assert!(lines[1].starts_with("spectral ") && lines[3].starts_with("pca ") && table.contains('*'), "{table}");
     let picture = String::from_utf8(read(at, "c.svg")).unwrap();
     assert!(picture.contains(">spectral</text>") && picture.contains(">trustworthiness</text>"));
-    assert!(picture.contains("8 neighbours, euclidean"));
+    assert!(picture.contains("8 neighbors, euclidean"));
     // The graph that is shared gives the map that the method makes alone; the first map is not moved.
     let alone = ["embed", "digits", "--max-rows", "250", "--method", "spectral", "--n-neighbors", "8", "--quiet"];
     assert_eq!(String::from_utf8(read(at, "spectral.csv")).unwrap(), good(at, &alone));
@@ -284,7 +284,7 @@ fn methods_are_compared_on_one_graph_with_scores_and_times() {
 }
 
 #[test]
-fn methods_by_neighbours_share_one_graph_and_all_are_scored_by_one_metric() {
+fn methods_share_one_neighbor_graph_and_are_scored_by_one_metric() {
     let folder = folder();
     let at = folder.path();
     let rows = ["digits", "--max-rows", "200", "--metric", "cosine", "--json"];

@@ -1,5 +1,7 @@
 //! The error type of this crate.
 
+use lowland::message::{RustTerms, Terms};
+
 use crate::SIDE_RANGE;
 
 /// Result of drawing a picture or rendering a page.
@@ -18,7 +20,7 @@ pub enum PictureError {
     NoMaps,
 
     /// The width or the height of a picture is out of range.
-    #[error("{side} = {pixels}: from {} to {} pixels", SIDE_RANGE.start(), SIDE_RANGE.end())]
+    #[error("{}", side_out_of_range(side, *pixels, &RustTerms))]
     Side {
         /// `width` or `height`.
         side: &'static str,
@@ -27,15 +29,15 @@ pub enum PictureError {
     },
 
     /// The diameter of a point is out of range.
-    #[error("point_size = {0}: more than 0 and at most 1000 pixels")]
+    #[error("{}", point_size_out_of_range(*.0, &RustTerms))]
     PointSize(f32),
 
     /// The fraction of points to draw is out of range.
-    #[error("certain = {0}: a share above 0 and at most 1, such as 0.95")]
+    #[error("{}", share_out_of_range(*.0, &RustTerms))]
     CertainShare(f64),
 
     /// The images at the points have no pixels.
-    #[error("images = {width}x{height}: at least 1x1")]
+    #[error("{}", empty_images(*width, *height, &RustTerms))]
     ImageSize {
         /// Width of an image in pixels.
         width: usize,
@@ -96,9 +98,37 @@ pub enum PictureError {
 }
 
 impl PictureError {
+    /// The message in the words of an interface.
+    pub fn describe(&self, terms: &dyn Terms) -> String {
+        match self {
+            PictureError::Data(error) => error.describe(terms),
+            PictureError::Side { side, pixels } => side_out_of_range(side, *pixels, terms),
+            PictureError::PointSize(size) => point_size_out_of_range(*size, terms),
+            PictureError::CertainShare(share) => share_out_of_range(*share, terms),
+            PictureError::ImageSize { width, height } => empty_images(*width, *height, terms),
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether an option is out of range, rather than the data being invalid.
     pub fn is_invalid_option(&self) -> bool {
         use PictureError::{CertainShare, ImageSize, MixedColors, PointSize, Side};
         matches!(self, Side { .. } | PointSize(_) | CertainShare(_) | ImageSize { .. } | MixedColors)
     }
+}
+
+fn side_out_of_range(side: &str, pixels: u32, terms: &dyn Terms) -> String {
+    format!("{}: from {} to {} pixels", terms.setting(side, &pixels), SIDE_RANGE.start(), SIDE_RANGE.end())
+}
+
+fn point_size_out_of_range(size: f32, terms: &dyn Terms) -> String {
+    format!("{}: more than 0 and at most 1000 pixels", terms.setting("point_size", &size))
+}
+
+fn share_out_of_range(share: f64, terms: &dyn Terms) -> String {
+    format!("{}: a share above 0 and at most 1, such as 0.95", terms.setting("certain", &share))
+}
+
+fn empty_images(width: usize, height: usize, terms: &dyn Terms) -> String {
+    format!("{}: at least 1x1", terms.setting("images", &format!("{width}x{height}")))
 }

@@ -1,7 +1,6 @@
-//! `lowland analogies`: whether sums and differences of word vectors still mean something.
+//! `lowland analogies`: tests whether sums and differences of word vectors are meaningful.
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,29 +8,31 @@ use lowland::quality::{AnalogyQuestions, AnalogyScore};
 use lowland::{Data, Embedding};
 use serde_json::json;
 
+use super::outputs::MAP_EXTENSIONS;
 use crate::args::AnalogyArgs;
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::observer::{Console, emit};
+use crate::paths::extension;
+use crate::print::{print_json, print_stdout};
 
-/// Categories of grammar carry this in the usual list.
-const GRAMMAR: &str = "gram";
+/// Prefix of the syntactic categories in the usual list of questions.
+const SYNTACTIC_PREFIX: &str = "gram";
 
 pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
     let (vectors, words) = named_vectors(&args.vectors)?;
     let text = lowland_io::read_bytes(&args.questions, u64::MAX)?;
-    let asked = AnalogyQuestions::parse(&String::from_utf8_lossy(&text))
-        .map_err(|error| Failure::from(error).within(&args.questions.display().to_string()))?;
+    let questions = AnalogyQuestions::parse(&String::from_utf8_lossy(&text))
+        .map_err(|error| Failure::from(error).within(args.questions.display()))?;
     let mut console = Console::new(&args.run)?;
-    let scores = lowland::with_threads(args.run.threads(), || {
-        console.progress("analogies", |progress| {
-            lowland::quality::score_analogies_with(vectors.points(), &words, &asked, progress)
-        })
-    })??;
+    let scores = console.run_stage("analogies", |progress| {
+        lowland::quality::score_analogies_with(vectors.points(), &words, &questions, progress)
+    })?;
     console.finish();
-    let (grammar, meaning): (Vec<_>, Vec<_>) = scores.iter().partition(|score| score.category.starts_with(GRAMMAR));
+    let (syntactic, semantic): (Vec<_>, Vec<_>) =
+        scores.iter().partition(|score| score.category.starts_with(SYNTACTIC_PREFIX));
     let sums = [
-        ("semantic", total(&meaning)),
-        ("syntactic", total(&grammar)),
+        ("semantic", total(&semantic)),
+        ("syntactic", total(&syntactic)),
         ("all", total(&scores.iter().collect::<Vec<_>>())),
     ];
     let lines =
@@ -42,7 +43,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
                 json!({ "category": name, "right": right, "asked": asked, "left_out": left_out })
             })
             .collect();
-        emit(&json!({ "event": "analogies", "categories": categories }));
+        print_json(&json!({ "event": "analogies", "categories": categories }));
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = String::new();
@@ -50,7 +51,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
         let share = if asked > 0 { format!("{:.1} %", 100.0 * right as f64 / asked as f64) } else { "-".into() };
         let _ = writeln!(text, "{name:<30} {share:>8}  {right} of {asked}, {left_out} left out");
     }
-    std::io::stdout().write_all(text.as_bytes())?;
+    print_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -59,16 +60,15 @@ fn total(scores: &[&AnalogyScore]) -> [usize; 3] {
     [sum(|score| score.correct), sum(|score| score.asked), sum(|score| score.skipped)]
 }
 
-/// A map with ids, or word vectors.
+/// Reads a map with ids, or word vectors.
 fn named_vectors(path: &Path) -> Result<(Embedding, Vec<String>), Failure> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_lowercase();
-    let (vectors, words) = if ["csv", "tsv", "parquet", "npy"].contains(&ending.as_str()) {
-        let table = lowland_io::read_map(path)?;
-        (table.map, table.ids)
+    let (vectors, words) = if MAP_EXTENSIONS.contains(&extension(path).as_str()) {
+        let map = lowland_io::read_map(path)?;
+        (map.embedding, map.ids)
     } else {
         let table = lowland_io::read(path, &Default::default())?;
         let Data::Dense(rows) = &table.data else {
-            return Err(Failure::flag(format!("{}: word vectors are rows of numbers", path.display())));
+            return Err(Failure::flag(format!("{}: word vectors must be rows of numbers", path.display())));
         };
         (Embedding::new(rows.values().iter().map(|&v| f64::from(v)).collect(), rows.dim())?, table.ids)
     };

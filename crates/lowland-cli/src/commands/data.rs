@@ -1,7 +1,6 @@
-//! `lowland data`: what there is to play with, and a look at one's own.
+//! `lowland data`: lists, describes and generates data sets.
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,10 +8,14 @@ use lowland::Data;
 use serde_json::{Map, json};
 
 use crate::args::{DataAction, InputArgs, RunArgs};
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
-use crate::observer::{Console, emit};
 use crate::paths;
+use crate::print::{print_json, print_stdout};
+
+/// Largest number of classes that are listed.
+const MAX_CLASSES: usize = 20;
 
 pub fn data(action: &Option<DataAction>) -> Result<ExitCode, Failure> {
     match action {
@@ -23,7 +26,7 @@ pub fn data(action: &Option<DataAction>) -> Result<ExitCode, Failure> {
             let mut console = Console::new(run)?;
             let table = input::load(input, run, &mut console)?;
             lowland_io::write_table(out, &table).map_err(Failure::write)?;
-            console.note(&format!("wrote {}", out.display()));
+            console.info(&format!("wrote {}", out.display()));
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -32,9 +35,9 @@ pub fn data(action: &Option<DataAction>) -> Result<ExitCode, Failure> {
 fn describe(input: &InputArgs, run: &RunArgs) -> Result<ExitCode, Failure> {
     let table = input::load(input, run, &mut Console::new(run)?)?;
     let data = &table.data;
-    let numeric = !matches!(data, Data::Text(_));
-    let columns = numeric.then(|| data.dim());
-    let constant = numeric.then(|| lowland::prepare::constant_columns(data));
+    let is_numeric = !matches!(data, Data::Text(_));
+    let columns = is_numeric.then(|| data.dim());
+    let constant = is_numeric.then(|| lowland::preprocessing::constant_columns(data));
     let (repeats, bytes) = (data.repeated_rows(), data.shape().bytes);
     let classes: Option<Vec<(&String, usize)>> = table.labels.as_ref().map(|labels| {
         let mut counts = vec![0usize; labels.names.len()];
@@ -44,7 +47,7 @@ fn describe(input: &InputArgs, run: &RunArgs) -> Result<ExitCode, Failure> {
     if run.json {
         let classes =
             classes.map(|all| all.iter().map(|(name, n)| (name.to_string(), json!(n))).collect::<Map<_, _>>());
-        emit(&json!({
+        print_json(&json!({
             "rows": data.rows(), "kind": data.kind(), "columns": columns, "constant_columns": constant,
             "repeated_rows": repeats, "bytes": bytes, "classes": classes,
         }));
@@ -55,13 +58,14 @@ fn describe(input: &InputArgs, run: &RunArgs) -> Result<ExitCode, Failure> {
         let _ = writeln!(text, "columns   {columns}\nconstant  {constant} columns");
     }
     let _ = writeln!(text, "repeats   {repeats} rows equal to an earlier one");
-    let _ = writeln!(text, "memory    {}", lowland::points::bytes(bytes));
+    let _ = writeln!(text, "memory    {}", lowland::data::format_bytes(bytes));
     if let Some(classes) = classes {
-        let shown: Vec<String> = classes.iter().take(20).map(|(name, count)| format!("{name}: {count}")).collect();
-        let more = if classes.len() > 20 { ", ..." } else { "" };
-        let _ = writeln!(text, "classes   {} ({}{more})", classes.len(), shown.join(", "));
+        let listed: Vec<String> =
+            classes.iter().take(MAX_CLASSES).map(|(name, count)| format!("{name}: {count}")).collect();
+        let more = if classes.len() > MAX_CLASSES { ", ..." } else { "" };
+        let _ = writeln!(text, "classes   {} ({}{more})", classes.len(), listed.join(", "));
     }
-    std::io::stdout().write_all(text.as_bytes())?;
+    print_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,7 +74,7 @@ fn list() -> Result<ExitCode, Failure> {
     for builtin in lowland_io::builtins() {
         let _ = writeln!(text, "{:<16} {:>6} x {:<3} {}", builtin.name, builtin.rows, builtin.dim, builtin.description);
     }
-    text.push_str("\nGenerators take --n-points, --noise and --seed.\n");
-    std::io::stdout().write_all(text.as_bytes())?;
+    text.push_str("\nGenerators accept --n-points, --noise and --seed.\n");
+    print_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,18 @@
-//! One file a verb.
+//! The commands, one file each, and what they share: figures and the files that are written of them.
 
 mod analogies;
 mod angles;
+mod coloring;
 mod compare;
+mod comparison_table;
 mod data;
+mod edges;
 mod embed;
+mod figure;
 mod methods;
 mod model;
 mod neighbors;
+mod output_log;
 mod outputs;
 mod page;
 mod picture;
@@ -16,9 +21,7 @@ mod quality;
 mod reconstruct;
 mod scoring;
 mod select;
-mod shown;
 mod transform;
-mod written;
 
 pub use analogies::analogies;
 pub use compare::compare;

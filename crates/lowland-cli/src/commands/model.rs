@@ -1,32 +1,28 @@
-//! `lowland score` and `lowland inverse`: what else a saved model knows.
+//! `lowland score` and `lowland inverse`: likelihoods and rows from a saved model.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::Data;
-use lowland::methods::Fitted;
-use lowland_io::{Labels, Table};
+use lowland::{AnnotatedEmbedding, Data, Model};
+use lowland_io::Table;
 
+use super::transform::{check_column_names, read_model};
 use crate::args::{InverseArgs, ScoreArgs};
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
-use crate::observer::Console;
 use crate::paths;
+use crate::print::print_stdout;
 
-use super::transform::{check_names, read_model};
-
-/// The log-likelihood of each row under the model, as CSV.
+/// Writes the log-likelihood of each row under the model as CSV.
 pub fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, Path::new(&args.input.input)], &args.out.iter().collect::<Vec<_>>())?;
     let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
-    check_names(&model.feature_names, table.columns.as_deref().unwrap_or_default())?;
-    let scores = lowland::with_threads(args.run.threads(), || {
-        console.progress("scores", |progress| model.score(&table.data, progress))
-    })??;
+    check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
+    let scores = console.run_stage("scores", |progress| model.score_with(&table.data, progress))?;
     console.finish();
     let mut text = String::from("row,score\n");
     for (i, score) in scores.iter().enumerate() {
@@ -34,45 +30,35 @@ pub fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
     }
     match &args.out {
         Some(path) => lowland_io::write_bytes(path, text.as_bytes()).map_err(Failure::write)?,
-        None => std::io::stdout().write_all(text.as_bytes())?,
+        None => print_stdout(&text)?,
     }
-    console.note(&format!("mean log-likelihood of {} rows: {:.4}", scores.len(), mean(&scores)));
+    let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+    console.info(&format!("mean log-likelihood of {} rows: {mean:.4}", scores.len()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Rows that would lie at the points of a map.
+/// Writes the rows that correspond to points of a map.
 pub fn inverse(args: &InverseArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, &args.map], &[&args.out])?;
     let model = read_model(&args.model)?;
     let map = lowland_io::read_map(&args.map)?;
     let mut console = Console::new(&args.run)?;
-    let data = lowland::with_threads(args.run.threads(), || {
-        console.progress("inverse", |progress| model.inverse(map.map.points(), progress))
-    })??;
-    let table = inverted(&model, data, map.ids, map.labels, &mut console);
+    let rows = console.run_stage("inverse", |progress| model.inverse_transform_with(map.points(), progress))?;
+    let table = rows_table(&model, rows, map, &mut console);
     lowland_io::write_table(&args.out, &table).map_err(Failure::write)?;
     console.finish();
-    console.note(&format!("wrote {}", args.out.display()));
+    console.info(&format!("wrote {}", args.out.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rows that a model made, with the names its columns have where nothing was done to them.
-pub fn inverted(
-    model: &Fitted,
-    data: Data,
-    ids: Option<Vec<String>>,
-    labels: Option<Labels>,
-    console: &mut Console,
-) -> Table {
-    let mut table = Table { ids, labels, ..Table::new(data) };
-    if model.job.prepare.is_empty() {
-        table.columns = Some(model.feature_names.clone()).filter(|names| names.len() == table.data.dim());
+/// A table of rows computed by a model, with its column names unless the rows are preprocessed, and the ids and labels of the
+/// points.
+pub fn rows_table(model: &Model, rows: Data, map: AnnotatedEmbedding, console: &mut Console) -> Table {
+    let mut table = Table { ids: map.ids, labels: map.labels, ..Table::new(rows) };
+    if model.preprocessing().is_empty() {
+        table.columns = Some(model.feature_names().to_vec()).filter(|names| names.len() == table.data.dim());
     } else {
-        console.note("the rows are as the method saw them, after the preparation");
+        console.info("the rows are as the method sees them, after preprocessing");
     }
     table
 }

@@ -1,145 +1,152 @@
-//! `--out`: the ending says what is written.
+//! `--out`: the extension of a file determines what is written.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use lowland::Points;
-use lowland_io::{About, Table};
-use lowland_view::page::{Page, render_html};
-use lowland_view::{Color, MapPanel, PictureFormat, PictureOptions};
+use lowland::AnnotatedEmbedding;
+use lowland_view::{Density, PictureFormat};
 
-use crate::args::RunArgs;
+use super::figure::Figure;
+use super::output_log::OutputLog;
+use super::page::{self, NeighborSource};
+use super::picture;
+use crate::args::{PictureArgs, RunArgs};
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::paths;
+use crate::paths::{extension, is_same_file};
 
-use super::page;
-use super::picture::ending;
-use super::written::Written;
+/// The extension of an interactive page.
+pub const PAGE_EXTENSION: &str = "html";
+/// The extensions of tables of coordinates.
+pub const MAP_EXTENSIONS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
 
-/// A map and what is known of how sure its points are.
-#[derive(Clone, Copy)]
-pub struct Found<'a> {
-    pub map: Points<'a>,
-    pub std: Option<&'a [f64]>,
-    pub covariances: Option<&'a [f64]>,
-}
-
-/// The files asked for, by kind.
+/// The requested files, by kind.
+#[derive(Default)]
 pub struct Outputs {
     maps: Vec<PathBuf>,
-    pictures: Vec<PathBuf>,
+    pictures: Vec<(PathBuf, PictureFormat)>,
     pages: Vec<PathBuf>,
-    /// Nothing was asked for: the map goes to stdout.
+    /// Whether the map is written to stdout.
     to_stdout: bool,
 }
 
-const MAPS: [&str; 4] = ["csv", "tsv", "parquet", "npy"];
-const PICTURES: [&str; 3] = PictureFormat::EXTENSIONS;
-
 impl Outputs {
-    /// Sorts the paths by ending. A picture without a map gets the map beside it, so that nothing has to be computed
-    /// again; under another name where that would replace what is not ours.
-    pub fn new(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
-        let (mut maps, mut pictures, mut pages) = (Vec::new(), Vec::new(), Vec::new());
+    /// The files of a command that computes a map. If there are pictures or pages but no file with the map, the map is
+    /// written next to them, so that it need not be computed again; never over a file of something else.
+    pub fn with_map(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
+        let mut outputs = Self::default();
         for path in paths {
-            let ending = ending(path);
-            if MAPS.contains(&ending.as_str()) {
-                maps.push(path.clone());
-            } else if PICTURES.contains(&ending.as_str()) {
-                pictures.push(path.clone());
-            } else if ending == page::ENDING {
-                pages.push(path.clone());
-            } else {
-                return Err(Failure::flag(format!(
-                    "--out {}: the ending says what is written: .{} for the map, .{} for a picture, .{} for a page",
-                    path.display(),
-                    MAPS.join(" ."),
-                    PICTURES.join(" ."),
-                    page::ENDING
-                )));
+            if MAP_EXTENSIONS.contains(&extension(path).as_str()) {
+                outputs.maps.push(path.clone());
+            } else if !outputs.add_figure(path) {
+                let maps = format!(".{} (the map), ", MAP_EXTENSIONS.join(" ."));
+                return Err(unknown_extension(path, &maps));
             }
         }
-        if let (true, Some(picture)) = (maps.is_empty(), pictures.iter().chain(&pages).next()) {
-            maps.push(beside(picture, input));
+        if outputs.maps.is_empty() {
+            let figure = outputs.figures().next().cloned();
+            match figure {
+                Some(figure) => outputs.maps = vec![map_path_beside(&figure, input)],
+                None if run.json => {
+                    return Err(Failure::flag("--json writes events to stdout, so the map needs --out FILE"));
+                }
+                None => outputs.to_stdout = true,
+            }
         }
-        if maps.is_empty() && run.json {
-            return Err(Failure::flag("--json takes stdout for events, so the map needs an --out FILE"));
-        }
-        Ok(Self { to_stdout: maps.is_empty(), maps, pictures, pages })
+        Ok(outputs)
     }
 
-    /// Every file that will be written.
+    /// The files of a command that only draws.
+    pub fn figures_only(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut outputs = Self::default();
+        match paths.iter().find(|path| !outputs.add_figure(path)) {
+            Some(path) => Err(unknown_extension(path, "")),
+            None => Ok(outputs),
+        }
+    }
+
+    /// Adds a picture or page; returns whether it is one.
+    fn add_figure(&mut self, path: &Path) -> bool {
+        let extension = extension(path);
+        if extension == PAGE_EXTENSION {
+            self.pages.push(path.into());
+            return true;
+        }
+        let format = PictureFormat::from_extension(&extension);
+        self.pictures.extend(format.map(|format| (path.into(), format)));
+        format.is_some()
+    }
+
+    fn figures(&self) -> impl Iterator<Item = &PathBuf> {
+        self.pictures.iter().map(|(path, _)| path).chain(&self.pages)
+    }
+
+    /// All files that will be written.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.pictures.iter().chain(&self.pages).chain(&self.maps)
+        self.figures().chain(&self.maps)
     }
 
-    /// Writes the map, with the standard deviation and the covariance of each point where there are any.
-    pub fn write_maps(&self, Found { map, std, covariances }: Found, table: &Table, written: &mut Written) {
-        let about = About { ids: table.ids.as_deref(), labels: table.labels.as_ref(), std, covariances };
-        for path in &self.maps {
-            written.note(path, lowland_io::write_map(path, map, about).map_err(Failure::write));
-        }
-        if self.to_stdout {
-            let mut text = Vec::new();
-            let made = lowland_io::write_map_csv(&mut text, map, about).map_err(Failure::write);
-            if let Err(failure) = made.and_then(|()| Ok(std::io::stdout().write_all(&text)?)) {
-                written.fail(failure);
-            }
-        }
-    }
-
-    /// Draws the map.
-    pub fn write_pictures(
-        &self,
-        Found { map, std, covariances }: Found,
-        table: &Table,
-        title: &str,
-        caption: &str,
-        written: &mut Written,
-    ) {
-        let options = PictureOptions { title: short(title), caption: caption.into(), ..PictureOptions::default() };
-        let labels = table.labels.as_ref();
-        let labels = labels.map(|labels| lowland_view::ClassLabels { codes: &labels.codes, names: &labels.names });
-        let color = labels.map_or(Color::Plain, Color::Classes);
-        let panel = MapPanel { color, std, covariances, ..MapPanel::new(map) };
-        for path in &self.pictures {
-            let format = PictureFormat::from_extension(&ending(path)).unwrap_or(PictureFormat::Png);
-            match lowland_view::draw_picture(std::slice::from_ref(&panel), &options, format) {
-                Ok(file) => written.bytes(path, &file),
-                Err(error) => written.fail(error.into()),
-            }
-        }
-    }
-
-    /// Whether a page was asked for.
+    /// Whether there are pages.
     pub fn has_pages(&self) -> bool {
         !self.pages.is_empty()
     }
 
-    /// Writes the page.
-    pub fn write_pages(&self, page: &Page, written: &mut Written) {
-        match render_html(page) {
-            Ok(html) => self.pages.iter().for_each(|path| written.bytes(path, &html)),
-            Err(error) => written.fail(error.into()),
+    /// Writes the map to its files or to stdout.
+    pub fn write_map(&self, map: &AnnotatedEmbedding, log: &mut OutputLog) {
+        for path in &self.maps {
+            log.record(path, lowland_io::write_map(path, map).map_err(Failure::write));
         }
+        if self.to_stdout {
+            let mut text = Vec::new();
+            let encoded = lowland_io::write_map_csv(&mut text, map).map_err(Failure::write);
+            if let Err(failure) = encoded.and_then(|()| Ok(std::io::stdout().write_all(&text)?)) {
+                log.fail(failure);
+            }
+        }
+    }
+
+    /// Draws a figure and writes its pictures and pages. `neighbors` are for pages; `None` leaves them out.
+    pub fn write_figure(
+        &self,
+        figure: &Figure,
+        style: &PictureArgs,
+        density: Density,
+        neighbors: Option<NeighborSource>,
+        run: &RunArgs,
+        console: &mut Console,
+        log: &mut OutputLog,
+    ) {
+        if let Err(failure) = picture::write(&self.pictures, figure, style, density, log) {
+            log.fail(failure);
+        }
+        if self.has_pages() && !figure.maps.is_empty() {
+            match page::render(figure, style, neighbors, run, console) {
+                Ok(html) => self.pages.iter().for_each(|path| log.write(path, &html)),
+                Err(failure) => log.fail(failure),
+            }
+        }
+        console.finish();
     }
 }
 
-/// Where the map goes beside a picture: under the picture's name, unless that is a file that is read or someone else's.
-fn beside(picture: &Path, input: &str) -> PathBuf {
-    let beside = picture.with_extension("csv");
-    let taken = paths::same(&beside, Path::new(input)) || (beside.exists() && !is_map(&beside));
-    if taken { picture.with_extension("map.csv") } else { beside }
+fn unknown_extension(path: &Path, maps: &str) -> Failure {
+    Failure::flag(format!(
+        "--out {}: the extension determines what is written: {maps}.{} (a picture), .{PAGE_EXTENSION} (a page)",
+        path.display(),
+        PictureFormat::EXTENSIONS.join(" ."),
+    ))
 }
 
-/// Whether a file begins as the maps do that we write.
+/// The path of the map next to a figure: the same name, unless that is the input or a file that is not a map.
+fn map_path_beside(figure: &Path, input: &str) -> PathBuf {
+    let path = figure.with_extension("csv");
+    let is_taken = is_same_file(&path, Path::new(input)) || (path.exists() && !is_map(&path));
+    if is_taken { figure.with_extension("map.csv") } else { path }
+}
+
+/// Whether a file begins like a map written by this program.
 fn is_map(path: &Path) -> bool {
     let mut first = String::new();
     let read = std::fs::File::open(path).and_then(|file| BufReader::new(file.take(200)).read_line(&mut first));
     read.is_ok() && first.split(',').take(2).any(|name| name.trim() == "projection_x")
-}
-
-/// Of a path, the name is enough for a title.
-pub fn short(title: &str) -> String {
-    Path::new(title).file_name().map_or(title.into(), |name| name.to_string_lossy().into_owned())
 }

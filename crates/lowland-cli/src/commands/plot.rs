@@ -3,79 +3,87 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lowland::Metric;
-use lowland_io::{Labels, MapTable, Table};
+use lowland::{AnnotatedEmbedding, Labels, Metric};
+use lowland_io::Table;
 use lowland_view::Density;
 use serde_json::{Value, json};
 
-use super::outputs::short;
-use super::page::{self, Besides};
+use super::figure::{Figure, FigureMap};
+use super::output_log::OutputLog;
+use super::outputs::Outputs;
+use super::page::NeighborSource;
 use super::picture;
-use super::quality::in_order;
-use super::shown::{Shown, ShownMap, stem};
-use super::written::Written;
-use crate::args::{HeaderArg, MissingArg, PlotArgs};
+use super::quality::reorder_by_ids;
+use crate::args::{DensityArg, HeaderArg, MissingArg, PlotArgs};
+use crate::caption::Caption;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
-use crate::observer::Console;
-use crate::paths;
-use crate::picture_args::DensityArg;
-use crate::report;
+use crate::paths::{self, file_name};
 
 pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
-    // Everything that can be wrong with the flags is found before the work begins.
-    let (pages, pictures) = page::split(&args.out);
-    let files = picture::formats(&pictures)?;
+    // Invalid flags are reported before the work begins.
+    let outputs = Outputs::figures_only(&args.out)?;
     check_flags(args)?;
     let mut console = Console::new(&args.run)?;
-    let (shown, captions, metric) = load(args, &mut console)?;
-    picture::check(&shown, &args.picture)?;
-    if !pages.is_empty() {
-        check_page(&args.maps, &shown)?;
+    let reports = args.report.iter().map(|path| read_report(path)).collect::<Result<Vec<Value>, Failure>>()?;
+    let figure = load(args, &reports, &mut console)?;
+    picture::check(&figure, &args.picture)?;
+    if outputs.has_pages() {
+        check_same_points(&args.maps, &figure)?;
     }
     let density = match args.density {
         DensityArg::Auto => Density::Auto,
         DensityArg::On => Density::On,
         DensityArg::Off => Density::Off,
     };
-    let mut written = Written::default();
-    picture::write(&files, &shown, &args.picture, density, None, &mut written);
-    let data = shown.table.as_ref().map(|table| &table.data).filter(|_| metric.is_some());
-    if metric.is_none() && !pages.is_empty() {
-        console
-            .note("the page is without true neighbours: the maps are of prepared data; let embed or compare write it");
+    let is_preprocessed = reports.iter().any(is_preprocessed);
+    if is_preprocessed && outputs.has_pages() {
+        console.info(
+            "the page has no true neighbors: the maps are of preprocessed data; write the page with embed or compare",
+        );
     }
-    let metric = metric.unwrap_or(Metric::Euclidean);
-    let besides = Besides { captions: &captions, data, metric, known: None, table: None, picture: &args.picture };
-    page::write(&pages, &shown, &besides, &args.run, &mut console, &mut written);
-    console.finish();
-    written.finish(&mut console)?;
+    let metric = reports.iter().find_map(|report| report["parameters"]["metric"].as_str()?.parse().ok());
+    let neighbors = figure.data.as_ref().filter(|_| !is_preprocessed).map(|table| NeighborSource {
+        data: &table.data,
+        metric: metric.unwrap_or(Metric::Euclidean),
+        known: None,
+    });
+    let mut log = OutputLog::default();
+    outputs.write_figure(&figure, &args.picture, density, neighbors, &args.run, &mut console, &mut log);
+    log.finish(&mut console)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A page shows the same points in every map, row by row.
-fn check_page(files: &[PathBuf], shown: &Shown) -> Result<(), Failure> {
-    let (first, others) = shown.maps.split_first().expect("at least one map is named");
-    let remedy = "a page links the points of its maps: make a page of each, or a picture of both";
-    let refuse = |words: String| Err(Failure::Other { code: 3, error: anyhow::anyhow!("{words}; {remedy}") });
+/// Whether the map of a report is of preprocessed data.
+fn is_preprocessed(report: &Value) -> bool {
+    let steps = report["prepare"].as_object();
+    steps.is_some_and(|steps| steps.values().any(|value| *value != json!(false) && *value != json!(0)))
+}
+
+/// Rejects pages of maps that do not have the same points, row by row.
+fn check_same_points(files: &[PathBuf], figure: &Figure) -> Result<(), Failure> {
+    let (first, others) = figure.maps.split_first().expect("at least one map is required");
+    let remedy = "a page links the points of its maps: write a page for each, or a picture of both";
     for (other, file) in others.iter().zip(&files[1..]) {
-        let (ours, theirs) = (files[0].display(), file.display());
         let (one, two) = (&first.map, &other.map);
-        if one.map.rows() != two.map.rows() {
-            return refuse(format!("{ours} has {} points, {theirs} has {}", one.map.rows(), two.map.rows()));
+        let (ours, theirs) = (files[0].display(), file.display());
+        if one.rows() != two.rows() {
+            let counts = format!("{ours} has {} points, {theirs} has {}", one.rows(), two.rows());
+            return Err(Failure::input(format!("{counts}; {remedy}")));
         }
         if one.ids.is_some() && two.ids.is_some() && one.ids != two.ids {
-            return refuse(format!("{ours} and {theirs} have different ids"));
+            return Err(Failure::input(format!("{ours} and {theirs} have different ids; {remedy}")));
         }
     }
     Ok(())
 }
 
 fn check_flags(args: &PlotArgs) -> Result<(), Failure> {
-    let mut read: Vec<&Path> = args.maps.iter().chain(&args.report).map(|path| path.as_path()).collect();
-    read.extend(args.data.iter().map(Path::new).chain(args.read.labels.as_deref()));
-    paths::check(&read, &args.out.iter().collect::<Vec<_>>())?;
-    let about_data = [
+    let mut inputs: Vec<&Path> = args.maps.iter().chain(&args.report).map(|path| path.as_path()).collect();
+    inputs.extend(args.data.iter().map(Path::new).chain(args.read.labels.as_deref()));
+    paths::check(&inputs, &args.out.iter().collect::<Vec<_>>())?;
+    let data_flags = [
         ("--n-points", args.read.n_points.is_some()),
         ("--noise", args.read.noise.is_some()),
         ("--max-rows", args.read.max_rows.is_some()),
@@ -84,47 +92,52 @@ fn check_flags(args: &PlotArgs) -> Result<(), Failure> {
         ("--header", !matches!(args.read.header, HeaderArg::Auto)),
         ("--missing", !matches!(args.read.missing, MissingArg::Refuse)),
     ];
-    if let Some((flag, _)) = about_data.iter().find(|(_, given)| *given && args.data.is_none()) {
-        return Err(Failure::flag(format!("{flag} says how --data is read, and there is none")));
+    if let Some((flag, _)) = data_flags.iter().find(|(_, given)| *given && args.data.is_none()) {
+        return Err(Failure::flag(format!("{flag} says how --data is read, but there is no --data")));
     }
     let maps = args.maps.len();
     for (flag, given) in [("--names", args.names.len()), ("--report", args.report.len())] {
         if given > 0 && given != maps {
-            return Err(Failure::flag(format!("{flag} gives {given} for {maps} maps; give one a map, in their order")));
+            return Err(Failure::flag(format!(
+                "{flag} gives {given} for {maps} maps; give one per map, in the same order"
+            )));
         }
     }
     Ok(())
 }
 
-/// Everything that the files say: the maps, a caption for each where a report tells it, and the metric of the data, none where
-/// the maps are of data that were prepared first.
-fn load(args: &PlotArgs, console: &mut Console) -> Result<(Shown, Vec<String>, Option<Metric>), Failure> {
-    let table = args.data.as_ref().map(|name| input::load_named(name, &args.read, &args.run, console)).transpose()?;
+/// Reads the maps and their data; captions come from the reports.
+fn load(args: &PlotArgs, reports: &[Value], console: &mut Console) -> Result<Figure, Failure> {
+    let data = args.data.as_ref().map(|name| input::load_named(name, &args.read, &args.run, console)).transpose()?;
+    let captions: Vec<String> = reports.iter().map(|report| Caption::from_report(report).full_text()).collect();
     let mut maps = Vec::new();
     for (at, path) in args.maps.iter().enumerate() {
-        let read = lowland_io::read_map(path)?;
-        let map = whole(&read)
-            .and_then(|()| completed(read, args, table.as_ref()))
-            .map_err(|failure| failure.within(&path.display().to_string()))?;
-        maps.push(ShownMap { name: args.names.get(at).cloned().unwrap_or_else(|| stem(path)), map });
+        let map = lowland_io::read_map(path)?;
+        let map = check_finite(&map)
+            .and_then(|()| attach_metadata(map, args, data.as_ref()))
+            .map_err(|failure| failure.within(path.display()))?;
+        let name = args.names.get(at).cloned().unwrap_or_else(|| file_stem(path));
+        maps.push(FigureMap { name, caption: captions.get(at).cloned().unwrap_or_default(), map });
     }
-    let reports = args.report.iter().map(|path| read_report(path)).collect::<Result<Vec<Value>, Failure>>()?;
-    let captions: Vec<String> = reports.iter().map(report::caption_of_report).collect();
     let input = reports.first().and_then(|report| report["input"]["name"].as_str());
-    let title = input.or(args.data.as_deref()).map(short);
-    let title = title.unwrap_or_else(|| if maps.len() == 1 { maps[0].name.clone() } else { String::new() });
-    let metric = reports.iter().find_map(|report| report["parameters"]["metric"].as_str()?.parse().ok());
-    let metric = metric.unwrap_or(Metric::Euclidean);
-    let prepared = reports.iter().filter_map(|report| report["prepare"].as_object());
-    let prepared = prepared.flat_map(|steps| steps.values()).any(|value| *value != json!(false) && *value != json!(0));
-    put_in_order(&mut maps, console);
-    let mut shown = Shown { maps, table, title, caption: captions.join("; ") };
-    shown.align(console);
-    Ok((shown, captions, (!prepared).then_some(metric)))
+    let title = match input.or(args.data.as_deref()) {
+        Some(input) => file_name(input),
+        None if maps.len() == 1 => maps[0].name.clone(),
+        None => String::new(),
+    };
+    put_in_same_order(&mut maps, console);
+    let mut figure = Figure { maps, data, title, caption: captions.join("; "), scores: None };
+    figure.align(console);
+    Ok(figure)
 }
 
-/// Puts the points of all maps into the order of the first that has ids, where they are the same points.
-fn put_in_order(maps: &mut [ShownMap], console: &mut Console) {
+/// The name of a file without its extension.
+fn file_stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Puts the points of all maps in the order of the first map that has ids, where they have the same points.
+fn put_in_same_order(maps: &mut [FigureMap], console: &mut Console) {
     let Some((name, rows)) = maps.iter().find_map(|each| Some((each.name.clone(), each.map.ids.clone()?))) else {
         return;
     };
@@ -132,51 +145,55 @@ fn put_in_order(maps: &mut [ShownMap], console: &mut Console) {
         let Some(points) = each.map.ids.as_ref().filter(|ids| **ids != rows && ids.len() == rows.len()) else {
             continue;
         };
-        // Other points stay as they are; whoever needs the same says so.
-        if let Ok(ordered) = in_order(&each.map, &rows, points) {
-            each.map = ordered;
-            console.note(&format!("the points of {} were put into the order of {name} by their ids", each.name));
+        // Maps of other points stay as they are; what needs the same points checks for them.
+        if let Ok(reordered) = reorder_by_ids(&each.map, &rows, points) {
+            each.map = reordered;
+            console.info(&format!("the points of {} were put in the order of {name} by their ids", each.name));
         }
     }
 }
 
-/// Refuses a map with places that are none.
-fn whole(map: &MapTable) -> Result<(), Failure> {
-    let (values, dim) = (map.map.values(), map.map.dim());
+/// Rejects a map with coordinates that are not finite.
+fn check_finite(map: &AnnotatedEmbedding) -> Result<(), Failure> {
+    let (values, dim) = (map.embedding.values(), map.embedding.dim());
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
         Some(at) => {
             let (row, column, value) = (at / dim, at % dim, values[at]);
-            let words = format!("row {row}, column {column} of the map is {value}; take such points out of the file");
-            Err(Failure::Other { code: 3, error: anyhow::anyhow!(words) })
+            Err(Failure::input(format!(
+                "row {row}, column {column} of the map is {value}; remove such points from the file"
+            )))
         }
     }
 }
 
-/// The map in the order of the data, with the classes and names that the data or the flags give it.
-fn completed(mut map: MapTable, args: &PlotArgs, table: Option<&Table>) -> Result<MapTable, Failure> {
-    let refuse = |error: anyhow::Error| Failure::Other { code: 3, error };
+/// Puts a map in the order of the data, and adds the labels and ids that the data or the flags provide.
+fn attach_metadata(
+    mut map: AnnotatedEmbedding,
+    args: &PlotArgs,
+    table: Option<&Table>,
+) -> Result<AnnotatedEmbedding, Failure> {
     if let Some(table) = table {
         if let (Some(rows), Some(points)) = (&table.ids, &map.ids)
             && rows != points
         {
-            map = in_order(&map, rows, points)?;
+            map = reorder_by_ids(&map, rows, points)?;
         }
-        let (rows, points) = (table.rows(), map.map.rows());
+        let (rows, points) = (table.rows(), map.rows());
         if rows != points {
-            return Err(refuse(anyhow::anyhow!("the map has {points} points, the data have {rows} rows")));
+            return Err(Failure::input(format!("the map has {points} points, but the data have {rows} rows")));
         }
         map.labels = table.labels.clone().or(map.labels);
         map.ids = map.ids.or_else(|| table.ids.clone());
         return Ok(map);
     }
     if let Some(path) = &args.read.labels {
-        map.labels = Some(lowland_io::labels_of_rows(path, map.map.rows())?);
+        map.labels = Some(lowland_io::labels_of_rows(path, map.rows())?);
     }
-    // Without data, the columns named are the map's own.
+    // Without data, the flags name columns of the map.
     let column = |name: &String| {
-        let found = map.others.iter().find(|(known, _)| known == name).map(|(_, cells)| cells.clone());
-        found.ok_or_else(|| refuse(anyhow::anyhow!("there is no column {name:?} (or name the data with --data)")))
+        let found = map.columns.iter().find(|(known, _)| known == name).map(|(_, cells)| cells.clone());
+        found.ok_or_else(|| Failure::input(format!("there is no column {name:?} (or name the data with --data)")))
     };
     if let Some(name) = &args.read.label_column {
         map.labels = Some(Labels::new(column(name)?));
@@ -189,8 +206,6 @@ fn completed(mut map: MapTable, args: &PlotArgs, table: Option<&Table>) -> Resul
 
 fn read_report(path: &Path) -> Result<Value, Failure> {
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
-    serde_json::from_slice(&bytes).map_err(|error| Failure::Other {
-        code: 3,
-        error: anyhow::Error::from(error).context(format!("{}: not a report", path.display())),
-    })
+    let report = serde_json::from_slice(&bytes);
+    report.map_err(|error| Failure::input(format!("{}: not a report: {error}", path.display())))
 }

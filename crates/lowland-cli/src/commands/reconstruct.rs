@@ -1,75 +1,71 @@
-//! `lowland reconstruct` and `lowland samples`: what a posterior knows beyond its map.
+//! `lowland reconstruct` and `lowland samples`: rows with standard deviations and maps from a posterior.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use lowland::points::bytes;
+use lowland::message::{Note, Remedy};
 use lowland::{Data, Embedding};
 use lowland_io::Table;
 
+use super::model::rows_table;
+use super::transform::read_model;
 use crate::args::{ReconstructArgs, SamplesArgs};
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::observer::Console;
+use crate::input::check_memory;
 use crate::paths;
 
-use super::model::inverted;
-use super::transform::read_model;
+/// Bytes of the text of a value, at most.
+const TEXT_BYTES: u64 = 40;
 
-/// Rows that would lie at the points of a map, each value followed by its standard deviation where the model knows it.
+/// Writes the rows that correspond to points of a map, each value followed by its standard deviation if the model has one.
 pub fn reconstruct(args: &ReconstructArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, &args.map], &[&args.out])?;
     let model = read_model(&args.model)?;
     let map = lowland_io::read_map(&args.map)?;
     let mut console = Console::new(&args.run)?;
-    let (rows, std) = lowland::with_threads(args.run.threads(), || {
-        console.progress("reconstruct", |progress| model.inverse_with_std(map.map.points(), progress))
-    })??;
-    let mut table = inverted(&model, rows, map.ids, map.labels, &mut console);
+    let (rows, std) =
+        console.run_stage("reconstruct", |progress| model.inverse_transform_std(map.points(), progress))?;
+    let mut table = rows_table(&model, rows, map, &mut console);
     match std {
-        Some(std) => table = with_errors(table, &std)?,
-        None => console.note("this method knows no error bars: the rows alone are written"),
+        Some(std) => table = interleave_std(table, &std)?,
+        None => console.info("this method has no standard deviations: only the rows are written"),
     }
     lowland_io::write_table(&args.out, &table).map_err(Failure::write)?;
     console.finish();
-    console.note(&format!("wrote {}", args.out.display()));
+    console.info(&format!("wrote {}", args.out.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The table with a column of standard deviations after each column.
-fn with_errors(table: Table, std: &Data) -> Result<Table, Failure> {
+/// Adds a column of standard deviations after each column.
+fn interleave_std(table: Table, std: &Data) -> Result<Table, Failure> {
     let (Data::Dense(rows), Data::Dense(std)) = (&table.data, std) else { return Ok(table) };
-    let values = rows.values().iter().zip(std.values()).flat_map(|(&value, &error)| [value, error]).collect();
+    let values = rows.values().iter().zip(std.values()).flat_map(|(&value, &std)| [value, std]).collect();
     let name = |c: usize| table.columns.as_ref().map_or_else(|| format!("column_{c}"), |names| names[c].clone());
     let names = (0..rows.dim()).flat_map(|c| [name(c), format!("{}_std", name(c))]).collect();
-    Ok(Table {
-        columns: Some(names),
-        ids: table.ids.clone(),
-        labels: table.labels.clone(),
-        ..Table::new(Data::dense(values, 2 * rows.dim())?)
-    })
+    let data = Data::dense(values, 2 * rows.dim())?;
+    Ok(Table { columns: Some(names), ids: table.ids, labels: table.labels, ..Table::new(data) })
 }
 
-/// Maps drawn from the model's posterior, as one table.
+/// Writes maps sampled from the model's posterior as one table.
 pub fn samples(args: &SamplesArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model], &[&args.out])?;
     let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
-    // The table is put together in memory: some forty letters a value.
-    let text = (args.count as u64).saturating_mul(40 * model.embedding.values().len() as u64);
+    // The table is assembled in memory.
+    let text = (args.count as u64).saturating_mul(TEXT_BYTES * model.embedding().values().len() as u64);
     let needed = model.samples_memory(args.count).saturating_add(text);
-    console.note(&format!("memory: about {}", bytes(needed)));
-    if let Some(limit) = args.memory.limit().filter(|&limit| needed > limit) {
-        let remedy = "Raise max_memory, or draw fewer maps at a time (--count, --seed)";
-        return Err(lowland::Error::Memory { what: "the samples".into(), needed, limit, remedy }.into());
-    }
-    let maps = lowland::with_threads(args.run.threads(), || model.samples(args.count, args.run.seed()))??;
-    lowland_io::write_bytes(&args.out, table_of(&maps).as_bytes()).map_err(Failure::write)?;
+    console.note(&Note::MemoryEstimate { bytes: needed });
+    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerSamples];
+    check_memory("the set of samples", needed, args.memory.limit(), &remedies)?;
+    let maps = model.samples(args.count, args.run.seed())?;
+    lowland_io::write_bytes(&args.out, samples_table(&maps).as_bytes()).map_err(Failure::write)?;
     console.finish();
-    console.note(&format!("wrote {}: {} maps of {} rows", args.out.display(), maps.len(), model.embedding.rows()));
+    console.info(&format!("wrote {}: {} maps of {} rows", args.out.display(), maps.len(), model.embedding().rows()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn table_of(maps: &[Embedding]) -> String {
+fn samples_table(maps: &[Embedding]) -> String {
     let dim = maps.first().map_or(0, Embedding::dim);
     let names: Vec<String> = (0..dim).map(lowland_io::coordinate_name).collect();
     let mut text = format!("sample,row,{}\n", names.join(","));

@@ -1,72 +1,64 @@
-//! `lowland transform`: new rows on a saved map.
+//! `lowland transform`: places new rows on the map of a saved model.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::archive::{Archive, Kind};
-use lowland::methods::Fitted;
-use lowland_view::page::PageMap;
+use lowland::method::TransformOutput;
+use lowland::{AnnotatedEmbedding, Model};
+use lowland_view::Density;
 
-use crate::args::TransformArgs;
+use super::figure::{Figure, FigureMap};
+use super::output_log::OutputLog;
+use super::outputs::Outputs;
+use crate::args::{PictureArgs, TransformArgs};
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
-use crate::observer::Console;
-use crate::paths;
-
-use super::outputs::{Found, Outputs, short};
-use super::page::Known;
-use super::written::Written;
+use crate::paths::{self, file_name};
 
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
-    let outputs = Outputs::new(&args.out, &args.input.input, &args.run)?;
+    let outputs = Outputs::with_map(&args.out, &args.input.input, &args.run)?;
     paths::check(&[&args.model, Path::new(&args.input.input)], &outputs.files().collect::<Vec<_>>())?;
     let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
-    let table = input::load(&args.input, &args.run, &mut console)?;
-    check_names(&model.feature_names, table.columns.as_deref().unwrap_or_default())?;
-    let placed = lowland::with_threads(args.run.threads(), || {
-        console.progress("transform", |progress| model.place(&table.data, progress))
-    })??;
-    let map = placed.embedding.points();
-    let (std, covariances) = (placed.std.as_deref(), placed.covariances.as_deref());
-    let found = Found { map, std, covariances };
-    let mut written = Written::default();
-    outputs.write_maps(found, &table, &mut written);
-    let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding.rows());
-    outputs.write_pictures(found, &table, &args.input.input, &caption, &mut written);
-    if outputs.has_pages() {
-        let name = model.job.method.name().to_string();
-        let known = Known::of(&table);
-        let mut page = known.page(short(&args.input.input));
-        page.maps = vec![PageMap { name, caption, points: map, std, covariances, neighbors: None }];
-        outputs.write_pages(&page, &mut written);
-    }
-    console.finish();
-    written.finish(&mut console)?;
+    let mut table = input::load(&args.input, &args.run, &mut console)?;
+    check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
+    let TransformOutput { embedding, std, covariances, .. } =
+        console.run_stage("transform", |progress| model.transform_with(&table.data, progress))?;
+    let (ids, labels) = (table.ids.take(), table.labels.take());
+    let map = AnnotatedEmbedding { std, covariances, ids, labels, ..embedding.into() };
+    let mut log = OutputLog::default();
+    outputs.write_map(&map, &mut log);
+    let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding().rows());
+    let figure = Figure {
+        maps: vec![FigureMap { name: model.method().name().into(), caption: caption.clone(), map }],
+        data: Some(table),
+        title: file_name(&args.input.input),
+        caption,
+        scores: None,
+    };
+    let style = PictureArgs::default();
+    outputs.write_figure(&figure, &style, Density::Auto, None, &args.run, &mut console, &mut log);
+    log.finish(&mut console)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A model that `embed --save` wrote.
-pub fn read_model(path: &Path) -> Result<Fitted, Failure> {
+/// Reads a model written by `embed --save`.
+pub fn read_model(path: &Path) -> Result<Model, Failure> {
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
-    let model = Archive::from_bytes(&bytes, Kind::Model).and_then(|archive| Fitted::from_archive(&archive));
-    model.map_err(|error| Failure::from(error).within(&path.display().to_string()))
+    Model::from_bytes(&bytes).map_err(|error| Failure::from(error).within(path.display()))
 }
 
-/// Where both sides know the names of their columns, they must be the same in the same order.
-pub fn check_names(model: &[String], new: &[String]) -> Result<(), Failure> {
+/// Rejects columns with other names than those of the model, if both have names.
+pub fn check_column_names(model: &[String], new: &[String]) -> Result<(), Failure> {
     if model.is_empty() || new.is_empty() || model.len() != new.len() {
         return Ok(());
     }
-    match model.iter().zip(new).position(|(ours, theirs)| ours != theirs) {
+    match model.iter().zip(new).position(|(expected, found)| expected != found) {
         None => Ok(()),
-        Some(at) => Err(Failure::Other {
-            code: 3,
-            error: anyhow::anyhow!(
-                "column {at} is \"{}\" where the model was fitted on \"{}\"; give the columns the model knows, in its order",
-                new[at],
-                model[at]
-            ),
-        }),
+        Some(at) => Err(Failure::input(format!(
+            "column {at} is \"{}\" where the model was fitted on \"{}\"; the columns must be the same, in the same order",
+            new[at], model[at]
+        ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Just enough of HTTP: one request a connection, three addresses.
+//! A minimal HTTP server: one request per connection, three addresses.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,67 +6,67 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::state::Shared;
+use super::state::{LatestMessages, LiveState};
 
-/// Longer requests are none of ours.
-const MOST_BYTES: usize = 8 << 10;
-/// A request that is not whole by then is given up, and so is a reader who takes nothing for so long.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A silent stream says so now and then, which is how a closed one is noticed.
+/// Longest request.
+const MAX_REQUEST_BYTES: usize = 8 << 10;
+/// How long a client may take to send its request, or not read what it is sent.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between comments on an idle stream, by which a closed one is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(2);
-const MOST_CONNECTIONS: usize = 32;
-/// Where no connection can be accepted, the next is tried after this.
-const PAUSE: Duration = Duration::from_millis(50);
+const MAX_CONNECTIONS: usize = 32;
+/// Time to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Headers of every answer: nothing is kept, guessed, framed, or told to other pages.
-const COMMON: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+/// Headers of every response: no caching, no sniffing, no framing, no access from other pages.
+const COMMON_HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
     Content-Security-Policy: frame-ancestors 'none'\r\nCross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n";
 
-/// Accepts until it is time to close.
-pub fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
+/// Accepts connections until the page is closed.
+pub fn serve(listener: &TcpListener, state: &Arc<LiveState>) {
     for connection in listener.incoming() {
-        if shared.closing.load(Ordering::Acquire) {
+        if state.closing.load(Ordering::Acquire) {
             return;
         }
         let Ok(stream) = connection else {
-            // Out of files, most likely: they come back when others close theirs.
-            std::thread::sleep(PAUSE);
+            // Most likely out of file descriptors, which are freed when other connections close.
+            std::thread::sleep(ACCEPT_PAUSE);
             continue;
         };
-        let Some(connected) = Connected::within_limits(shared) else { continue };
-        // Whoever goes away is no concern of ours.
-        let handler = move || drop(answer(stream, &connected.0));
-        // Without a thread the handler is dropped, and with it the connection.
+        let Some(slot) = ConnectionSlot::acquire(state) else { continue };
+        // Errors of a client that disconnects are ignored.
+        let handler = move || drop(respond_to(stream, &slot.0));
+        // If the thread cannot be started, the handler is dropped and the connection closed.
         let _ = std::thread::Builder::new().name("live client".into()).stack_size(256 << 10).spawn(handler);
     }
 }
 
-/// One of the connections there may be at a time; counted off when dropped, whatever happens.
-struct Connected(Arc<Shared>);
+/// One of a limited number of connections; released when dropped.
+struct ConnectionSlot(Arc<LiveState>);
 
-impl Connected {
-    fn within_limits(shared: &Arc<Shared>) -> Option<Self> {
-        let before = shared.connections.fetch_add(1, Ordering::AcqRel);
-        Some(Self(Arc::clone(shared))).filter(|_| before < MOST_CONNECTIONS)
+impl ConnectionSlot {
+    fn acquire(state: &Arc<LiveState>) -> Option<Self> {
+        let before = state.connections.fetch_add(1, Ordering::AcqRel);
+        Some(Self(Arc::clone(state))).filter(|_| before < MAX_CONNECTIONS)
     }
 }
 
-impl Drop for Connected {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// What a request asks for.
+/// A request.
 #[derive(Debug, PartialEq)]
-struct Request<'a> {
+struct HttpRequest<'a> {
     method: &'a str,
     path: &'a str,
     hosts: Vec<&'a str>,
     origin: Option<&'a str>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> HttpRequest<'a> {
     fn parse(head: &'a str) -> Option<Self> {
         let mut lines = head.split("\r\n");
         let mut words = lines.next()?.split(' ');
@@ -87,40 +87,40 @@ impl<'a> Request<'a> {
     }
 }
 
-fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(head) = read_head(&mut stream)? else { return refuse(&mut stream, "400 Bad Request") };
-    let Some(request) = Request::parse(&head) else { return refuse(&mut stream, "400 Bad Request") };
-    let ours = matches!(request.hosts[..], [host] if shared.is_our_host(host));
-    let from_us =
-        request.origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|o| shared.is_our_host(o)));
-    if !ours || !from_us {
-        return refuse(&mut stream, "403 Forbidden");
+fn respond_to(mut stream: TcpStream, state: &LiveState) -> std::io::Result<()> {
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    let Some(head) = read_head(&mut stream)? else { return respond_error(&mut stream, "400 Bad Request") };
+    let Some(request) = HttpRequest::parse(&head) else { return respond_error(&mut stream, "400 Bad Request") };
+    let is_own = matches!(request.hosts[..], [host] if state.is_own_host(host));
+    let same_origin =
+        request.origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|o| state.is_own_host(o)));
+    if !is_own || !same_origin {
+        return respond_error(&mut stream, "403 Forbidden");
     }
     let page = request.path.strip_prefix('/').and_then(|path| path.split_once('/'));
-    let Some((_, name)) = page.filter(|(token, _)| shared.is_our_token(token)) else {
-        return refuse(&mut stream, "404 Not Found");
+    let Some((_, name)) = page.filter(|(token, _)| state.is_valid_token(token)) else {
+        return respond_error(&mut stream, "404 Not Found");
     };
     match (request.method, name) {
-        ("GET", "") => respond(&mut stream, "200 OK", "text/html; charset=utf-8", shared.page()),
-        ("GET", "events") => watch(&mut stream, shared),
+        ("GET", "") => respond(&mut stream, "200 OK", "text/html; charset=utf-8", state.page()),
+        ("GET", "events") => stream_events(&mut stream, state),
         ("POST", "stop") => {
-            shared.ask_to_stop();
+            state.request_stop();
             respond(&mut stream, "204 No Content", "text/plain", b"")
         }
-        (_, "" | "events" | "stop") => refuse(&mut stream, "405 Method Not Allowed"),
-        _ => refuse(&mut stream, "404 Not Found"),
+        (_, "" | "events" | "stop") => respond_error(&mut stream, "405 Method Not Allowed"),
+        _ => respond_error(&mut stream, "404 Not Found"),
     }
 }
 
-/// The request up to its empty line; `None` when it is too long, too slow, or not text.
+/// Reads a request up to its empty line; `None` if it is too long, too slow, or not text.
 fn read_head(stream: &mut TcpStream) -> std::io::Result<Option<String>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CLIENT_TIMEOUT;
     let mut head = Vec::new();
     let mut buffer = [0; 1024];
     while !head.windows(4).any(|four| four == b"\r\n\r\n") {
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || head.len() > MOST_BYTES {
+        if left.is_zero() || head.len() > MAX_REQUEST_BYTES {
             return Ok(None);
         }
         stream.set_read_timeout(Some(left))?;
@@ -132,32 +132,33 @@ fn read_head(stream: &mut TcpStream) -> std::io::Result<Option<String>> {
     Ok(String::from_utf8(head).ok())
 }
 
-fn refuse(stream: &mut TcpStream, status: &str) -> std::io::Result<()> {
+fn respond_error(stream: &mut TcpStream, status: &str) -> std::io::Result<()> {
     respond(stream, status, "text/plain", b"")
 }
 
 fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{COMMON}\r\n");
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{COMMON_HEADERS}\r\n");
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;
     stream.flush()
 }
 
-/// Sends what is new, always the latest: a slow reader misses maps, and holds up nobody.
-fn watch(stream: &mut TcpStream, shared: &Shared) -> std::io::Result<()> {
-    struct Watching<'a>(&'a Shared);
-    impl Drop for Watching<'_> {
+/// Sends new messages as events, always the latest: a slow client misses maps but delays nobody.
+fn stream_events(stream: &mut TcpStream, state: &LiveState) -> std::io::Result<()> {
+    struct StreamGuard<'a>(&'a LiveState);
+    impl Drop for StreamGuard<'_> {
         fn drop(&mut self) {
-            self.0.leave();
+            self.0.remove_stream();
         }
     }
-    shared.streams.fetch_add(1, Ordering::AcqRel);
-    let _watching = Watching(shared);
-    stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{COMMON}\r\n").as_bytes())?;
-    let mut sent = super::state::Latest::default();
+    state.streams.fetch_add(1, Ordering::AcqRel);
+    let _guard = StreamGuard(state);
+    stream
+        .write_all(format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{COMMON_HEADERS}\r\n").as_bytes())?;
+    let mut sent = LatestMessages::default();
     loop {
-        let latest = shared.wait(sent.version, HEARTBEAT);
+        let latest = state.wait(sent.version, HEARTBEAT);
         let news =
             [("stage", &latest.stage, &sent.stage), ("map", &latest.map, &sent.map), ("end", &latest.end, &sent.end)];
         for (event, now, before) in news {
@@ -184,19 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_with_its_host_and_origin() {
+    fn requests_are_parsed_with_host_and_origin() {
         let head = "POST /t/stop HTTP/1.1\r\nHOST: localhost:8\r\nOrigin:http://evil\r\n\r\n";
-        let request = Request::parse(head).unwrap();
+        let request = HttpRequest::parse(head).unwrap();
         assert_eq!((request.method, request.path), ("POST", "/t/stop"));
         assert_eq!((request.hosts, request.origin), (vec!["localhost:8"], Some("http://evil")));
     }
 
     #[test]
-    fn what_is_not_a_request_is_refused() {
+    fn malformed_requests_are_rejected() {
         for head in
             ["", "GET", "GET / HTTP/2\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n"]
         {
-            assert_eq!(Request::parse(head), None, "{head:?}");
+            assert_eq!(HttpRequest::parse(head), None, "{head:?}");
         }
     }
 }

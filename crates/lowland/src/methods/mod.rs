@@ -42,3 +42,5 @@ pub use ssne::Ssne;
 pub use svd::Svd;
 pub use tsm::{MatrixStorage, TransformRule, Tsm};
 pub use tsne::Tsne;
+
+pub use lowland_algorithms::tsm::AngleHistogram;

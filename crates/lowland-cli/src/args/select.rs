@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use lowland::Metric;
 
-use crate::args::{InputArgs, MemoryArgs, PrepareArgs, RunArgs};
+use super::{InputArgs, MemoryArgs, PreprocessingArgs, RunArgs};
 
 const SELECT_HELP: &str = "\
 Examples:
@@ -16,58 +16,58 @@ Examples:
   lowland select roll.csv --n-neighbors 9 --screen-edges
   lowland select words.bin --method tsm --density 0.01 --out angles.png
 
-A LIST is 3,5,8 or 3..30 or 3..30:3, ends included. The table goes to stdout.";
+A LIST is 3,5,8 or 3..30 or 3..30:3, both ends included. The table is printed on stdout.";
 
 #[derive(Args)]
 #[command(after_help = SELECT_HELP)]
 pub struct SelectArgs {
-    /// By the bound on the evidence of lllvm, or by the likelihood of held-out rows under lvm; tsm: the threshold, from the
+    /// Criterion: lllvm, the lower bound on the evidence; lvm, the likelihood of held-out rows; tsm, the threshold, from the
     /// angles between rows
     #[arg(long, value_name = "NAME", default_value = "lllvm")]
     pub method: SelectMethod,
-    /// Numbers of neighbours to try
+    /// Numbers of neighbors to try
     #[arg(long, value_name = "LIST", default_value = "4..16:3")]
-    pub n_neighbors: Numbers,
+    pub n_neighbors: NumberList,
     /// Numbers of dimensions to try
     #[arg(long, value_name = "LIST", default_value = "2")]
-    pub n_components: Numbers,
-    /// Random starts for each (lllvm)
+    pub n_components: NumberList,
+    /// Number of random starts per combination (lllvm)
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub starts: usize,
-    /// Parts of the rows, each of which is left out once (lvm)
+    /// Number of folds of the cross-validation (lvm)
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub folds: usize,
-    /// Share of all pairs that are to be similar (tsm)
+    /// Share of all pairs that should be similar (tsm)
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub density: f64,
-    /// Precision of the prior of the places, or optimise (lllvm)
+    /// Precision of the prior of the embedding, or optimise (lllvm)
     #[arg(long, value_name = "ALPHA", default_value = "1e-3")]
     pub alpha: String,
-    /// Distance between rows, by which neighbours are found
+    /// Metric by which neighbors are found
     #[arg(long, default_value_t = Metric::Euclidean)]
     pub metric: Metric,
-    /// Iterations of each fit at the most
+    /// Maximum number of iterations of each fit
     #[arg(long, value_name = "N")]
     pub max_iter: Option<usize>,
-    /// Change of the bound, for each value of the data, at which a start rests (lllvm)
+    /// Change of the bound, per value of the data, at which a start stops (lllvm)
     #[arg(long, value_name = "TOL")]
     pub tol: Option<f64>,
-    /// Compare the bound with and without the edge between two rows; repeats
+    /// Compare the bounds with and without the edge between two rows; may be repeated
     #[arg(long, value_name = "I,J")]
     pub without_edge: Vec<EdgeArg>,
-    /// Compare with the graph whose edges are the lines I,J of a file
+    /// Compare with the graph whose edges are listed in a file, one I,J per line
     #[arg(long, value_name = "FILE")]
     pub edges: Option<PathBuf>,
-    /// Rank the edges that look most like short circuits, and show this many
+    /// Show the N edges that look most like short circuits
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
     pub screen_edges: Option<usize>,
-    /// Where to write: .csv the table, .png a picture; repeats
+    /// Output file (.csv for the table, .png for a picture); may be repeated
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]
     pub input: InputArgs,
     #[command(flatten)]
-    pub prepare: PrepareArgs,
+    pub preprocessing: PreprocessingArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
     #[command(flatten)]
@@ -81,23 +81,23 @@ pub enum SelectMethod {
     Tsm,
 }
 
-/// `3,5,8`, `3..30` or `3..30:3`, ends included; ascending, each once.
+/// A list such as `3,5,8`, `3..30` or `3..30:3`, both ends included; sorted, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Numbers(pub Vec<usize>);
+pub struct NumberList(pub Vec<usize>);
 
 impl SelectArgs {
-    /// Whether edges are judged, not numbers chosen.
-    pub fn about_edges(&self) -> bool {
+    /// Whether edges are compared, rather than numbers chosen.
+    pub fn compares_edges(&self) -> bool {
         !self.without_edge.is_empty() || self.edges.is_some() || self.screen_edges.is_some()
     }
 }
 
-impl FromStr for Numbers {
+impl FromStr for NumberList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}': expected a list such as 3,5,8 or 3..30 or 3..30:3");
-        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+        let invalid = || format!("'{text}': expected a list such as 3,5,8 or 3..30 or 3..30:3");
+        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| invalid());
         let mut all = Vec::new();
         for part in text.split(',') {
             match part.split_once("..") {
@@ -106,7 +106,7 @@ impl FromStr for Numbers {
                     let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
                     let (low, high, step) = (number(low)?, number(high)?, number(step)?);
                     if low > high || step == 0 || (high - low) / step > 10_000 {
-                        return Err(wrong());
+                        return Err(invalid());
                     }
                     all.extend((low..=high).step_by(step));
                 }
@@ -118,7 +118,7 @@ impl FromStr for Numbers {
     }
 }
 
-/// Two rows.
+/// The edge between two rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeArg(pub usize, pub usize);
 
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_numbers_are_read_in_all_their_forms() {
-        let numbers = |text: &str| text.parse::<Numbers>().map(|numbers| numbers.0);
+    fn lists_of_numbers_are_parsed_in_every_form() {
+        let numbers = |text: &str| text.parse::<NumberList>().map(|numbers| numbers.0);
         assert_eq!(numbers("8,3, 5"), Ok(vec![3, 5, 8]));
         assert_eq!(numbers("3..6"), Ok(vec![3, 4, 5, 6]));
         assert_eq!(numbers("1,3..10:3"), Ok(vec![1, 3, 6, 9]));

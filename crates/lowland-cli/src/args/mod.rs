@@ -1,0 +1,141 @@
+//! The command line. Fixed flags are declared here, one file per command; flags of the methods come from the library's list
+//! of methods.
+
+mod analogies;
+mod compare;
+mod data;
+mod embed;
+mod input;
+mod method_parameters;
+mod model;
+mod neighbors;
+mod picture;
+mod plot;
+mod quality;
+mod run;
+mod select;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use analogies::AnalogyArgs;
+pub use compare::CompareArgs;
+pub use data::{DataAction, DataArgs};
+pub use embed::EmbedArgs;
+pub use input::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs};
+pub use method_parameters::{method_names, method_values, values_for_each};
+pub use model::{InverseArgs, ReconstructArgs, SamplesArgs, ScoreArgs, TransformArgs};
+pub use neighbors::NeighborArgs;
+pub use picture::{DensityArg, PictureArgs, UncertaintyArg, check_images_flag};
+pub use plot::PlotArgs;
+pub use quality::QualityArgs;
+pub use run::{MemoryArgs, RunArgs};
+pub use select::{SelectArgs, SelectMethod};
+
+const AFTER_HELP: &str = "\
+Examples:
+  lowland embed digits --out digits.png                       a map of the built-in digits, and its picture
+  lowland embed cells.csv --label-column type --out map.csv   a map of your own table
+  lowland quality cells.csv map.csv --label-column type       scores of the map
+
+Exit codes: 0 success; 1 failure (disk, threads, numerics); 2 invalid flag or value; 3 unusable input;
+4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that existed by then has been written);
+141 stdout was closed by its reader.";
+
+/// Maps of high-dimensional data: neighbors, embeddings, scores.
+#[derive(Parser)]
+#[command(name = "lowland", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Compute a map of a data set
+    Embed(EmbedArgs),
+    /// Place new rows on the map of a saved model
+    Transform(TransformArgs),
+    /// Compute the log-likelihood of rows under a saved model
+    Score(ScoreArgs),
+    /// Compute rows for points of a map with a saved model
+    Inverse(InverseArgs),
+    /// Compute rows for points of a map, with standard deviations
+    Reconstruct(ReconstructArgs),
+    /// Sample maps from the posterior of a saved model
+    Samples(SamplesArgs),
+    /// Choose numbers of neighbors and dimensions, and compare edges, by likelihood
+    Select(SelectArgs),
+    /// Score a map against its data
+    Quality(QualityArgs),
+    /// Draw maps as pictures or interactive pages
+    Plot(PlotArgs),
+    /// Compare several methods on one data set: maps, scores and times in one picture
+    Compare(CompareArgs),
+    /// Test word vectors on analogies: a is to b as c is to which word?
+    Analogies(AnalogyArgs),
+    /// Find the nearest neighbors and save them for --neighbors
+    Neighbors(NeighborArgs),
+    /// List, describe and generate built-in data sets
+    Data(DataArgs),
+    /// List the methods and when to use them
+    Methods {
+        /// Show one method and its parameters
+        name: Option<String>,
+        /// Print methods, their parameters and the preprocessing steps as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  lowland completions bash > ~/.local/share/bash-completion/completions/lowland")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// The number of threads to use; `None` for all cores.
+    pub fn threads(&self) -> Option<usize> {
+        let run = match self {
+            Command::Embed(args) => &args.run,
+            Command::Transform(args) => &args.run,
+            Command::Score(args) => &args.run,
+            Command::Inverse(args) => &args.run,
+            Command::Reconstruct(args) => &args.run,
+            Command::Samples(args) => &args.run,
+            Command::Select(args) => &args.run,
+            Command::Quality(args) => &args.run,
+            Command::Plot(args) => &args.run,
+            Command::Compare(args) => &args.run,
+            Command::Analogies(args) => &args.run,
+            Command::Neighbors(args) => &args.run,
+            Command::Data(DataArgs {
+                action: Some(DataAction::Describe { run, .. } | DataAction::Generate { run, .. }),
+            }) => run,
+            // These do not compute anything.
+            Command::Data(_) | Command::Methods { .. } | Command::Completions { .. } => return Some(1),
+        };
+        run.threads()
+    }
+}
+
+/// The complete command, including the parameters of the methods.
+pub fn command() -> clap::Command {
+    let with_parameters = |mut subcommand: clap::Command| {
+        for flag in method_parameters::flags() {
+            subcommand = subcommand.arg(flag);
+        }
+        subcommand
+    };
+    Cli::command().mut_subcommand("embed", with_parameters).mut_subcommand("compare", with_parameters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,132 @@
+//! The flags that determine how a picture looks.
+
+use clap::{Args, ValueEnum};
+use lowland_view::SIDE_RANGE;
+
+use crate::failure::Failure;
+
+/// How a picture looks.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Picture")]
+pub struct PictureArgs {
+    /// Title at the top
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Text below the maps (default: method, parameters and scores, where a report has them)
+    #[arg(long, value_name = "TEXT")]
+    pub caption: Option<String>,
+    /// Color by `label`, `std`, a column of the map or of --data, or `none` (default: label, if there is one)
+    #[arg(long, value_name = "COLUMN")]
+    pub color: Option<String>,
+    /// Diameter of a point in pixels (default: by the number of points)
+    #[arg(long, value_name = "PIXELS", value_parser = parse_point_size, allow_negative_numbers = true)]
+    pub point_size: Option<f32>,
+    /// Show the standard deviations of the points
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    pub uncertainty: UncertaintyArg,
+    /// Draw only this share of the points, the most certain ones: 0.95 hides the 5 % with the largest std
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, allow_negative_numbers = true)]
+    pub certain: Option<f64>,
+    /// Draw rows of the data as small grayscale images where there is space (square, or WIDTHxHEIGHT)
+    #[arg(long, value_name = "WxH", num_args = 0..=1, default_missing_value = "square", require_equals = true)]
+    pub images: Option<String>,
+    /// Write the ids of the points next to them where there is space
+    #[arg(long)]
+    pub words: bool,
+    /// Number of maps side by side (default: by their number)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub columns: Option<u32>,
+    /// Width in pixels (default: 1600)
+    #[arg(long, value_name = "PIXELS", value_parser = parse_side, allow_negative_numbers = true)]
+    pub width: Option<u32>,
+    /// Height in pixels (default: what the maps need)
+    #[arg(long, value_name = "PIXELS", value_parser = parse_side, allow_negative_numbers = true)]
+    pub height: Option<u32>,
+    /// Background: light, dark, or a color such as 202830
+    #[arg(long, value_name = "COLOR", default_value = "light", value_parser = parse_background)]
+    pub background: [u8; 3],
+}
+
+const LIGHT: [u8; 3] = [255; 3];
+
+impl Default for PictureArgs {
+    /// The look of pictures of commands without these flags.
+    fn default() -> Self {
+        Self {
+            title: None,
+            caption: None,
+            color: None,
+            point_size: None,
+            uncertainty: UncertaintyArg::None,
+            certain: None,
+            images: None,
+            words: false,
+            columns: None,
+            width: None,
+            height: None,
+            background: LIGHT,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DensityArg {
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UncertaintyArg {
+    /// Draw all points the same
+    None,
+    /// Fade uncertain points
+    Fade,
+    /// Draw ellipses of one standard deviation, or circles if the map has no covariances (columns cov_x_x, ...)
+    Ellipses,
+}
+
+/// Rejects `--images 8x8`, which would be read as `--images` and a file named `8x8`.
+pub fn check_images_flag(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let is_size = |text: &str| {
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+    };
+    let arguments: Vec<String> = arguments.collect();
+    match arguments.windows(2).find(|pair| pair[0] == "--images" && is_size(&pair[1])) {
+        Some(pair) => Err(Failure::flag(format!("write --images={}, without a space", pair[1]))),
+        None => Ok(()),
+    }
+}
+
+/// Parses a value that satisfies a condition, which `expected` describes.
+fn parse_if<T: std::str::FromStr>(text: &str, holds: impl Fn(&T) -> bool, expected: String) -> Result<T, String> {
+    text.parse().ok().filter(holds).ok_or(expected)
+}
+
+fn parse_side(text: &str) -> Result<u32, String> {
+    let expected = format!("expected from {} to {} pixels", SIDE_RANGE.start(), SIDE_RANGE.end());
+    parse_if(text, |side| SIDE_RANGE.contains(side), expected)
+}
+
+fn parse_point_size(text: &str) -> Result<f32, String> {
+    parse_if(text, |&size| size > 0.0 && size <= 1000.0, "expected more than 0 and at most 1000 pixels".into())
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    parse_if(text, |&share| share > 0.0 && share <= 1.0, "expected a share above 0 and at most 1, such as 0.95".into())
+}
+
+fn parse_background(text: &str) -> Result<[u8; 3], String> {
+    match text {
+        "light" => Ok(LIGHT),
+        "dark" => Ok([0x16, 0x18, 0x1d]),
+        _ => {
+            let digits = text.strip_prefix('#').unwrap_or(text);
+            let valid = digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let hex = valid.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+            let hex = hex.ok_or("expected light, dark, or six hexadecimal digits such as 202830")?;
+            Ok([16, 8, 0].map(|shift| (hex >> shift) as u8))
+        }
+    }
+}
