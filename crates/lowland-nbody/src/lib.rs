@@ -11,7 +11,7 @@ mod exact;
 pub mod fast_gauss;
 mod fft;
 mod kernel;
-pub mod pairs;
+mod pairs;
 
 use lowland_core::params::param_enum;
 use lowland_core::{Error, Points, Result};
