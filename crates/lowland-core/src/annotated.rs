@@ -1,20 +1,20 @@
-//! An embedding with everything that is known about its points.
+//! An embedding with the annotations of its points.
 
 use std::collections::HashMap;
 
 use crate::{Embedding, Error, Points, Result};
 
-/// Classes of points: a code per point, and the name of each code.
+/// Class labels: one code per point, and the name of each class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Labels {
-    /// One code per point.
+    /// Index into `names`, one per point.
     pub codes: Vec<u32>,
-    /// The name of each code.
+    /// Names of the classes.
     pub names: Vec<String>,
 }
 
 impl Labels {
-    /// The classes of these texts.
+    /// Creates labels from one text per point.
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
         let mut builder = LabelsBuilder::default();
         texts.into_iter().for_each(|text| {
@@ -23,37 +23,37 @@ impl Labels {
         builder.finish()
     }
 
-    /// The classes of these numbers; whole numbers are named without a decimal point.
+    /// Creates labels from one number per point. Integers are named without a decimal point.
     pub fn from_numbers(values: impl IntoIterator<Item = f64>) -> Self {
         Self::new(values.into_iter().map(|value| value.to_string()))
     }
 
-    /// The name of a point's class.
+    /// Returns the class name of point `i`.
     pub fn name(&self, i: usize) -> &str {
         &self.names[self.codes[i] as usize]
     }
 
-    /// The labels of the given points, in that order. Codes stay the same.
+    /// Returns the labels of the given points, in that order. Codes do not change.
     pub fn select(&self, rows: &[usize]) -> Self {
         Self { codes: rows.iter().map(|&i| self.codes[i]).collect(), names: self.names.clone() }
     }
 }
 
-/// Collects labels point by point, without keeping a text per point.
+/// Builds [`Labels`] point by point without storing one text per point.
 #[derive(Debug, Default)]
 pub struct LabelsBuilder {
-    /// Class of each name, in the order of first appearance.
+    /// Code of each name, in the order of first appearance.
     classes: HashMap<String, u32>,
     codes: Vec<u32>,
 }
 
 impl LabelsBuilder {
-    /// Whether a class of this name has appeared.
+    /// Returns whether a class with this name has been added.
     pub fn contains(&self, text: &str) -> bool {
         self.classes.contains_key(text)
     }
 
-    /// Adds a point of this class.
+    /// Adds a point with this class name.
     pub fn push(&mut self, text: &str) {
         let next = self.classes.len() as u32;
         let code = match self.classes.get(text) {
@@ -66,7 +66,7 @@ impl LabelsBuilder {
         self.codes.push(code);
     }
 
-    /// The labels, with classes ordered by value if all are numbers, else alphabetically.
+    /// Builds the labels. Classes are sorted by value if all names are numbers, and alphabetically otherwise.
     pub fn finish(self) -> Labels {
         let mut names = vec![String::new(); self.classes.len()];
         self.classes.into_iter().for_each(|(name, code)| names[code as usize] = name);
@@ -87,21 +87,20 @@ impl LabelsBuilder {
     }
 }
 
-/// An embedding with what is known about each of its points: the one form in which embeddings are read, written, drawn and
-/// put into pages.
+/// An embedding with optional annotations per point. Tables, pictures and pages are read from and written to this type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnotatedEmbedding {
     /// The coordinates.
     pub embedding: Embedding,
-    /// The standard deviation of each point.
+    /// Standard deviation of each point.
     pub std: Option<Vec<f64>>,
-    /// The covariance of each point: a square matrix per point, row-major, one after the other.
+    /// Covariance of each point: one row-major `dim x dim` matrix per point.
     pub covariances: Option<Vec<f64>>,
-    /// A name for each point.
+    /// Identifier of each point.
     pub ids: Option<Vec<String>>,
-    /// A class for each point.
+    /// Class of each point.
     pub labels: Option<Labels>,
-    /// Further columns by which points can be colored: names, and a cell per point.
+    /// Further columns by which points can be colored: name, and one cell per point.
     pub columns: Vec<(String, Vec<String>)>,
 }
 
@@ -112,7 +111,7 @@ impl From<Embedding> for AnnotatedEmbedding {
 }
 
 impl AnnotatedEmbedding {
-    /// The coordinates.
+    /// Returns a view of the coordinates.
     pub fn points(&self) -> Points<'_> {
         self.embedding.points()
     }
@@ -122,7 +121,7 @@ impl AnnotatedEmbedding {
         self.embedding.rows()
     }
 
-    /// Rejects annotations whose number is not that of the points, and coordinates that are not finite.
+    /// Returns an error if an annotation has the wrong length or a coordinate is not finite.
     pub fn check(&self) -> Result<()> {
         self.points().check_finite()?;
         let (rows, dim) = (self.rows(), self.embedding.dim());
@@ -141,13 +140,13 @@ impl AnnotatedEmbedding {
         Ok(())
     }
 
-    /// The given points, in that order, with their annotations. Labels keep their codes.
+    /// Returns the given points, in that order, with their annotations. Label codes do not change.
     pub fn select(&self, rows: &[usize]) -> Self {
         let dim = self.embedding.dim();
         let values = rows.iter().flat_map(|&i| self.embedding.row(i).iter().copied()).collect();
         let texts = |cells: &Vec<String>| rows.iter().map(|&i| cells[i].clone()).collect::<Vec<_>>();
         Self {
-            embedding: Embedding::new(values, dim).expect("whole rows"),
+            embedding: Embedding::new(values, dim).expect("complete rows"),
             std: self.std.as_ref().map(|std| rows.iter().map(|&i| std[i]).collect()),
             covariances: self.covariances.as_ref().map(|all| {
                 let size = dim * dim;

@@ -1,6 +1,6 @@
-//! Sizes for people.
+//! Sizes in bytes as text.
 
-/// A size in words: `1.5 GiB`.
+/// Formats a number of bytes with a unit: `1.5 GiB`.
 pub fn format_bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut size = count as f64;
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_given_in_the_unit_people_read() {
+    fn sizes_are_formatted_with_the_largest_fitting_unit() {
         assert_eq!(format_bytes(512), "512 B");
         assert_eq!(format_bytes(3 << 30), "3.0 GiB");
         assert_eq!(format_bytes(1536 << 10), "1.5 MiB");

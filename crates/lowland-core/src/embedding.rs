@@ -1,4 +1,4 @@
-//! Points of a map: `f64`, row-major.
+//! Embeddings: `f64` coordinates, row-major.
 
 use super::{Error, Result};
 use crate::archive::Archive;
@@ -10,7 +10,7 @@ pub struct Points<'a> {
     dim: usize,
 }
 
-/// An owned map.
+/// The coordinates of `n` points in `dim` dimensions, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
     values: Vec<f64>,
@@ -18,20 +18,20 @@ pub struct Embedding {
 }
 
 impl<'a> Points<'a> {
-    /// A view of rows of length `dim` laid end to end.
+    /// Creates a view of row-major coordinates with `dim` values per point.
     pub fn new(values: &'a [f64], dim: usize) -> Result<Self> {
         if dim == 0 || !values.len().is_multiple_of(dim) {
-            return Err(Error::Shape { what: "coordinates a point", expected: dim.max(1), found: values.len() });
+            return Err(Error::Shape { what: "coordinates per point", expected: dim.max(1), found: values.len() });
         }
         Ok(Self { values, dim })
     }
 
-    /// All coordinates, row after row.
+    /// Returns all coordinates, row by row.
     pub fn values(self) -> &'a [f64] {
         self.values
     }
 
-    /// One point.
+    /// Returns the coordinates of point `i`.
     pub fn row(self, i: usize) -> &'a [f64] {
         &self.values[i * self.dim..(i + 1) * self.dim]
     }
@@ -41,12 +41,12 @@ impl<'a> Points<'a> {
         self.values.len() / self.dim
     }
 
-    /// Coordinates a point.
+    /// Number of coordinates per point.
     pub fn dim(self) -> usize {
         self.dim
     }
 
-    /// Rejects NaN and infinities, naming the first one and their number.
+    /// Returns an error if a coordinate is NaN or infinite. The error names the first such cell and their number.
     pub fn check_finite(self) -> Result<()> {
         let Some(at) = self.values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
         let count = self.values[at..].iter().filter(|v| !v.is_finite()).count();
@@ -55,23 +55,23 @@ impl<'a> Points<'a> {
 }
 
 impl Embedding {
-    /// Rows of length `dim` laid end to end.
+    /// Creates an embedding from row-major coordinates with `dim` values per point.
     pub fn new(values: Vec<f64>, dim: usize) -> Result<Self> {
         Points::new(&values, dim)?;
         Ok(Self { values, dim })
     }
 
-    /// A view.
+    /// Returns a view of the points.
     pub fn points(&self) -> Points<'_> {
         Points { values: &self.values, dim: self.dim }
     }
 
-    /// All coordinates, row after row.
+    /// Returns all coordinates, row by row.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// One point.
+    /// Returns the coordinates of point `i`.
     pub fn row(&self, i: usize) -> &[f64] {
         self.points().row(i)
     }
@@ -81,30 +81,30 @@ impl Embedding {
         self.points().rows()
     }
 
-    /// Coordinates a point.
+    /// Number of coordinates per point.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Writes it under `name/`.
+    /// Writes the embedding to an archive under `name/`.
     pub fn save(&self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/shape"), vec![self.rows() as u64, self.dim as u64]);
         archive.put(format!("{name}/values"), self.values());
     }
 
-    /// Reads it back.
+    /// Reads an embedding that was saved under `name/`.
     pub fn load(name: &str, archive: &Archive) -> Result<Self> {
-        let map = match archive.sizes(&format!("{name}/shape"))?[..] {
+        let (rows, embedding) = match archive.sizes(&format!("{name}/shape"))?[..] {
             [rows, dim] => (rows, Self::new(archive.finite(&format!("{name}/values"))?.to_vec(), dim)?),
             _ => return Err(archive.invalid(format!("'{name}/shape' should hold rows and dimensions"))),
         };
-        match map {
-            (rows, map) if map.rows() == rows => Ok(map),
-            (rows, map) => Err(archive.invalid(format!("'{name}' has {} points instead of {rows}", map.rows()))),
+        if embedding.rows() != rows {
+            return Err(archive.invalid(format!("'{name}' has {} points instead of {rows}", embedding.rows())));
         }
+        Ok(embedding)
     }
 
-    /// The coordinates, given up.
+    /// Converts the embedding into its row-major coordinates.
     pub fn into_values(self) -> Vec<f64> {
         self.values
     }

@@ -1,5 +1,5 @@
-//! The error type of the library. Every variant carries what a person needs to correct the input: where the problem is,
-//! what was found, what is allowed, and what to do.
+//! The error type of the library. Every variant says where the problem is, what was found, what is allowed, and how to
+//! fix it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::message::{Remedy, RustTerms, Terms};
 /// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong.
+/// An error of the library.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,9 +25,9 @@ pub enum Error {
         count: usize,
     },
 
-    /// Sizes that should agree do not.
+    /// Two sizes that must agree differ.
     Shape {
-        /// Which sizes.
+        /// What has the size.
         what: &'static str,
         /// The expected size.
         expected: usize,
@@ -35,15 +35,15 @@ pub enum Error {
         found: usize,
     },
 
-    /// There are not enough points for what was asked.
+    /// There are too few points.
     TooFewPoints {
-        /// What needs them.
+        /// What needs the points.
         what: String,
-        /// How many it needs.
+        /// Number of points needed.
         needed: usize,
-        /// How many there are.
+        /// Number of points found.
         found: usize,
-        /// What to do.
+        /// Possible fixes.
         remedies: Vec<Remedy>,
     },
 
@@ -51,13 +51,13 @@ pub enum Error {
     Parameter {
         /// Name of the parameter, spelled with underscores.
         name: &'static str,
-        /// The value given.
+        /// Value of the parameter.
         value: String,
         /// What is allowed.
         allowed: String,
     },
 
-    /// The metric cannot be used with these data.
+    /// The metric cannot be used with this data.
     Metric {
         /// Name of the metric.
         metric: String,
@@ -65,25 +65,25 @@ pub enum Error {
         reason: String,
     },
 
-    /// The data are of a kind that cannot be used here.
+    /// Data of this kind cannot be used here.
     Kind {
-        /// What cannot use them.
+        /// What cannot use the data.
         what: &'static str,
-        /// Dense, sparse or text.
+        /// Kind of the data: dense, sparse or text.
         kind: &'static str,
-        /// What to do.
+        /// Possible fixes.
         remedies: Vec<Remedy>,
     },
 
-    /// The work needs more memory than allowed.
+    /// A computation needs more memory than allowed.
     Memory {
-        /// The work.
+        /// The computation.
         what: String,
         /// Bytes needed.
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-        /// What to do.
+        /// Possible fixes.
         remedies: Vec<Remedy>,
     },
 
@@ -99,7 +99,7 @@ pub enum Error {
     File {
         /// Its path.
         path: std::path::PathBuf,
-        /// What the operating system says.
+        /// Message of the operating system.
         reason: String,
     },
 
@@ -125,7 +125,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The message in the words of an interface.
+    /// Returns the message in the terms of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match self {
             Error::NotFinite { row, column, value, count } => format!(

@@ -1,11 +1,11 @@
-//! Which distance.
+//! Distance metrics.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Data, Error, Result};
 
-/// A distance between rows. Names are scikit-learn's and scipy's.
+/// A distance between rows. The names are those of scikit-learn and scipy.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Metric {
     /// Straight-line distance.
@@ -21,24 +21,24 @@ pub enum Metric {
     Minkowski(f64),
     /// One minus Pearson's correlation.
     Correlation,
-    /// Share of columns that differ.
+    /// Fraction of columns that differ.
     Hamming,
-    /// One minus the share of non-zero columns the two rows have in common.
+    /// One minus the fraction of nonzero columns that the two rows have in common.
     Jaccard,
     /// `sum |a-b| / (|a|+|b|)`.
     Canberra,
     /// `sum |a-b| / sum |a+b|`.
     BrayCurtis,
-    /// Between rows of non-negative numbers, each taken as a distribution (scaled to sum one).
+    /// Hellinger distance of rows of nonnegative numbers, each scaled to sum to one.
     Hellinger,
     /// Number of insertions, deletions and substitutions between strings.
     Levenshtein,
-    /// The data are the distances, row by row.
+    /// The data is a square matrix of distances.
     Precomputed,
 }
 
 impl Metric {
-    /// Every metric, for help texts. Minkowski stands for its family.
+    /// All metrics, for help texts. Minkowski represents its family.
     pub const ALL: [Metric; 13] = [
         Metric::Euclidean,
         Metric::Cosine,
@@ -55,15 +55,15 @@ impl Metric {
         Metric::Precomputed,
     ];
 
-    /// Refuses data the metric is not defined on.
+    /// Returns an error if the metric is not defined for the data.
     pub fn check(self, data: &Data) -> Result<()> {
         let unusable = |reason: String| Err(Error::Metric { metric: self.to_string(), reason });
         match (self, data) {
             (Metric::Levenshtein, Data::Text(_)) => Ok(()),
             (Metric::Levenshtein, _) => {
-                unusable("compares strings; this data is numeric, so use another metric".into())
+                unusable("compares strings, but the data is numeric; use another metric".into())
             }
-            (_, Data::Text(_)) => unusable("compares numbers; for strings use levenshtein".into()),
+            (_, Data::Text(_)) => unusable("compares numbers; use levenshtein for strings".into()),
             (Metric::Precomputed, x) if x.rows() != x.dim() => {
                 unusable(format!("needs a square matrix of distances, found {} x {}", x.rows(), x.dim()))
             }
@@ -124,7 +124,7 @@ impl FromStr for Metric {
                 _ => Err(Error::Parameter {
                     name: "metric",
                     value: name.into(),
-                    allowed: "the p of minkowski(p) is a number of at least 1".into(),
+                    allowed: "p of minkowski(p) must be at least 1".into(),
                 }),
             };
         }
@@ -145,21 +145,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_metric_reads_back_from_its_name() {
+    fn metrics_round_trip_through_their_names() {
         for metric in Metric::ALL {
             assert_eq!(metric.to_string().parse::<Metric>().unwrap(), metric);
         }
     }
 
     #[test]
-    fn unknown_metrics_are_refused_with_the_list() {
+    fn the_error_for_an_unknown_metric_lists_all_metrics() {
         assert!("euclid".parse::<Metric>().unwrap_err().to_string().contains("braycurtis"));
         assert!("minkowski(0.5)".parse::<Metric>().is_err());
         assert!("minkowski(nan)".parse::<Metric>().is_err());
     }
 
     #[test]
-    fn strings_go_with_levenshtein_and_nothing_else() {
+    fn only_levenshtein_accepts_strings() {
         let words = Data::text(vec!["a".into(), "b".into()]);
         let numbers = Data::dense(vec![1.0, -2.0], 1).unwrap();
         assert!(Metric::Levenshtein.check(&words).is_ok());

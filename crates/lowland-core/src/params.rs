@@ -1,38 +1,38 @@
-//! Parameters: plain structs with `Default`, described once, so that the command line, Python and the model file all get
-//! their names, help texts, defaults and checks from the same lines.
+//! Parameters: plain structs with `Default` that are declared once. The command line, Python and model files take names,
+//! help texts, defaults and parsing from this declaration.
 
 use crate::{Error, Metric, Result};
 
-/// A parameter as the outside sees it.
+/// Description of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParamSpec {
-    /// The name, as in Python (`n_neighbors`); the flag is the same with dashes.
+    /// Name as in Python (`n_neighbors`); command-line flags use dashes instead of underscores.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Help text, in one line.
     pub help: &'static str,
-    /// The default, as text.
+    /// Default value, as text.
     pub default: String,
-    /// What may be given.
+    /// Description of the accepted values.
     pub expects: &'static str,
 }
 
-/// A set of parameters.
+/// A struct of parameters.
 pub trait Params: Default + Clone {
-    /// Every parameter, in the order of the struct.
+    /// Returns the description of every parameter, in the order of the fields.
     fn specs() -> Vec<ParamSpec>;
-    /// Sets one by name from text; the name must be one of [`Params::specs`].
+    /// Sets a parameter from text. The name must be one of [`Params::specs`].
     fn set(&mut self, name: &str, text: &str) -> Result<()>;
-    /// Name and value of every parameter, as text that [`Params::set`] reads back.
+    /// Returns the name and value of every parameter, as text that [`Params::set`] accepts.
     fn values(&self) -> Vec<(&'static str, String)>;
 }
 
-/// A type that parameters can have.
+/// A type of parameter values.
 pub trait ParamValue: Sized {
-    /// What may be given, for help and errors.
+    /// Description of the accepted values, for help texts and errors.
     const EXPECTS: &'static str;
-    /// From text; `None` when it cannot be read.
+    /// Parses a value; `None` if the text is not accepted.
     fn parse(text: &str) -> Option<Self>;
-    /// As text.
+    /// Formats the value as text that [`ParamValue::parse`] accepts.
     fn to_text(&self) -> String;
 }
 
@@ -57,17 +57,17 @@ param_value! {
     Metric: "a metric: euclidean, cosine, manhattan, chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein, precomputed",
 }
 
-/// A value, or `auto`: then the method chooses.
+/// A value, or `auto` to let the method choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auto<T> {
     /// The method chooses.
     Auto,
-    /// As given.
+    /// An explicit value.
     Value(T),
 }
 
 impl<T: Copy> Auto<T> {
-    /// What was given, if anything.
+    /// Returns the explicit value, if there is one.
     pub fn value(self) -> Option<T> {
         match self {
             Self::Auto => None,
@@ -95,22 +95,22 @@ auto_value! {
     usize: "a whole number or auto",
 }
 
-/// The error for a value that is not allowed.
+/// Returns the error for a value that is not allowed.
 pub fn invalid_parameter<T>(name: &'static str, value: &impl ParamValue, allowed: impl Into<String>) -> Result<T> {
     Err(Error::Parameter { name, value: value.to_text(), allowed: allowed.into() })
 }
 
-/// Refuses zero.
+/// Returns an error if the value is zero.
 pub fn at_least_one(name: &'static str, value: usize) -> Result<()> {
     if value == 0 { invalid_parameter(name, &value, "at least 1") } else { Ok(()) }
 }
 
-/// Refuses what cannot be a relative tolerance.
+/// Returns an error if the value is not a valid relative tolerance.
 pub fn check_tolerance(name: &'static str, value: f64) -> Result<()> {
     if (0.0..1.0).contains(&value) { Ok(()) } else { invalid_parameter(name, &value, "at least 0 and below 1") }
 }
 
-/// Reads a value, or says what was expected.
+/// Parses a value. The error names the accepted values.
 pub fn parse<T: ParamValue>(name: &'static str, text: &str) -> Result<T> {
     T::parse(text).ok_or_else(|| Error::Parameter {
         name,
@@ -119,7 +119,7 @@ pub fn parse<T: ParamValue>(name: &'static str, text: &str) -> Result<T> {
     })
 }
 
-/// Declares an enum whose variants are chosen by name.
+/// Declares an enum whose variants are selected by name.
 #[macro_export]
 macro_rules! param_enum {
     ($(#[$meta:meta])* pub enum $type:ident ($expects:literal) { $($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
@@ -139,10 +139,10 @@ macro_rules! param_enum {
     };
 }
 
-/// Declares a parameter struct: fields with their help and default.
+/// Declares a parameter struct: fields with help texts and defaults.
 ///
-/// `list first + rest` after the struct adds a field `rest` of further values: as text, both are one parameter with values
-/// separated by commas.
+/// `list first + rest` after the struct adds a field `rest` of further values. As text, both form one parameter whose
+/// values are separated by commas.
 #[macro_export]
 macro_rules! params {
     (
@@ -207,7 +207,7 @@ macro_rules! params {
     };
 }
 
-/// Describes a parameter as a list.
+/// Marks a parameter as a list.
 #[doc(hidden)]
 pub fn expect_list(specs: &mut [ParamSpec], name: &str) {
     if let Some(spec) = specs.iter_mut().find(|spec| spec.name == name) {
@@ -215,7 +215,7 @@ pub fn expect_list(specs: &mut [ParamSpec], name: &str) {
     }
 }
 
-/// Reads the first value and the others of a list.
+/// Parses a list into its first value and the others.
 #[doc(hidden)]
 pub fn parse_list(name: &'static str, text: &str) -> Result<(f64, Vec<f64>)> {
     let values: Option<Vec<f64>> = text.split(',').map(f64::parse).collect();
@@ -225,7 +225,7 @@ pub fn parse_list(name: &'static str, text: &str) -> Result<(f64, Vec<f64>)> {
     }
 }
 
-/// Adds the other values of a list to the text of the first.
+/// Appends the other values of a list to the text of the first value.
 #[doc(hidden)]
 pub fn append_list(values: &mut [(&'static str, String)], name: &str, rest: &[f64]) {
     if let Some((_, text)) = values.iter_mut().find(|(known, _)| *known == name) {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn values_read_back_to_the_same_parameters() {
+    fn values_round_trip_through_text() {
         let fruit = Fruit { count: 7, taste: Taste::Sour, weight: 1.0 / 3.0, more_weights: vec![2.0, 0.5] };
         let mut back = Fruit::default();
         for (name, value) in fruit.values() {
@@ -276,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_by_name() {
+    fn the_error_for_an_invalid_value_names_the_parameter() {
         let mut fruit = Fruit::default();
         assert_eq!(fruit.set("taste", "bitter").unwrap_err().to_string(), "taste = bitter: expected sweet or sour");
         assert!(fruit.set("count", "-1").is_err());
-        assert!(fruit.set("colour", "red").unwrap_err().to_string().contains("count, taste, weight"));
+        assert!(fruit.set("color", "red").unwrap_err().to_string().contains("count, taste, weight"));
         assert_eq!(Fruit::specs()[1].help, "Which taste.");
     }
 }

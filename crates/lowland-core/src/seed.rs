@@ -1,35 +1,35 @@
-//! Random numbers that repeat, whatever the number of threads.
+//! Reproducible random numbers, independent of the number of threads.
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seed for a whole run. Every use takes its own stream, and every row its own generator, so that no result depends
-/// on the order in which threads come to draw.
+/// The seed of a run. Every use has its own stream and every row its own generator, so that results do not depend on the
+/// order in which threads draw numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// A seed for one purpose within the run.
+    /// Returns the seed for one purpose within the run.
     pub fn stream(self, purpose: &str) -> Seed {
         Seed(purpose.bytes().fold(mix(self.0), |state, byte| mix(state ^ u64::from(byte))))
     }
 
-    /// A seed for item `index` of this stream.
+    /// Returns the seed for item `index` of this stream.
     pub fn item(self, index: usize) -> Seed {
         Seed(mix(self.0 ^ mix(index as u64 + 1)))
     }
 
-    /// The generator.
+    /// Returns a random number generator.
     pub fn rng(self) -> Xoshiro256PlusPlus {
         Xoshiro256PlusPlus::seed_from_u64(self.0)
     }
 
-    /// `count` independent standard normal numbers (Box-Muller), the same for any number of threads.
+    /// Returns `count` independent standard normal numbers (Box-Muller).
     pub fn normals(self, count: usize) -> Vec<f64> {
         let mut rng = self.rng();
         let mut uniform = move || {
             use rand::Rng;
-            // 53 random bits in (0, 1]: the logarithm below never sees zero.
+            // 53 random bits in (0, 1], so that the logarithm below is finite.
             ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
         };
         let mut out = Vec::with_capacity(count + 1);
@@ -43,7 +43,7 @@ impl Seed {
     }
 }
 
-/// The finaliser of splitmix64: a bijection that scatters nearby numbers.
+/// The finalizer of splitmix64: a bijection that maps nearby numbers far apart.
 fn mix(z: u64) -> u64 {
     let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_and_items_differ_and_repeat() {
+    fn streams_and_items_are_distinct_and_reproducible() {
         let seed = Seed(7);
         assert_eq!(seed.stream("a"), seed.stream("a"));
         assert_ne!(seed.stream("a"), seed.stream("b"));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn normals_have_the_moments_of_a_normal() {
+    fn normals_have_the_moments_of_a_normal_distribution() {
         let x = Seed(1).normals(100_001);
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         let fourth = x.iter().map(|v| v.powi(4)).sum::<f64>() / x.len() as f64;

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// Runs `work` on a private pool of `threads` threads (all cores when `None`).
+/// Runs `work` on a private pool of `threads` threads (`None` for all cores).
 pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.unwrap_or(0))

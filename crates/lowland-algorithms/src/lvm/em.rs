@@ -102,12 +102,12 @@ impl LvmEm {
 
     /// The means, row-major, in the order of the data.
     pub fn means(&self) -> Vec<f64> {
-        self.pairs.numbering().by_points(&self.means, self.dim)
+        self.pairs.numbering().to_original_order(&self.means, self.dim)
     }
 
     /// The variance of each point, in the order of the data.
     pub fn variances(&self) -> Vec<f64> {
-        self.pairs.numbering().by_points(&self.variances, 1)
+        self.pairs.numbering().to_original_order(&self.variances, 1)
     }
 
     /// The log-likelihood (eq 6) of the current means and variances.
@@ -117,7 +117,7 @@ impl LvmEm {
 
     /// The gradient of the log-likelihood with respect to the means.
     pub fn gradient(&self) -> Vec<f64> {
-        self.pairs.numbering().by_points(&self.gradient, self.dim)
+        self.pairs.numbering().to_original_order(&self.gradient, self.dim)
     }
 
     /// Updates the means only; returns the new log-likelihood.
@@ -276,7 +276,7 @@ impl Stepper for LvmEm {
         let numbering = self.pairs.numbering();
         numbering.save(archive, self.variances.len());
         archive.put("em/means", self.means());
-        archive.put("em/velocity", numbering.by_points(&self.velocity, self.dim));
+        archive.put("em/velocity", numbering.to_original_order(&self.velocity, self.dim));
         archive.put("em/variances", self.variances());
     }
 
@@ -294,7 +294,7 @@ impl Stepper for LvmEm {
         self.velocity.copy_from_slice(velocity);
         self.variances.copy_from_slice(variances);
         self.workspace.invalidate_means();
-        if let Some(order) = MemoryOrder::saved(archive, self.variances.len())? {
+        if let Some(order) = MemoryOrder::load(archive, self.variances.len())? {
             let old_rows = self.pairs.set_order(order);
             self.permute_rows(&old_rows);
         }

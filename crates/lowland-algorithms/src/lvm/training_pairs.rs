@@ -171,15 +171,15 @@ impl TrainingPairs {
         if !MemoryOrder::is_due(iteration, rows.values().len()) {
             return None;
         }
-        let map = self.numbering.by_points(rows.values(), rows.dim());
-        let old_rows = self.numbering.renew(iteration, Points::new(&map, rows.dim()).expect("whole rows"))?;
+        let map = self.numbering.to_original_order(rows.values(), rows.dim());
+        let old_rows = self.numbering.reorder_if_due(iteration, Points::new(&map, rows.dim()).expect("whole rows"))?;
         self.permute_rows(&old_rows);
         Some(old_rows)
     }
 
     /// Restores a saved order of the points. Returns the previous index of each new row.
     pub(super) fn set_order(&mut self, order: Vec<u32>) -> Vec<u32> {
-        let old_rows = self.numbering.adopt(order);
+        let old_rows = self.numbering.set_order(order);
         self.permute_rows(&old_rows);
         old_rows
     }

@@ -192,7 +192,7 @@ impl VectorField for MapItField {
         match &mut self.others {
             NonNeighborSums::Potential(potential) => {
                 let change = potential.adjust_fixed_accuracy(iteration, y);
-                if let Some(rows) = self.numbering.renew(iteration, y) {
+                if let Some(rows) = self.numbering.reorder_if_due(iteration, y) {
                     self.reorder(&rows);
                 }
                 return change;
@@ -214,8 +214,8 @@ impl VectorField for MapItField {
         match &mut self.others {
             NonNeighborSums::Potential(potential) => {
                 potential.restore(archive)?;
-                if let Some(order) = MemoryOrder::saved(archive, self.map_marginals.len())? {
-                    let rows = self.numbering.adopt(order);
+                if let Some(order) = MemoryOrder::load(archive, self.map_marginals.len())? {
+                    let rows = self.numbering.set_order(order);
                     self.reorder(&rows);
                 }
                 Ok(())

@@ -73,7 +73,7 @@ impl Attraction {
 
     /// Reorders the rows along the map if there are many and a reordering is due at this iteration.
     pub fn begin_iteration(&mut self, iteration: usize, y: Points) {
-        if let Some(rows) = self.numbering.renew(iteration, y) {
+        if let Some(rows) = self.numbering.reorder_if_due(iteration, y) {
             self.reorder(&rows);
         }
     }
@@ -88,8 +88,8 @@ impl Attraction {
     }
 
     pub fn restore(&mut self, archive: &Archive) -> Result<()> {
-        if let Some(order) = MemoryOrder::saved(archive, self.points())? {
-            let rows = self.numbering.adopt(order);
+        if let Some(order) = MemoryOrder::load(archive, self.points())? {
+            let rows = self.numbering.set_order(order);
             self.reorder(&rows);
         }
         Ok(())
@@ -127,7 +127,7 @@ mod tests {
                 let sums = Attraction::new(given.clone()).derivative_sums(kernel, y);
                 // From one order to the next, as during the iterations.
                 for step in [7, 1201] {
-                    let rows = attraction.numbering.adopt(permutation(n as u32, step));
+                    let rows = attraction.numbering.set_order(permutation(n as u32, step));
                     attraction.reorder(&rows);
                     let mut force = vec![f64::NAN; n * d];
                     let found = attraction.forces(kernel, y, true, &mut force).unwrap();

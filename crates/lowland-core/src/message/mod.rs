@@ -1,4 +1,4 @@
-//! Messages to users: remedies for errors and notes about a run, as values that every front end words in its own terms.
+//! Messages to users: remedies for errors and notes about a run, as values that every front end renders in its own terms.
 
 mod note;
 mod remedy;

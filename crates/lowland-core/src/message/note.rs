@@ -1,18 +1,18 @@
-//! What is worth knowing about a run, as values.
+//! Notes: information and warnings about a run.
 
 use super::Terms;
 use crate::format_bytes;
 
-/// How much a note matters.
+/// Severity of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoteLevel {
-    /// Information: sizes, measured errors, choices made as asked.
+    /// Information: sizes, measured errors, automatic choices.
     Info,
-    /// The result is not quite what was asked for: a parameter was adjusted, or a computation did not finish.
+    /// The result differs from the request: a parameter was adjusted, or a computation did not converge.
     Warning,
 }
 
-/// Why a measured error is above the tolerance.
+/// Why a measured error exceeds the tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToleranceMiss {
     /// The accuracy schedule had not reached the tolerance when the iterations ended.
@@ -21,73 +21,73 @@ pub enum ToleranceMiss {
     EngineLimit,
 }
 
-/// Something worth knowing about a run.
+/// Information or a warning about a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
     /// Estimated memory of the whole run.
     MemoryEstimate {
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Some rows are copies of earlier ones.
     DuplicateRows {
-        /// How many.
+        /// Number of such rows.
         count: usize,
-        /// Rows in all.
+        /// Total number of rows.
         rows: usize,
     },
     /// Standardization of sparse data scales the columns but does not center them.
     SparseNotCentered,
-    /// The data have fewer columns than the principal components asked for.
+    /// The data has fewer columns than the requested number of principal components.
     FewerColumnsThanComponents {
-        /// Columns, all of which are kept.
+        /// Number of columns, all of which are kept.
         columns: usize,
     },
-    /// There are fewer points than neighbors asked for.
+    /// There are fewer points than requested neighbors.
     NeighborsReduced {
-        /// Neighbors asked for.
+        /// Number of neighbors requested.
         requested: usize,
-        /// Neighbors used.
+        /// Number of neighbors used.
         used: usize,
-        /// Points there are.
+        /// Number of points.
         points: usize,
     },
     /// The neighbor search was approximate.
     ApproximateNeighbors {
         /// Name of the algorithm.
         algorithm: String,
-        /// Share of the true neighbors that it found.
+        /// Fraction of the true neighbors that were found.
         recall: f64,
-        /// Rows on which the recall was measured.
+        /// Number of rows on which the recall was measured.
         sampled_rows: usize,
     },
     /// The neighbor graph was not connected; its components were joined.
     ComponentsJoined {
-        /// Components before joining.
+        /// Number of components before joining.
         components: usize,
     },
     /// Only the largest component was fitted.
     LargestComponentFitted {
-        /// Components of the graph.
+        /// Number of components of the graph.
         components: usize,
-        /// Rows outside the largest one, which were placed afterwards.
+        /// Rows of the other components, which were transformed afterwards.
         other_rows: Vec<usize>,
     },
     /// The neighbor graph is not connected, and some coordinates only separate its components.
     ComponentsInCoordinates {
-        /// Components of the graph.
+        /// Number of components of the graph.
         components: usize,
-        /// Coordinates that are constant on each component.
+        /// Number of coordinates that are constant on each component.
         constant: usize,
-        /// Coordinates in all.
+        /// Total number of coordinates.
         n_components: usize,
     },
     /// The perplexity was larger than the neighbors allow.
     PerplexityReduced {
         /// The largest perplexity used.
         perplexity: f64,
-        /// Neighbors of each point.
+        /// Number of neighbors of each point.
         neighbors: usize,
     },
     /// All rows are equal.
@@ -101,22 +101,22 @@ pub enum Note {
         /// Why it failed.
         reason: String,
     },
-    /// Some coordinates are zero because the data do not have as many.
+    /// Some coordinates are zero because the data has fewer dimensions.
     ZeroCoordinates {
-        /// Coordinates that are zero.
+        /// Number of coordinates that are zero.
         zero: usize,
-        /// Coordinates asked for.
+        /// Number of coordinates requested.
         requested: usize,
-        /// Why.
+        /// Why they are zero.
         reason: String,
     },
     /// An iterative computation ended before it converged.
     Approximate {
-        /// What is approximate, in the plural.
+        /// What is approximate, as a plural noun.
         what: &'static str,
-        /// Iterations made, where they are counted.
+        /// Number of iterations, if known.
         iterations: Option<usize>,
-        /// The largest residual, where it is measured.
+        /// Largest residual, if measured.
         residual: Option<f64>,
     },
     /// The measured error of the repulsive forces.
@@ -125,41 +125,41 @@ pub enum Note {
         engine: String,
         /// Relative error.
         error: f64,
-        /// A certified bound on the potential, per point.
+        /// Certified bound on the error of the potential, per point.
         certified: Option<f64>,
-        /// Why the error is above the tolerance, if it is.
+        /// Why the error exceeds the tolerance; `None` if it does not.
         missed: Option<ToleranceMiss>,
     },
     /// The iterations ended while the objective was still modified.
     ObjectiveModified {
-        /// How: "attraction was exaggerated", for instance.
+        /// How it was modified, for example "attraction was exaggerated".
         reason: String,
     },
     /// All points ended at nearly the same position.
     EmbeddingCollapsed {
-        /// Neighbors that were used.
+        /// Number of neighbors used.
         n_neighbors: usize,
     },
     /// The posterior collapsed onto a point.
     PosteriorCollapsed {
-        /// The scale at which it did.
+        /// Precision of the prior at which it collapsed.
         alpha: f64,
     },
     /// Lower bounds of several random starts.
     StartBounds(Vec<f64>),
     /// Relevance of each dimension: the inverse squared length scale.
     Relevance(Vec<f64>),
-    /// Any other information.
+    /// Other information.
     Info(String),
-    /// Any other warning.
+    /// Other warning.
     Warning(String),
 }
 
-/// Rows listed by a note, at most.
-const LISTED: usize = 20;
+/// Maximum number of rows listed by a note.
+const MAX_LISTED_ROWS: usize = 20;
 
 impl Note {
-    /// How much the note matters.
+    /// Returns the severity of the note.
     pub fn level(&self) -> NoteLevel {
         match self {
             Note::MemoryEstimate { .. }
@@ -173,7 +173,7 @@ impl Note {
         }
     }
 
-    /// The note in the words of an interface.
+    /// Returns the note in the terms of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         let join = |values: &[f64], digits: usize| {
             values.iter().map(|value| format!("{value:.digits$}")).collect::<Vec<_>>().join(", ")
@@ -185,12 +185,12 @@ impl Note {
             }
             Note::SparseNotCentered => {
                 format!(
-                    "{}: the data are sparse, so columns are scaled but not centered",
+                    "{}: the data is sparse, so columns are scaled but not centered",
                     terms.parameter("standardize")
                 )
             }
             Note::FewerColumnsThanComponents { columns } => {
-                format!("{}: the data have only {columns} columns; all directions are kept", terms.parameter("pca"))
+                format!("{}: the data has only {columns} columns; all directions are kept", terms.parameter("pca"))
             }
             Note::NeighborsReduced { requested, used, points } => {
                 let name = terms.parameter("n_neighbors");
@@ -203,11 +203,11 @@ impl Note {
                 format!("the neighbor graph has {components} components; they were joined at their closest points")
             }
             Note::LargestComponentFitted { components, other_rows } => {
-                let listed: Vec<String> = other_rows.iter().take(LISTED).map(usize::to_string).collect();
-                let more = if other_rows.len() > LISTED { ", ..." } else { "" };
+                let listed: Vec<String> = other_rows.iter().take(MAX_LISTED_ROWS).map(usize::to_string).collect();
+                let more = if other_rows.len() > MAX_LISTED_ROWS { ", ..." } else { "" };
                 format!(
-                    "the neighbor graph has {components} components; the largest was fitted, and {} rows were placed \
-                     afterwards: {}{more}",
+                    "the neighbor graph has {components} components; the largest was fitted, and {} rows were \
+                     transformed afterwards: {}{more}",
                     other_rows.len(),
                     listed.join(", ")
                 )
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_of_rows_are_cut() {
+    fn long_lists_of_rows_are_truncated() {
         let note = Note::LargestComponentFitted { components: 2, other_rows: (0..30).collect() };
         let text = note.describe(&RustTerms);
         assert!(text.contains("30 rows") && text.ends_with("18, 19, ..."), "{text}");

@@ -1,8 +1,8 @@
-//! What a user can do about an error.
+//! Remedies: what a user can do about an error.
 
 use super::Terms;
 
-/// One thing that would make the failed request work.
+/// A change that would avoid an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -18,26 +18,26 @@ pub enum Remedy {
     FewerStarts,
     /// Generate fewer points.
     FewerPoints,
-    /// Draw fewer embeddings at a time.
+    /// Draw fewer samples at a time.
     FewerSamples,
-    /// Ask for fewer output dimensions.
+    /// Request fewer output dimensions.
     FewerComponents,
-    /// Fit this many rows and place the others next to them.
+    /// Fit this many rows and extend the embedding to the others.
     Landmarks(usize),
-    /// Reduce the columns to this many principal components first.
+    /// Reduce the columns to this many principal components before the fit.
     ReduceColumns(usize),
     /// Set a parameter to a value.
     Set {
         /// Name of the parameter.
         name: &'static str,
-        /// The value that would work.
+        /// Value that avoids the error.
         value: &'static str,
     },
     /// Raise a parameter.
     Raise(&'static str),
     /// Lower a parameter.
     Lower(&'static str),
-    /// Leave a parameter out.
+    /// Remove a parameter.
     Omit(&'static str),
     /// Use another method.
     UseMethod(&'static str),
@@ -46,7 +46,7 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// The remedy as an imperative clause in the words of an interface, without a period.
+    /// Returns the remedy as an imperative clause in the terms of an interface, without a period.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match *self {
             Remedy::DropMissingRows => {
@@ -60,7 +60,10 @@ impl Remedy {
             Remedy::FewerSamples => format!("lower {}", terms.parameter("count")),
             Remedy::FewerComponents => format!("lower {}", terms.parameter("n_components")),
             Remedy::Landmarks(count) => {
-                format!("fit some rows and place the others next to them ({})", terms.setting("landmarks", &count))
+                format!(
+                    "fit some of the rows and extend the embedding to the others ({})",
+                    terms.setting("landmarks", &count)
+                )
             }
             Remedy::ReduceColumns(count) => format!("reduce the columns first ({})", terms.setting("pca", &count)),
             Remedy::Set { name, value } => format!("use {}", terms.setting(name, &value)),
@@ -72,7 +75,8 @@ impl Remedy {
         }
     }
 
-    /// Several remedies as one sentence that starts with a space: ` Raise max_memory or use fewer rows.` Empty for none.
+    /// Returns several remedies as one sentence that starts with a space, such as ` Raise max_memory or use fewer rows.`,
+    /// or an empty string if there are none.
     pub fn sentence(remedies: &[Remedy], terms: &dyn Terms) -> String {
         let clauses: Vec<String> = remedies.iter().map(|remedy| remedy.describe(terms)).collect();
         let text = match clauses.as_slice() {
@@ -96,8 +100,7 @@ mod tests {
     fn remedies_form_one_sentence() {
         let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::Landmarks(5000)];
         let sentence = Remedy::sentence(&remedies, &RustTerms);
-        let expected =
-            " Raise max_memory, use fewer rows, or fit some rows and place the others next to them (landmarks = 5000).";
+        let expected = " Raise max_memory, use fewer rows, or fit some of the rows and extend the embedding to the others (landmarks = 5000).";
         assert_eq!(sentence, expected);
         assert_eq!(Remedy::sentence(&[], &RustTerms), "");
     }

@@ -1,15 +1,15 @@
 //! How an interface refers to parameters and values.
 
-/// The words of one interface: `--max-memory` on the command line, `max_memory` in Python, a field in Rust.
+/// How an interface names parameters: `--max-memory` on the command line, `max_memory` in Python and Rust.
 pub trait Terms {
-    /// Refers to a parameter or option by its name, which is spelled with underscores.
+    /// Formats the name of a parameter, which is spelled with underscores.
     fn parameter(&self, name: &str) -> String;
 
-    /// Refers to a parameter set to a value, as the user would type it.
+    /// Formats a parameter with a value, as the user would type it.
     fn setting(&self, name: &str, value: &dyn std::fmt::Display) -> String;
 }
 
-/// The terms of the Rust API: names as they are, values with an equals sign.
+/// Terms of the Rust API: unchanged names, and values after an equals sign.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RustTerms;
 

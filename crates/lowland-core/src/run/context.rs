@@ -1,4 +1,4 @@
-//! What a method has at hand while it fits: the observer, the seed, the limits, and an earlier run to take up.
+//! The context of a fit: observer, seed, memory limit, initial embedding and checkpoint.
 
 use std::ops::ControlFlow;
 
@@ -9,71 +9,71 @@ use crate::{Embedding, Error, Result, Seed};
 use super::stepper::save_trace;
 use super::{Event, Observer, Progress, Stage, Step, Stepper};
 
-/// The surroundings of one fit.
+/// The context of a fit.
 pub struct Context<'a> {
     observer: &'a mut dyn Observer,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: Seed,
-    resume: Option<&'a Archive>,
-    start: Option<&'a Embedding>,
-    /// What every checkpoint starts with: which method, which data, which graph.
+    checkpoint: Option<&'a Archive>,
+    init: Option<&'a Embedding>,
+    /// Entries of every checkpoint: method, data and neighbor graph.
     header: Archive,
     stage: &'static str,
     notes: Vec<Note>,
-    /// Bytes the method may take; `None` for no limit.
-    allowance: Option<u64>,
-    /// A stop was asked for and obeyed with a map in hand: what follows only wraps up and is not stopped again.
-    wrapping_up: bool,
+    /// Bytes that the method may use; `None` for no limit.
+    memory_limit: Option<u64>,
+    /// Whether the iterations were stopped. The remaining work is not stopped again, since there is an embedding to return.
+    stopped: bool,
 }
 
 impl<'a> Context<'a> {
-    /// A fresh context.
-    pub fn new(observer: &'a mut dyn Observer, seed: Seed, resume: Option<&'a Archive>) -> Self {
+    /// Creates a context. A run with a checkpoint continues from it.
+    pub fn new(observer: &'a mut dyn Observer, seed: Seed, checkpoint: Option<&'a Archive>) -> Self {
         let header = Archive::new(ArchiveKind::Checkpoint);
         Self {
             observer,
             seed,
-            resume,
-            start: None,
+            checkpoint,
+            init: None,
             header,
             stage: "preparation",
             notes: Vec::new(),
-            allowance: None,
-            wrapping_up: false,
+            memory_limit: None,
+            stopped: false,
         }
     }
 
-    /// Lets the method take so many bytes.
-    pub fn set_memory_limit(&mut self, allowance: Option<u64>) {
-        self.allowance = allowance;
+    /// Sets the number of bytes that the method may use; `None` for no limit.
+    pub fn set_memory_limit(&mut self, memory_limit: Option<u64>) {
+        self.memory_limit = memory_limit;
     }
 
-    /// Has the iterations begin with this map.
-    pub fn set_init(&mut self, start: Option<&'a Embedding>) {
-        self.start = start;
+    /// Sets the embedding that the iterations start from.
+    pub fn set_init(&mut self, init: Option<&'a Embedding>) {
+        self.init = init;
     }
 
-    /// The map to begin with, when one was given.
+    /// Returns the embedding that the iterations start from, if the caller has set one.
     pub fn init(&self) -> Option<&'a Embedding> {
-        self.start
+        self.init
     }
 
-    /// Bytes the method may take, where it can choose; `None` for no limit.
+    /// Returns the number of bytes that the method may use; `None` for no limit.
     pub fn memory_limit(&self) -> Option<u64> {
-        self.allowance
+        self.memory_limit
     }
 
-    /// Announces the stages.
+    /// Announces the stages to the observer.
     pub fn announce_stages(&mut self, stages: &[Stage]) -> Result<()> {
         self.send(&Event::Plan(stages))
     }
 
-    /// Runs one stage, telling the observer when it begins and ends.
+    /// Runs a stage and notifies the observer of its start and end.
     pub fn stage<T>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outer = std::mem::replace(&mut self.stage, name);
         self.send(&Event::StageStart(name))?;
         let result = work(self)?;
-        // The stage's result is there: a stop asked for now is acted on at the next stage.
+        // The result of the stage is complete: a request to stop takes effect at the next stage.
         let _ = self.send(&Event::StageEnd(name));
         self.stage = outer;
         Ok(result)
@@ -84,25 +84,25 @@ impl<'a> Context<'a> {
         work(&mut |done| self.send(&Event::StageProgress(done)))
     }
 
-    /// Says something worth knowing, and keeps it for the report.
+    /// Sends a note to the observer and keeps it for the model.
     pub fn note(&mut self, note: Note) {
         let _ = self.send(&Event::Note(&note));
         self.notes.push(note);
     }
 
-    /// The checkpoint this run goes on from.
+    /// Returns the checkpoint that the run continues from.
     pub fn checkpoint(&self) -> Option<&'a Archive> {
-        self.resume
+        self.checkpoint
     }
 
-    /// Makes `fill` part of every checkpoint of this run, if there will be any.
+    /// Adds entries to every checkpoint of this run, if the observer wants checkpoints.
     pub fn add_to_checkpoint(&mut self, fill: impl FnOnce(&mut Archive)) {
         if self.observer.wants_checkpoints() {
             fill(&mut self.header);
         }
     }
 
-    /// The notes so far, given up.
+    /// Takes the notes collected so far, leaving none.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
@@ -118,12 +118,12 @@ impl<'a> Context<'a> {
         let step = &trace[trace.len() - 1];
         let event = Event::Step { step, done, embedding: &|| stepper.embedding(), checkpoint: &checkpoint };
         let flow = self.observer.on(&event);
-        self.wrapping_up |= flow.is_break();
+        self.stopped |= flow.is_break();
         flow
     }
 
     fn send(&mut self, event: &Event) -> Result<()> {
-        let stop = self.observer.on(event).is_break() && !self.wrapping_up;
+        let stop = self.observer.on(event).is_break() && !self.stopped;
         if stop { Err(Error::Stopped { stage: self.stage }) } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Running: the only loop in the library, and the way out of it for progress, checkpoints and stopping.
+//! Runs: the loop of iterative methods, with progress, checkpoints and stopping.
 
 mod batches;
 mod context;
@@ -14,5 +14,5 @@ pub use stepper::{Outcome, Step, Stepper, StopReason, StopRule, run};
 
 use crate::Result;
 
-/// Told how much of the present stage is done (0 to 1); an error means that someone asked to stop.
+/// Receives the completed fraction of the current stage (0 to 1). Returns an error if the run should stop.
 pub type Progress<'a> = dyn FnMut(f64) -> Result<()> + 'a;

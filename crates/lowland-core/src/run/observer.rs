@@ -1,4 +1,4 @@
-//! What a run tells the outside, and the one thing the outside can say back: stop.
+//! Observers receive the events of a run and can stop it.
 
 use std::ops::ControlFlow;
 
@@ -8,53 +8,55 @@ use crate::message::Note;
 
 use super::Step;
 
-/// A part of the work, with its share of the expected time.
+/// A part of a run, with its expected share of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
-    /// What people see.
+    /// Name shown to users.
     pub name: &'static str,
     /// Expected time, relative to the other stages.
     pub weight: f64,
 }
 
-/// Something happened.
+/// An event of a run.
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The stages to come, once, before the first.
+    /// All stages of the run; sent once, before the first stage.
     Plan(&'a [Stage]),
-    /// A stage begins.
+    /// A stage starts.
     StageStart(&'a str),
-    /// How much of the stage is done, 0 to 1.
+    /// Completed fraction of the stage, 0 to 1.
     StageProgress(f64),
-    /// The stage is over.
+    /// A stage ends.
     StageEnd(&'a str),
-    /// One iteration was made.
+    /// An iteration is complete.
     Step {
-        /// What it achieved.
+        /// Result of the iteration.
         step: &'a Step,
-        /// Share of the iterations' work that is done, 0 to 1, as far as can be told.
+        /// Estimated completed fraction of all iterations, 0 to 1.
         done: f64,
-        /// The map now; costs a copy, so it is made only when asked for.
+        /// Returns a copy of the current embedding.
         embedding: &'a dyn Fn() -> Embedding,
-        /// Everything needed to go on from here later; for observers that want checkpoints.
+        /// Returns a checkpoint to continue from later; for observers that want checkpoints.
         checkpoint: &'a dyn Fn() -> Archive,
     },
-    /// Something worth knowing: duplicates, a fallback, a parameter that was adapted.
+    /// Information or a warning, such as duplicate rows or an adjusted parameter.
     Note(&'a Note),
 }
 
-/// Progress bars, checkpoints, live views, Ctrl-C. `Break` means: stop, and keep what there is.
+/// Receives the events of a run: for progress bars, checkpoints, live views and Ctrl-C. Returning `Break` stops the run and
+/// keeps the current embedding.
 pub trait Observer: Send {
     /// Called for every event, on the thread that called `fit`.
     fn on(&mut self, event: &Event) -> ControlFlow<()>;
 
-    /// Whether it may ask for a checkpoint. If not, what only checkpoints need is not kept: of large data that is much.
+    /// Returns whether the observer may request checkpoints. If not, the run saves memory by not keeping what only
+    /// checkpoints need.
     fn wants_checkpoints(&self) -> bool {
         true
     }
 }
 
-/// Looks away.
+/// An observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::{Event, Stage};
 
-/// Follows the events of a run and tells how much of it is done and how much time is left.
+/// Computes the completed fraction and the remaining time of a run from its events.
 #[derive(Debug, Clone)]
 pub struct ProgressTracker {
     stages: Vec<Stage>,
     stage: String,
-    /// Share of the work that the finished stages were.
+    /// Fraction of the work done by the finished stages.
     finished: f64,
-    /// Share of the current stage that is done.
+    /// Completed fraction of the current stage.
     fraction: f64,
     step: Option<(usize, f64)>,
     started: Instant,
@@ -31,7 +31,7 @@ impl Default for ProgressTracker {
 }
 
 impl ProgressTracker {
-    /// Takes an event into account.
+    /// Updates the progress with an event.
     pub fn update(&mut self, event: &Event) {
         match event {
             Event::Plan(stages) => *self = Self { stages: stages.to_vec(), ..Self::default() },
@@ -51,22 +51,22 @@ impl ProgressTracker {
         }
     }
 
-    /// Name of the current stage; empty between stages.
+    /// Returns the name of the current stage; empty between stages.
     pub fn stage(&self) -> &str {
         &self.stage
     }
 
-    /// Iterations made in the current stage, and the objective after the last.
+    /// Returns the number of iterations of the current stage and the last objective.
     pub fn step(&self) -> Option<(usize, f64)> {
         self.step
     }
 
-    /// Share of the whole run that is done, 0 to 1, by the stages' expected times.
+    /// Returns the completed fraction of the run, 0 to 1, based on the expected times of the stages.
     pub fn fraction(&self) -> f64 {
         (self.finished + self.share(&self.stage) * self.fraction.clamp(0.0, 1.0)).clamp(0.0, 1.0)
     }
 
-    /// Estimated time left; `None` while it is too early to tell.
+    /// Returns the estimated remaining time; `None` while it is too early for an estimate.
     pub fn remaining(&self) -> Option<Duration> {
         let (done, elapsed) = (self.fraction(), self.started.elapsed().as_secs_f64());
         let known = done > 0.02 && elapsed > 0.5;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_count_by_their_weights() {
+    fn stages_are_weighted_by_their_expected_time() {
         let mut tracker = ProgressTracker::default();
         tracker.update(&Event::Plan(&[Stage { name: "first", weight: 1.0 }, Stage { name: "second", weight: 3.0 }]));
         tracker.update(&Event::StageStart("first"));

@@ -1,39 +1,39 @@
-//! Iterations: EM, descent, alternation and eigensolvers alike are steppers, and [`run`] is the loop around them.
+//! Steppers: EM, descent, alternating updates and eigensolvers share one interface, and [`run`] is the loop around them.
 
 use crate::archive::Archive;
 use crate::{Embedding, Error, Result};
 
 use super::Context;
 
-/// Something that improves a map step by step.
+/// An iterative algorithm that improves an embedding step by step.
 pub trait Stepper {
-    /// One iteration.
+    /// Performs one iteration.
     fn step(&mut self) -> Result<Step>;
-    /// The map now.
+    /// Returns the current embedding.
     fn embedding(&self) -> Embedding;
-    /// Puts the whole state into `archive`, so that [`Stepper::restore`] goes on with the same bytes.
+    /// Writes the complete state to `archive`, so that a restored stepper continues with identical results.
     fn save(&self, archive: &mut Archive);
-    /// Takes up a saved state.
+    /// Restores a saved state.
     fn restore(&mut self, archive: &Archive) -> Result<()>;
 }
 
-/// What one iteration achieved.
+/// The result of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// Iterations made so far, this one included.
+    /// Number of iterations so far, including this one.
     pub iteration: usize,
-    /// The objective after it: a likelihood, a cost, or an error that falls.
+    /// Objective after the iteration: a likelihood, a cost or an error.
     pub objective: f64,
-    /// Size of the change that is left to make, in the stepper's own terms; compared with the tolerance.
+    /// Measure of convergence, defined by the stepper and compared with the tolerance.
     pub change: f64,
 }
 
-/// When to stop.
+/// When the iterations stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StopRule {
-    /// Iterations at the most.
+    /// Maximum number of iterations.
     pub max_iter: usize,
-    /// Stop when [`Step::change`] is at or below this.
+    /// Stop when [`Step::change`] is at most this.
     pub tol: f64,
 }
 
@@ -42,28 +42,28 @@ pub struct StopRule {
 pub enum StopReason {
     /// The tolerance was reached.
     Converged,
-    /// All iterations were made, or more of them would not help.
+    /// The maximum number of iterations was reached, or no further progress is possible.
     Exhausted,
-    /// The observer asked to stop; the map is what there was then.
+    /// The observer stopped the run.
     Stopped,
 }
 
-/// How a run went.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Every iteration.
+    /// Result of every iteration.
     pub trace: Vec<Step>,
-    /// Why it ended.
+    /// Why the run ended.
     pub stop_reason: StopReason,
 }
 
 impl Outcome {
-    /// Of a method that needs no iterations.
+    /// Returns the outcome of a method without iterations.
     pub fn without_iterations() -> Self {
         Self { trace: Vec::new(), stop_reason: StopReason::Converged }
     }
 
-    /// Corrected for a stepper that ended by giving up instead of reaching its goal.
+    /// Replaces `Converged` by `Exhausted` if the stepper gave up before it converged.
     pub fn exhausted_if(mut self, gave_up: bool) -> Self {
         if gave_up && self.stop_reason == StopReason::Converged {
             self.stop_reason = StopReason::Exhausted;
@@ -72,7 +72,8 @@ impl Outcome {
     }
 }
 
-/// Steps until the rule or the observer says stop. A checkpoint in the context is taken up first.
+/// Iterates until the stop rule is met or the observer stops the run. Restores the checkpoint of the context first, if there
+/// is one.
 pub fn run(stepper: &mut dyn Stepper, rule: StopRule, context: &mut Context) -> Result<Outcome> {
     let mut trace = match context.checkpoint() {
         Some(archive) => {
@@ -94,23 +95,23 @@ pub fn run(stepper: &mut dyn Stepper, rule: StopRule, context: &mut Context) -> 
             return Err(Error::Numerical { what: "the iteration", reason });
         }
         trace.push(step);
-        if context.report_step(done(&trace, rule), stepper, &trace).is_break() {
+        if context.report_step(completed_fraction(&trace, rule), stepper, &trace).is_break() {
             return Ok(Outcome { trace, stop_reason: StopReason::Stopped });
         }
     }
 }
 
-/// Share of the way, as far as can be told: by iterations, or by how far the change has come down to the tolerance on a
-/// logarithmic scale, whichever is further.
-fn done(trace: &[Step], rule: StopRule) -> f64 {
+/// Estimates the completed fraction: by the number of iterations, or by the decrease of the change towards the tolerance on
+/// a logarithmic scale, whichever is larger.
+fn completed_fraction(trace: &[Step], rule: StopRule) -> f64 {
     let (first, last) = (trace[0].change, trace[trace.len() - 1].change);
     let by_change = (first / last.max(rule.tol)).ln() / (first / rule.tol).ln();
     let by_count = trace.len() as f64 / rule.max_iter as f64;
-    // Without a tolerance, or with none left to reach, the ratio is not a number and the count decides.
+    // Without a tolerance the ratio is NaN, and `max` returns the other operand.
     by_change.clamp(0.0, 1.0).max(by_count)
 }
 
-/// Puts the trace beside the stepper's state.
+/// Writes the trace to a checkpoint.
 pub(super) fn save_trace(trace: &[Step], archive: &mut Archive) {
     archive.put("run/iteration", trace.iter().map(|s| s.iteration as u64).collect::<Vec<_>>());
     archive.put("run/objective", trace.iter().map(|s| s.objective).collect::<Vec<_>>());
@@ -121,7 +122,7 @@ fn restore_trace(archive: &Archive) -> Result<Vec<Step>> {
     let (iterations, objectives, changes) =
         (archive.sizes("run/iteration")?, archive.f64s("run/objective")?, archive.f64s("run/change")?);
     if objectives.len() != iterations.len() || changes.len() != iterations.len() {
-        return Err(archive.invalid("the trace's parts differ in length".into()));
+        return Err(archive.invalid("the parts of its trace differ in length".into()));
     }
     let steps = iterations.iter().zip(objectives).zip(changes);
     Ok(steps.map(|((&iteration, &objective), &change)| Step { iteration, objective, change }).collect())
@@ -132,16 +133,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_done_follows_the_count_or_the_change() {
+    fn the_completed_fraction_follows_the_count_or_the_change() {
         let trace = |changes: &[f64]| -> Vec<Step> {
             let step = |(i, &change): (usize, &f64)| Step { iteration: i + 1, objective: 0.0, change };
             changes.iter().enumerate().map(step).collect()
         };
         let rule = StopRule { max_iter: 100, tol: 1e-4 };
-        assert!((done(&trace(&[1.0, 1e-2]), rule) - 0.5).abs() < 1e-12);
-        assert!((done(&trace(&[1.0, 1e-9]), rule) - 1.0).abs() < 1e-12);
-        assert_eq!(done(&trace(&[1.0, 2.0]), rule), 0.02);
-        assert_eq!(done(&trace(&[0.0, 0.0]), StopRule { max_iter: 100, tol: 0.0 }), 0.02);
-        assert_eq!(done(&trace(&[1.0, 0.5]), StopRule { max_iter: 100, tol: 0.0 }), 0.02);
+        assert!((completed_fraction(&trace(&[1.0, 1e-2]), rule) - 0.5).abs() < 1e-12);
+        assert!((completed_fraction(&trace(&[1.0, 1e-9]), rule) - 1.0).abs() < 1e-12);
+        assert_eq!(completed_fraction(&trace(&[1.0, 2.0]), rule), 0.02);
+        assert_eq!(completed_fraction(&trace(&[0.0, 0.0]), StopRule { max_iter: 100, tol: 0.0 }), 0.02);
+        assert_eq!(completed_fraction(&trace(&[1.0, 0.5]), StopRule { max_iter: 100, tol: 0.0 }), 0.02);
     }
 }
