@@ -2,6 +2,8 @@
 
 mod bench;
 mod generate;
+#[cfg(test)]
+mod layers;
 mod python;
 mod viewer;
 
