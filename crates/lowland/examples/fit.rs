@@ -39,7 +39,8 @@ fn main() -> Result<()> {
     let training = model.training_data().expect("kept after a fit");
     let scores = report(training, embedding.points(), Some(&classes), &QualityParams::default())?;
     for score in &scores.scores {
-        println!("{}: {:.3}", score.kind.name(), score.value);
+        let size = score.k.map_or(String::new(), |k| format!(" at {k}"));
+        println!("{}{size}: {:.3}", score.kind.name(), score.value);
     }
 
     // A saved model contains what is needed to place new rows; see the example `transform`.
