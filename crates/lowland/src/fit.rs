@@ -7,10 +7,11 @@ use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, with
 use lowland_neighbors::NeighborGraph;
 
 use crate::method::{DynMethod, FitInput, FitOutput, Method};
-use crate::methods::{Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne};
+use crate::methods::*;
 use crate::model::Model;
 use crate::pipeline::{PREPROCESSING, Pipeline};
 use crate::preprocessing::Preprocessing;
+use crate::registry::for_each_method;
 
 /// Options of a fit, apart from the method's own parameters.
 #[derive(Default)]
@@ -124,7 +125,7 @@ pub trait Fit: Method {
 impl<M: Method> Fit for M {}
 
 macro_rules! inherent_fit {
-    ($($method:ident),* $(,)?) => {
+    ($($method:ident,)*) => {
         $(impl $method {
             /// Fits the method to data with the default options. Parameters are validated first.
             pub fn fit(&self, data: &Data) -> Result<Model> {
@@ -139,7 +140,7 @@ macro_rules! inherent_fit {
     };
 }
 
-inherent_fit!(Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne);
+for_each_method!(inherent_fit);
 
 #[cfg(test)]
 #[path = "fit_tests.rs"]

@@ -6,7 +6,7 @@ use lowland_core::{Error, Result};
 
 use crate::landmarks::LANDMARKS;
 use crate::method::{DynMethod, Method};
-use crate::methods::{Ee, GpLvm, Isomap, Lle, Lllvm, Ltsa, Lvm, MapIt, Pca, Spectral, Ssne, Svd, Tsm, Tsne};
+use crate::methods::*;
 
 /// A built-in method.
 pub struct MethodInfo {
@@ -36,23 +36,38 @@ pub struct MethodInfo {
 
 type BuildFn = fn(&[(&str, &str)]) -> Result<Box<dyn DynMethod>>;
 
-/// Every built-in method.
-pub const METHODS: &[MethodInfo] = &[
-    info::<Lvm>(),
-    info::<Lllvm>(),
-    info::<Tsne>(),
-    info::<Ssne>(),
-    info::<Ee>(),
-    info::<MapIt>(),
-    info::<Tsm>(),
-    info::<Spectral>(),
-    info::<Isomap>(),
-    info::<Lle>(),
-    info::<Ltsa>(),
-    info::<GpLvm>(),
-    info::<Pca>(),
-    info::<Svd>(),
-];
+/// Calls a macro with the list of built-in methods. A new method is one line here.
+macro_rules! for_each_method {
+    ($apply:ident) => {
+        $apply! {
+            Lvm,
+            Lllvm,
+            Tsne,
+            Ssne,
+            Ee,
+            MapIt,
+            Tsm,
+            Spectral,
+            Isomap,
+            Lle,
+            Ltsa,
+            GpLvm,
+            Pca,
+            Svd,
+        }
+    };
+}
+
+pub(crate) use for_each_method;
+
+macro_rules! method_list {
+    ($($method:ident,)*) => {
+        /// Every built-in method.
+        pub const METHODS: &[MethodInfo] = &[$(info::<$method>()),*];
+    };
+}
+
+for_each_method!(method_list);
 
 /// The method used when none is named.
 pub const DEFAULT_METHOD: &str = Lvm::NAME;
