@@ -16,17 +16,17 @@ use crate::registry::{LANDMARKS, MethodInfo, ParsedMethod};
 /// Options of a fit, apart from the method's own parameters.
 #[derive(Default)]
 pub struct FitOptions<'a> {
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: Seed,
     /// Steps applied to the data before the method.
     pub preprocessing: Preprocessing,
-    /// Number of rows to fit; the others are placed by locally linear extension. `None` fits all rows.
+    /// Number of rows to fit; the embedding is extended to the others by locally linear extension. `None` fits all rows.
     pub landmarks: Option<usize>,
-    /// Nearest neighbors of the preprocessed data, where they are known already.
+    /// Precomputed nearest neighbors of the preprocessed data.
     pub neighbors: Option<&'a NeighborGraph>,
     /// The embedding that iterations start from, for methods with a parameter `init`.
     pub init: Option<&'a Embedding>,
-    /// Names of the data's columns, kept with the model.
+    /// Names of the columns, stored in the model.
     pub feature_names: Vec<String>,
     /// Receives progress, notes and checkpoints, and can stop the run.
     pub observer: Option<&'a mut dyn Observer>,
@@ -34,21 +34,21 @@ pub struct FitOptions<'a> {
     pub resume: Option<&'a Archive>,
     /// Bytes that the run may use; `None` for no limit.
     pub max_memory: Option<u64>,
-    /// Bytes that the caller will need at the same time, counted against the limit.
+    /// Bytes that the caller needs at the same time, counted against the limit.
     pub reserved_memory: u64,
-    /// Threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
+    /// Number of threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
     pub threads: Option<usize>,
 }
 
-/// A method with the options that determine its result: what a model or a checkpoint was made with.
+/// A method with the options that determine its result. Stored in models and checkpoints.
 pub struct Pipeline {
     /// The method.
     pub method: Box<dyn DynMethod>,
-    /// Steps before the method.
+    /// Steps applied to the data before the method.
     pub preprocessing: Preprocessing,
-    /// Number of rows that are fitted; `None` for all.
+    /// Number of rows to fit; `None` for all.
     pub landmarks: Option<usize>,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: Seed,
 }
 
@@ -60,32 +60,32 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
     }
 }
 
-/// Estimates the memory of a fit to data of this shape, in bytes, or fails where the options do not allow as much. Needs
-/// no data, so that it can be asked before they are read.
+/// Estimates the memory of a fit to data of this shape, in bytes. Fails if it exceeds the limit of the options. Needs only
+/// the shape, so that it can be called before the data is read.
 pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptions) -> Result<u64> {
     Pipeline::new(method.clone_box(), options).check_memory(shape, options)
 }
 
 const PREPROCESSING: &str = "preprocessing";
 
-/// Landmarks that an error suggests where a fit of all rows needs too much memory.
+/// Number of landmarks suggested by the error if a fit of all rows needs too much memory.
 const SUGGESTED_LANDMARKS: usize = 5000;
-/// Principal components that an error suggests where the columns need too much memory.
+/// Number of principal components suggested by the error if the columns need too much memory.
 const SUGGESTED_COMPONENTS: usize = 50;
 
 fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
     method.validate()?;
     let pipeline = Pipeline::new(method, &options);
     check_input(&pipeline, data)?;
-    let mut silent = NoObserver;
-    let observer = options.observer.take().unwrap_or(&mut silent);
+    let mut no_observer = NoObserver;
+    let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
     context.set_init(options.init);
     let needed = pipeline.check_memory(data.shape(), &options)?;
     context.note(Note::MemoryEstimate { bytes: needed });
     let runner = pipeline.runner()?;
-    let besides = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
-    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(besides)));
+    let other_memory = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
+    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(other_memory)));
     pipeline.identify(data, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
@@ -97,7 +97,7 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     } else {
         context.stage(PREPROCESSING, |context| pipeline.preprocessing.fit(data, context))?
     };
-    // Scaling can leave the range of single precision.
+    // Scaling can overflow single precision.
     prepared.check_finite()?;
     let input = FitInput { data: &prepared, neighbors: options.neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
@@ -117,7 +117,9 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
         return Err(Error::Parameter {
             name: "metric",
             value: Metric::Precomputed.to_string(),
-            allowed: "the data are distances, which cannot be preprocessed (log1p, standardize, normalize, pca)".into(),
+            allowed:
+                "the data is a matrix of distances, which cannot be preprocessed (log1p, standardize, normalize, pca)"
+                    .into(),
         });
     }
     data.check_finite()
@@ -129,7 +131,7 @@ impl Pipeline {
         Self { method, preprocessing, landmarks: landmarks.filter(|&count| count > 0), seed }
     }
 
-    /// The method as it runs: on all rows, or on the landmarks.
+    /// Returns the method that is run: the method itself, or its extension from landmarks.
     pub(crate) fn runner(&self) -> Result<Box<dyn DynMethod>> {
         match self.landmarks {
             None => Ok(self.method.clone_box()),
@@ -137,12 +139,12 @@ impl Pipeline {
         }
     }
 
-    /// Whether transforming a training row returns exactly its coordinates in the embedding.
+    /// Returns whether transforming a training row returns exactly its coordinates in the embedding.
     pub(crate) fn transforms_exactly(&self) -> bool {
         self.landmarks.is_none() && self.method.transforms_exactly()
     }
 
-    /// Bytes of the whole fit, the data included.
+    /// Returns the number of bytes of the fit, including the data.
     fn memory(&self, shape: DataShape) -> Result<u64> {
         let method = self.runner()?.memory(self.preprocessing.output(shape));
         Ok(shape.bytes.saturating_add(self.preprocessing.memory(shape)).saturating_add(method))
@@ -161,13 +163,13 @@ impl Pipeline {
 
     fn memory_remedies(&self, shape: DataShape, allowed: u64) -> Vec<Remedy> {
         if shape.bytes > allowed {
-            return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows: they alone take more")];
+            return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows, which alone exceed the limit")];
         }
         let prepared = self.preprocessing.output(shape);
-        let besides = shape.bytes.saturating_add(self.preprocessing.memory(shape));
+        let other_memory = shape.bytes.saturating_add(self.preprocessing.memory(shape));
         let landmarks = Landmarks::new(self.method.clone_box(), SUGGESTED_LANDMARKS);
         let with_landmarks = landmarks.map_or(u64::MAX, |method| method.memory(prepared));
-        let last = if besides.saturating_add(with_landmarks) <= allowed {
+        let last = if other_memory.saturating_add(with_landmarks) <= allowed {
             Remedy::Landmarks(SUGGESTED_LANDMARKS)
         } else {
             Remedy::ReduceColumns(SUGGESTED_COMPONENTS)
@@ -184,13 +186,14 @@ impl Pipeline {
         stages
     }
 
-    /// Adds to every checkpoint what it is a checkpoint of, and rejects a checkpoint of something else.
+    /// Adds the pipeline and the fingerprint of the data to every checkpoint, and rejects a checkpoint that does not match.
     fn identify(&self, data: &Data, context: &mut Context) -> Result<()> {
         let mut identity = Archive::new(ArchiveKind::Checkpoint);
         self.save(&mut identity);
         identity.put("data/fingerprint", data.fingerprint());
         if let Some(archive) = context.checkpoint() {
-            let differs = |what: &str| Err(archive.invalid(format!("it was made with {what}; start again without it")));
+            let differs =
+                |what: &str| Err(archive.invalid(format!("it was created with {what}; start again without it")));
             if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
                 return differs("other data");
             }
@@ -205,7 +208,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Name and value of every parameter of the method, and `landmarks` where it is set.
+    /// Returns the name and value of every parameter of the method, and of `landmarks` if it is set.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         let mut values = self.method.values();
         values.extend(self.landmarks.map(|count| (LANDMARKS, count.to_text())));
@@ -221,22 +224,22 @@ impl Pipeline {
         archive.put("job/parameters", method.chain(steps).collect::<Vec<_>>());
     }
 
-    /// Reads the pipeline that a model or checkpoint of a built-in method was made with.
+    /// Reads the pipeline of a model or checkpoint of a built-in method.
     pub fn load(archive: &Archive) -> Result<Self> {
         let info = MethodInfo::find(archive.text("job/method")?)?;
-        Self::load_by(archive, |values| info.parse(values))
+        Self::load_with_parser(archive, |values| info.parse(values))
     }
 
-    /// Reads the pipeline that a model or checkpoint of this method was made with.
+    /// Reads the pipeline of a model or checkpoint of method `M`.
     pub(crate) fn load_as<M: Method>(archive: &Archive) -> Result<Self> {
         let name = archive.text("job/method")?;
         if name != M::NAME {
-            return Err(archive.invalid(format!("it is of method {name}, not {}", M::NAME)));
+            return Err(archive.invalid(format!("its method is {name}, not {}", M::NAME)));
         }
-        Self::load_by(archive, ParsedMethod::new::<M>)
+        Self::load_with_parser(archive, ParsedMethod::new::<M>)
     }
 
-    fn load_by(archive: &Archive, parse: impl Fn(&[(&str, &str)]) -> Result<ParsedMethod>) -> Result<Self> {
+    fn load_with_parser(archive: &Archive, parse: impl Fn(&[(&str, &str)]) -> Result<ParsedMethod>) -> Result<Self> {
         let mut preprocessing = Preprocessing::default();
         let mut values = Vec::new();
         for text in archive.texts("job/parameters")? {

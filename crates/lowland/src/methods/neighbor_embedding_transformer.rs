@@ -1,4 +1,4 @@
-//! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
+//! The transformer of the neighbor embeddings, which transforms new rows one by one.
 
 use lowland_algorithms::affinity::{AffinityKind, Perplexities, affinities_from_distances, neighbors_for};
 use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingTransform};
@@ -12,21 +12,21 @@ use lowland_neighbors::nearest_to_with;
 
 use crate::method::{TransformOutput, Transformer};
 
-/// A fixed map with the rows it is a map of.
+/// The training rows with their embedding.
 pub struct NeighborEmbeddingTransformer {
     pub(super) data: Data,
-    pub(super) map: Embedding,
+    pub(super) embedding: Embedding,
     pub(super) metric: Metric,
     pub(super) affinity: AffinityKind,
-    /// As the map was made with.
+    /// Perplexities of the fit, which can be lower than the parameter.
     pub(super) perplexity: Perplexities,
     pub(super) energy: Energy,
     /// Strength of each point's repulsion, for a row whose affinities sum to one.
     pub(super) repulsion: f64,
 }
 
-/// The share of a transform that the neighbours take, for the progress.
-const SEARCH: f64 = 0.3;
+/// Share of the neighbor search in the progress of a transform.
+const SEARCH_SHARE: f64 = 0.3;
 
 impl NeighborEmbeddingTransformer {
     pub(super) fn load(
@@ -34,38 +34,39 @@ impl NeighborEmbeddingTransformer {
         dim: usize,
         metric: Metric,
         affinity: AffinityKind,
-        asked: &Perplexities,
+        requested: &Perplexities,
         energy: Energy,
     ) -> Result<Self> {
-        let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
+        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         metric.check(&data)?;
         let &[repulsion] = archive.finite("placement/repulsion")? else {
-            return Err(archive.invalid("there is not one strength of repulsion".into()));
+            return Err(archive.invalid("it does not have exactly one strength of repulsion".into()));
         };
-        let perplexity = Perplexities::load(archive, asked)?;
-        if data.dim() != dim || map.rows() != data.rows() {
+        let perplexity = Perplexities::load(archive, requested)?;
+        if data.dim() != dim || embedding.rows() != data.rows() {
             return Err(archive.invalid("its parts differ in size".into()));
         }
-        Ok(Self { data, map, metric, affinity, perplexity, energy, repulsion })
+        Ok(Self { data, embedding, metric, affinity, perplexity, energy, repulsion })
     }
 }
 
 impl Transformer for NeighborEmbeddingTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let n = self.data.rows();
-        // Affinities that were handed in say nothing of new rows: theirs come from distances.
+        // Precomputed affinities do not cover new rows, whose affinities are computed from distances.
         let kind = if self.affinity == AffinityKind::Precomputed { AffinityKind::Entropic } else { self.affinity };
         let k = neighbors_for(kind, &self.perplexity).min(n);
-        let graph = nearest_to_with(new, &self.data, k, self.metric, &mut |done| progress(SEARCH * done))?;
+        let graph = nearest_to_with(new, &self.data, k, self.metric, &mut |done| progress(SEARCH_SHARE * done))?;
         let edges = (0..new.rows()).flat_map(|i| {
             let (columns, distances) = graph.row(i);
             columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
         });
         let rows = affinities_from_distances(Csr::from_triplets(new.rows(), n, edges)?, kind, &self.perplexity)?;
-        let placement =
-            NeighborEmbeddingTransform { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
-        let places = placement.coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH + (1.0 - SEARCH) * done))?;
-        Ok(Embedding::new(places, self.map.dim())?.into())
+        let objective =
+            NeighborEmbeddingTransform { map: self.embedding.points(), energy: self.energy, repulsion: self.repulsion };
+        let coordinates = objective
+            .coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH_SHARE + (1.0 - SEARCH_SHARE) * done))?;
+        Ok(Embedding::new(coordinates, self.embedding.dim())?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

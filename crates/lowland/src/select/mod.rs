@@ -195,7 +195,7 @@ fn fitted<'a>(
     context: &mut Context,
 ) -> Result<(MultiStartEm<'a>, StopReason)> {
     params.validate()?;
-    let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
+    let (starts, outcome) = params.run_starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.stop_reason))
 }
 
