@@ -117,7 +117,7 @@ fn neighbours_are_computed_once_and_used_again() {
     let words = bad(folder.path(), 2, &["embed", "digits", "--neighbors", "g.npz", "--n-neighbors", "30"]);
     assert!(words.contains("at most 20"), "{words}");
     let words = bad(folder.path(), 3, &["embed", "swiss-roll", "--neighbors", "g.npz"]);
-    assert!(words.contains("neighbour graph"), "{words}");
+    assert!(words.contains("neighbor graph"), "{words}");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_report_holds_parameters_times_and_scores() {
     assert!(outliers[0]["std"].as_f64().unwrap() >= outliers[99]["std"].as_f64().unwrap());
     assert_eq!(report["input"]["rows"], 300);
     assert!(report["total"]["wall_seconds"].as_f64().unwrap() > 0.0);
-    assert!(report["stages"].as_array().unwrap().iter().any(|stage| stage["name"] == "neighbours"));
+    assert!(report["stages"].as_array().unwrap().iter().any(|stage| stage["name"] == "neighbors"));
     let scores = report["scores"]["values"].as_array().unwrap();
     assert!(scores.iter().any(|score| score["name"] == "trustworthiness" && score["value"].as_f64().unwrap() > 0.8));
 }

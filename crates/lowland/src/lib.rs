@@ -72,6 +72,7 @@ pub mod preprocessing;
 pub mod registry;
 pub mod run;
 pub mod select;
+mod training_rows;
 
 pub use fit::FitOptions;
 pub use lowland_core::{

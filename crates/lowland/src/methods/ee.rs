@@ -1,6 +1,6 @@
 //! The elastic embedding.
 
-use super::neighbor_embedding::prelude::*;
+use super::neighbor_embedding_macro::prelude::*;
 
 neighbor_embedding!(
     /// The elastic embedding.

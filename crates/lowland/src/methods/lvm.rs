@@ -1,13 +1,13 @@
 //! The tractable latent variable model (Saul 2020): an embedding with a variance for every point.
 
 use lowland_algorithms::lvm::{
-    AdjacencyRule, EmOptions, LvmEm, LvmState, LvmTransformOutput, PairOptions, Precision, TrainingPairs, Variances,
+    AdjacencyRule, EmOptions, LvmEm, LvmState, PairOptions, Precision, TrainingPairs, Variances,
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
-use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
+use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{
     Components, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
@@ -15,8 +15,9 @@ use lowland_neighbors::graph::{
 use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::components::available_components;
+use super::lvm_transformer::LvmTransformer;
 use super::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
-use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numeric_rows_remedies};
+use crate::method::{FitInput, FitOutput, Method, Transformer};
 
 param_enum! {
 /// Handling of a neighbor graph with several components.
@@ -317,41 +318,6 @@ fn merge_embeddings(
         }
     }
     Embedding::new(values, dim)
-}
-
-/// The training rows and the fitted model.
-pub struct LvmTransformer {
-    params: Lvm,
-    data: Data,
-    state: LvmState,
-    std: Vec<f64>,
-}
-
-impl Transformer for LvmTransformer {
-    fn save(&self, archive: &mut Archive) {
-        self.data.save("training", archive);
-        self.state.save(archive);
-        archive.put("lvm/std", self.std.as_slice());
-    }
-
-    fn std(&self) -> Option<Vec<f64>> {
-        Some(self.std.clone())
-    }
-
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let LvmTransformOutput { embedding, std, scores } =
-            self.state.transform(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
-        Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
-    }
-
-    fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
-        if let Data::Text(_) = self.data {
-            let remedies = numeric_rows_remedies();
-            return Err(Error::Kind { what: "the inverse", kind: "text", remedies });
-        }
-        let values = self.state.inverse_transform(points, self.params.n_neighbors, &self.data, progress)?;
-        Data::dense(values, self.data.dim()).map(Some)
-    }
 }
 
 #[cfg(test)]

@@ -4,29 +4,29 @@ use lowland_algorithms::affinity::{
     AffinityKind, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
 use lowland_algorithms::mapit::{
-    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
-    NonNeighborSampling, SimilarityKernel,
+    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, NonNeighborSampling,
+    SimilarityKernel,
 };
 use lowland_algorithms::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, MomentumDescent, MomentumDescentParams, Optimizer, OptimizerKind,
     SpectralDirection,
 };
-use lowland_algorithms::out_of_sample::OutOfSampleObjective;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
-use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
-use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
+use lowland_nbody::{Engine, KernelSum, new_engine};
 use lowland_neighbors::graph::edge_lengths;
-use lowland_neighbors::{self, Search, nearest_to_with};
+use lowland_neighbors::{self, Search};
 
 use super::init::{Init, initial_embedding};
+use super::mapit_transformer::MapItTransformer;
 use super::neighbor_embedding::{NEIGHBORS_PER_PERPLEXITY, check_positive};
 use super::neighbor_stage::{self, Neighbors, neighbors};
-use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use crate::method::{FitInput, FitOutput, Method};
 
 param_enum! {
 /// Variant of the algorithm.
@@ -334,49 +334,4 @@ fn spread(embedding: &Embedding) -> f64 {
     let mean = column_means(values, d);
     let square: f64 = values.chunks_exact(d).flat_map(|row| row.iter().zip(&mean)).map(|(v, m)| (v - m).powi(2)).sum();
     (square / embedding.rows() as f64).sqrt()
-}
-
-/// Share of the neighbor search in the progress of a transform.
-const SEARCH_SHARE: f64 = 0.3;
-
-/// The training rows with their embedding. New rows are transformed by the vector field or the cost of the fit.
-pub struct MapItTransformer {
-    data: Data,
-    embedding: Embedding,
-    params: MapIt,
-    /// Perplexities of the fit, which can be lower than the parameter.
-    perplexity: Perplexities,
-    state: MapItFittedState,
-}
-
-impl Transformer for MapItTransformer {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let (n, params) = (self.data.rows(), &self.params);
-        let k = neighbors_for(AffinityKind::Entropic, &self.perplexity).max(params.n_neighbors).min(n);
-        let graph = nearest_to_with(new, &self.data, k, params.metric, &mut |done| progress(SEARCH_SHARE * done))?;
-        let edges = (0..new.rows()).flat_map(|i| {
-            let (columns, distances) = graph.row(i);
-            columns.iter().zip(distances).map(move |(&j, &d)| (i as u32, j, f64::from(d)))
-        });
-        let distances = Csr::from_triplets(new.rows(), n, edges)?;
-        let rows = affinities_from_distances(distances, AffinityKind::Entropic, &self.perplexity)?;
-        let objective = MapItTransform {
-            map: self.embedding.points(),
-            similarity: params.kernel,
-            state: &self.state,
-            k: params.n_neighbors,
-            cost: (params.variant == MapItVariant::Objective).then_some(params.cost),
-        };
-        let coordinates = objective
-            .coordinates(&rows, &mut Exact, &mut |done| progress(SEARCH_SHARE + (1.0 - SEARCH_SHARE) * done))?;
-        Ok(Embedding::new(coordinates, self.embedding.dim())?.into())
-    }
-
-    fn save(&self, archive: &mut Archive) {
-        self.data.save("training", archive);
-        self.perplexity.save(archive);
-        archive.put("placement/marginals", self.state.marginals[0].as_slice());
-        archive.put("placement/map_marginals", self.state.marginals[1].as_slice());
-        archive.put("placement/entropies", self.state.entropies.as_slice());
-    }
 }

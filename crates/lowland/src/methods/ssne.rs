@@ -1,6 +1,6 @@
 //! Symmetric stochastic neighbor embedding.
 
-use super::neighbor_embedding::prelude::*;
+use super::neighbor_embedding_macro::prelude::*;
 
 neighbor_embedding!(
 /// Symmetric stochastic neighbor embedding.

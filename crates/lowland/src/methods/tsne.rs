@@ -1,6 +1,6 @@
 //! t-distributed stochastic neighbor embedding.
 
-use super::neighbor_embedding::prelude::*;
+use super::neighbor_embedding_macro::prelude::*;
 
 neighbor_embedding!(
 /// t-distributed stochastic neighbor embedding.
