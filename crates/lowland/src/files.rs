@@ -10,7 +10,7 @@ fn file_error(path: &Path, error: std::io::Error) -> Error {
     Error::File { path: path.into(), reason: error.to_string() }
 }
 
-/// Reads a whole file.
+/// Reads a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| file_error(path, error))
 }
