@@ -11,8 +11,8 @@ use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest};
 use lowland_bench::{Measurement, ResourceUsage, timed, value};
 use lowland_linalg::{Csr, Eigenpairs, LaplacianKind, block};
 use lowland_neighbors::graph::{
-    ConnectedComponents, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach, symmetrize,
-    undirected_edges,
+    ConnectedComponents, SpectralCoordinates, Symmetrization, edge_lengths, minimum_spanning_forest, mutual_reach,
+    symmetrize, undirected_edges,
 };
 use serde_json::json;
 

@@ -90,7 +90,8 @@ fn modules_depend_on_lower_layers_only() {
 fn crates_depend_on_crates_listed_before_them() {
     let crates = declared();
     let position = |name: &str| crates.iter().position(|known| known.name == name);
-    for folder in fs::read_dir(root().join("crates")).expect("the crates").map(|entry| entry.expect("an entry").path()) {
+    for folder in fs::read_dir(root().join("crates")).expect("the crates").map(|entry| entry.expect("an entry").path())
+    {
         if !folder.is_dir() {
             continue;
         }

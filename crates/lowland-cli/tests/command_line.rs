@@ -117,7 +117,7 @@ fn neighbor_graphs_are_saved_and_reused() {
     let words = bad(folder.path(), 2, &["embed", "digits", "--neighbors", "g.npz", "--n-neighbors", "30"]);
     assert!(words.contains("at most 20"), "{words}");
     let words = bad(folder.path(), 3, &["embed", "swiss-roll", "--neighbors", "g.npz"]);
-    assert!(words.contains("neighbour graph"), "{words}");
+    assert!(words.contains("neighbor graph"), "{words}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl Error {
         match self {
             Error::NotFinite { row, column, value, count } => format!(
                 "row {row}, column {column} is {value} (counting from 0; {count} such {}): values must be finite.{}",
-                if *count == 1 { "cell in all" } else { "cells in all" },
+                if *count == 1 { "cell in total" } else { "cells in total" },
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
             ),
             Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),

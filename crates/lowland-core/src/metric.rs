@@ -63,7 +63,7 @@ impl Metric {
             (Metric::Levenshtein, _) => {
                 unusable("compares strings, but the data is numeric; use another metric".into())
             }
-            (_, Data::Text(_)) => unusable("compares numbers; use levenshtein for strings".into()),
+            (_, Data::Text(_)) => unusable("compares numbers; for strings use levenshtein".into()),
             (Metric::Precomputed, x) if x.rows() != x.dim() => {
                 unusable(format!("needs a square matrix of distances, found {} x {}", x.rows(), x.dim()))
             }

@@ -1,4 +1,4 @@
-//! The methods there are, and the data sets that need no file.
+//! Descriptions of the methods and the built-in data sets.
 
 use lowland::params::{ParamSpec, Params};
 use lowland::preprocessing::Preprocessing;
@@ -7,31 +7,32 @@ use lowland::{Data, Seed};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 
-use crate::error::Failure;
-use crate::rows::{map_to_array, to_array};
+use crate::error::PyFailure;
+use crate::rows::{embedding_to_array, to_array};
 
-type Spec = (&'static str, String, &'static str, &'static str);
+/// Name, default, help, accepted values.
+type ParamTuple = (&'static str, String, &'static str, &'static str);
 
-/// Every method: name, summary, advice, parameters as `(name, default, help, what it takes)`.
+/// Returns every method: name, summary, advice, parameters as `(name, default, help, accepted values)`.
 #[pyfunction]
-pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<Spec>)> {
+pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<ParamTuple>)> {
     METHODS
         .iter()
-        .map(|info| (info.name, info.summary, info.advice, info.params().into_iter().map(spec).collect()))
+        .map(|info| (info.name, info.summary, info.advice, info.params().into_iter().map(to_tuple).collect()))
         .collect()
 }
 
-/// The steps before a method, as parameters: the same for every method.
+/// Returns the parameters of preprocessing, which all methods share.
 #[pyfunction]
-pub fn preprocessing() -> Vec<Spec> {
-    Preprocessing::specs().into_iter().map(spec).collect()
+pub fn preprocessing() -> Vec<ParamTuple> {
+    Preprocessing::specs().into_iter().map(to_tuple).collect()
 }
 
-fn spec(spec: ParamSpec) -> Spec {
+fn to_tuple(spec: ParamSpec) -> ParamTuple {
     (spec.name, spec.default, spec.help, spec.expects)
 }
 
-/// The built-in data sets: name, description, rows, columns.
+/// Returns the built-in data sets: name, description, rows, columns.
 #[pyfunction]
 pub fn datasets() -> Vec<(&'static str, &'static str, usize, usize)> {
     lowland_io::builtins().iter().map(|set| (set.name, set.description, set.rows, set.dim)).collect()
@@ -39,7 +40,7 @@ pub fn datasets() -> Vec<(&'static str, &'static str, usize, usize)> {
 
 type DataSet<'py> = (Bound<'py, PyArray2<f32>>, Option<(Vec<u32>, Vec<String>)>, Option<Bound<'py, PyArray2<f64>>>);
 
-/// A built-in data set: rows, classes as codes and names, true coordinates.
+/// Returns a built-in data set: rows, classes as codes and names, true coordinates.
 #[pyfunction]
 #[pyo3(signature = (name, n_points=None, noise=None, seed=0))]
 pub fn dataset<'py>(
@@ -49,12 +50,12 @@ pub fn dataset<'py>(
     noise: Option<f64>,
     seed: u64,
 ) -> PyResult<DataSet<'py>> {
-    let table = lowland_io::builtin(name, n_points, noise, Seed(seed)).map_err(Failure::from)?;
+    let table = lowland_io::builtin(name, n_points, noise, Seed(seed)).map_err(PyFailure::from)?;
     let rows = match &table.data {
         Data::Dense(rows) => to_array(py, rows.values().to_vec(), rows.dim())?,
-        _ => return Err(pyo3::exceptions::PyValueError::new_err(format!("{name}: not rows of numbers"))),
+        _ => return Err(pyo3::exceptions::PyValueError::new_err(format!("{name}: not a numeric data set"))),
     };
     let classes = table.labels.map(|labels| (labels.codes, labels.names));
-    let truth = table.truth.as_ref().map(|truth| map_to_array(py, truth)).transpose()?;
+    let truth = table.truth.as_ref().map(|truth| embedding_to_array(py, truth)).transpose()?;
     Ok((rows, classes, truth))
 }

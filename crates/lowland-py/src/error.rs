@@ -1,4 +1,4 @@
-//! Errors as Python exceptions, worded with Python's parameter names.
+//! Errors as Python exceptions, with the parameter names of Python.
 
 use lowland::Error;
 use lowland::message::Terms;
@@ -24,56 +24,56 @@ impl Terms for PythonTerms {
 }
 
 /// An error of the library, of a file or of a picture.
-pub enum Failure {
+pub enum PyFailure {
     Library(Error),
     File(FileError),
     Picture(PictureError),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for PyFailure {
     fn from(error: Error) -> Self {
-        Failure::Library(error)
+        PyFailure::Library(error)
     }
 }
 
-impl From<PictureError> for Failure {
+impl From<PictureError> for PyFailure {
     fn from(error: PictureError) -> Self {
         match error {
-            PictureError::Data(error) => Failure::Library(error),
-            error => Failure::Picture(error),
+            PictureError::Data(error) => PyFailure::Library(error),
+            error => PyFailure::Picture(error),
         }
     }
 }
 
-impl From<FileError> for Failure {
+impl From<FileError> for PyFailure {
     fn from(error: FileError) -> Self {
-        Failure::File(error)
+        PyFailure::File(error)
     }
 }
 
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
+impl From<PyFailure> for PyErr {
+    fn from(failure: PyFailure) -> Self {
         match failure {
-            Failure::Library(error) => {
-                let words = error.describe(&PythonTerms);
+            PyFailure::Library(error) => {
+                let message = error.describe(&PythonTerms);
                 match error {
-                    Error::Memory { .. } => PyMemoryError::new_err(words),
-                    Error::Stopped { .. } => PyKeyboardInterrupt::new_err(words),
-                    Error::Threads { .. } | Error::Numerical { .. } => PyRuntimeError::new_err(words),
-                    _ => PyValueError::new_err(words),
+                    Error::Memory { .. } => PyMemoryError::new_err(message),
+                    Error::Stopped { .. } => PyKeyboardInterrupt::new_err(message),
+                    Error::Threads { .. } | Error::Numerical { .. } => PyRuntimeError::new_err(message),
+                    _ => PyValueError::new_err(message),
                 }
             }
-            Failure::Picture(error) => PyValueError::new_err(error.to_string()),
-            Failure::File(error) => {
-                let words = error.to_string();
+            PyFailure::Picture(error) => PyValueError::new_err(error.to_string()),
+            PyFailure::File(error) => {
+                let message = error.to_string();
                 match error.kind {
-                    // With its number Python makes a FileNotFoundError of it, or whatever it is.
+                    // From the error code, Python chooses the subclass, such as FileNotFoundError.
                     FileErrorKind::Io(cause) => match cause.raw_os_error() {
                         Some(code) => PyOSError::new_err((code, cause.to_string(), error.path)),
-                        None => PyOSError::new_err(words),
+                        None => PyOSError::new_err(message),
                     },
-                    FileErrorKind::TooLarge { .. } => PyMemoryError::new_err(words),
-                    _ => PyValueError::new_err(words),
+                    FileErrorKind::TooLarge { .. } => PyMemoryError::new_err(message),
+                    _ => PyValueError::new_err(message),
                 }
             }
         }

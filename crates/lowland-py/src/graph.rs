@@ -12,11 +12,11 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::Failure;
-use crate::rows::{Rows, columns, starts};
-use crate::watch::{Listeners, watch};
+use crate::error::PyFailure;
+use crate::rows::{Rows, column_indices, row_starts};
+use crate::watch::{Callbacks, watch};
 
-/// The neighbors of each row, from near to far; never changed, so that any number of fits may share one.
+/// The neighbors of each row, sorted by distance. Immutable, so that several fits can share it.
 #[pyclass(frozen, name = "Graph", module = "lowland._lowland")]
 pub struct Graph {
     pub inner: Arc<NeighborGraph>,
@@ -30,7 +30,7 @@ impl Graph {
 
 #[pymethods]
 impl Graph {
-    /// From the parts of a sparse matrix of distances: a row's edge to itself is left out.
+    /// Creates a graph from the arrays of a sparse matrix of distances. Edges from a row to itself are dropped.
     #[staticmethod]
     fn from_parts(
         indptr: PyReadonlyArray1<i64>,
@@ -38,13 +38,14 @@ impl Graph {
         distances: PyReadonlyArray1<f32>,
         metric: &str,
     ) -> PyResult<Self> {
-        let build = || -> Result<NeighborGraph, Failure> {
+        let build = || -> Result<NeighborGraph, PyFailure> {
             let metric: Metric = metric.parse()?;
-            let (starts, points) = (starts(&indptr)?, columns(&indices)?);
+            let (starts, points) = (row_starts(&indptr)?, column_indices(&indices)?);
             let lengths = distances.as_array().to_vec();
             let rows = starts.len().saturating_sub(1);
             if !starts.is_sorted() || starts.last() != Some(&points.len()) || lengths.len() != points.len() {
-                let reason = "indptr must rise from 0 to the number of edges, each with a distance".into();
+                let reason =
+                    "indptr must increase from 0 to the number of edges, and each edge needs a distance".into();
                 return Err(Error::Format { what: "neighbor graph", reason }.into());
             }
             let (mut bounds, mut others, mut kept) = (vec![0], Vec::new(), Vec::new());
@@ -62,18 +63,18 @@ impl Graph {
 
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<Self> {
-        Ok(Self::new(lowland_io::read_graph(&path).map_err(Failure::from)?))
+        Ok(Self::new(lowland_io::read_graph(&path).map_err(PyFailure::from)?))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let graph = Arc::clone(&self.inner);
-        Ok(py.detach(move || lowland_io::write_graph(&path, &graph)).map_err(Failure::from)?)
+        Ok(py.detach(move || lowland_io::write_graph(&path, &graph)).map_err(PyFailure::from)?)
     }
 
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         let load = || NeighborGraph::load("graph", &Archive::from_bytes(bytes, ArchiveKind::Model)?);
-        Ok(Self::new(load().map_err(Failure::from)?))
+        Ok(Self::new(load().map_err(PyFailure::from)?))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -110,7 +111,7 @@ impl Graph {
     }
 }
 
-/// The nearest rows of every row, and the measured recall where the search was approximate.
+/// Returns the nearest neighbors of every row, and the measured recall if the search was approximate.
 #[pyfunction]
 #[pyo3(signature = (rows, n_neighbors, metric, search, seed, threads=None, max_memory=None))]
 pub fn neighbors(
@@ -125,15 +126,15 @@ pub fn neighbors(
 ) -> PyResult<(Graph, Option<f64>)> {
     let data = rows.to_data()?;
     drop(rows);
-    let (metric, search) = (metric.parse().map_err(Failure::from)?, search.parse().map_err(Failure::from)?);
-    // As `lowland neighbors` does, so that both find the same graph.
+    let (metric, search) = (metric.parse().map_err(PyFailure::from)?, search.parse().map_err(PyFailure::from)?);
+    // The same stream as `lowland neighbors`, so that both return the same graph.
     let params = NeighborParams { n_neighbors, metric, search, seed: Seed(seed).stream("neighbors") };
     let needed = data.shape().bytes.saturating_add(search::search_memory(data.shape(), metric, n_neighbors, search));
     if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
         let remedies = vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors];
-        return Err(Failure::from(Error::Memory { what: "the search".into(), needed, limit, remedies }).into());
+        return Err(PyFailure::from(Error::Memory { what: "the search".into(), needed, limit, remedies }).into());
     }
-    let found = watch(py, threads, &Listeners::default(), |watcher| {
+    let found = watch(py, threads, &Callbacks::default(), |watcher| {
         Ok(search::nearest_with(&data, &params, &mut |done| watcher.progress("neighbors", done))?)
     })?;
     match found.raised {

@@ -1,7 +1,7 @@
-//! The Rust half of the Python package `lowland`: wrapping only.
+//! Python bindings: the Rust part of the Python package `lowland`.
 //!
-//! Everything goes by method name and parameters as text, as on the command line, so that a new method needs no line here.
-//! `python/src/lowland/_lowland.pyi` describes what Python sees.
+//! Methods are selected by name with parameters as text, as on the command line, so that a new method needs no change here.
+//! `python/src/lowland/_lowland.pyi` describes the interface.
 
 mod catalog;
 mod error;
@@ -25,7 +25,7 @@ mod _lowland {
     #[pymodule_export]
     use graph::{Graph, neighbors};
     #[pymodule_export]
-    use model::{Model, fit};
+    use model::{PyModel, fit};
     #[pymodule_export]
     use quality::{analogies, angle_histogram, angles, procrustes, report};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Fitting, and the fitted model.
+//! Fitting and fitted models.
 
 use std::path::PathBuf;
 
@@ -12,21 +12,22 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{Failure, PythonTerms};
+use crate::error::{PyFailure, PythonTerms};
 use crate::graph::Graph;
-use crate::rows::{Rows, map_to_array, to_array, to_map};
-use crate::watch::{Listeners, Watched, watch};
+use crate::rows::{Rows, embedding_to_array, to_array, to_embedding};
+use crate::watch::{Callbacks, WatchOutput, watch};
 
 /// A fitted model.
 #[pyclass(frozen, name = "Model", module = "lowland._lowland")]
-pub struct Model {
+pub struct PyModel {
     inner: lowland::Model,
 }
 
-/// Array of coordinates, standard deviations, log-likelihoods.
-type Places<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
+/// Coordinates, standard deviations, log-likelihoods.
+type TransformArrays<'py> =
+    (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
 
-/// Fits a method. Returns the model, and the exception that ended the fit early, if one did (Ctrl-C, or from a callback).
+/// Fits a method. Returns the model, and the exception that ended the fit early (Ctrl-C or from a callback), if any.
 #[pyfunction]
 #[pyo3(signature = (
     method, params, rows, *, preprocessing=Vec::new(), graph=None, init=None, seed=0, threads=None, max_memory=None,
@@ -48,20 +49,20 @@ pub fn fit<'py>(
     on_note: Option<Bound<'py, PyAny>>,
     on_step: Option<Bound<'py, PyAny>>,
     every: usize,
-) -> PyResult<(Model, Option<Bound<'py, PyBaseException>>)> {
+) -> PyResult<(PyModel, Option<Bound<'py, PyBaseException>>)> {
     let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let ParsedMethod { method, landmarks } =
-        MethodInfo::find(method).and_then(|info| info.parse(&params)).map_err(Failure::from)?;
+        MethodInfo::find(method).and_then(|info| info.parse(&params)).map_err(PyFailure::from)?;
     let mut steps = Preprocessing::default();
     for (name, text) in &preprocessing {
-        steps.set(name, text).map_err(Failure::from)?;
+        steps.set(name, text).map_err(PyFailure::from)?;
     }
     let data = rows.to_data()?;
     drop(rows);
     let graph = graph.map(|graph| graph.get().inner.clone());
-    let init = init.as_ref().map(to_map).transpose()?;
-    let listeners = Listeners { on_progress, on_note, on_step, every };
-    let Watched { result, raised } = watch(py, threads, &listeners, |watcher| {
+    let init = init.as_ref().map(to_embedding).transpose()?;
+    let callbacks = Callbacks { on_progress, on_note, on_step, every };
+    let WatchOutput { result, raised } = watch(py, threads, &callbacks, |watcher| {
         let options = FitOptions {
             seed: Seed(seed),
             preprocessing: steps,
@@ -73,28 +74,28 @@ pub fn fit<'py>(
             max_memory: max_memory.or_else(lowland_io::available_memory),
             ..FitOptions::default()
         };
-        Ok(Model { inner: lowland::fit::fit(method, &data, options)? })
+        Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
     })?;
     Ok((result, raised.map(|error| error.into_value(py).into_bound(py))))
 }
 
 #[pymethods]
-impl Model {
+impl PyModel {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let read = move || -> Result<Self, Failure> {
+        let read = move || -> Result<Self, PyFailure> {
             Ok(Self { inner: lowland::Model::from_bytes(&lowland_io::read_bytes(&path, u64::MAX)?)? })
         };
         Ok(py.detach(read)?)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| lowland_io::write_bytes(&path, &self.inner.to_bytes())).map_err(Failure::from)?)
+        Ok(py.detach(|| lowland_io::write_bytes(&path, &self.inner.to_bytes())).map_err(PyFailure::from)?)
     }
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: py.detach(|| lowland::Model::from_bytes(bytes)).map_err(Failure::from)? })
+        Ok(Self { inner: py.detach(|| lowland::Model::from_bytes(bytes)).map_err(PyFailure::from)? })
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -105,25 +106,30 @@ impl Model {
         Ok((slf.getattr("from_bytes")?, (slf.get().to_bytes(slf.py()),)))
     }
 
-    /// Places new rows. Returns coordinates, standard deviations and log-likelihoods, the last two where the method has them.
+    /// Transforms new rows. Returns coordinates, standard deviations and log-likelihoods, the last two if the method has them.
     #[pyo3(signature = (rows, threads=None))]
-    fn transform<'py>(&self, py: Python<'py>, rows: Rows<'py>, threads: Option<usize>) -> PyResult<Places<'py>> {
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<TransformArrays<'py>> {
         let data = rows.to_data()?;
         drop(rows);
-        let Watched { result, raised } = watch(py, threads, &Listeners::default(), |watcher| {
+        let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
             Ok(self.inner.transform_with(&data, &mut |done| watcher.progress("transform", done))?)
         })?;
         match raised {
             Some(error) => Err(error),
             None => Ok((
-                map_to_array(py, &result.embedding)?,
+                embedding_to_array(py, &result.embedding)?,
                 result.std.map(|std| std.into_pyarray(py)),
                 result.log_likelihoods.map(|scores| scores.into_pyarray(py)),
             )),
         }
     }
 
-    /// The log-likelihood of each row.
+    /// Returns the log-likelihood of each row.
     #[pyo3(signature = (rows, threads=None))]
     fn score<'py>(
         &self,
@@ -133,13 +139,13 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let data = rows.to_data()?;
         drop(rows);
-        let Watched { result, raised } = watch(py, threads, &Listeners::default(), |watcher| {
+        let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
             Ok(self.inner.score_with(&data, &mut |done| watcher.progress("scores", done))?)
         })?;
         raised.map_or(Ok(result.into_pyarray(py)), Err)
     }
 
-    /// Rows that would have these places on the map.
+    /// Returns rows for positions in the embedding.
     #[pyo3(signature = (points, threads=None))]
     fn inverse_transform<'py>(
         &self,
@@ -147,27 +153,27 @@ impl Model {
         points: PyReadonlyArray2<'py, f64>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let points = to_map(&points)?;
-        let Watched { result, raised } = watch(py, threads, &Listeners::default(), |watcher| {
+        let points = to_embedding(&points)?;
+        let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
             Ok(self.inner.inverse_transform_with(points.points(), &mut |done| watcher.progress("inverse", done))?)
         })?;
         match (result, raised) {
             (_, Some(error)) => Err(error),
             (Data::Dense(rows), None) => to_array(py, rows.values().to_vec(), rows.dim()),
-            _ => Err(pyo3::exceptions::PyValueError::new_err("the inverse of this method is not rows of numbers")),
+            _ => Err(pyo3::exceptions::PyValueError::new_err("the inverse of this method is not numeric")),
         }
     }
 
     fn embedding<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        map_to_array(py, self.inner.embedding())
+        embedding_to_array(py, self.inner.embedding())
     }
 
-    /// The standard deviation of each row of the map, where the method knows one.
+    /// Returns the standard deviation of each row's position, if the method has one.
     fn std<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
         self.inner.std().map(|std| std.into_pyarray(py))
     }
 
-    /// The objective after each iteration; empty for direct methods and loaded models.
+    /// Returns the objective after each iteration; empty for direct methods and loaded models.
     fn objectives<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.inner.outcome().trace.iter().map(|step| step.objective).collect::<Vec<_>>().into_pyarray(py)
     }
@@ -198,7 +204,7 @@ impl Model {
         self.inner.pipeline().values()
     }
 
-    /// The steps before the method, as text.
+    /// The preprocessing parameters, as text.
     #[getter]
     fn preprocessing(&self) -> Vec<(&'static str, String)> {
         self.inner.preprocessing().values()
@@ -214,13 +220,13 @@ impl Model {
         self.inner.feature_names().to_vec()
     }
 
-    /// `dense`, `sparse` or `text`: what it was fitted on.
+    /// Kind of the training data: `dense`, `sparse` or `text`.
     #[getter]
     fn kind(&self) -> &str {
         self.inner.kind()
     }
 
-    /// The number of columns; 0 for strings.
+    /// Number of columns; 0 for strings.
     #[getter]
     fn n_features(&self) -> usize {
         self.inner.n_features()

@@ -1,4 +1,4 @@
-//! Scores of a map.
+//! Quality scores of embeddings.
 
 use lowland::Seed;
 use lowland::method::Method;
@@ -7,17 +7,17 @@ use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams}
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
-use crate::error::Failure;
+use crate::error::PyFailure;
 use crate::graph::Graph;
-use crate::rows::{Rows, to_map};
-use crate::watch::{Listeners, watch};
+use crate::rows::{Rows, to_embedding};
+use crate::watch::{Callbacks, watch};
 
 type ScoreLine = (&'static str, f64, Option<usize>, Option<usize>, bool, &'static str);
 
 type ReportParts = (Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>);
 
-/// Scores as `(name, value, k, sampled, higher is better, meaning)`, class shares as `(code, points, share)`, and what was
-/// left out, as `(name, reason)`.
+/// Returns the scores as `(name, value, k, sampled, higher is better, meaning)`, class shares as `(code, points, share)`,
+/// and omitted scores as `(name, reason)`.
 #[pyfunction]
 #[pyo3(signature = (rows, map, labels, n_neighbors, metric, seed, threads=None, graph=None))]
 pub fn report(
@@ -31,20 +31,20 @@ pub fn report(
     threads: Option<usize>,
     graph: Option<&Bound<'_, Graph>>,
 ) -> PyResult<ReportParts> {
-    let (data, map) = (rows.to_data()?, to_map(&map)?);
+    let (data, map) = (rows.to_data()?, to_embedding(&map)?);
     drop(rows);
-    let metric = metric.parse().map_err(Failure::from)?;
+    let metric = metric.parse().map_err(PyFailure::from)?;
     let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
     let graph = graph.map(|graph| graph.get().inner.clone());
-    let scored = watch(py, threads, &Listeners::default(), |watcher| {
+    let output = watch(py, threads, &Callbacks::default(), |watcher| {
         let known = PrecomputedGraphs { data: graph.as_deref(), map: None };
         let progress = &mut |done| watcher.progress("scores", done);
         Ok(quality::report_with(&data, map.points(), labels.as_deref(), known, &params, progress)?)
     })?;
-    if let Some(error) = scored.raised {
+    if let Some(error) = output.raised {
         return Err(error);
     }
-    let report = scored.result;
+    let report = output.result;
     let line =
         |s: &quality::Score| (s.kind.name(), s.value, s.k, s.sampled, s.kind.higher_is_better(), s.kind.meaning());
     Ok((
@@ -54,14 +54,15 @@ pub fn report(
     ))
 }
 
-/// What is left between two maps after the best shift, rotation and scale, 0 to 1.
+/// Returns the disparity of two embeddings after the best translation, rotation and scaling, 0 to 1.
 #[pyfunction]
 pub fn procrustes(a: PyReadonlyArray2<f64>, b: PyReadonlyArray2<f64>) -> PyResult<f64> {
-    let (a, b) = (to_map(&a)?, to_map(&b)?);
-    Ok(quality::procrustes(a.points(), b.points()).map_err(Failure::from)?.disparity)
+    let (a, b) = (to_embedding(&a)?, to_embedding(&b)?);
+    Ok(quality::procrustes(a.points(), b.points()).map_err(PyFailure::from)?.disparity)
 }
 
-/// Mean change of small angles in degrees, Jaccard index of the similar pairs, error of the norms, and pairs counted.
+/// Returns the mean change of small angles in degrees, the Jaccard index of similar pairs, the error of the norms, and the
+/// number of pairs.
 #[pyfunction]
 #[pyo3(signature = (rows, map, tau, threads=None))]
 pub fn angles(
@@ -71,18 +72,19 @@ pub fn angles(
     tau: f64,
     threads: Option<usize>,
 ) -> PyResult<(f64, f64, f64, u64)> {
-    let (data, map) = (rows.to_data()?, to_map(&map)?);
+    let (data, map) = (rows.to_data()?, to_embedding(&map)?);
     drop(rows);
-    let found = watch(py, threads, &Listeners::default(), |watcher| {
+    let output = watch(py, threads, &Callbacks::default(), |watcher| {
         data.check_finite()?;
         Ok(quality::angle_scores_with(&data, map.points(), tau, &mut |done| watcher.progress("scores", done))?)
     })?;
-    found.raised.map_or(Ok(()), Err)?;
-    let angles = found.result;
+    output.raised.map_or(Ok(()), Err)?;
+    let angles = output.result;
     Ok((angles.deviation, angles.jaccard, angles.norm_error, angles.pairs))
 }
 
-/// Pairs of nearest neighbours and other pairs by whole degrees, the rows compared with all, and the threshold.
+/// Returns histograms of the angles, in degrees, of nearest neighbors and of other pairs, the number of sampled rows, and
+/// the threshold.
 #[pyfunction]
 #[pyo3(signature = (rows, density, seed, threads=None))]
 pub fn angle_histogram(
@@ -94,17 +96,18 @@ pub fn angle_histogram(
 ) -> PyResult<(Vec<u64>, Vec<u64>, usize, f64)> {
     let data = rows.to_data()?;
     drop(rows);
-    let found = watch(py, threads, &Listeners::default(), |watcher| {
+    let output = watch(py, threads, &Callbacks::default(), |watcher| {
         data.check_finite()?;
         Tsm { density, ..Tsm::default() }.validate()?;
         Ok(Tsm::angles(&data, Seed(seed), &mut |done| watcher.progress("angles", done))?)
     })?;
-    found.raised.map_or(Ok(()), Err)?;
-    let (angles, tau) = (&found.result, found.result.threshold(density));
+    output.raised.map_or(Ok(()), Err)?;
+    let (angles, tau) = (&output.result, output.result.threshold(density));
     Ok((angles.nearest.clone(), angles.others.clone(), angles.rows, tau))
 }
 
-/// For each category of the questions its name, right answers, questions asked, and those left out for want of a word.
+/// Returns, for each category of questions, its name, the numbers of correct answers and questions, and the number of
+/// questions skipped because of a missing word.
 #[pyfunction]
 #[pyo3(signature = (vectors, words, questions, threads=None))]
 pub fn analogies(
@@ -114,13 +117,13 @@ pub fn analogies(
     questions: &str,
     threads: Option<usize>,
 ) -> PyResult<Vec<(String, usize, usize, usize)>> {
-    let vectors = to_map(&vectors)?;
-    let asked = AnalogyQuestions::parse(questions).map_err(Failure::from)?;
-    let found = watch(py, threads, &Listeners::default(), |watcher| {
-        Ok(quality::score_analogies_with(vectors.points(), &words, &asked, &mut |done| {
+    let vectors = to_embedding(&vectors)?;
+    let parsed_questions = AnalogyQuestions::parse(questions).map_err(PyFailure::from)?;
+    let output = watch(py, threads, &Callbacks::default(), |watcher| {
+        Ok(quality::score_analogies_with(vectors.points(), &words, &parsed_questions, &mut |done| {
             watcher.progress("analogies", done)
         })?)
     })?;
-    found.raised.map_or(Ok(()), Err)?;
-    Ok(found.result.into_iter().map(|score| (score.category, score.correct, score.asked, score.skipped)).collect())
+    output.raised.map_or(Ok(()), Err)?;
+    Ok(output.result.into_iter().map(|score| (score.category, score.correct, score.asked, score.skipped)).collect())
 }

@@ -1,23 +1,24 @@
-//! Rows from Python: arrays, the parts of a sparse matrix, strings; and arrays back.
+//! Conversion of rows from Python (arrays, sparse matrices, strings) and of results to arrays.
 
 use lowland::Error;
 use lowland::data::{Data, Dense, Embedding, Sparse};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::error::Failure;
+use crate::error::PyFailure;
 
-/// Rows as Python hands them over. They are copied: models keep rows, and Python may write to its array later.
+/// Rows passed from Python. They are copied, since models keep rows and Python may change its arrays later.
 #[derive(FromPyObject)]
 pub enum Rows<'py> {
     Single(PyReadonlyArray2<'py, f32>),
     Double(PyReadonlyArray2<'py, f64>),
-    /// indptr, indices, values, number of columns.
+    /// Arrays indptr, indices and values, and the number of columns.
     Sparse((PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>, usize)),
     Text(Vec<String>),
 }
 
 impl Rows<'_> {
+    /// Copies the rows.
     pub fn to_data(&self) -> PyResult<Data> {
         let data = match self {
             Rows::Single(array) => dense(array.as_array().iter().copied(), array),
@@ -25,7 +26,7 @@ impl Rows<'_> {
             Rows::Sparse((indptr, indices, values, dim)) => sparse(indptr, indices, values, *dim),
             Rows::Text(lines) => Ok(Data::text(lines.clone())),
         };
-        data.map_err(|error| Failure::from(error).into())
+        data.map_err(|error| PyFailure::from(error).into())
     }
 }
 
@@ -44,38 +45,38 @@ fn sparse(
     values: &PyReadonlyArray1<f32>,
     dim: usize,
 ) -> lowland::Result<Data> {
-    let indptr = starts(indptr)?;
-    let indices = columns(indices)?;
+    let indptr = row_starts(indptr)?;
+    let indices = column_indices(indices)?;
     Sparse::new(indptr, indices, values.as_array().to_vec(), dim).map(Data::Sparse)
 }
 
-/// Where the rows of a sparse matrix start.
-pub fn starts(array: &PyReadonlyArray1<i64>) -> lowland::Result<Vec<usize>> {
-    array.as_array().iter().map(|&v| usize::try_from(v).map_err(|_| not_an_index(v))).collect()
+/// Converts the row starts of a sparse matrix.
+pub fn row_starts(array: &PyReadonlyArray1<i64>) -> lowland::Result<Vec<usize>> {
+    array.as_array().iter().map(|&v| usize::try_from(v).map_err(|_| invalid_index(v))).collect()
 }
 
-/// Columns of a sparse matrix.
-pub fn columns(array: &PyReadonlyArray1<i64>) -> lowland::Result<Vec<u32>> {
-    array.as_array().iter().map(|&v| u32::try_from(v).map_err(|_| not_an_index(v))).collect()
+/// Converts the column indices of a sparse matrix.
+pub fn column_indices(array: &PyReadonlyArray1<i64>) -> lowland::Result<Vec<u32>> {
+    array.as_array().iter().map(|&v| u32::try_from(v).map_err(|_| invalid_index(v))).collect()
 }
 
-fn not_an_index(value: i64) -> Error {
+fn invalid_index(value: i64) -> Error {
     Error::Format { what: "sparse matrix", reason: format!("{value} is not an index") }
 }
 
-/// The points of a map.
-pub fn to_map(array: &PyReadonlyArray2<f64>) -> PyResult<Embedding> {
+/// Converts an array to an embedding.
+pub fn to_embedding(array: &PyReadonlyArray2<f64>) -> PyResult<Embedding> {
     let dim = array.as_array().ncols();
-    Ok(Embedding::new(array.as_array().iter().copied().collect(), dim).map_err(Failure::from)?)
+    Ok(Embedding::new(array.as_array().iter().copied().collect(), dim).map_err(PyFailure::from)?)
 }
 
-/// Rows laid end to end as an array of two axes.
+/// Converts row-major values to a two-dimensional array.
 pub fn to_array<T: numpy::Element>(py: Python<'_>, values: Vec<T>, dim: usize) -> PyResult<Bound<'_, PyArray2<T>>> {
     let rows = values.len().checked_div(dim).unwrap_or(0);
     values.into_pyarray(py).reshape([rows, dim])
 }
 
-/// A map as an array.
-pub fn map_to_array<'py>(py: Python<'py>, map: &Embedding) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    to_array(py, map.values().to_vec(), map.dim())
+/// Converts an embedding to an array.
+pub fn embedding_to_array<'py>(py: Python<'py>, embedding: &Embedding) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    to_array(py, embedding.values().to_vec(), embedding.dim())
 }

@@ -1,4 +1,4 @@
-//! Numbers of neighbours and of dimensions, by how likely the data become.
+//! Selection of the numbers of neighbors and dimensions by likelihood.
 
 use lowland::message::Remedy;
 use lowland::method::Method;
@@ -8,15 +8,16 @@ use lowland::select::{self, Candidate, SelectionCriterion};
 use lowland::{Error, Seed};
 use pyo3::prelude::*;
 
-use crate::error::Failure;
+use crate::error::PyFailure;
 use crate::rows::Rows;
-use crate::watch::{Listeners, watch};
+use crate::watch::{Callbacks, watch};
 
-/// Every choice as `(n_neighbors, n_components, values)`, the place of the best, of those that are not clearly worse, and the
-/// recommendation in words.
-type Choices = (Vec<(usize, usize, Vec<f64>)>, Option<usize>, Vec<usize>, String);
+/// Every candidate as `(n_neighbors, n_components, values)`, the index of the best one, the indices of those that are not
+/// clearly worse, and the recommendation as text.
+type SelectionTuple = (Vec<(usize, usize, Vec<f64>)>, Option<usize>, Vec<usize>, String);
 
-/// By the bound of lllvm (`folds` none), or the held-out likelihood of lvm. `params` are those of the method.
+/// Compares candidates by the bound of lllvm (if `folds` is `None`) or by the held-out likelihood of lvm. `params` are the
+/// parameters of that method.
 #[pyfunction]
 #[pyo3(signature = (rows, params, n_neighbors, n_components, *, folds=None, seed=0, threads=None, max_memory=None))]
 pub fn choose(
@@ -29,11 +30,11 @@ pub fn choose(
     seed: u64,
     threads: Option<usize>,
     max_memory: Option<u64>,
-) -> PyResult<Choices> {
+) -> PyResult<SelectionTuple> {
     let data = rows.to_data()?;
     drop(rows);
     let seed = Seed(seed);
-    let found = watch(py, threads, &Listeners::default(), |watcher| -> Result<Vec<Candidate>, Failure> {
+    let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
         data.check_finite()?;
         if let Some(folds) = folds {
             let (lvm, limit) = (from_text::<Lvm>(&params)?, max_memory.or_else(lowland_io::available_memory));
@@ -51,22 +52,26 @@ pub fn choose(
         context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
         Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, &mut context)?)
     })?;
-    if let Some(error) = found.raised {
+    if let Some(error) = output.raised {
         return Err(error);
     }
-    let (choices, by) =
-        (found.result, if folds.is_some() { SelectionCriterion::HeldOut } else { SelectionCriterion::Bound });
-    let words = select::recommendation_text(&choices, by);
-    let (best, close) = select::recommend(&choices, by).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
-    let list = choices.into_iter().map(|choice| (choice.n_neighbors, choice.n_components, choice.values)).collect();
-    Ok((list, best, close, words))
+    let (candidates, by) =
+        (output.result, if folds.is_some() { SelectionCriterion::HeldOut } else { SelectionCriterion::Bound });
+    let text = select::recommendation_text(&candidates, by);
+    let (best, close) =
+        select::recommend(&candidates, by).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
+    let list = candidates
+        .into_iter()
+        .map(|candidate| (candidate.n_neighbors, candidate.n_components, candidate.values))
+        .collect();
+    Ok((list, best, close, text))
 }
 
-/// A method with these parameter values, validated.
-fn from_text<M: Method>(values: &[(String, String)]) -> Result<M, Failure> {
+/// Builds a method from parameter values as text, and validates it.
+fn from_text<M: Method>(values: &[(String, String)]) -> Result<M, PyFailure> {
     let mut method = M::default();
-    for (name, text) in values {
-        method.set(name, text)?;
+    for (name, value) in values {
+        method.set(name, value)?;
     }
     method.validate()?;
     Ok(method)

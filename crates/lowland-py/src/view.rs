@@ -8,23 +8,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::graph::Graph;
-use crate::rows::{Rows, to_map};
-use crate::watch::{Listeners, watch};
+use crate::rows::{Rows, to_embedding};
+use crate::watch::{Callbacks, watch};
 
-/// Neighbours a point in a page, as in the scores.
+/// Number of neighbors of each point in a page, as in the scores.
 const NEIGHBORS: usize = 15;
 
-/// Name, caption, points, standard deviations.
-type Shown<'py> = (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>);
+/// Name, caption, coordinates, standard deviations.
+type EmbeddingTuple<'py> = (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>);
 
-/// A page of maps of the same rows. Images are shown where `rows` look like images; with `graph`, the true neighbours and
-/// which of them each map keeps.
+/// Renders a page of embeddings of the same rows. Shows images if `rows` look like images, and, with `graph`, the true
+/// neighbors and which of them each embedding preserves.
 #[pyfunction]
 #[pyo3(signature = (title, maps, *, rows=None, classes=Vec::new(), numbers=Vec::new(), ids=None, graph=None, threads=None))]
 pub fn page<'py>(
     py: Python<'py>,
     title: String,
-    maps: Vec<Shown<'py>>,
+    maps: Vec<EmbeddingTuple<'py>>,
     rows: Option<Rows<'py>>,
     classes: Vec<(String, Vec<u32>, Vec<String>)>,
     numbers: Vec<(String, Vec<f32>)>,
@@ -34,34 +34,34 @@ pub fn page<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let data = rows.as_ref().map(Rows::to_data).transpose()?;
     let truth = graph.map(|graph| graph.get().inner.truncate(NEIGHBORS));
-    let annotated = |(name, caption, points, std): Shown| -> PyResult<(String, String, AnnotatedEmbedding)> {
-        Ok((name, caption, AnnotatedEmbedding { std, ..to_map(&points)?.into() }))
+    let annotated = |(name, caption, points, std): EmbeddingTuple| -> PyResult<(String, String, AnnotatedEmbedding)> {
+        Ok((name, caption, AnnotatedEmbedding { std, ..to_embedding(&points)?.into() }))
     };
     let maps = maps.into_iter().map(annotated).collect::<PyResult<Vec<_>>>()?;
     let classes: Vec<(String, Labels)> =
         classes.into_iter().map(|(name, codes, names)| (name, Labels { codes, names })).collect();
-    let made = watch(py, threads, &Listeners::default(), |watcher| {
-        let kept = maps.iter().map(|(_, _, map)| {
+    let output = watch(py, threads, &Callbacks::default(), |watcher| {
+        let graphs = maps.iter().map(|(_, _, map)| {
             let k = truth.as_ref().map_or(0, NeighborGraph::min_degree).min(map.rows().saturating_sub(1));
             (k > 0)
                 .then(|| nearest_points_with(map.points(), k, &mut |done| watcher.progress("page", done)))
                 .transpose()
         });
-        let kept = kept.collect::<lowland::Result<Vec<_>>>()?;
+        let graphs = graphs.collect::<lowland::Result<Vec<_>>>()?;
         let by_class =
             classes.iter().map(|(name, labels)| PageColumn { name: name.clone(), values: ColumnData::Classes(labels) });
         let by_number =
             numbers.into_iter().map(|(name, values)| PageColumn { name, values: ColumnData::Numbers(values) });
-        let shown = maps.iter().zip(&kept).map(|((name, caption, map), kept)| PageMap {
+        let page_maps = maps.iter().zip(&graphs).map(|((name, caption, map), graph)| PageMap {
             name: name.clone(),
             caption: caption.clone(),
             map,
-            neighbors: kept.as_ref(),
+            neighbors: graph.as_ref(),
         });
         let page = Page {
             title,
             rows: maps.first().map_or(0, |(_, _, map)| map.rows()),
-            maps: shown.collect(),
+            maps: page_maps.collect(),
             ids: ids.as_deref(),
             columns: by_class.chain(by_number).collect(),
             neighbors: truth.as_ref(),
@@ -72,5 +72,5 @@ pub fn page<'py>(
         };
         Ok(render_html(&page)?)
     })?;
-    made.raised.map_or(Ok(PyBytes::new(py, &made.result)), Err)
+    output.raised.map_or(Ok(PyBytes::new(py, &output.result)), Err)
 }

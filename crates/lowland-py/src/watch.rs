@@ -1,7 +1,7 @@
-//! Long work on a thread of its own, while the caller's thread answers Ctrl-C and callbacks.
+//! Runs long computations on a worker thread, while the calling thread handles Ctrl-C and callbacks.
 //!
-//! Python runs signal handlers only on its main thread and only while that holds the GIL, so the work must be elsewhere: the
-//! caller sleeps without the GIL, and wakes twenty times a second or when there is something to tell.
+//! Python runs signal handlers only on its main thread while that thread holds the GIL. The calling thread therefore sleeps
+//! without the GIL, and wakes up twenty times per second or when there is a message.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,58 +12,59 @@ use lowland::run::{Event, Observer, ProgressTracker};
 use lowland::{Embedding, Error};
 use pyo3::prelude::*;
 
-use crate::error::{Failure, PythonTerms};
-use crate::rows::map_to_array;
+use crate::error::{PyFailure, PythonTerms};
+use crate::rows::embedding_to_array;
 
-/// How long the caller sleeps between two looks for Ctrl-C.
-const NAP: Duration = Duration::from_millis(50);
-/// Progress is told no more often than this.
-const REFRESH: Duration = Duration::from_millis(100);
+/// Interval of the checks for Ctrl-C.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Minimum interval between progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Python functions that want to know.
+/// Python functions that are called during a run.
 #[derive(Default)]
-pub struct Listeners<'py> {
-    /// `(stage, share of all that is done, iteration or None, objective or None)`.
+pub struct Callbacks<'py> {
+    /// Called with `(stage, completed fraction of the run, iteration or None, objective or None)`.
     pub on_progress: Option<Bound<'py, PyAny>>,
-    /// `(text)`: something worth knowing.
+    /// Called with `(text)` for each note.
     pub on_note: Option<Bound<'py, PyAny>>,
-    /// `(iteration, objective, embedding)`; true stops.
+    /// Called with `(iteration, objective, embedding)`; a true result should_stop the run.
     pub on_step: Option<Bound<'py, PyAny>>,
-    /// Iterations between two calls of `on_step`.
+    /// Number of iterations between two calls of `on_step`.
     pub every: usize,
 }
 
+/// A message from the worker thread to the calling thread.
 enum Message {
     Note(String),
     Progress { stage: String, done: f64, step: Option<(usize, f64)> },
     Step { iteration: usize, objective: f64, embedding: Embedding },
 }
 
-/// Work that came to an end, and the exception that was raised meanwhile: Ctrl-C, or one of a callback.
-pub struct Watched<T> {
+/// The result of the work, and the exception raised meanwhile: Ctrl-C or an exception of a callback.
+pub struct WatchOutput<T> {
     pub result: T,
     pub raised: Option<PyErr>,
 }
 
-/// Runs `work` on a private pool with the GIL released. An exception asks the work to stop; what it then has is kept.
+/// Runs `work` on a private thread pool with the GIL released. An exception should_stop the work and keeps its result so far.
 pub fn watch<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
-    listeners: &Listeners,
-    work: impl FnOnce(&mut Watcher) -> Result<T, Failure> + Send,
-) -> PyResult<Watched<T>> {
+    callbacks: &Callbacks,
+    work: impl FnOnce(&mut Watcher) -> Result<T, PyFailure> + Send,
+) -> PyResult<WatchOutput<T>> {
     let stop = AtomicBool::new(false);
-    let (to_caller, mut messages) = channel();
-    let (answer, answers) = channel();
+    let (sender, mut messages) = channel();
+    let (reply, replies) = channel();
     let watcher = Watcher {
         stop: &stop,
-        messages: to_caller,
-        answers,
-        tells_progress: listeners.on_progress.is_some(),
-        tells_notes: listeners.on_note.is_some(),
-        every: listeners.on_step.as_ref().map(|_| listeners.every.max(1)),
+        messages: sender,
+        replies,
+        reports_progress: callbacks.on_progress.is_some(),
+        reports_notes: callbacks.on_note.is_some(),
+        every: callbacks.on_step.as_ref().map(|_| callbacks.every.max(1)),
         tracker: ProgressTracker::default(),
-        told: Instant::now(),
+        last_report: Instant::now(),
     };
     let mut raised = None;
     let result = std::thread::scope(|scope| {
@@ -73,24 +74,24 @@ pub fn watch<T: Send>(
         });
         loop {
             let inbox = &mut messages;
-            let heard = match py.detach(move || inbox.recv_timeout(NAP)) {
+            let handled = match py.detach(move || inbox.recv_timeout(POLL_INTERVAL)) {
                 Ok(message) => {
-                    let asks = matches!(message, Message::Step { .. });
-                    let stops = tell(py, listeners, message);
-                    // Before the answer, so that the run does not take another step.
-                    if !matches!(stops, Ok(false)) {
+                    let needs_reply = matches!(message, Message::Step { .. });
+                    let should_stop = call_back(py, callbacks, message);
+                    // Set before the reply, so that the run does not start another step.
+                    if !matches!(should_stop, Ok(false)) {
                         stop.store(true, Ordering::Relaxed);
                     }
-                    if asks {
-                        // The work waits; if it is gone there is nobody to answer.
-                        let _ = answer.send(());
+                    if needs_reply {
+                        // The worker waits for the reply; sending fails only if it has ended.
+                        let _ = reply.send(());
                     }
-                    stops.map(|_| ())
+                    should_stop.map(|_| ())
                 }
                 Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            if let Err(error) = heard.and_then(|()| py.check_signals()) {
+            if let Err(error) = handled.and_then(|()| py.check_signals()) {
                 stop.store(true, Ordering::Relaxed);
                 raised.get_or_insert(error);
             }
@@ -100,64 +101,64 @@ pub fn watch<T: Send>(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     });
-    match (result.map_err(Failure::from).and_then(|inner| inner), raised) {
-        (Ok(result), raised) => Ok(Watched { result, raised }),
-        (Err(Failure::Library(Error::Stopped { .. })), Some(error)) => Err(error),
+    match (result.map_err(PyFailure::from).and_then(|inner| inner), raised) {
+        (Ok(result), raised) => Ok(WatchOutput { result, raised }),
+        (Err(PyFailure::Library(Error::Stopped { .. })), Some(error)) => Err(error),
         (Err(failure), _) => Err(failure.into()),
     }
 }
 
-/// Passes a message on; `true` when the run should stop.
-fn tell(py: Python<'_>, listeners: &Listeners, message: Message) -> PyResult<bool> {
+/// Calls the callback of a message. Returns `true` if the run should stop.
+fn call_back(py: Python<'_>, callbacks: &Callbacks, message: Message) -> PyResult<bool> {
     match message {
         Message::Note(text) => {
-            if let Some(function) = &listeners.on_note {
+            if let Some(function) = &callbacks.on_note {
                 function.call1((text,))?;
             }
             Ok(false)
         }
         Message::Progress { stage, done, step } => {
-            if let Some(function) = &listeners.on_progress {
+            if let Some(function) = &callbacks.on_progress {
                 function.call1((stage, done, step.map(|s| s.0), step.map(|s| s.1)))?;
             }
             Ok(false)
         }
-        Message::Step { iteration, objective, embedding } => match &listeners.on_step {
-            Some(function) => function.call1((iteration, objective, map_to_array(py, &embedding)?))?.is_truthy(),
+        Message::Step { iteration, objective, embedding } => match &callbacks.on_step {
+            Some(function) => function.call1((iteration, objective, embedding_to_array(py, &embedding)?))?.is_truthy(),
             None => Ok(false),
         },
     }
 }
 
-/// The work's end of the line.
+/// The observer on the worker thread, which sends messages to the calling thread.
 pub struct Watcher<'a> {
     stop: &'a AtomicBool,
     messages: Sender<Message>,
-    answers: Receiver<()>,
-    tells_progress: bool,
-    tells_notes: bool,
+    replies: Receiver<()>,
+    reports_progress: bool,
+    reports_notes: bool,
     every: Option<usize>,
     tracker: ProgressTracker,
-    told: Instant,
+    last_report: Instant,
 }
 
 impl Watcher<'_> {
-    /// For work outside a fit: an error when someone asked to stop.
+    /// Reports progress of work outside a fit. Returns an error if the work should stop.
     pub fn progress(&mut self, stage: &'static str, done: f64) -> lowland::Result<()> {
-        self.tell(stage.into(), done, None);
+        self.report(stage.into(), done, None);
         if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped { stage }) } else { Ok(()) }
     }
 
-    fn tell(&mut self, stage: String, done: f64, step: Option<(usize, f64)>) {
-        if self.tells_progress && self.told.elapsed() >= REFRESH {
-            self.told = Instant::now();
-            // The caller outlives the work.
+    fn report(&mut self, stage: String, done: f64, step: Option<(usize, f64)>) {
+        if self.reports_progress && self.last_report.elapsed() >= REPORT_INTERVAL {
+            self.last_report = Instant::now();
+            // The receiver outlives the worker.
             let _ = self.messages.send(Message::Progress { stage, done, step });
         }
     }
 
-    fn tell_run(&mut self) {
-        self.tell(self.tracker.stage().into(), self.tracker.fraction(), self.tracker.step());
+    fn report_run(&mut self) {
+        self.report(self.tracker.stage().into(), self.tracker.fraction(), self.tracker.step());
     }
 }
 
@@ -169,18 +170,18 @@ impl Observer for Watcher<'_> {
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
         self.tracker.update(event);
         match event {
-            Event::StageStart(_) | Event::StageProgress(_) => self.tell_run(),
+            Event::StageStart(_) | Event::StageProgress(_) => self.report_run(),
             Event::Step { step, embedding, .. } => {
-                self.tell_run();
+                self.report_run();
                 if self.every.is_some_and(|every| step.iteration % every == 0) {
                     let (iteration, objective) = (step.iteration, step.objective);
                     let message = Message::Step { iteration, objective, embedding: embedding() };
                     if self.messages.send(message).is_ok() {
-                        let _ = self.answers.recv();
+                        let _ = self.replies.recv();
                     }
                 }
             }
-            Event::Note(note) if self.tells_notes => {
+            Event::Note(note) if self.reports_notes => {
                 let _ = self.messages.send(Message::Note(note.describe(&PythonTerms)));
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! The baselines against scikit-learn and scipy (golden/make.py made the arrays).
+//! Comparison with scikit-learn and scipy (golden/make.py creates the arrays).
 
 use lowland::{Embedding, Seed};
 use lowland_io::{ReadOptions, read_map};
@@ -16,11 +16,12 @@ fn fit(method: &str, values: &[(&str, &str)]) -> Embedding {
     lowland_testkit::fit(method, values, &table.data, Seed(0)).embedding().clone()
 }
 
-/// Equal up to the sign of each coordinate, within `tolerance` of its largest value.
+/// Asserts equality up to the sign of each coordinate, with a tolerance relative to its largest value.
 fn assert_same_up_to_sign(ours: &Embedding, theirs: &Embedding, tolerance: f64) {
     assert_eq!((ours.rows(), ours.dim()), (theirs.rows(), theirs.dim()));
     for c in 0..ours.dim() {
-        let column = |map: &Embedding| -> Vec<f64> { (0..map.rows()).map(|i| map.row(i)[c]).collect() };
+        let column =
+            |embedding: &Embedding| -> Vec<f64> { (0..embedding.rows()).map(|i| embedding.row(i)[c]).collect() };
         let (a, b) = (column(ours), column(theirs));
         let largest = b.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let sign = if a.iter().zip(&b).map(|(x, y)| x * y).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
@@ -30,7 +31,7 @@ fn assert_same_up_to_sign(ours: &Embedding, theirs: &Embedding, tolerance: f64) 
 }
 
 #[test]
-fn pca_is_scikit_learns_pca() {
+fn pca_matches_scikit_learn() {
     let golden = golden("pca.npy");
     assert_same_up_to_sign(&fit("pca", &[("n_components", "3")]), &golden, 1e-9);
     let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
@@ -38,7 +39,7 @@ fn pca_is_scikit_learns_pca() {
 }
 
 #[test]
-fn svd_is_scikit_learns_truncated_svd() {
+fn svd_matches_scikit_learn() {
     let golden = golden("svd.npy");
     assert_same_up_to_sign(&fit("svd", &[("n_components", "3")]), &golden, 1e-9);
     let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
@@ -46,23 +47,23 @@ fn svd_is_scikit_learns_truncated_svd() {
 }
 
 #[test]
-fn spectral_is_the_dense_solution_of_the_same_problem() {
+fn spectral_matches_a_dense_eigensolver() {
     let values = [("n_components", "3"), ("n_neighbors", "12"), ("tol", "1e-9")];
     assert_same_up_to_sign(&fit("spectral", &values), &golden("spectral.npy"), 1e-6);
 }
 
 #[test]
-fn isomap_is_scikit_learns_isomap_for_new_rows_too() {
+fn isomap_matches_scikit_learn_including_new_rows() {
     let values = [("n_components", "3"), ("n_neighbors", "12")];
     assert_same_up_to_sign(&fit("isomap", &values), &golden("isomap.npy"), 1e-5);
     let read = |name: &str| lowland_io::read(&path(name), &ReadOptions::default()).expect("a golden array").data;
     let model = lowland_testkit::fit("isomap", &values, &read("x.npy"), Seed(0));
-    let placed = model.transform(&read("x_new.npy")).expect("coordinates for every row");
-    assert_same_up_to_sign(&placed, &golden("isomap_new.npy"), 1e-5);
+    let transformed = model.transform(&read("x_new.npy")).expect("coordinates for every row");
+    assert_same_up_to_sign(&transformed, &golden("isomap_new.npy"), 1e-5);
 }
 
 #[test]
-fn lle_and_ltsa_are_scikit_learns() {
+fn lle_and_ltsa_match_scikit_learn() {
     let values = [("n_components", "3"), ("n_neighbors", "12")];
     for method in ["lle", "ltsa"] {
         assert_same_up_to_sign(&fit(method, &values), &golden(&format!("{method}.npy")), 1e-4);

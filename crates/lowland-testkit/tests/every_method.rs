@@ -1,4 +1,4 @@
-//! Every method passes the suite, at its defaults and at settings that take other paths through it.
+//! Runs the suite for every method, with default parameters and with parameters that select other code paths.
 
 use lowland::registry::METHODS;
 use lowland::{Data, Seed};
@@ -68,9 +68,9 @@ method_suite!(lle, "lle", []);
 method_suite!(ltsa, "ltsa", []);
 method_suite!(spectral_approximate, "spectral", [("search", "approximate")], iterates);
 
-/// Front ends ask before the fit.
+/// Front ends use the registry before a fit.
 #[test]
-fn the_registry_describes_what_models_have() {
+fn the_registry_matches_the_capabilities_of_models() {
     let values: Vec<f32> = (0..120).map(|i| ((i * i) as f32 * 0.37).sin() + (i % 3) as f32).collect();
     let data = Data::dense(values, 3).unwrap();
     for info in METHODS {
@@ -83,7 +83,7 @@ fn the_registry_describes_what_models_have() {
     }
 }
 
-/// The suites above and their methods. A suite that is listed but missing does not compile.
+/// The suites above with their methods; listing a missing suite is a compile error.
 const SUITES: &[(&[(&str, &str)], &str)] = &[
     (lvm::VALUES, lvm::METHOD),
     (lvm_coarse::VALUES, lvm_coarse::METHOD),

@@ -1,5 +1,5 @@
-//! The fast Gauss transform against an independent numpy program: coefficients and values of one pair of boxes (eqs 2-4),
-//! and whole sums.
+//! Comparison of the fast Gauss transform with an independent numpy program: coefficients and values of one pair of boxes
+//! (eqs 2-4), and complete sums.
 
 use lowland::{Embedding, Points};
 use lowland_nbody::fast_gauss::coefficients;
@@ -10,10 +10,10 @@ fn golden(name: &str) -> Embedding {
     lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
-/// In units of sigma.
+/// Returns a golden array in units of sigma.
 fn scaled(name: &str) -> Embedding {
-    let (map, sigma) = (golden(name), golden("sigma").values()[0]);
-    Embedding::new(map.values().iter().map(|x| x / sigma).collect(), map.dim()).expect("the same shape")
+    let (points, sigma) = (golden(name), golden("sigma").values()[0]);
+    Embedding::new(points.values().iter().map(|x| x / sigma).collect(), points.dim()).expect("the same shape")
 }
 
 fn assert_close(what: &str, ours: &[f64], theirs: &[f64], tolerance: f64) {
@@ -24,7 +24,7 @@ fn assert_close(what: &str, ours: &[f64], theirs: &[f64], tolerance: f64) {
 }
 
 #[test]
-fn coefficients_and_values_of_a_pair_of_boxes_are_the_papers() {
+fn coefficients_and_values_of_a_pair_of_boxes_match_numpy() {
     let (sources, targets, q) = (scaled("pair_sources"), scaled("pair_targets"), golden("pair_q"));
     let (from, to) = (scaled("pair_sb"), scaled("pair_tc"));
     let (from, to) = (from.values(), to.values());
@@ -47,7 +47,7 @@ fn coefficients_and_values_of_a_pair_of_boxes_are_the_papers() {
 }
 
 #[test]
-fn whole_sums_are_numpys() {
+fn complete_sums_match_numpy() {
     let (points, charges, expected) = (scaled("points"), golden("charges"), golden("exact"));
     let terms = [KernelTerm { kernel: Kernel::Gaussian, charges: charges.dim() }];
     let sum = |engine: &mut dyn KernelSum| {

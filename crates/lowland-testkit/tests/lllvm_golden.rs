@@ -1,5 +1,5 @@
-//! The locally linear latent variable model against its authors' program: a Swiss roll of a hundred points, the first
-//! iteration in all its parts and forty iterations from two starts (golden/extract.py says where the arrays come from).
+//! Comparison of the locally linear latent variable model with the authors' program on a Swiss roll of a hundred points: all
+//! parts of the first iteration, and forty iterations from two starts (golden/extract.py creates the arrays).
 
 use lowland::Embedding;
 use lowland_algorithms::lllvm::{
@@ -18,19 +18,19 @@ fn problem() -> LllvmProblem {
     let (graph, y) = (golden("graph"), golden("y"));
     let n = graph.rows();
     let edges = (0..n * n).filter(|&at| graph.values()[at] > 0.0).map(|at| ((at / n) as u32, (at % n) as u32, 1.0));
-    let network = LaplacianGraph::new(&Csr::from_triplets(n, n, edges).expect("a graph")).expect("connected");
-    // Theirs is a column a point.
+    let graph_laplacian = LaplacianGraph::new(&Csr::from_triplets(n, n, edges).expect("a graph")).expect("connected");
+    // The golden array has one column per point.
     let values = (0..n * y.rows()).map(|at| y.row(at % y.rows())[at / y.rows()]).collect();
-    LllvmProblem::new(network, ScaledRows { values, center: vec![0.0; y.rows()], scale: 1.0 })
+    LllvmProblem::new(graph_laplacian, ScaledRows { values, center: vec![0.0; y.rows()], scale: 1.0 })
         .expect("rows of the graph")
 }
 
-/// Their vectors have all coordinates of a point together, ours all points of a coordinate.
+/// Converts an index: the golden vectors are grouped by point, ours by coordinate.
 fn ours(theirs: usize) -> usize {
     theirs % DIM * 100 + theirs / DIM
 }
 
-/// `d_y x (n d)` as rows of ours.
+/// Converts golden linear maps of shape `d_y x (n d)`.
 fn maps(theirs: &Embedding) -> Vec<f64> {
     let (rows, columns) = (theirs.dim(), theirs.rows());
     let mut out = vec![0.0; rows * columns];
@@ -57,7 +57,7 @@ fn identity(side: usize) -> Vec<f64> {
     (0..side * side).map(|at| f64::from(u8::from(at / side == at % side))).collect()
 }
 
-/// Their program has alpha = 1 in the first iteration, whatever it is fixed to later.
+/// The authors' program uses alpha = 1 in the first iteration, even if alpha is fixed to another value.
 fn start(means: Vec<f64>, covariance: Vec<f64>) -> LllvmStart {
     LllvmStart { means, covariance, gamma: 1.0, alpha: 1.0 }
 }
@@ -66,7 +66,7 @@ fn identity_start() -> LllvmStart {
     start(maps(&golden("start_maps")), identity(200))
 }
 
-fn settings(alpha: Alpha) -> LllvmOptions {
+fn options(alpha: Alpha) -> LllvmOptions {
     LllvmOptions::new(DIM, alpha)
 }
 
@@ -77,7 +77,7 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert!(worst <= tolerance * largest, "{what}: off by {worst}, largest value {largest}");
 }
 
-/// Covariance of the maps from their second moments.
+/// Returns the covariance of the linear maps from their second moments.
 fn map_covariance(em: &LllvmEm) -> Vec<f64> {
     let side = em.latents().len();
     let row = |a: usize| &em.maps()[a * 3..(a + 1) * 3];
@@ -86,13 +86,13 @@ fn map_covariance(em: &LllvmEm) -> Vec<f64> {
 }
 
 #[test]
-fn the_first_iteration_has_the_golden_parts() {
+fn the_first_iteration_matches_the_golden_arrays() {
     let problem = problem();
-    let mut em = LllvmEm::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
+    let mut em = LllvmEm::new(&problem, options(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
     assert_close("b", &em.latent_linear_term(), &vector(&golden("b1")), 1e-9);
     let mut precision = em.clone().latent_form().to_vec();
     assert_close("A", &precision, &matrix(&golden("a1")), 1e-9);
-    // Sigma_x from it, with the prior of eq 9.
+    // Sigma_x follows with the prior of eq 9.
     let graph = golden("graph");
     for a in 0..200 {
         let (block, i) = (a / 100 * 100, a % 100);
@@ -112,17 +112,17 @@ fn the_first_iteration_has_the_golden_parts() {
 }
 
 #[test]
-fn gamma_of_golden_places_is_the_golden_one() {
+fn gamma_of_the_golden_coordinates_matches() {
     let problem = problem();
-    let (places, mut moments) = (vector(&golden("places1")), matrix(&golden("place_covariance1")));
-    (0..200 * 200).for_each(|at| moments[at] += places[at / 200] * places[at % 200]);
-    // Their gamma is 1 in the first iteration.
+    let (coordinates, mut moments) = (vector(&golden("places1")), matrix(&golden("place_covariance1")));
+    (0..200 * 200).for_each(|at| moments[at] += coordinates[at / 200] * coordinates[at % 200]);
+    // The golden gamma is 1 in the first iteration.
     quadratic_form(&problem.graph, DIM, FormKind::Difference, 0.5, &mut moments, &mut vec![0.0; 200 * 200]);
     assert_close("Gamma", &moments, &matrix(&golden("gamma_form1")), 1e-9);
 }
 
-/// Bounds and gammas of forty iterations.
-fn forty(em: &mut LllvmEm) -> (Vec<f64>, Vec<f64>) {
+/// Returns the bounds and gammas of forty iterations.
+fn forty_iterations(em: &mut LllvmEm) -> (Vec<f64>, Vec<f64>) {
     let step = |_| {
         em.step().expect("a step");
         (em.bound(), em.gamma())
@@ -133,11 +133,11 @@ fn forty(em: &mut LllvmEm) -> (Vec<f64>, Vec<f64>) {
 #[test]
 fn forty_iterations_from_the_identity_follow_the_golden_trace() {
     let problem = problem();
-    let mut em = LllvmEm::new(&problem, settings(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
-    let (bounds, gammas) = forty(&mut em);
+    let mut em = LllvmEm::new(&problem, options(Alpha::Fixed(1e-3)), identity_start()).expect("a start");
+    let (bounds, gammas) = forty_iterations(&mut em);
     assert_close("bounds", &bounds, golden("bounds").values(), 1e-9);
     assert_close("gammas", &gammas, golden("gammas").values(), 1e-9);
-    assert_close("places", em.latents(), &vector(&golden("places40")), 1e-6);
+    assert_close("coordinates", em.latents(), &vector(&golden("places40")), 1e-6);
     assert_close("maps", em.maps(), &maps(&golden("maps40")), 1e-6);
     let variances: Vec<f64> = map_covariance(&em).iter().step_by(201).copied().collect();
     assert_close("variances of the maps", &variances, &vector(&golden("map_variances40")), 1e-6);
@@ -146,7 +146,7 @@ fn forty_iterations_from_the_identity_follow_the_golden_trace() {
 #[test]
 fn forty_iterations_from_the_prior_follow_the_golden_trace() {
     let problem = problem();
-    // The prior's covariance, (epsilon JJ' + 2 L)^-1 for each coordinate, and random numbers times it.
+    // The covariance of the prior, (epsilon JJ' + 2 L)^-1 for each coordinate, times random numbers.
     let graph = golden("graph");
     let mut precision = vec![0.0; 200 * 200];
     for a in 0..200 {
@@ -159,22 +159,22 @@ fn forty_iterations_from_the_prior_follow_the_golden_trace() {
     let normals = maps(&golden("prior_normals"));
     let mean = |at: usize| (0..200).map(|b| covariance[at / 3 * 200 + b] * normals[b * 3 + at % 3]).sum::<f64>();
     let means = (0..600).map(mean).collect();
-    let mut em = LllvmEm::new(&problem, settings(Alpha::Fixed(1e-3)), start(means, covariance)).expect("a start");
-    let (bounds, gammas) = forty(&mut em);
+    let mut em = LllvmEm::new(&problem, options(Alpha::Fixed(1e-3)), start(means, covariance)).expect("a start");
+    let (bounds, gammas) = forty_iterations(&mut em);
     assert_close("bounds", &bounds, golden("prior_bounds").values(), 1e-9);
     assert_close("gammas", &gammas, golden("prior_gammas").values(), 1e-9);
-    assert_close("places", em.latents(), &vector(&golden("prior_places40")), 1e-6);
+    assert_close("coordinates", em.latents(), &vector(&golden("prior_places40")), 1e-6);
 }
 
 #[test]
-fn an_optimised_alpha_raises_the_bound_and_collapses_the_map_as_the_golden_run_does() {
+fn optimizing_alpha_collapses_the_embedding_like_the_golden_run() {
     let problem = problem();
-    let mut em = LllvmEm::new(&problem, settings(Alpha::Optimize), identity_start()).expect("a start");
+    let mut em = LllvmEm::new(&problem, options(Alpha::Optimize), identity_start()).expect("a start");
     let theirs = golden("optimised_trace");
     for i in 0..theirs.rows() {
         em.step().expect("a step");
         let [bound, gamma, alpha] = theirs.row(i) else { panic!("three columns") };
-        // Their optimiser of alpha has a tolerance of its own.
+        // The optimizer of alpha in the authors' program has its own tolerance.
         assert!((em.bound() - bound).abs() < 1e-4 && (em.gamma() / gamma - 1.0).abs() < 1e-4, "{i}: {}", em.bound());
         assert!((em.alpha() / alpha - 1.0).abs() < 1e-3, "{i}: {} {alpha}", em.alpha());
     }

@@ -1,5 +1,5 @@
-//! The latent variable model against an independent numpy program: the exact model on 150 digits, and one level of
-//! coarse-graining on the same points (golden/extract.py says where the arrays come from).
+//! Comparison of the latent variable model with an independent numpy program: the exact model on 150 digits, and one level of
+//! coarse-graining on the same points (golden/extract.py creates the arrays).
 
 use lowland::run::Stepper;
 use lowland::{Data, Embedding, Metric, Seed};
@@ -17,25 +17,25 @@ fn golden(name: &str) -> Embedding {
 
 fn data() -> Data {
     let x = golden("x");
-    Data::dense(x.values().iter().map(|&v| v as f32).collect(), x.dim()).expect("whole rows")
+    Data::dense(x.values().iter().map(|&v| v as f32).collect(), x.dim()).expect("complete rows")
 }
 
-/// A matrix of zeros and ones as a graph with its distances.
+/// Converts a matrix of zeros and ones to a graph with distances.
 fn graph(pattern: &Embedding, data: &Data) -> Csr {
     let n = pattern.rows();
-    let places = (0..n * n).filter(|&at| pattern.values()[at] > 0.0).map(|at| (at / n, at % n));
+    let edges = (0..n * n).filter(|&at| pattern.values()[at] > 0.0).map(|at| (at / n, at % n));
     let length = |i, j| lowland::neighbors::distance(data, i, data, j, Metric::Euclidean);
-    Csr::from_triplets(n, n, places.map(|(i, j)| (i as u32, j as u32, length(i, j)))).expect("within the matrix")
+    Csr::from_triplets(n, n, edges.map(|(i, j)| (i as u32, j as u32, length(i, j)))).expect("within the matrix")
 }
 
 fn pairs(levels: usize) -> TrainingPairs {
     let data = data();
-    let settings = PairOptions { levels, adjacency: AdjacencyRule::Directed, seed: Seed(0) };
-    TrainingPairs::new(&data, Metric::Euclidean, &graph(&golden("edges"), &data), settings, &mut |_| Ok(()))
-        .expect("good")
+    let options = PairOptions { levels, adjacency: AdjacencyRule::Directed, seed: Seed(0) };
+    TrainingPairs::new(&data, Metric::Euclidean, &graph(&golden("edges"), &data), options, &mut |_| Ok(()))
+        .expect("valid pairs")
 }
 
-/// Plain EM with the linear systems solved to the end.
+/// Plain EM with exactly solved linear systems.
 fn start(momentum: f64) -> LvmEm {
     let pairs = pairs(0);
     let unit = pairs.unit();
@@ -61,7 +61,7 @@ fn assert_state(em: &LvmEm, means: &str, variances: &str, tolerance: f64) {
 }
 
 #[test]
-fn the_graph_has_the_golden_edges() {
+fn the_edges_of_the_graph_match() {
     let data = data();
     let neighbors = graph(&golden("neighbors"), &data);
     let tree = minimum_spanning_forest(150, undirected_edges(&neighbors)).expect("edges among the points");
@@ -70,7 +70,7 @@ fn the_graph_has_the_golden_edges() {
 }
 
 #[test]
-fn weights_and_length_scales_are_the_golden_ones() {
+fn weights_and_length_scales_match() {
     let pairs = pairs(0);
     let unit = pairs.unit();
     let (similar, dissimilar) = (golden("similar"), golden("dissimilar"));
@@ -120,7 +120,7 @@ fn a_hundred_rounds_with_momentum_follow_the_golden_trace() {
 }
 
 #[test]
-fn landmarks_have_the_golden_cells_counts_and_scales() {
+fn cells_counts_and_scales_of_landmarks_match() {
     let data = data();
     let landmarks: Vec<usize> = golden("landmarks").values().iter().map(|&v| v as usize).collect();
     assert_eq!(landmarks.len(), landmark_count(150));

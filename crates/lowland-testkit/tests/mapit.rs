@@ -1,4 +1,4 @@
-//! MAP IT's recipe by itself: starts, dimensions, kernels, optimisers, and new rows on maps of its costs.
+//! Tests of MAP IT: initializations, dimensions, kernels, optimizers, and transforms of its cost functions.
 
 use lowland::message::Note;
 use lowland::neighbors::nearest_points;
@@ -11,7 +11,7 @@ fn fit(data: &Data, values: &[(&str, &str)]) -> Model {
 }
 
 #[test]
-fn clouds_stay_apart_from_every_start_in_every_dimension_by_every_engine() {
+fn clusters_are_separated_with_every_initialization_dimension_and_engine() {
     let data = clouds(3, 60, 8, 4.0, 5);
     let labels: Vec<u32> = (0..180).map(|i| i % 3).collect();
     for values in [
@@ -25,16 +25,16 @@ fn clouds_stay_apart_from_every_start_in_every_dimension_by_every_engine() {
         [("init", "random"), ("n_components", "4"), ("engine", "auto"), ("kernel", "t"), ("variant", "exact")],
         [("init", "random"), ("n_components", "3"), ("engine", "auto"), ("kernel", "gaussian"), ("variant", "sampled")],
     ] {
-        // So many neighbours that the graph is whole, which a spectral start asks for.
-        let map = fit(&data, &[&values[..], &[("max_iter", "400"), ("perplexity", "25")]].concat());
-        let near = nearest_points(map.embedding().points(), 1).unwrap();
+        // Enough neighbors for a connected graph, which the spectral initialization needs.
+        let model = fit(&data, &[&values[..], &[("max_iter", "400"), ("perplexity", "25")]].concat());
+        let near = nearest_points(model.embedding().points(), 1).unwrap();
         let error = classification_error(&near, &labels, 1).unwrap();
         assert!(error < 0.03, "{values:?}: {error}");
     }
 }
 
 #[test]
-fn every_optimizer_lowers_every_cost_and_those_with_a_line_search_at_every_step() {
+fn every_optimizer_decreases_every_cost_and_line_searches_do_so_at_every_step() {
     let data = clouds(3, 50, 8, 3.0, 6);
     for cost in ["pairs", "neighborhoods", "marginals"] {
         for optimizer in ["lbfgs", "sd", "fp", "gd"] {
@@ -50,30 +50,30 @@ fn every_optimizer_lowers_every_cost_and_those_with_a_line_search_at_every_step(
 }
 
 #[test]
-fn new_rows_on_maps_of_the_costs_are_placed_row_by_row_and_by_a_saved_model_too() {
+fn transforms_of_the_cost_functions_are_independent_of_the_batch_and_survive_saving() {
     for cost in ["neighborhoods", "marginals"] {
         let values = [("variant", "objective"), ("cost", cost), ("max_iter", "30")];
-        lowland_testkit::a_rows_image_does_not_depend_on_its_batch("mapit", &values);
-        lowland_testkit::a_saved_model_transforms_with_the_same_bytes("mapit", &values);
+        lowland_testkit::a_transform_does_not_depend_on_the_batch("mapit", &values);
+        lowland_testkit::a_saved_model_transforms_identically("mapit", &values);
     }
 }
 
 #[test]
-fn rows_seen_before_land_about_where_they_were_on_maps_of_the_costs() {
+fn training_rows_are_transformed_close_to_their_coordinates_with_every_cost() {
     for (cost, within) in [("pairs", 0.25), ("neighborhoods", 0.5), ("marginals", 0.5)] {
         let data = clouds(3, 60, 8, 3.0, 7);
         let fitted = fit(&data, &[("variant", "objective"), ("cost", cost), ("max_iter", "100")]);
         let again = fitted.transformer().transform(&data, &mut |_| Ok(())).unwrap().embedding;
-        let map = fitted.embedding().values();
+        let fitted_values = fitted.embedding().values();
         let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / 180.0;
-        let moved = mean(&mut map.iter().zip(again.values()).map(|(a, b)| (a - b).powi(2))).sqrt();
-        let size = mean(&mut map.iter().map(|v| v * v)).sqrt();
-        assert!(moved < within * size, "{cost}: moved by {moved}, map of {size}");
+        let moved = mean(&mut fitted_values.iter().zip(again.values()).map(|(a, b)| (a - b).powi(2))).sqrt();
+        let size = mean(&mut fitted_values.iter().map(|v| v * v)).sqrt();
+        assert!(moved < within * size, "{cost}: moved by {moved}, size {size}");
     }
 }
 
 #[test]
-fn duplicates_and_graphs_in_pieces_do_no_harm_in_other_dimensions_and_kernels() {
+fn duplicates_and_disconnected_graphs_work_in_other_dimensions_and_kernels() {
     for values in [
         &[("kernel", "gaussian"), ("n_components", "3"), ("max_iter", "60")][..],
         &[("n_components", "1"), ("entropy", "neighbors"), ("max_iter", "60")],
@@ -81,31 +81,31 @@ fn duplicates_and_graphs_in_pieces_do_no_harm_in_other_dimensions_and_kernels() 
         &[("variant", "objective"), ("cost", "marginals"), ("max_iter", "20")],
         &[("variant", "objective"), ("cost", "neighborhoods"), ("max_iter", "20")],
     ] {
-        lowland_testkit::duplicates_are_kept_and_do_no_harm("mapit", values);
-        lowland_testkit::a_disconnected_graph_still_makes_one_finite_map("mapit", values);
-        lowland_testkit::one_two_or_three_points_make_a_finite_map("mapit", values);
+        lowland_testkit::duplicates_are_kept("mapit", values);
+        lowland_testkit::a_disconnected_graph_has_a_finite_embedding("mapit", values);
+        lowland_testkit::one_to_three_points_have_a_finite_embedding("mapit", values);
     }
 }
 
 #[test]
-fn a_sample_of_the_non_neighbours_keeps_the_neighbours_that_the_whole_keeps() {
+fn sampling_non_neighbors_preserves_most_neighbors() {
     let data = clouds(4, 60, 6, 2.0, 8);
-    let map = |values: &[(&str, &str)]| {
-        let map = fit(&data, &[values, &[("max_iter", "500")]].concat());
-        nearest_points(map.embedding().points(), 30).unwrap()
+    let neighbors = |values: &[(&str, &str)]| {
+        let model = fit(&data, &[values, &[("max_iter", "500")]].concat());
+        nearest_points(model.embedding().points(), 30).unwrap()
     };
-    let (whole, sampled) = (map(&[]), map(&[("variant", "sampled")]));
-    let kept = knn_recall(&whole, &sampled, 30).unwrap();
-    assert!(kept > 0.6, "{kept}");
+    let (all, sampled) = (neighbors(&[]), neighbors(&[("variant", "sampled")]));
+    let recall = knn_recall(&all, &sampled, 30).unwrap();
+    assert!(recall > 0.6, "{recall}");
 }
 
 #[test]
-fn a_map_whose_points_fell_together_is_said() {
-    // One cloud in many dimensions: every row is about as far from every other, and there are no groups to tell apart.
-    let said = |data: &Data| {
+fn a_collapsed_embedding_is_noted() {
+    // One cluster in many dimensions: all distances are similar, and there are no groups.
+    let collapsed = |data: &Data| {
         let fitted = fit(data, &[]);
         fitted.notes().iter().any(|note| matches!(note, Note::EmbeddingCollapsed { .. }))
     };
-    assert!(said(&clouds(1, 100, 100, 0.0, 9)));
-    assert!(!said(&clouds(3, 60, 8, 4.0, 5)));
+    assert!(collapsed(&clouds(1, 100, 100, 0.0, 9)));
+    assert!(!collapsed(&clouds(3, 60, 8, 4.0, 5)));
 }

@@ -1,4 +1,4 @@
-//! The runs of MAP IT's released program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
+//! Comparison with runs of the authors' MAP IT program (golden/extract.py): 200 digits, k = 7 and 10, 1000 iterations.
 
 use lowland::quality::procrustes;
 use lowland::run::Stepper;
@@ -29,14 +29,14 @@ fn descent(program: MapItField) -> Descent<MapItField> {
     Descent::new(program, Box::new(MomentumDescent::new(params)), golden("y0"))
 }
 
-fn farthest(a: &[f64], b: &[f64]) -> f64 {
+fn max_difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).fold(0.0, |m, (a, b)| m.max((a - b).abs()))
 }
 
-/// What the program shows: `-ln sum_j p_j q_j + ln sum_j q_j^2` with the marginals over all points (its `P*Q` is a product of
-/// matrices). Its affinities sum to n instead of one.
-fn shown_cost(marginals: &[f64], y: Points) -> f64 {
+/// Returns the cost that the program reports: `-ln sum_j p_j q_j + ln sum_j q_j^2` with the marginals over all points (its
+/// `P*Q` is a product of matrices). Its affinities sum to n instead of one.
+fn reported_cost(marginals: &[f64], y: Points) -> f64 {
     let similar = |a: &[f64], b: &[f64]| 1.0 / (1.0 + (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2));
     let n = y.rows();
     let map: Vec<f64> = (0..n).map(|i| (0..n).map(|j| similar(y.row(i), y.row(j))).sum::<f64>() - 1.0).collect();
@@ -44,11 +44,11 @@ fn shown_cost(marginals: &[f64], y: Points) -> f64 {
     map.iter().map(|q| q * q).sum::<f64>().ln() - cross.ln()
 }
 
-/// The snapshots lie one after another, 200 rows each.
+/// Iterations of the snapshots, which are stored consecutively with 200 rows each.
 const ITERATIONS: [usize; 10] = [1, 2, 5, 10, 50, 100, 250, 251, 500, 1000];
 
 #[test]
-fn the_exact_program_follows_the_authors_run_to_the_end() {
+fn the_exact_variant_follows_the_authors_run() {
     for k in [7, 10] {
         let mut descent = descent(MapItField::exact(&affinities(), k, SimilarityKernel::Student).unwrap());
         let (snapshots, costs) = (golden(&format!("trajectory_k{k}")), golden(&format!("cost_k{k}")));
@@ -58,16 +58,16 @@ fn the_exact_program_follows_the_authors_run_to_the_end() {
         let expected = golden(&format!("force1_k{k}"));
         let size = expected.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
         force.iter_mut().for_each(|f| *f = -*f);
-        assert!(farthest(&force, expected.values()) < 1e-12 * size, "k = {k}, the first force");
+        assert!(max_difference(&force, expected.values()) < 1e-12 * size, "k = {k}, the first force");
         let (weights, mut seen) = (affinities().row_sums(), 0);
         for iteration in 1..=1000 {
-            let (cost, expected) = (shown_cost(&weights, descent.embedding().points()), costs.row(iteration - 1)[0]);
+            let (cost, expected) = (reported_cost(&weights, descent.embedding().points()), costs.row(iteration - 1)[0]);
             assert!((cost - expected).abs() < 1e-10, "k = {k}, {iteration}: cost {cost} {expected}");
             descent.step().unwrap();
             if ITERATIONS[seen] == iteration {
                 let expected = &snapshots.values()[seen * force.len()..(seen + 1) * force.len()];
-                let wrong = farthest(descent.embedding().values(), expected);
-                assert!(wrong < 1e-10, "k = {k}, iteration {iteration}: off by {wrong}");
+                let error = max_difference(descent.embedding().values(), expected);
+                assert!(error < 1e-10, "k = {k}, iteration {iteration}: off by {error}");
                 seen += 1;
             }
         }
@@ -75,8 +75,8 @@ fn the_exact_program_follows_the_authors_run_to_the_end() {
     }
 }
 
-/// Norm of `sum_j K^3 (y_i - y_j) / c2`, which the tolerance is relative to.
-fn size_of_push(y: Points) -> f64 {
+/// Returns the norm of `sum_j K^3 (y_i - y_j) / c2`, to which the tolerance is relative.
+fn repulsion_norm(y: Points) -> f64 {
     let (kernel, _) = SimilarityKernel::Student.squared();
     let (mut values, mut slopes) = (vec![0.0; y.rows()], vec![0.0; y.values().len()]);
     Exact.potential(kernel, y, y, &vec![1.0; y.rows()], &mut values, &mut slopes).unwrap();
@@ -85,7 +85,7 @@ fn size_of_push(y: Points) -> f64 {
 }
 
 #[test]
-fn fast_engines_draw_the_authors_picture() {
+fn fast_engines_reproduce_the_authors_embedding() {
     for (which, tolerance) in [(Engine::Fft, 1e-3), (Engine::BarnesHut, 1e-3)] {
         let sums = new_engine(which, 2, SimilarityKernel::Student.squared().0).unwrap();
         let mut descent =
@@ -98,9 +98,9 @@ fn fast_engines_draw_the_authors_picture() {
                 let points: Points = y.points();
                 descent.objective().evaluate(points, true, &mut fast).unwrap();
                 exact.evaluate(points, true, &mut slow).unwrap();
-                let wrong = fast.iter().zip(&slow).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                // Measured on a sample every 25 iterations, hence the 2.
-                assert!(wrong < 2.0 * tolerance * size_of_push(points), "{which:?}, iteration {iteration}: {wrong}");
+                let error = fast.iter().zip(&slow).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                // The error is measured on a sample every 25 iterations, hence the factor 2.
+                assert!(error < 2.0 * tolerance * repulsion_norm(points), "{which:?}, iteration {iteration}: {error}");
             }
             descent.step().unwrap();
         }

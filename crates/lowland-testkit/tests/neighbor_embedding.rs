@@ -1,4 +1,4 @@
-//! t-SNE, s-SNE and the elastic embedding as whole methods: what the suite of all methods does not ask for.
+//! Tests of t-SNE, s-SNE and the elastic embedding beyond the suite of all methods.
 
 use std::ops::ControlFlow;
 
@@ -13,22 +13,22 @@ const METHODS: [&str; 3] = ["tsne", "ssne", "ee"];
 
 fn fit(method: &str, values: &[(&str, &str)], data: &Data, graph: Option<&NeighborGraph>) -> Model {
     let options = FitOptions { neighbors: graph, ..FitOptions::default() };
-    lowland_testkit::fit_with(method, values, data, options).expect("a map")
+    lowland_testkit::fit_with(method, values, data, options).expect("a model")
 }
 
 fn neighbors(data: &Data, k: usize) -> NeighborGraph {
     let params = NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
-    nearest(data, &params).expect("neighbours").graph
+    nearest(data, &params).expect("neighbors").graph
 }
 
 fn recall(data: &Data, fitted: &Model) -> f64 {
-    let map = nearest_points(fitted.embedding().points(), 10).expect("neighbours");
+    let map = nearest_points(fitted.embedding().points(), 10).expect("neighbors");
     knn_recall(&neighbors(data, 10), &map, 10).expect("graphs of one size")
 }
 
 #[test]
-fn the_accuracy_schedule_ends_as_low_as_full_accuracy_with_default_settings() {
-    // So many rows that `auto` sums on a grid.
+fn the_accuracy_schedule_reaches_the_objective_of_full_accuracy() {
+    // Enough rows for `auto` to choose the FFT engine.
     let data = clouds(5, 360, 8, 1.5, 3);
     for (method, dimensions) in [("ssne", "2"), ("ee", "2"), ("ssne", "3")] {
         let [fixed, scheduled] = ["fixed", "schedule"].map(|accuracy| {
@@ -44,10 +44,10 @@ fn the_accuracy_schedule_ends_as_low_as_full_accuracy_with_default_settings() {
 }
 
 #[test]
-fn few_rows_land_near_themselves_too() {
+fn few_training_rows_are_transformed_close_to_their_coordinates() {
     let data = clouds(3, 9, 4, 4.0, 5);
     for method in METHODS.into_iter().chain(["mapit"]) {
-        // Neighbourhoods of ten would hold a third of these rows.
+        // Neighborhoods of ten would contain a third of these rows.
         let values: &[(&str, &str)] = if method == "mapit" { &[("n_neighbors", "4")] } else { &[] };
         let fitted = fit(method, values, &data, None);
         let again = fitted.transformer().transform(&data, &mut |_| Ok(())).expect("coordinates").embedding;
@@ -59,8 +59,8 @@ fn few_rows_land_near_themselves_too() {
 }
 
 #[test]
-fn two_points_stay_on_the_map_though_every_distance_is_as_good() {
-    // The objective is flat: what a search would take for curvature is the grid's error.
+fn two_points_do_not_diverge_although_the_objective_is_flat() {
+    // The objective is flat, so that the error of the grid could be mistaken for curvature.
     let values = [("engine", "fft"), ("dof", "2"), ("optimizer", "lbfgs"), ("early_exaggeration", "1")];
     for seed in 0..12 {
         let fitted = fit("tsne", &values, &clouds(1, 2, 4, 0.0, seed), None);
@@ -69,7 +69,7 @@ fn two_points_stay_on_the_map_though_every_distance_is_as_good() {
 }
 
 #[test]
-fn four_and_more_dimensions_work_by_tree_and_by_pairs() {
+fn four_and_more_dimensions_work_with_barnes_hut_and_exact_engines() {
     let data = roll(300, 4);
     for method in METHODS {
         for (dim, engine) in [("4", "barnes-hut"), ("8", "barnes-hut"), ("6", "exact"), ("12", "auto")] {
@@ -83,7 +83,7 @@ fn four_and_more_dimensions_work_by_tree_and_by_pairs() {
 }
 
 #[test]
-fn affinities_handed_in_are_used_as_they_are() {
+fn precomputed_affinities_are_used_unchanged() {
     let data = roll(300, 6);
     let graph = neighbors(&data, 12);
     for method in METHODS {
@@ -99,10 +99,10 @@ fn affinities_handed_in_are_used_as_they_are() {
             300,
             Metric::Precomputed,
         );
-        let given = [values, &[("affinity", "precomputed")]].concat();
-        let handed = fit(method, &given, &data, Some(&equal.expect("a graph")));
-        assert_eq!(handed.embedding().values(), uniform.embedding().values(), "{method}");
-        // Rows of different lengths, one of them with a single neighbour: all keep all they have, and near ones weigh most.
+        let precomputed = [values, &[("affinity", "precomputed")]].concat();
+        let fitted = fit(method, &precomputed, &data, Some(&equal.expect("a graph")));
+        assert_eq!(fitted.embedding().values(), uniform.embedding().values(), "{method}");
+        // Rows with different numbers of neighbors, one of them with a single one; closer neighbors have larger weights.
         let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
         for i in 0..300 {
             let (columns, lengths) = graph.row(i);
@@ -112,13 +112,13 @@ fn affinities_handed_in_are_used_as_they_are() {
             indptr.push(indices.len());
         }
         let ragged = NeighborGraph::new(indptr, indices, weights, 300, Metric::Precomputed).expect("a graph");
-        let fitted = fit(method, &given, &data, Some(&ragged));
+        let fitted = fit(method, &precomputed, &data, Some(&ragged));
         assert!(recall(&data, &fitted) > 0.4, "{method}: {}", recall(&data, &fitted));
     }
 }
 
 #[test]
-fn a_row_without_neighbours_in_a_graph_is_named() {
+fn a_row_without_neighbors_is_reported() {
     let data = roll(40, 6);
     let graph = neighbors(&data, 5);
     let indptr: Vec<usize> =
@@ -126,25 +126,25 @@ fn a_row_without_neighbours_in_a_graph_is_named() {
     let (mut indices, mut distances) = (graph.indices().to_vec(), graph.distances().to_vec());
     indices.drain(55..60);
     distances.drain(55..60);
-    let lonely = NeighborGraph::new(indptr, indices, distances, 40, Metric::Euclidean).expect("a graph");
-    let options = FitOptions { neighbors: Some(&lonely), ..FitOptions::default() };
+    let isolated = NeighborGraph::new(indptr, indices, distances, 40, Metric::Euclidean).expect("a graph");
+    let options = FitOptions { neighbors: Some(&isolated), ..FitOptions::default() };
     let error = lowland_testkit::fit_with("tsne", &[], &data, options).err().expect("no neighbors");
     assert!(error.to_string().contains("row 11"), "{error}");
 }
 
 #[test]
-fn a_run_that_ends_inside_its_schedule_says_so() {
+fn a_run_that_ends_before_its_schedule_is_noted() {
     let data = clouds(3, 30, 5, 2.0, 8);
-    let said = |method, values: &[(&str, &str)], words: &str| {
-        fit(method, values, &data, None).notes().iter().any(|note| note.describe(&RustTerms).contains(words))
+    let is_noted = |method, values: &[(&str, &str)], text: &str| {
+        fit(method, values, &data, None).notes().iter().any(|note| note.describe(&RustTerms).contains(text))
     };
-    assert!(said("tsne", &[("max_iter", "20")], "exaggerated"));
-    assert!(said("ee", &[("max_iter", "20"), ("homotopy", "9")], "lambda was still growing"));
-    assert!(!said("tsne", &[("max_iter", "20"), ("exaggeration_iter", "10")], "iterations ended"));
+    assert!(is_noted("tsne", &[("max_iter", "20")], "exaggerated"));
+    assert!(is_noted("ee", &[("max_iter", "20"), ("homotopy", "9")], "lambda was still growing"));
+    assert!(!is_noted("tsne", &[("max_iter", "20"), ("exaggeration_iter", "10")], "iterations ended"));
 }
 
 #[test]
-fn runs_resumed_around_looks_and_changes_go_on_alike() {
+fn runs_resumed_around_schedule_changes_are_identical() {
     let data = clouds(4, 100, 6, 2.0, 9);
     let cases: [(&str, &[(&str, &str)]); 4] = [
         ("tsne", &[("engine", "fft"), ("max_iter", "60"), ("exaggeration_iter", "30")]),
@@ -153,9 +153,9 @@ fn runs_resumed_around_looks_and_changes_go_on_alike() {
         ("ee", &[("engine", "fft"), ("homotopy", "3"), ("max_iter", "60"), ("tol", "0")]),
     ];
     for (method, values) in cases {
-        let fit = |options: FitOptions| lowland_testkit::fit_with(method, values, &data, options).expect("a map");
+        let fit = |options: FitOptions| lowland_testkit::fit_with(method, values, &data, options).expect("a model");
         let mut checkpoints = Vec::new();
-        let mut watch = |event: &Event| {
+        let mut observer = |event: &Event| {
             if let Event::Step { step, checkpoint, .. } = event
                 && [10, 24, 25, 26, 29, 30, 31, 50].contains(&step.iteration)
             {
@@ -163,11 +163,11 @@ fn runs_resumed_around_looks_and_changes_go_on_alike() {
             }
             ControlFlow::Continue(())
         };
-        let whole = fit(FitOptions { observer: Some(&mut watch), ..FitOptions::default() });
+        let complete = fit(FitOptions { observer: Some(&mut observer), ..FitOptions::default() });
         assert!(checkpoints.len() > 4, "{method}");
         for (iteration, checkpoint) in checkpoints {
             let resumed = fit(FitOptions { resume: Some(&checkpoint), ..FitOptions::default() });
-            assert_eq!(resumed.embedding().values(), whole.embedding().values(), "{method} from {iteration}");
+            assert_eq!(resumed.embedding().values(), complete.embedding().values(), "{method} from {iteration}");
         }
     }
 }

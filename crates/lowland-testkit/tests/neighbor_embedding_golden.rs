@@ -1,5 +1,5 @@
-//! The runs of Vladymyrov and Carreira-Perpiñán's programs (golden/extract.py): elastic embedding, s-SNE and t-SNE with
-//! the spectral direction, and entropic affinities.
+//! Comparison with the programs of Vladymyrov and Carreira-Perpiñán (golden/extract.py): elastic embedding, s-SNE and t-SNE
+//! with the spectral direction, and entropic affinities.
 
 use lowland::{Embedding, Points};
 use lowland_algorithms::affinity::entropic_affinities;
@@ -14,7 +14,7 @@ fn golden(name: &str) -> Embedding {
     lowland_io::read_map(&path).expect("a golden array").embedding
 }
 
-/// A dense matrix without its diagonal.
+/// Converts a dense matrix without its diagonal.
 fn off_diagonal(dense: &Embedding) -> Csr {
     let n = dense.rows();
     let entries = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j);
@@ -22,7 +22,7 @@ fn off_diagonal(dense: &Embedding) -> Csr {
 }
 
 #[test]
-fn entropic_affinities_are_those_of_the_authors() {
+fn entropic_affinities_match_the_authors_program() {
     let (data, rows, widths) = (golden("ee/y.npy"), golden("ee/w_rows.npy"), golden("ee/bandwidth.npy"));
     let n = data.rows();
     let squares = |i: usize, j: usize| data.row(i).iter().zip(data.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
@@ -37,7 +37,7 @@ fn entropic_affinities_are_those_of_the_authors() {
     }
 }
 
-/// Follows a run iteration by iteration: objective, step, and the map at the end.
+/// Compares a run iteration by iteration: objective, step length, and the final embedding.
 fn follow(mut objective: NeighborEmbeddingObjective, start: &str, values: &str, steps: &str, map: &str, constant: f64) {
     let (values, steps, map) = (golden(values), golden(steps), golden(map));
     let mut y = golden(start).into_values();
@@ -54,7 +54,7 @@ fn follow(mut objective: NeighborEmbeddingObjective, start: &str, values: &str, 
     }
     let size = map.values().iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let worst = y.iter().zip(map.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    assert!(worst < 1e-5 * size, "the maps differ by {worst} of {size}");
+    assert!(worst < 1e-5 * size, "the embeddings differ by {worst} of {size}");
 }
 
 fn embedding(energy: Energy) -> (NeighborEmbeddingObjective, f64) {

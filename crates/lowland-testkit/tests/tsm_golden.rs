@@ -1,4 +1,4 @@
-//! The runs of Saul's released program (golden/extract.py): 300 digits, three settings.
+//! Comparison with runs of the author's TSM program (golden/extract.py): 300 digits, three settings.
 
 use lowland::quality::angle_scores;
 use lowland::{Data, Embedding, Points, Seed};
@@ -27,7 +27,7 @@ fn transposed(a: &Embedding) -> Vec<f64> {
     (0..a.dim()).flat_map(|c| (0..a.rows()).map(move |r| a.row(r)[c])).collect()
 }
 
-/// The problem of the authors' own augmented inputs, in double precision and by all pairs.
+/// Returns the problem of the author's augmented inputs, in double precision from all pairs.
 fn problem(setting: &Setting) -> TsmProblem {
     let x = transposed(&golden(&format!("inputs_{}", setting.run)));
     let dim = golden("x").rows();
@@ -63,7 +63,7 @@ fn gram(y: &[f64], dim: usize) -> Vec<f64> {
 }
 
 #[test]
-fn every_update_follows_the_authors_run() {
+fn every_update_matches_the_authors_run() {
     for setting in SETTINGS {
         let run = setting.run;
         let problem = problem(&setting);
@@ -93,17 +93,17 @@ fn every_update_follows_the_authors_run() {
 }
 
 #[test]
-fn scores_and_virtual_inputs_are_the_authors() {
+fn scores_and_virtual_inputs_match() {
     let x = transposed(&golden("x"));
     let columns = golden("x").rows();
-    // Sixteenths, which single precision holds exactly.
+    // Multiples of 1/16 are exact in single precision.
     let data = Data::dense(x.iter().map(|&v| v as f32).collect(), columns).unwrap();
     for setting in SETTINGS {
         let run = setting.run;
         let y = transposed(&golden(&format!("y_{run}")));
         let scores = angle_scores(&data, Points::new(&y, setting.dim).unwrap(), setting.tau).unwrap();
         let expected = |name: &str| golden(&format!("{name}_{run}")).values()[0];
-        // The angle of a row with itself is rounding there and zero here.
+        // The angle of a row with itself is a rounding error in the author's program and zero here.
         assert!((scores.deviation - expected("deviation")).abs() < 1e-6, "run {run}: {scores:?}");
         assert!((scores.jaccard - expected("jaccard")).abs() < 1e-12, "run {run}: {scores:?}");
         let (problem, found) = TsmProblem::new(&data, setting.tau, setting.dim, Seed(0), &mut |_| Ok(())).unwrap();

@@ -1,4 +1,4 @@
-//! Model files on disk. The only place where this crate touches files; everything else works on bytes.
+//! Model files on disk. The rest of this crate works on bytes and does not access files.
 
 use std::fs;
 use std::io::Write;
@@ -10,12 +10,12 @@ fn file_error(path: &Path, error: std::io::Error) -> Error {
     Error::File { path: path.into(), reason: error.to_string() }
 }
 
-/// Reads a whole file.
+/// Reads a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| file_error(path, error))
 }
 
-/// Writes a file under a temporary name in the same folder and renames it, so that readers see the old content or the new.
+/// Writes a file atomically: under a temporary name in the same folder, which is then renamed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

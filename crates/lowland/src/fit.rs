@@ -16,17 +16,17 @@ use crate::registry::for_each_method;
 /// Options of a fit, apart from the method's own parameters.
 #[derive(Default)]
 pub struct FitOptions<'a> {
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: Seed,
     /// Steps applied to the data before the method.
     pub preprocessing: Preprocessing,
-    /// Number of rows to fit; the others are placed by locally linear extension. `None` fits all rows.
+    /// Number of rows to fit; the embedding is extended to the others by locally linear extension. `None` fits all rows.
     pub landmarks: Option<usize>,
-    /// Nearest neighbors of the preprocessed data, where they are known already.
+    /// Precomputed nearest neighbors of the preprocessed data.
     pub neighbors: Option<&'a NeighborGraph>,
     /// The embedding that iterations start from, for methods with a parameter `init`.
     pub init: Option<&'a Embedding>,
-    /// Names of the data's columns, kept with the model.
+    /// Names of the columns, stored in the model.
     pub feature_names: Vec<String>,
     /// Receives progress, notes and checkpoints, and can stop the run.
     pub observer: Option<&'a mut dyn Observer>,
@@ -34,9 +34,9 @@ pub struct FitOptions<'a> {
     pub resume: Option<&'a Archive>,
     /// Bytes that the run may use; `None` for no limit.
     pub max_memory: Option<u64>,
-    /// Bytes that the caller will need at the same time, counted against the limit.
+    /// Bytes that the caller needs at the same time, counted against the limit.
     pub reserved_memory: u64,
-    /// Threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
+    /// Number of threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
     pub threads: Option<usize>,
 }
 
@@ -48,8 +48,8 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
     }
 }
 
-/// Estimates the memory of a fit to data of this shape, in bytes, or fails where the options do not allow as much. Needs
-/// no data, so that it can be asked before they are read.
+/// Estimates the memory of a fit to data of this shape, in bytes. Fails if it exceeds the limit of the options. Needs only
+/// the shape, so that it can be called before the data is read.
 pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptions) -> Result<u64> {
     pipeline(method.clone_box(), options).check_memory(shape, options.max_memory, options.reserved_memory)
 }
@@ -63,15 +63,15 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     method.validate()?;
     let pipeline = pipeline(method, &options);
     check_input(&pipeline, data)?;
-    let mut silent = NoObserver;
-    let observer = options.observer.take().unwrap_or(&mut silent);
+    let mut no_observer = NoObserver;
+    let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
     context.set_init(options.init);
     let needed = pipeline.check_memory(data.shape(), options.max_memory, options.reserved_memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
     let runner = pipeline.runner()?;
-    let besides = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
-    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(besides)));
+    let other_memory = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
+    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(other_memory)));
     pipeline.identify(data, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
@@ -83,7 +83,7 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     } else {
         context.stage(PREPROCESSING, |context| pipeline.preprocessing.fit(data, context))?
     };
-    // Scaling can leave the range of single precision.
+    // Scaling can overflow single precision.
     prepared.check_finite()?;
     let input = FitInput { data: &prepared, neighbors: options.neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
@@ -103,7 +103,9 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
         return Err(Error::Parameter {
             name: "metric",
             value: Metric::Precomputed.to_string(),
-            allowed: "the data are distances, which cannot be preprocessed (log1p, standardize, normalize, pca)".into(),
+            allowed:
+                "the data is a matrix of distances, which cannot be preprocessed (log1p, standardize, normalize, pca)"
+                    .into(),
         });
     }
     data.check_finite()

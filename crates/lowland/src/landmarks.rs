@@ -1,4 +1,5 @@
-//! Landmarks: a method is fitted to some of the rows, and the others are placed by locally linear extension.
+//! Landmarks: a method is fitted to some of the rows, and the embedding is extended to the others by locally linear
+//! extension.
 
 use lowland_algorithms::llx::Llx;
 use lowland_core::archive::Archive;
@@ -23,7 +24,7 @@ pub(crate) struct Landmarks {
 }
 
 impl Landmarks {
-    /// Fails where the method cannot be extended.
+    /// Fails if the method does not support landmarks.
     pub(crate) fn new(method: Box<dyn DynMethod>, count: usize) -> Result<Self> {
         if let Err(LandmarksUnsupported { name, value, allowed }) = method.supports_landmarks() {
             return Err(Error::Parameter { name, value, allowed: allowed.into() });
@@ -84,7 +85,7 @@ impl DynMethod for Landmarks {
         let k = self.llx.n_neighbors.min(shape.rows);
         let part = self.landmark_shape(shape);
         let search = lowland_neighbors::search_memory(shape, self.llx.metric, k, self.llx.search);
-        // Weights as lists, as rows and as columns; the embedding and the solver's blocks.
+        // The weights as lists, rows and columns; the embedding and the blocks of the solver.
         let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
         let extension = search.saturating_add(weights as u64);
         part.bytes.saturating_add(self.method.memory(part).max(extension))
@@ -102,7 +103,11 @@ impl DynMethod for Landmarks {
         let (data, llx) = (input.data, &self.llx);
         llx.check(data)?;
         if input.neighbors.is_some() {
-            return invalid_parameter(LANDMARKS, &self.count, "not with a neighbor graph, which is of all rows");
+            return invalid_parameter(
+                LANDMARKS,
+                &self.count,
+                "landmarks cannot be combined with a neighbor graph of all rows",
+            );
         }
         let (n, m) = (data.rows(), self.count.min(data.rows()));
         let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
@@ -111,15 +116,16 @@ impl DynMethod for Landmarks {
         let std = fitted.transformer.std();
         let (embedding, std) = context.stage(EXTENSION, |context| {
             let seed = context.seed.stream(EXTENSION);
-            // The standard deviations are extended as one more coordinate.
-            let wide = append_std(fitted.embedding.points(), std.as_deref())?;
-            let known = wide.points();
-            let (map, report) = context.with_progress(|progress| llx.extend(data, &rows, known, seed, progress))?;
+            // The standard deviations are extended as an additional coordinate.
+            let with_std = append_std(fitted.embedding.points(), std.as_deref())?;
+            let known = with_std.points();
+            let (extended, report) =
+                context.with_progress(|progress| llx.extend(data, &rows, known, seed, progress))?;
             if !report.converged {
                 let residual = report.residuals.iter().copied().reduce(f64::max);
                 context.note(Note::Approximate { what: "extended coordinates", iterations: None, residual });
             }
-            split_std(map, std.as_deref())
+            split_std(extended, std.as_deref())
         })?;
         let transformer = LlxTransformer { llx: llx.clone(), data: data.clone(), embedding: embedding.clone(), std };
         let transformer: Box<dyn Transformer> = Box::new(transformer);
@@ -135,34 +141,34 @@ impl DynMethod for Landmarks {
     }
 }
 
-/// An embedding with the standard deviations, if there are any, as its last coordinate.
-fn append_std(map: Points, std: Option<&[f64]>) -> Result<Embedding> {
-    let Some(std) = std else { return Embedding::new(map.values().to_vec(), map.dim()) };
-    let rows = (0..map.rows()).flat_map(|i| map.row(i).iter().chain(&std[i..=i]).copied());
-    Embedding::new(rows.collect(), map.dim() + 1)
+/// Returns the embedding with the standard deviations, if there are any, as its last coordinate.
+fn append_std(points: Points, std: Option<&[f64]>) -> Result<Embedding> {
+    let Some(std) = std else { return Embedding::new(points.values().to_vec(), points.dim()) };
+    let rows = (0..points.rows()).flat_map(|i| points.row(i).iter().chain(&std[i..=i]).copied());
+    Embedding::new(rows.collect(), points.dim() + 1)
 }
 
-/// Separates the standard deviations again. Weights can be negative: none may fall below the smallest of those `known`.
-fn split_std(wide: Embedding, known: Option<&[f64]>) -> Result<(Embedding, Option<Vec<f64>>)> {
-    let Some(known) = known else { return Ok((wide, None)) };
-    let dim = wide.dim() - 1;
-    let least = known.iter().copied().fold(f64::INFINITY, f64::min);
-    let std = (0..wide.rows()).map(|i| wide.row(i)[dim].max(least)).collect();
-    let map = (0..wide.rows()).flat_map(|i| wide.row(i)[..dim].iter().copied()).collect();
-    Ok((Embedding::new(map, dim)?, Some(std)))
+/// Splits off the standard deviations. Since weights can be negative, the result is clipped to the smallest `known` value.
+fn split_std(with_std: Embedding, known: Option<&[f64]>) -> Result<(Embedding, Option<Vec<f64>>)> {
+    let Some(known) = known else { return Ok((with_std, None)) };
+    let dim = with_std.dim() - 1;
+    let smallest = known.iter().copied().fold(f64::INFINITY, f64::min);
+    let std = (0..with_std.rows()).map(|i| with_std.row(i)[dim].max(smallest)).collect();
+    let coordinates = (0..with_std.rows()).flat_map(|i| with_std.row(i)[..dim].iter().copied()).collect();
+    Ok((Embedding::new(coordinates, dim)?, Some(std)))
 }
 
-/// Places new rows as combinations of their nearest training rows.
+/// Transforms new rows by combining the coordinates of their nearest training rows.
 pub struct LlxTransformer {
     pub(crate) llx: Llx,
     pub(crate) data: Data,
     pub(crate) embedding: Embedding,
-    /// The standard deviation of each row's position, where the method has those of the landmarks.
+    /// Standard deviation of each row's position, if the method has one.
     pub(crate) std: Option<Vec<f64>>,
 }
 
 impl LlxTransformer {
-    /// Reads it back; `dim` is the number of columns of the rows.
+    /// Reads the transformer from a model file; `dim` is the number of columns of the data.
     pub(crate) fn load(llx: Llx, archive: &Archive, dim: usize) -> Result<Self> {
         let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         llx.check(&data)?;
@@ -184,9 +190,9 @@ impl LlxTransformer {
 impl Transformer for LlxTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let std = self.std.as_deref();
-        let wide = append_std(self.embedding.points(), std)?;
-        let placed = self.llx.transform(new, &self.data, wide.points(), progress)?;
-        let (embedding, std) = split_std(placed, std)?;
+        let with_std = append_std(self.embedding.points(), std)?;
+        let transformed = self.llx.transform(new, &self.data, with_std.points(), progress)?;
+        let (embedding, std) = split_std(transformed, std)?;
         Ok(TransformOutput { std, ..embedding.into() })
     }
 

@@ -23,8 +23,8 @@
 //! # }
 //! ```
 //!
-//! Everything besides the method's own parameters is in [`FitOptions`]: seed, preprocessing, landmarks, precomputed
-//! neighbors, an observer for progress and checkpoints, a memory limit, threads.
+//! All options besides the parameters of the method are in [`FitOptions`]: seed, preprocessing, landmarks, precomputed
+//! neighbors, an observer for progress and checkpoints, a memory limit, and the number of threads.
 //!
 //! ```
 //! use lowland::methods::Lvm;
@@ -49,15 +49,15 @@
 //! | [`data`] | rows, embeddings, labels, metrics, seeds |
 //! | [`neighbors`] | nearest neighbors, exact and approximate |
 //! | [`methods`] | the methods and their parameters |
-//! | [`method`] | the traits to implement a method outside of this crate |
+//! | [`method`] | the traits for methods defined outside of this crate |
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`run`] | observers, progress, checkpoints |
 //! | [`select`] | choosing parameters by likelihood |
 //! | [`registry`], [`params`] | methods by name and parameters as text, for front ends |
-//! | [`message`] | errors' remedies and notes, and how front ends word them |
+//! | [`message`] | remedies and notes, and how front ends render them |
 //!
-//! Results are the same bytes for any number of threads. The library prints nothing, keeps no global state, and touches no
+//! Results are bit-identical for any number of threads. The library prints nothing, keeps no global state, and accesses no
 //! files except in [`Model::save`] and [`Model::load`].
 
 pub mod data;
@@ -74,6 +74,7 @@ pub mod preprocessing;
 pub mod registry;
 pub mod run;
 pub mod select;
+mod training_rows;
 
 pub use fit::{Fit, FitOptions};
 pub use lowland_core::{

@@ -15,7 +15,7 @@ use lowland_neighbors::NeighborGraph;
 pub struct FitInput<'a> {
     /// The preprocessed data.
     pub data: &'a Data,
-    /// Their nearest neighbors, where the caller has them already.
+    /// Nearest neighbors of the rows, if the caller has computed them.
     pub neighbors: Option<&'a NeighborGraph>,
 }
 
@@ -23,24 +23,24 @@ pub struct FitInput<'a> {
 pub struct FitOutput<T> {
     /// The embedding, one row per row of the data.
     pub embedding: Embedding,
-    /// Places new rows on the embedding.
+    /// Transforms new rows.
     pub transformer: T,
-    /// How the iterations went.
+    /// Outcome of the iterations.
     pub outcome: Outcome,
-    /// The neighbor graph that was used, where it was found exactly, for reuse by the caller.
+    /// Neighbor graph of the fit, if it was computed exactly, for reuse by the caller.
     pub neighbors: Option<NeighborGraph>,
 }
 
-/// New rows on an embedding.
+/// The result of transforming new rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransformOutput {
-    /// Their coordinates.
+    /// Coordinates of the rows.
     pub embedding: Embedding,
-    /// The standard deviation of each row's position, where the method has one.
+    /// Standard deviation of each row's position, if the method has one.
     pub std: Option<Vec<f64>>,
-    /// The covariance of each row's position, `dim x dim` values per row, where the method has one.
+    /// Covariance of each row's position, `dim x dim` values per row, if the method has one.
     pub covariances: Option<Vec<f64>>,
-    /// The log-likelihood of each row, where the method has one.
+    /// Log-likelihood of each row, if the method has one.
     pub log_likelihoods: Option<Vec<f64>>,
 }
 
@@ -50,69 +50,69 @@ impl From<Embedding> for TransformOutput {
     }
 }
 
-/// The state of a fitted method: places new rows, and answers what else the method can tell.
+/// The state of a fitted method, which transforms new rows.
 pub trait Transformer: Send + Sync {
-    /// Places new rows. The result for a row depends on that row alone.
+    /// Transforms new rows. The result for a row depends on that row alone.
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput>;
 
     /// Writes the state to a model file.
     fn save(&self, archive: &mut Archive);
 
-    /// The standard deviation of each fitted row's position, where the method has one.
+    /// Returns the standard deviation of each training row's position, if the method has one.
     fn std(&self) -> Option<Vec<f64>> {
         None
     }
 
-    /// The covariance of each fitted row's position, `dim x dim` values per row, where the method has one.
+    /// Returns the covariance of each training row's position, `dim x dim` values per row, if the method has one.
     fn covariances(&self) -> Option<Vec<f64>> {
         None
     }
 
-    /// Bytes needed for `count` samples.
+    /// Returns the number of bytes needed for `count` samples.
     fn samples_memory(&self, _count: usize) -> u64 {
         0
     }
 
-    /// Embeddings drawn from the posterior; `None` when the method has none.
+    /// Draws embeddings from the posterior; `None` if the method has none.
     fn samples(&self, _count: usize, _seed: Seed) -> Result<Option<Vec<Embedding>>> {
         Ok(None)
     }
 
-    /// Dense rows that correspond to positions on the embedding; `None` when the method has no inverse.
+    /// Returns dense rows for positions in the embedding; `None` if the method has no inverse.
     fn inverse(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
         Ok(None)
     }
 
-    /// The same with the standard deviation of every value, where the method has one.
+    /// Returns dense rows for positions in the embedding, with the standard deviation of every value if the method has one.
     fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
         Ok(self.inverse(points, progress)?.map(|rows| (rows, None)))
     }
 }
 
-/// Why a method cannot be fitted to landmarks.
+/// Reason why a method cannot be fitted to landmarks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LandmarksUnsupported {
     /// The parameter that prevents it.
     pub name: &'static str,
     /// Its value.
     pub value: String,
-    /// What is allowed instead.
+    /// Values that are allowed instead.
     pub allowed: &'static str,
 }
 
 /// An embedding method with its parameters.
 pub trait Method: Params + Send + Sync + 'static {
-    /// The name on the command line and in model files.
+    /// Name on the command line and in model files.
     const NAME: &'static str;
-    /// The name of the class in Python.
+    /// Name of the class in Python.
     const CLASS_NAME: &'static str;
-    /// What it does, in one line.
+    /// Summary in one line.
     const SUMMARY: &'static str;
     /// When to use it, in one or two sentences.
     const ADVICE: &'static str;
-    /// What users of a model should know beyond the summary and the advice.
+    /// Further notes for users of a model.
     const NOTES: &'static str = "";
-    /// Name of the objective, if it has a common one: `kl_divergence`, `lower_bound`.
+    /// Conventional name of the objective, such as `kl_divergence` or `lower_bound`.
     const OBJECTIVE: Option<&'static str> = None;
     /// Whether a fit reports an embedding after each iteration.
     const REPORTS_ITERATIONS: bool = false;
@@ -120,38 +120,38 @@ pub trait Method: Params + Send + Sync + 'static {
     const PRESERVES_ORIGIN: bool = false;
     /// Whether embeddings come with a standard deviation for each point.
     const HAS_STD: bool = false;
-    /// Whether the model has an inverse: rows for positions on the embedding.
+    /// Whether the model has an inverse: rows for positions in the embedding.
     const HAS_INVERSE: bool = false;
     /// Whether the model has a log-likelihood for new rows.
     const HAS_LIKELIHOOD: bool = false;
     /// Whether transforming a training row returns exactly its coordinates in the embedding.
     const TRANSFORMS_EXACTLY: bool = false;
-    /// The fitted state.
+    /// State of the fitted method.
     type Transformer: Transformer + 'static;
 
-    /// Rejects parameters that make no sense for any data.
+    /// Returns an error if the parameters are invalid for any data.
     fn validate(&self) -> Result<()>;
-    /// Dimensions of the embedding.
+    /// Number of dimensions of the embedding.
     fn n_components(&self) -> usize;
-    /// The metric by which neighbors are found, if the method uses one.
+    /// Returns the metric of the neighbor search, if the method has one.
     fn metric(&self) -> Option<Metric> {
         None
     }
-    /// The stages of a fit, with their expected shares of the time.
+    /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
-    /// Bytes that a fit needs beyond the data.
+    /// Returns the number of bytes that a fit needs besides the data.
     fn memory(&self, shape: DataShape) -> u64;
-    /// Number of neighbors that a fit needs for each of `rows` rows; 0 where the method uses no neighbor graph.
+    /// Number of neighbors per row that a fit to `rows` rows needs; 0 if the method uses no neighbor graph.
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
     }
-    /// Whether the method can be fitted to some of the rows and extended to the others.
+    /// Checks whether the method can be fitted to some of the rows and extended to the others.
     fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported> {
         match self.metric() {
             Some(metric @ (Metric::Precomputed | Metric::Levenshtein)) => Err(LandmarksUnsupported {
                 name: "metric",
                 value: metric.to_string(),
-                allowed: "landmarks need rows of numbers",
+                allowed: "landmarks need numeric rows",
             }),
             _ => Ok(()),
         }
@@ -162,9 +162,9 @@ pub trait Method: Params + Send + Sync + 'static {
     fn load(&self, archive: &Archive, n_features: usize) -> Result<Self::Transformer>;
 }
 
-/// A method behind a pointer. Every [`Method`] is one.
+/// The object-safe version of [`Method`], implemented by every method.
 pub trait DynMethod: Send + Sync {
-    /// The name on the command line and in model files.
+    /// Name on the command line and in model files.
     fn name(&self) -> &'static str;
     /// Whether zero rows map to zero, so that embeddings must not be translated.
     fn preserves_origin(&self) -> bool;
@@ -174,25 +174,25 @@ pub trait DynMethod: Send + Sync {
     fn transforms_exactly(&self) -> bool;
     /// Name and value of every parameter, as text.
     fn values(&self) -> Vec<(&'static str, String)>;
-    /// Rejects parameters that make no sense for any data.
+    /// Returns an error if the parameters are invalid for any data.
     fn validate(&self) -> Result<()>;
-    /// Dimensions of the embedding.
+    /// Number of dimensions of the embedding.
     fn n_components(&self) -> usize;
-    /// The metric by which neighbors are found, if the method uses one.
+    /// Returns the metric of the neighbor search, if the method has one.
     fn metric(&self) -> Option<Metric>;
-    /// The stages of a fit, with their expected shares of the time.
+    /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
-    /// Bytes that a fit needs beyond the data.
+    /// Returns the number of bytes that a fit needs besides the data.
     fn memory(&self, shape: DataShape) -> u64;
-    /// Number of neighbors that a fit needs for each of `rows` rows; 0 where the method uses no neighbor graph.
+    /// Number of neighbors per row that a fit to `rows` rows needs; 0 if the method uses no neighbor graph.
     fn required_neighbors(&self, rows: usize) -> usize;
-    /// Whether the method can be fitted to some of the rows and extended to the others.
+    /// Checks whether the method can be fitted to some of the rows and extended to the others.
     fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported>;
     /// Fits the method.
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<Box<dyn Transformer>>>;
     /// Reads the fitted state from a model file.
     fn load(&self, archive: &Archive, n_features: usize) -> Result<Box<dyn Transformer>>;
-    /// A copy of the method.
+    /// Returns a copy of the method.
     fn clone_box(&self) -> Box<dyn DynMethod>;
 }
 
@@ -259,7 +259,7 @@ impl<M: Method> DynMethod for M {
     }
 }
 
-/// The remedies of methods that need rows of numbers.
-pub(crate) fn numbers_needed() -> Vec<Remedy> {
-    vec![Remedy::Other("give rows of numbers")]
+/// Returns the remedies of methods that need numeric rows.
+pub(crate) fn numeric_rows_remedies() -> Vec<Remedy> {
+    vec![Remedy::Other("pass numeric rows")]
 }

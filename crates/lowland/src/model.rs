@@ -1,8 +1,6 @@
-//! A fitted model: the embedding, and everything that new rows need.
+//! Fitted models: the embedding, and the state that transforms new rows.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
@@ -14,6 +12,7 @@ use crate::files;
 use crate::method::{DynMethod, FitOutput, Method, TransformOutput, Transformer};
 use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
+use crate::training_rows::TrainingRowHashes;
 
 /// A fitted model.
 pub struct Model {
@@ -28,7 +27,7 @@ pub struct Model {
     n_features: usize,
     kind: String,
     training_data: Option<Data>,
-    training_rows: TrainingRows,
+    training_rows: TrainingRowHashes,
 }
 
 impl Model {
@@ -55,56 +54,56 @@ impl Model {
             n_features: data.dim(),
             kind: data.kind().into(),
             training_data: Some(prepared),
-            training_rows: TrainingRows::new(hashes),
+            training_rows: TrainingRowHashes::new(hashes),
         }
     }
 
-    /// The embedding, one row per row of the data.
+    /// Returns the embedding, one row per row of the data.
     pub fn embedding(&self) -> &Embedding {
         &self.embedding
     }
 
-    /// The standard deviation of each row's position, where the method has one.
+    /// Returns the standard deviation of each row's position, if the method has one.
     pub fn std(&self) -> Option<Vec<f64>> {
         self.transformer.std()
     }
 
-    /// The covariance of each row's position, `dim x dim` values per row, where the method has one.
+    /// Returns the covariance of each row's position, `dim x dim` values per row, if the method has one.
     pub fn covariances(&self) -> Option<Vec<f64>> {
         self.transformer.covariances()
     }
 
-    /// How the iterations went; empty for a loaded model.
+    /// Returns the outcome of the iterations; empty for a loaded model.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
 
-    /// What is worth knowing about the fit; empty for a loaded model.
+    /// Returns the notes of the fit; empty for a loaded model.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// The method with its parameters.
+    /// Returns the method with its parameters.
     pub fn method(&self) -> &dyn DynMethod {
         self.pipeline.method.as_ref()
     }
 
-    /// The method, preprocessing, landmarks and seed that the model was fitted with.
+    /// Returns the method, preprocessing, landmarks and seed of the fit.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// The steps applied to rows before the method.
+    /// Returns the steps applied to rows before the method.
     pub fn preprocessing(&self) -> &Preprocessing {
         &self.pipeline.preprocessing
     }
 
-    /// The seed of the fit.
+    /// Returns the seed of the fit.
     pub fn seed(&self) -> Seed {
         self.pipeline.seed
     }
 
-    /// Names of the columns, where they were given.
+    /// Returns the names of the columns; empty if they are unknown.
     pub fn feature_names(&self) -> &[String] {
         &self.feature_names
     }
@@ -114,22 +113,22 @@ impl Model {
         self.n_features
     }
 
-    /// The kind of data: `dense`, `sparse` or `text`.
+    /// Returns the kind of data: `dense`, `sparse` or `text`.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The neighbor graph of the preprocessed data, where the method found it exactly; `None` for a loaded model.
+    /// Returns the neighbor graph of the preprocessed data, if the method computed it exactly; `None` for a loaded model.
     pub fn neighbors(&self) -> Option<&NeighborGraph> {
         self.neighbors.as_ref()
     }
 
-    /// The preprocessed data that the method was fitted to; `None` for a loaded model.
+    /// Returns the preprocessed data that the method was fitted to; `None` for a loaded model.
     pub fn training_data(&self) -> Option<&Data> {
         self.training_data.as_ref()
     }
 
-    /// The fitted state of the method, which places every row anew, training rows included.
+    /// Returns the state of the fitted method, which does not recognize training rows.
     pub fn transformer(&self) -> &dyn Transformer {
         self.transformer.as_ref()
     }
@@ -139,24 +138,24 @@ impl Model {
         self.preprocessor.apply(data)
     }
 
-    /// Places new rows on the embedding. The result for a row depends on that row alone; training rows keep their
-    /// coordinates.
+    /// Transforms new rows. The result for a row depends on that row alone; training rows keep their coordinates.
     pub fn transform(&self, new: &Data) -> Result<Embedding> {
         Ok(self.transform_with(new, &mut |_| Ok(()))?.embedding)
     }
 
-    /// Places new rows with everything the method can tell about them, reporting progress.
+    /// Transforms new rows, with standard deviations, covariances and log-likelihoods if the method has them. Reports
+    /// progress.
     pub fn transform_with(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         if new.kind() != self.kind {
             let remedies = vec![match self.kind.as_str() {
-                "dense" => Remedy::Other("give dense rows, as the model was fitted to"),
-                "sparse" => Remedy::Other("give sparse rows, as the model was fitted to"),
-                _ => Remedy::Other("give strings, as the model was fitted to"),
+                "dense" => Remedy::Other("pass dense rows, as in the fit"),
+                "sparse" => Remedy::Other("pass sparse rows, as in the fit"),
+                _ => Remedy::Other("pass strings, as in the fit"),
             }];
             return Err(Error::Kind { what: "this model", kind: new.kind(), remedies });
         }
         if new.dim() != self.n_features {
-            let what = "columns, as the model was fitted to (a label or id column must be named again)";
+            let what = "columns, as in the fit (a label or id column must be named again)";
             return Err(Error::Shape { what, expected: self.n_features, found: new.dim() });
         }
         if new.rows() == 0 {
@@ -169,42 +168,41 @@ impl Model {
         self.training_rows.restore(self, new, output)
     }
 
-    /// The log-likelihood of each new row under the model.
+    /// Returns the log-likelihood of each new row under the model.
     pub fn score(&self, new: &Data) -> Result<Vec<f64>> {
         self.score_with(new, &mut |_| Ok(()))
     }
 
-    /// The log-likelihood of each new row under the model, reporting progress.
+    /// Returns the log-likelihood of each new row under the model. Reports progress.
     pub fn score_with(&self, new: &Data, progress: &mut Progress) -> Result<Vec<f64>> {
         self.transform_with(new, progress)?
             .log_likelihoods
             .ok_or_else(|| self.unsupported("likelihood of rows", "lvm has"))
     }
 
-    /// Bytes that [`Model::samples`] needs beyond the model.
+    /// Returns the number of bytes that [`Model::samples`] needs besides the model.
     pub fn samples_memory(&self, count: usize) -> u64 {
         self.transformer.samples_memory(count)
     }
 
-    /// Embeddings drawn from the posterior.
+    /// Draws embeddings from the posterior.
     pub fn samples(&self, count: usize, seed: Seed) -> Result<Vec<Embedding>> {
         let samples = self.transformer.samples(count, seed)?;
         samples.ok_or_else(|| self.unsupported("posterior of embeddings", "lllvm has"))
     }
 
-    /// Rows that correspond to positions on the embedding, preprocessed as the method sees rows.
+    /// Returns rows for positions in the embedding. The rows are preprocessed, as in the fit.
     pub fn inverse_transform(&self, points: Points) -> Result<Data> {
         self.inverse_transform_with(points, &mut |_| Ok(()))
     }
 
-    /// Rows that correspond to positions on the embedding, reporting progress.
+    /// Returns rows for positions in the embedding. Reports progress.
     pub fn inverse_transform_with(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
         self.transformer.inverse(points, progress)?.ok_or_else(|| self.no_inverse())
     }
 
-    /// Rows that correspond to positions on the embedding, with the standard deviation of every value where the method has
-    /// one.
+    /// Returns rows for positions in the embedding, with the standard deviation of every value if the method has one.
     pub fn inverse_transform_std(&self, points: Points, progress: &mut Progress) -> Result<(Data, Option<Data>)> {
         self.check_points(points)?;
         self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())
@@ -221,13 +219,13 @@ impl Model {
 
     fn check_points(&self, points: Points) -> Result<()> {
         if points.dim() != self.embedding.dim() {
-            let what = "coordinates of a point of the embedding";
+            let what = "coordinates per point of the embedding";
             return Err(Error::Shape { what, expected: self.embedding.dim(), found: points.dim() });
         }
         points.check_finite()
     }
 
-    /// Writes the model to a file, which is replaced whole or not at all.
+    /// Writes the model to a file atomically.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         files::write(path.as_ref(), &self.to_bytes())
     }
@@ -243,7 +241,7 @@ impl Model {
         Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
     }
 
-    /// The content of the model's file: everything but the neighbor graph, the trace, and the training data.
+    /// Serializes the model without the neighbor graph, the trace and the preprocessed training data.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut archive = Archive::new(ArchiveKind::Model);
         self.pipeline.save(&mut archive);
@@ -257,7 +255,7 @@ impl Model {
         archive.to_bytes()
     }
 
-    /// Reads a model of a built-in method from the content of its file.
+    /// Reads a model of a built-in method from serialized bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let archive = Archive::from_bytes(bytes, ArchiveKind::Model)?;
         Self::from_archive(&archive, Pipeline::load(&archive)?)
@@ -274,7 +272,7 @@ impl Model {
         }
         Ok(Self {
             kind: archive.text("data/kind")?.into(),
-            training_rows: TrainingRows::load(archive, embedding.rows(), pipeline.transforms_exactly())?,
+            training_rows: TrainingRowHashes::load(archive, embedding.rows(), pipeline.transforms_exactly())?,
             outcome: Outcome::without_iterations(),
             notes: Vec::new(),
             neighbors: None,
@@ -286,95 +284,5 @@ impl Model {
             transformer,
             n_features,
         })
-    }
-}
-
-/// The content hashes of the training rows. A training row that is transformed keeps its coordinates: scikit-learn expects it,
-/// and since it is decided row by row, no result depends on the batch.
-#[derive(Default)]
-struct TrainingRows {
-    /// One per row; empty where the method transforms exactly.
-    hashes: Vec<u64>,
-    /// The first row of each hash.
-    index: OnceLock<HashMap<u64, u32>>,
-}
-
-const HASHES: &str = "training/hashes";
-/// Pairs of row and hash, as version 1 had them when it was saved from Python.
-const PYTHON_HASHES: &str = "python/rows";
-
-impl TrainingRows {
-    fn new(hashes: Vec<u64>) -> Self {
-        Self { hashes, index: OnceLock::new() }
-    }
-
-    fn save(&self, archive: &mut Archive) {
-        archive.put(HASHES, self.hashes.as_slice());
-    }
-
-    fn load(archive: &Archive, rows: usize, transforms_exactly: bool) -> Result<Self> {
-        if archive.version() == 1 {
-            return Self::load_version_1(archive, rows);
-        }
-        let hashes = archive.u64s(HASHES)?;
-        if hashes.len() != if transforms_exactly { 0 } else { rows } {
-            return Err(archive.invalid(format!("it has hashes of {} of {rows} training rows", hashes.len())));
-        }
-        Ok(Self::new(hashes.to_vec()))
-    }
-
-    fn load_version_1(archive: &Archive, rows: usize) -> Result<Self> {
-        if !archive.has(PYTHON_HASHES) {
-            return Ok(Self::default());
-        }
-        let pairs = archive.u64s(PYTHON_HASHES)?.chunks_exact(2);
-        // Rows that repeat an earlier one had no entry; any hash that is known already stands for them.
-        let mut hashes = vec![pairs.clone().next().map_or(0, |pair| pair[1]); rows];
-        for pair in pairs {
-            match hashes.get_mut(pair[0] as usize) {
-                Some(hash) => *hash = pair[1],
-                None => return Err(archive.invalid("it has hashes of rows that are not in the embedding".into())),
-            }
-        }
-        Ok(Self::new(hashes))
-    }
-
-    fn find(&self, hash: u64) -> Option<usize> {
-        let index = self.index.get_or_init(|| {
-            let mut index = HashMap::with_capacity(self.hashes.len());
-            self.hashes.iter().zip(0..).for_each(|(&hash, row)| {
-                index.entry(hash).or_insert(row);
-            });
-            index
-        });
-        index.get(&hash).map(|&row| row as usize)
-    }
-
-    /// Gives training rows among the new ones their coordinates of the fit.
-    fn restore(&self, model: &Model, new: &Data, mut output: TransformOutput) -> Result<TransformOutput> {
-        if self.hashes.is_empty() {
-            return Ok(output);
-        }
-        let known: Vec<(usize, usize)> =
-            new.row_hashes().iter().enumerate().filter_map(|(i, &hash)| Some((i, self.find(hash)?))).collect();
-        if known.is_empty() {
-            return Ok(output);
-        }
-        let dim = model.embedding.dim();
-        let mut values = output.embedding.into_values();
-        for &(i, row) in &known {
-            values[i * dim..(i + 1) * dim].copy_from_slice(model.embedding.row(row));
-        }
-        output.embedding = Embedding::new(values, dim)?;
-        if let (Some(std), Some(fitted)) = (&mut output.std, model.std()) {
-            known.iter().for_each(|&(i, row)| std[i] = fitted[row]);
-        }
-        if let (Some(all), Some(fitted)) = (&mut output.covariances, model.covariances()) {
-            let size = dim * dim;
-            for &(i, row) in &known {
-                all[i * size..(i + 1) * size].copy_from_slice(&fitted[row * size..(row + 1) * size]);
-            }
-        }
-        Ok(output)
     }
 }

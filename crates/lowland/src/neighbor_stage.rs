@@ -1,4 +1,4 @@
-//! The stage most methods begin with: the neighbours, computed, handed in, or taken from a checkpoint.
+//! The first stage of most methods: the neighbor graph, computed, precomputed by the caller, or from a checkpoint.
 
 use lowland_core::message::Note;
 use lowland_core::run::Context;
@@ -9,22 +9,22 @@ use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
 
 use crate::method::FitInput;
 
-/// What people see while neighbours are searched.
-pub(crate) const STAGE: &str = "neighbours";
+/// Name of the stage shown to users.
+pub(crate) const STAGE: &str = "neighbors";
 
-/// Seconds that the search takes on two cores, roughly.
+/// Estimates the time of the search in seconds on two cores.
 pub(crate) fn seconds(shape: DataShape) -> f64 {
     let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
     (n * n * (dim + 40.0) / 2e11).min(n * 1e-4) + 1e-3
 }
 
-/// A graph, and whether it is known to hold every true neighbour.
+/// A neighbor graph, and whether it was computed exactly.
 pub(crate) struct Neighbors {
     pub graph: NeighborGraph,
     pub exact: bool,
 }
 
-/// The `n_neighbors` nearest of every row. More than there are points is not an error but reduced, and said.
+/// Returns the `n_neighbors` nearest neighbors of every row. If there are fewer points, the number is reduced with a note.
 pub(crate) fn neighbors(
     input: FitInput,
     n_neighbors: usize,
@@ -42,8 +42,8 @@ pub(crate) fn neighbors(
         return Ok(Neighbors { graph, exact: true });
     }
     let found = context.stage(STAGE, |context| {
-        let given = input.neighbors.map(|graph| given(graph, n, k, metric)).transpose()?;
-        if let Some(graph) = at_hand(given, context)? {
+        let precomputed = input.neighbors.map(|graph| truncate_precomputed(graph, n, k, metric)).transpose()?;
+        if let Some(graph) = available_graph(precomputed, context)? {
             return Ok(Neighbors { graph, exact: false });
         }
         let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
@@ -62,68 +62,75 @@ pub(crate) fn neighbors(
     Ok(found)
 }
 
-/// The graph that was handed in, whole: its values need not be distances.
-pub(crate) fn handed_in(input: FitInput, context: &mut Context) -> Result<Neighbors> {
-    let graph = context.stage(STAGE, |context| at_hand(input.neighbors.cloned(), context))?;
-    let graph = graph.ok_or(Error::Format { what: "neighbour graph", reason: "there is none".into() })?;
+/// Returns the complete precomputed graph, whose values need not be distances.
+pub(super) fn precomputed_graph(input: FitInput, context: &mut Context) -> Result<Neighbors> {
+    let graph = context.stage(STAGE, |context| available_graph(input.neighbors.cloned(), context))?;
+    let graph = graph.ok_or(Error::Format { what: "neighbor graph", reason: "it is missing".into() })?;
     check_rows(&graph, input.data.rows())?;
     context.add_to_checkpoint(|archive| graph.save("graph", archive));
     Ok(Neighbors { graph, exact: false })
 }
 
-/// The graph of the checkpoint that is resumed, which must be the one handed in, if both are there.
-fn at_hand(given: Option<NeighborGraph>, context: &Context) -> Result<Option<NeighborGraph>> {
-    let stored = context.checkpoint().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
-    match (stored, given) {
-        (Some(stored), Some(given)) if stored != given => {
-            let reason = "it was made with another neighbour graph; leave the graph out to go on with its own";
+/// Returns the graph of the checkpoint or the precomputed graph. If there are both, they must be equal.
+fn available_graph(precomputed: Option<NeighborGraph>, context: &Context) -> Result<Option<NeighborGraph>> {
+    let saved = context.checkpoint().map(|archive| NeighborGraph::load("graph", archive)).transpose()?;
+    match (saved, precomputed) {
+        (Some(saved), Some(precomputed)) if saved != precomputed => {
+            let reason = "it was created with another neighbor graph; leave out the graph to continue with its own";
             Err(Error::Format { what: "checkpoint", reason: reason.into() })
         }
-        (stored, given) => Ok(stored.or(given)),
+        (saved, precomputed) => Ok(saved.or(precomputed)),
     }
 }
 
-/// The graph's distances as a matrix, connected: components are joined by their closest pairs of points.
-pub(crate) fn connected_lengths(
+/// Returns the distances of the graph as a matrix. Components are joined at their closest pairs of points.
+pub(super) fn connected_lengths(
     data: &Data,
     metric: Metric,
     graph: &NeighborGraph,
     context: &mut Context,
 ) -> Result<Csr> {
-    let (lengths, parts) = (edge_lengths(graph)?, ConnectedComponents::from_neighbors(graph));
-    if parts.count() < 2 {
+    let (lengths, components) = (edge_lengths(graph)?, ConnectedComponents::from_neighbors(graph));
+    if components.count() < 2 {
         return Ok(lengths);
     }
-    let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
-    context.note(Note::ComponentsJoined { components: parts.count() });
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &components, progress))?;
+    context.note(Note::ComponentsJoined { components: components.count() });
     add_edges(&lengths, &joins)
 }
 
-/// Whether no row differs from another. That a row's neighbours are all copies of it is not enough: others may be elsewhere.
-pub(crate) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, context: &mut Context) -> Result<bool> {
+/// Returns whether all rows are equal. It is not enough that all neighbors are duplicates: there may be several groups.
+pub(super) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, context: &mut Context) -> Result<bool> {
     if graph.distances().iter().any(|&distance| distance != 0.0) {
         return Ok(false);
     }
-    let parts = ConnectedComponents::from_neighbors(graph);
-    let joins = context.with_progress(|progress| join_components_with(data, metric, &parts, progress))?;
+    let components = ConnectedComponents::from_neighbors(graph);
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &components, progress))?;
     Ok(joins.iter().all(|join| join.length == 0.0))
 }
 
-fn given(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {
+/// Checks a precomputed graph and reduces it to `k` neighbors per row.
+fn truncate_precomputed(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {
     check_rows(graph, n)?;
-    // A graph of distances that someone else computed does not know its metric.
+    // Graphs of externally computed distances have metric `Precomputed`.
     if graph.metric() != metric && graph.metric() != Metric::Precomputed {
         return Err(Error::Parameter {
             name: "metric",
             value: metric.to_string(),
-            allowed: format!("the given neighbour graph was made with {}: use that, or another graph", graph.metric()),
+            allowed: format!(
+                "the precomputed neighbor graph was made with {}: use this metric, or another graph",
+                graph.metric()
+            ),
         });
     }
     if graph.min_degree() < k {
         return Err(Error::Parameter {
             name: "n_neighbors",
             value: k.to_string(),
-            allowed: format!("at most {}, what the given neighbour graph has for every row", graph.min_degree()),
+            allowed: format!(
+                "at most {}, the number of neighbors of every row in the precomputed graph",
+                graph.min_degree()
+            ),
         });
     }
     Ok(graph.truncate(k))
@@ -133,5 +140,5 @@ fn check_rows(graph: &NeighborGraph, n: usize) -> Result<()> {
     if graph.rows() == n && graph.targets() == n {
         return Ok(());
     }
-    Err(Error::Shape { what: "rows of the neighbour graph", expected: n, found: graph.rows() })
+    Err(Error::Shape { what: "rows of the neighbor graph", expected: n, found: graph.rows() })
 }

@@ -1,5 +1,5 @@
-//! The list of built-in methods, and how they are built from text: the adapter that the command line, Python and model
-//! files use. Nothing else in the library reads parameters from text.
+//! The list of built-in methods, and their construction from text for the command line, Python and model files. No other
+//! part of the library parses parameters.
 
 use lowland_core::params::{ParamSpec, ParamValue, parse};
 use lowland_core::{Error, Result};
@@ -10,17 +10,17 @@ use crate::methods::*;
 
 /// A built-in method.
 pub struct MethodInfo {
-    /// The name on the command line and in model files.
+    /// Name on the command line and in model files.
     pub name: &'static str,
-    /// The name of the class in Python.
+    /// Name of the class in Python.
     pub class_name: &'static str,
-    /// What it does, in one line.
+    /// Summary in one line.
     pub summary: &'static str,
     /// When to use it.
     pub advice: &'static str,
-    /// What users of a model should know beyond the summary and the advice.
+    /// Further notes for users of a model.
     pub notes: &'static str,
-    /// Name of the objective, if it has a common one.
+    /// Conventional name of the objective, if it has one.
     pub objective: Option<&'static str>,
     /// Whether a fit reports an embedding after each iteration.
     pub reports_iterations: bool,
@@ -69,7 +69,7 @@ macro_rules! method_list {
 
 for_each_method!(method_list);
 
-/// The method used when none is named.
+/// Name of the default method.
 pub const DEFAULT_METHOD: &str = Lvm::NAME;
 
 const fn info<M: Method>() -> MethodInfo {
@@ -98,11 +98,11 @@ fn build<M: Method>(values: &[(&str, &str)]) -> Result<Box<dyn DynMethod>> {
     Ok(Box::new(method))
 }
 
-/// A method as described by text, with the number of landmarks.
+/// A method parsed from text, with the number of landmarks.
 pub struct ParsedMethod {
     /// The method with its parameters, validated.
     pub method: Box<dyn DynMethod>,
-    /// Rows to fit; `None` for all.
+    /// Number of rows to fit; `None` for all.
     pub landmarks: Option<usize>,
 }
 
@@ -116,31 +116,31 @@ impl MethodInfo {
         })
     }
 
-    /// Descriptions of its parameters and of `landmarks`, which every method has.
+    /// Returns the descriptions of the parameters, including `landmarks`, which every method has.
     pub fn params(&self) -> Vec<ParamSpec> {
         let mut specs = (self.method_params)();
         specs.push(ParamSpec {
             name: LANDMARKS,
-            help: "Rows to fit, evenly spread over the data; the others are placed by locally linear extension (0: fit all).",
+            help: "Number of evenly spaced rows to fit; the embedding is extended to the others by locally linear extension (0 fits all rows).",
             default: "0".into(),
             expects: usize::EXPECTS,
         });
         specs
     }
 
-    /// Whether the method can use a precomputed neighbor graph.
+    /// Returns whether the method can use a precomputed neighbor graph.
     pub fn uses_neighbors(&self) -> bool {
         (self.build)(&[]).is_ok_and(|method| method.required_neighbors(usize::MAX) > 0)
     }
 
-    /// Builds the method from parameter values as text; parameters that are not named keep their defaults.
+    /// Builds the method from parameter values as text. Other parameters keep their defaults.
     pub fn parse(&self, values: &[(&str, &str)]) -> Result<ParsedMethod> {
         ParsedMethod::parse(values, self.build)
     }
 }
 
 impl ParsedMethod {
-    /// Builds a method from parameter values as text, whether it is built in or not.
+    /// Builds method `M`, which need not be built in, from parameter values as text.
     pub(crate) fn new<M: Method>(values: &[(&str, &str)]) -> Result<Self> {
         Self::parse(values, build::<M>)
     }

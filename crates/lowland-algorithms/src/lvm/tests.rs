@@ -11,7 +11,8 @@ use lowland_core::with_threads;
 use lowland_core::{Data, Metric, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{
-    ConnectedComponents, add_edges, edge_lengths, join_components_with, minimum_spanning_forest, mutual_reach, undirected_edges,
+    ConnectedComponents, add_edges, edge_lengths, join_components_with, minimum_spanning_forest, mutual_reach,
+    undirected_edges,
 };
 use lowland_neighbors::{NeighborParams, nearest_with};
 

@@ -25,7 +25,7 @@ pub enum ToleranceMiss {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
-    /// Estimated memory of the whole run.
+    /// Estimated memory of the run.
     MemoryEstimate {
         /// Number of bytes.
         bytes: u64,

@@ -1,4 +1,4 @@
-//! What `lle` and `ltsa` share: the embedding is made of the bottom eigenvectors of a sparse matrix over the neighbor graph.
+//! Shared by `lle` and `ltsa`: the embedding consists of the bottom eigenvectors of a sparse matrix on the neighbor graph.
 
 use lowland_algorithms::llx::Llx;
 use lowland_core::message::Note;
@@ -20,7 +20,7 @@ const EIGENVECTORS: &str = "eigenvectors";
 
 pub(super) fn stages(shape: DataShape, k: usize) -> Vec<Stage> {
     let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, k as f64);
-    // Seconds on two cores, roughly.
+    // Rough seconds on two cores.
     let search = neighbor_stage::seconds(shape);
     vec![
         Stage { name: neighbor_stage::STAGE, weight: search },
@@ -29,22 +29,22 @@ pub(super) fn stages(shape: DataShape, k: usize) -> Vec<Stage> {
     ]
 }
 
-/// Entries of a sparse factor at the most.
-const MOST: usize = 1 << 26;
-/// Beyond this many rows a factor that is not sparse is not tried: its time grows with the cube.
-const MOST_DENSE: usize = 6_000;
+/// Maximum number of entries of a sparse factor.
+const MAX_FACTOR_ENTRIES: usize = 1 << 26;
+/// Maximum number of rows for a dense factorization, whose time is cubic.
+const MAX_DENSE_ROWS: usize = 6_000;
 
 pub(super) fn memory(shape: DataShape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
     let k = k.min(shape.rows);
     let [n, edges, d] = [shape.rows, k, d].map(|count| count as f64);
-    // The matrix, its entries before they are added up, its factor, some blocks of vectors.
+    // The matrix and its triplets, the factor, and blocks of vectors.
     let entries = n * (edges + 1.0).powi(2) * 60.0;
-    let factor = if shape.rows <= MOST_DENSE { 16.0 * n * n } else { 8.0 * MOST as f64 };
+    let factor = if shape.rows <= MAX_DENSE_ROWS { 16.0 * n * n } else { 8.0 * MAX_FACTOR_ENTRIES as f64 };
     let own = entries + factor + n * (d + 14.0) * 80.0;
     lowland_neighbors::search_memory(shape, metric, k, search).saturating_add(own as u64)
 }
 
-/// The bottom eigenvectors, but the constant one, of the matrix that `matrix` makes of the neighbour graph.
+/// Computes the bottom eigenvectors, except the constant one, of the matrix that `matrix` builds from the neighbor graph.
 pub(super) fn fit(
     llx: Llx,
     dim: usize,
@@ -58,47 +58,56 @@ pub(super) fn fit(
     let mut wanted = available_components(dim, n - 1, "the number of points less one", context)?;
     if n > 1 && graph.distances().iter().all(|&d| d == 0.0) {
         if !all_equal(input.data, llx.metric, &graph, context)? {
-            let (value, allowed) = (llx.n_neighbors.to_string(), "more: every row's neighbours are copies of it");
+            let (value, allowed) =
+                (llx.n_neighbors.to_string(), "more: all neighbors of every row are duplicates of it");
             return Err(Error::Parameter { name: "n_neighbors", value, allowed: allowed.into() });
         }
         context.note(Note::AllRowsEqual);
         wanted = 0;
     }
-    let mut map = vec![0.0; n * dim];
+    let mut coordinates = vec![0.0; n * dim];
     if wanted > 0 {
-        note_parts(&graph, wanted, context);
+        note_components(&graph, wanted, context);
         let matrix = context.stage(WEIGHTS, |context| matrix(&graph, context))?;
-        let vectors = context.stage(EIGENVECTORS, |context| bottom(&matrix, wanted, llx.n_neighbors, MOST, context))?;
-        // Each coordinate with standard deviation 1.
+        let vectors = context.stage(EIGENVECTORS, |context| {
+            smallest_eigenvectors(&matrix, wanted, llx.n_neighbors, MAX_FACTOR_ENTRIES, context)
+        })?;
+        // Each coordinate has standard deviation 1.
         let scale = (n as f64).sqrt();
-        for (row, vector) in map.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted)) {
+        for (row, vector) in coordinates.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted)) {
             row.iter_mut().zip(vector).for_each(|(y, v)| *y = scale * v);
         }
     }
-    let embedding = Embedding::new(map, dim)?;
+    let embedding = Embedding::new(coordinates, dim)?;
     let transformer = LlxTransformer { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
     Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: exact.then_some(graph) })
 }
 
-/// Where the graph falls into parts, vectors that are constant on each cost nothing and come first. (For LLE it is enough that no
-/// row of a part has neighbours elsewhere, though others may have it for theirs; that is not looked for.)
-fn note_parts(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
-    let parts = ConnectedComponents::from_neighbors(graph).count();
-    if parts > 1 {
-        let constant = wanted.min(parts - 1);
-        context.note(Note::ComponentsInCoordinates { components: parts, constant, n_components: wanted });
+/// Notes if the graph is not connected: vectors that are constant on each component have eigenvalue zero and come first.
+/// (For LLE this also happens if no row of a part has neighbors outside of it, which is not checked.)
+fn note_components(graph: &NeighborGraph, wanted: usize, context: &mut Context) {
+    let components = ConnectedComponents::from_neighbors(graph).count();
+    if components > 1 {
+        let constant = wanted.min(components - 1);
+        context.note(Note::ComponentsInCoordinates { components, constant, n_components: wanted });
     }
 }
 
-/// Eigenvectors to the smallest eigenvalues, the constant vector left out: with a factor of at most `most` entries, or without one.
-/// The second way finds them where they stand clear of the rest (`ltsa` of rows that fill many dimensions), not where all crowd at
-/// zero.
-fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context: &mut Context) -> Result<Vec<f64>> {
+/// Computes the eigenvectors of the smallest eigenvalues, except the constant one. Uses a factorization with at most
+/// `max_entries` entries if there is one. Without it, the solver converges only if the eigenvalues are well separated from
+/// the rest of the spectrum (`ltsa` of high-dimensional data), not if many are close to zero.
+fn smallest_eigenvectors(
+    matrix: &Csr,
+    wanted: usize,
+    n_neighbors: usize,
+    max_entries: usize,
+    context: &mut Context,
+) -> Result<Vec<f64>> {
     let n = matrix.rows();
     let constant = vec![1.0 / (n as f64).sqrt(); n];
-    // The values themselves are near zero: residuals are compared with the whole matrix.
+    // The eigenvalues are close to zero, so residuals are relative to the norm of the matrix.
     let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
-    let factor = ShiftedInverse::new(matrix, most)?;
+    let factor = ShiftedInverse::new(matrix, max_entries)?;
     let diagonal = Jacobi::new(&matrix.diagonal());
     let preconditioner: &dyn Preconditioner = match &factor {
         Some(factor) => factor,
@@ -112,8 +121,8 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
         context.with_progress(|progress| eigenpairs(matrix, preconditioner, options, &constant, 1, seed, progress))?;
     if !found.report.converged {
         if factor.is_none() {
-            let allowed = "fewer, or landmarks = 5000: the matrix has too large a factor, and without one its \
-                eigenvectors are not found";
+            let allowed = "fewer, or landmarks = 5000: the factorization of the matrix is too large, and the eigensolver \
+                does not converge without it";
             return invalid_parameter("n_neighbors", &n_neighbors, allowed);
         }
         let residual = found.report.residuals.iter().copied().reduce(f64::max);
@@ -122,35 +131,35 @@ fn bottom(matrix: &Csr, wanted: usize, n_neighbors: usize, most: usize, context:
     Ok(found.vectors)
 }
 
-/// The inverse of a positive semidefinite matrix with a little added to its diagonal.
+/// The inverse of a positive semidefinite matrix with a small shift of the diagonal.
 enum ShiftedInverse {
     Sparse(Box<SparseCholesky>),
     Dense(Cholesky),
 }
 
 impl ShiftedInverse {
-    /// `None` if its factor would have more than `most` entries.
-    fn new(matrix: &Csr, most: usize) -> Result<Option<Self>> {
+    /// Returns `None` if the factor would have more than `max_entries` entries.
+    fn new(matrix: &Csr, max_entries: usize) -> Result<Option<Self>> {
         let largest = matrix.diagonal().iter().copied().fold(0.0, f64::max);
-        // A neighbourhood's share is of size one: less is rounding.
+        // The contribution of a neighborhood is of order one; anything less is rounding.
         let largest = largest.max(1.0);
         let mut shift = 1e-12 * largest;
-        // Rounding can make a singular matrix look indefinite.
+        // Rounding can make a singular matrix indefinite.
         loop {
             let shifted = matrix.map(|i, j, v| if i == j { v + shift } else { v });
-            match Self::factor(&shifted, most) {
+            match Self::factor(&shifted, max_entries) {
                 Err(Error::Numerical { .. }) if shift < 1e-3 * largest => shift *= 100.0,
                 result => return result,
             }
         }
     }
 
-    fn factor(matrix: &Csr, most: usize) -> Result<Option<Self>> {
+    fn factor(matrix: &Csr, max_entries: usize) -> Result<Option<Self>> {
         let n = matrix.rows();
-        if let Some(factor) = SparseCholesky::new(matrix, 1, most.min(n * n / 2))? {
+        if let Some(factor) = SparseCholesky::new(matrix, 1, max_entries.min(n * n / 2))? {
             return Ok(Some(Self::Sparse(Box::new(factor))));
         }
-        if n > MOST_DENSE || n * n > most {
+        if n > MAX_DENSE_ROWS || n * n > max_entries {
             return Ok(None);
         }
         let mut full = vec![0.0; n * n];

@@ -1,4 +1,4 @@
-//! Eigenvectors with and without a factor; notes about components.
+//! Eigenvectors with and without a factorization; notes about components.
 
 use super::*;
 use crate::fit::Fit;
@@ -7,35 +7,35 @@ use crate::methods::{Lle, Ltsa};
 use lowland_core::run::NoObserver;
 use lowland_core::{Data, Dense, Seed};
 
-/// Rows that fill ten dimensions, longer in some than in others.
+/// Gaussian rows in ten dimensions with different scales.
 fn cloud(n: usize) -> Data {
     let values = Seed(7).normals(n * 10).into_iter().enumerate().map(|(at, v)| v as f32 / (1 + at % 10) as f32);
     Data::Dense(Dense::new(values.collect(), 10).unwrap())
 }
 
-/// The bottom vectors of a method's matrix by a factor of at most `most` entries.
-fn vectors(of: fn(&Data, &NeighborGraph, &mut Context) -> Result<Csr>, most: usize) -> Result<Vec<f64>> {
-    // More rows than a dense decomposition is tried with.
+/// Computes the bottom eigenvectors of a method's matrix with a factor of at most `max_entries` entries.
+fn vectors(of: fn(&Data, &NeighborGraph, &mut Context) -> Result<Csr>, max_entries: usize) -> Result<Vec<f64>> {
+    // Too many rows for a dense eigendecomposition.
     let data = cloud(2500);
-    let mut silent = NoObserver;
-    let mut context = Context::new(&mut silent, Seed(1), None);
+    let mut no_observer = NoObserver;
+    let mut context = Context::new(&mut no_observer, Seed(1), None);
     let params = lowland_neighbors::NeighborParams::default();
     let graph = lowland_neighbors::nearest(&data, &params)?.graph;
-    bottom(&of(&data, &graph, &mut context)?, 2, 15, most, &mut context)
+    smallest_eigenvectors(&of(&data, &graph, &mut context)?, 2, 15, max_entries, &mut context)
 }
 
 #[test]
-fn tangent_spaces_are_aligned_with_a_factor_and_without() {
+fn ltsa_works_with_and_without_a_factorization() {
     let alignment =
         |data: &Data, graph: &NeighborGraph, context: &mut Context| Ltsa::default().matrix(data, graph, context);
-    let (by_factor, without) = (vectors(alignment, MOST).unwrap(), vectors(alignment, 0).unwrap());
-    let furthest = by_factor.iter().zip(&without).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    assert!(furthest < 1e-5, "{furthest}");
+    let (with_factor, without) = (vectors(alignment, MAX_FACTOR_ENTRIES).unwrap(), vectors(alignment, 0).unwrap());
+    let max_difference = with_factor.iter().zip(&without).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(max_difference < 1e-5, "{max_difference}");
 }
 
 #[test]
-fn parts_of_the_graph_are_said() {
-    let apart = |distance: f32| {
+fn disconnected_graphs_are_noted() {
+    let shifted = |distance: f32| {
         let Data::Dense(cloud) = cloud(200) else { unreachable!() };
         let mut values = cloud.values().to_vec();
         values[..1000].iter_mut().for_each(|value| *value += distance);
@@ -46,16 +46,16 @@ fn parts_of_the_graph_are_said() {
         model.notes().iter().any(|note| matches!(note, Note::ComponentsInCoordinates { components: 2, .. }))
     }
     for (distance, expected) in [(1e4, true), (0.0, false)] {
-        assert_eq!(notes_two_components(&Lle::default(), &apart(distance)), expected, "lle");
-        assert_eq!(notes_two_components(&Ltsa::default(), &apart(distance)), expected, "ltsa");
+        assert_eq!(notes_two_components(&Lle::default(), &shifted(distance)), expected, "lle");
+        assert_eq!(notes_two_components(&Ltsa::default(), &shifted(distance)), expected, "ltsa");
     }
 }
 
 #[test]
-fn what_is_not_found_without_a_factor_is_refused() {
+fn lle_without_a_factorization_fails() {
     let combinations =
         |data: &Data, graph: &NeighborGraph, context: &mut Context| Lle::default().matrix(data, graph, context);
-    assert!(vectors(combinations, MOST).is_ok());
-    let said = vectors(combinations, 0).unwrap_err().to_string();
-    assert!(said.contains("landmarks = 5000"), "{said}");
+    assert!(vectors(combinations, MAX_FACTOR_ENTRIES).is_ok());
+    let message = vectors(combinations, 0).unwrap_err().to_string();
+    assert!(message.contains("landmarks = 5000"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Where iterative methods begin.
+//! Initial embeddings of iterative methods.
 
 use lowland_core::message::Remedy;
 use lowland_core::params::param_enum;
@@ -9,25 +9,25 @@ use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
 
 param_enum! {
-    /// The map the iterations begin with.
+/// Initial embedding of the iterations.
     pub enum Init ("auto, pca, spectral or random") {
-        /// Principal components; spectral where rows are strings.
+        /// Principal components; spectral if rows are strings.
         Auto = "auto",
         /// Principal components.
         Pca = "pca",
-        /// The smoothest coordinates on the affinity graph.
+        /// Laplacian eigenmaps of the affinity graph.
         Spectral = "spectral",
-        /// Normal random numbers.
+        /// Normally distributed random numbers.
         Random = "random",
     }
 }
 
-/// Noise in the start, as a share of its size: equal rows part, and so do directions that the start lacks.
+/// Noise relative to the size of the initial embedding. It separates equal rows and adds missing directions.
 const JITTER: f64 = 0.01;
-/// Random steps ahead of this many iterations of the eigensolver are as good a start.
+/// Maximum number of iterations of the eigensolver; an initial embedding need not be more accurate.
 const SPECTRAL_ITERATIONS: usize = 100;
 
-/// A start whose first coordinate has standard deviation `size`.
+/// Computes an initial embedding whose first coordinate has standard deviation `size`.
 pub(super) fn initial_embedding(
     data: &Data,
     weights: &Csr,
@@ -37,8 +37,8 @@ pub(super) fn initial_embedding(
     context: &mut Context,
 ) -> Result<Embedding> {
     let n = data.rows();
-    if let Some(given) = context.init() {
-        return check(given, n, dim).map(|()| given.clone());
+    if let Some(embedding) = context.init() {
+        return check(embedding, n, dim).map(|()| embedding.clone());
     }
     let text = matches!(data, Data::Text(_));
     let seed = context.seed.stream("start");
@@ -50,9 +50,9 @@ pub(super) fn initial_embedding(
         }
         Init::Random => vec![0.0; n * dim],
         Init::Auto | Init::Pca if !text => {
-            let wanted = dim.min(data.dim()).max(1);
+            let available = dim.min(data.dim()).max(1);
             let options = SvdOptions { tolerance: 1e-7, ..SvdOptions::default() };
-            let svd = context.with_progress(|progress| svd_with(data, wanted, true, options, seed, progress))?;
+            let svd = context.with_progress(|progress| svd_with(data, available, true, options, seed, progress))?;
             svd.map().padded(dim).apply(data)?.into_values()
         }
         _ => {
@@ -70,7 +70,7 @@ pub(super) fn initial_embedding(
     };
     let mean = column_means(&values, dim);
     values.chunks_exact_mut(dim).for_each(|row| row.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m));
-    // The largest coordinate by its size, so that squares neither vanish nor overflow.
+    // Scaled by the largest coordinate, so that squares neither underflow nor overflow.
     let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let deviation = if largest > 0.0 {
         let squares = values.iter().step_by(dim).map(|v| (v / largest).powi(2)).sum::<f64>();
@@ -85,21 +85,15 @@ pub(super) fn initial_embedding(
     Embedding::new(values, dim)
 }
 
-/// Refuses a start of another size, or with numbers that are none.
-fn check(given: &Embedding, n: usize, dim: usize) -> Result<()> {
-    for (what, expected, found) in
-        [("points of the map to begin with", n, given.rows()), ("its dimensions", dim, given.dim())]
-    {
+/// Returns an error if the embedding has the wrong size or is not finite.
+fn check(embedding: &Embedding, n: usize, dim: usize) -> Result<()> {
+    for (what, expected, found) in [
+        ("points of the initial embedding", n, embedding.rows()),
+        ("dimensions of the initial embedding", dim, embedding.dim()),
+    ] {
         if expected != found {
             return Err(Error::Shape { what, expected, found });
         }
     }
-    let bad = |v: &&f64| !v.is_finite();
-    match given.values().iter().position(|v| bad(&v)) {
-        None => Ok(()),
-        Some(at) => {
-            let (row, column, value) = (at / dim, at % dim, given.values()[at] as f32);
-            Err(Error::NotFinite { row, column, value, count: given.values().iter().filter(bad).count() })
-        }
-    }
+    embedding.points().check_finite()
 }

@@ -1,4 +1,4 @@
-//! Isomap (Tenenbaum, de Silva & Langford 2000): classical scaling of the shortest ways along the neighbour graph.
+//! Isomap (Tenenbaum, de Silva & Langford 2000): classical scaling of the shortest paths in the neighbor graph.
 
 use rayon::prelude::*;
 
@@ -18,13 +18,13 @@ use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 params! {
     /// Isomap.
     pub struct Isomap {
-        /// Dimensions of the map.
+    /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours of each point, the point itself not counted.
+        /// Number of neighbors of each point, not counting the point itself.
         n_neighbors: usize = 10,
-        /// Distance between rows.
+    /// Distance metric between rows.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
     }
 }
@@ -35,9 +35,9 @@ const SCALING: &str = "scaling";
 impl Method for Isomap {
     const NAME: &'static str = "isomap";
     const CLASS_NAME: &'static str = "Isomap";
-    const SUMMARY: &'static str = "Isomap: distances along the neighbour graph, kept as well as straight lines can";
-    const ADVICE: &'static str = "Unrolls one connected sheet without holes and keeps its proportions. Every pair of rows counts, so it needs \
-        memory for all of them: beyond some ten thousand rows give --landmarks. One wrong neighbour can short-circuit the map.";
+    const SUMMARY: &'static str = "Isomap: preserves the distances along the neighbor graph.";
+    const ADVICE: &'static str = "Unrolls one connected manifold without holes and preserves its proportions. It needs memory for all pairs of rows, \
+        so use landmarks beyond some ten thousand rows. A single wrong neighbor can short-circuit the embedding.";
     type Transformer = IsomapTransformer;
 
     fn validate(&self) -> Result<()> {
@@ -55,7 +55,7 @@ impl Method for Isomap {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
-        // Seconds on two cores, roughly.
+        // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
         let paths = n * n * self.n_neighbors as f64 * 8e-9 + 1e-3;
         let scaling = n * n * (self.n_components + 4) as f64 * 2e-8 + 1e-3;
@@ -68,7 +68,7 @@ impl Method for Isomap {
 
     fn memory(&self, shape: DataShape) -> u64 {
         let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
-        // All squared distances; the graph and its symmetric copy; some blocks of vectors.
+        // All squared distances; the graph and its symmetric copy; blocks of vectors.
         let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
         lowland_neighbors::search_memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
     }
@@ -84,11 +84,11 @@ impl Method for Isomap {
         let wanted = available_components(self.n_components, n - 1, "the number of points less one", context)?;
         let lengths = connected_lengths(input.data, self.metric, &graph, context)?;
         let lengths = symmetrize(&lengths, Symmetrization::Union)?;
-        let squares =
-            context.stage(PATHS, |context| context.with_progress(|progress| squared_ways(&lengths, progress)))?;
-        let centred = Centred { means: block::column_means(&squares, n), squares };
+        let squares = context
+            .stage(PATHS, |context| context.with_progress(|progress| squared_path_lengths(&lengths, progress)))?;
+        let gram = CenteredGram { means: block::column_means(&squares, n), squares };
         let (values, vectors) = context.stage(SCALING, |context| {
-            // The largest of the values says whether anything differs; the rest are as good as asked for.
+            // The largest eigenvalue tells whether any rows differ.
             let options = EigenOptions {
                 tolerance: 1e-7,
                 max_iterations: 500,
@@ -99,7 +99,7 @@ impl Method for Isomap {
             }
             let seed = context.seed.stream(SCALING);
             let found =
-                context.with_progress(|progress| eigenpairs(&centred, &Identity, options, &[], 0, seed, progress))?;
+                context.with_progress(|progress| eigenpairs(&gram, &Identity, options, &[], 0, seed, progress))?;
             if !found.report.converged {
                 let residual = found.report.residuals.iter().copied().reduce(f64::max);
                 context.note(Note::Approximate { what: "coordinates", iterations: None, residual });
@@ -107,17 +107,17 @@ impl Method for Isomap {
             Ok((found.values, found.vectors))
         })?;
         let dim = self.n_components;
-        let mut map = vec![0.0; n * dim];
+        let mut coordinates = vec![0.0; n * dim];
         let top = values.first().copied().unwrap_or(0.0).max(0.0);
         let kept = values.iter().take_while(|&&value| value > 1e-12 * top && value > 0.0).count();
         if kept < wanted {
-            let reason = "the distances have no more dimensions".into();
+            let reason = "the distances have fewer dimensions".into();
             context.note(Note::ZeroCoordinates { zero: dim - kept, requested: dim, reason });
         }
-        for (row, vector) in map.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted.max(1))) {
+        for (row, vector) in coordinates.chunks_exact_mut(dim).zip(vectors.chunks_exact(wanted.max(1))) {
             (0..kept).for_each(|c| row[c] = vector[c] * values[c].sqrt());
         }
-        let embedding = Embedding::new(map, dim)?;
+        let embedding = Embedding::new(coordinates, dim)?;
         let mut values = values;
         values.resize(dim, 0.0);
         values[kept..].fill(0.0);
@@ -125,7 +125,7 @@ impl Method for Isomap {
             params: self.clone(),
             data: input.data.clone(),
             lengths,
-            means: centred.means,
+            means: gram.means,
             embedding: embedding.clone(),
             values,
         };
@@ -159,89 +159,89 @@ impl Method for Isomap {
             && transformer.embedding.dim() == self.n_components
             && transformer.values.len() == self.n_components
             && transformer.lengths.values().iter().all(|length| *length >= 0.0)
-            // A point out of reach would have no place.
+            // Unreachable points would have no coordinates.
             && ConnectedComponents::from_matrix(&transformer.lengths).count() == 1;
         if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
 }
 
-/// The squared lengths of the shortest ways between all points, row after row.
-fn squared_ways(lengths: &Csr, progress: &mut Progress) -> Result<Vec<f64>> {
-    /// Points between two looks at the progress.
+/// Returns the squared lengths of the shortest paths between all points, row by row.
+fn squared_path_lengths(lengths: &Csr, progress: &mut Progress) -> Result<Vec<f64>> {
+    /// Number of points between two progress reports.
     const BATCH: usize = 64;
     let n = lengths.rows();
     let mut squares = vec![0.0; n * n];
     for (batch, rows) in squares.chunks_mut(BATCH * n).enumerate() {
         progress((batch * BATCH) as f64 / n as f64)?;
-        rows.par_chunks_mut(n).enumerate().for_each(|(local, ways)| {
-            shortest_paths(lengths, [((batch * BATCH + local) as u32, 0.0)], ways);
-            ways.iter_mut().for_each(|way| *way *= *way);
+        rows.par_chunks_mut(n).enumerate().for_each(|(local, paths)| {
+            shortest_paths(lengths, [((batch * BATCH + local) as u32, 0.0)], paths);
+            paths.iter_mut().for_each(|length| *length *= *length);
         });
     }
     Ok(squares)
 }
 
-/// `-J D2 J / 2`, `D2` the squared distances and `J` what takes means away.
-struct Centred {
+/// The operator `-J D2 J / 2`, where `D2` contains the squared distances and `J` subtracts means.
+struct CenteredGram {
     squares: Vec<f64>,
     means: Vec<f64>,
 }
 
-impl SymmetricOperator for Centred {
+impl SymmetricOperator for CenteredGram {
     fn dim(&self) -> usize {
         self.means.len()
     }
 
     fn apply(&self, x: &[f64], columns: usize, out: &mut [f64]) {
-        /// Rows multiplied at once: fixed, so that sums do not depend on the number of threads.
+        /// Number of rows per task; fixed, so that sums do not depend on the number of threads.
         const ROWS: usize = 64;
         let n = self.dim();
-        let mut centred = x.to_vec();
-        take_means(&mut centred, columns);
+        let mut centered = x.to_vec();
+        subtract_means(&mut centered, columns);
         let tasks = out.par_chunks_mut(ROWS * columns).zip(self.squares.par_chunks(ROWS * n));
-        tasks.for_each(|(out, squares)| dense::product_nn(squares, &centred, n, out));
+        tasks.for_each(|(out, squares)| dense::product_nn(squares, &centered, n, out));
         out.iter_mut().for_each(|v| *v *= -0.5);
-        take_means(out, columns);
+        subtract_means(out, columns);
     }
 }
 
-fn take_means(x: &mut [f64], columns: usize) {
+fn subtract_means(x: &mut [f64], columns: usize) {
     let means = block::column_means(x, columns);
     x.chunks_exact_mut(columns).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, mean)| *v -= mean));
 }
 
-/// The graph, and what its squared distances and their decomposition leave.
+/// The neighbor graph, with the eigenvalues and mean squared distances of the training rows.
 pub struct IsomapTransformer {
     params: Isomap,
     data: Data,
     lengths: Csr,
-    /// The mean squared distance to each point.
+    /// Mean squared distance to each point.
     means: Vec<f64>,
     embedding: Embedding,
     values: Vec<f64>,
 }
 
 impl Transformer for IsomapTransformer {
-    /// The coordinates that classical scaling gives to a point of these distances (de Silva & Tenenbaum 2004):
-    /// `y = sum_i y_i (mean_i - d_i^2) / (2 lambda)`. The shortest ways from a new row begin with one of its neighbours.
+    /// The out-of-sample formula of classical scaling (de Silva & Tenenbaum 2004):
+    /// `y = sum_i y_i (mean_i - d_i^2) / (2 lambda)`. Shortest paths from a new row start at its neighbors.
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let (n, dim) = (self.data.rows(), self.embedding.dim());
         let k = self.params.n_neighbors.min(n);
         let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
         let rows = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let (near, lengths) = graph.row(i);
-            let mut ways = vec![0.0; n];
+            let mut paths = vec![0.0; n];
             let sources = near.iter().copied().zip(lengths.iter().map(|&d| f64::from(d)));
-            shortest_paths(&self.lengths, sources, &mut ways);
-            let mut place = vec![0.0; dim];
-            for (j, (way, mean)) in ways.iter().zip(&self.means).enumerate() {
-                let closer = 0.5 * (mean - way * way);
-                place.iter_mut().zip(self.embedding.row(j)).for_each(|(y, other)| *y += other * closer);
+            shortest_paths(&self.lengths, sources, &mut paths);
+            let mut position = vec![0.0; dim];
+            for (j, (length, mean)) in paths.iter().zip(&self.means).enumerate() {
+                let weight = 0.5 * (mean - length * length);
+                position.iter_mut().zip(self.embedding.row(j)).for_each(|(y, other)| *y += other * weight);
             }
-            for (y, value) in place.iter_mut().zip(&self.values) {
+            for (y, value) in position.iter_mut().zip(&self.values) {
                 *y = if *value > 0.0 { *y / value } else { 0.0 };
             }
-            place
+            position
         })?;
         Ok(Embedding::new(rows.concat(), dim)?.into())
     }

@@ -1,4 +1,4 @@
-//! Principal components: `pca` takes the mean off first, `svd` keeps the origin where it is.
+//! Principal components: `pca` centers the data, `svd` does not.
 
 use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
@@ -13,30 +13,30 @@ use super::components::available_components;
 use crate::method::{FitOutput, TransformOutput, Transformer};
 
 param_enum! {
-    /// How the components are found.
+/// Algorithm that computes the components.
     pub enum LinearSolver ("auto, exact or randomized") {
-        /// By the data's size and kind.
+/// Chosen by the size and kind of the data.
         Auto = "auto",
-        /// By the covariance matrix; dense data only.
+/// Eigenvectors of the covariance matrix; dense data only.
         Exact = "exact",
-        /// By iteration from a random start.
+/// Iterative, from a random start.
         Randomized = "randomized",
     }
 }
 
-/// Declares the two methods, which differ in their words and in whether the mean is taken off.
+/// Declares a linear method: `pca` or `svd`.
 macro_rules! linear_method {
-    ($(#[$doc:meta])* $type:ident, $name:literal, $class:literal, centred: $centred:literal, $summary:literal, $advice:literal) => {
+    ($(#[$doc:meta])* $type:ident, $name:literal, $class:literal, centered: $centered:literal, $summary:literal, $advice:literal) => {
         lowland_core::params! {
             $(#[$doc])*
             pub struct $type {
-                /// Dimensions of the map.
+                /// Number of dimensions of the embedding.
                 n_components: usize = 2,
-                /// How the components are found.
+            /// Algorithm that computes the components.
                 solver: LinearSolver = LinearSolver::Auto,
-                /// Passes over the data at the most (randomized).
+                /// Maximum number of passes over the data (randomized solver).
                 max_iter: usize = 100,
-                /// Relative residual at which a component is accepted (randomized).
+                /// Relative residual at which a component has converged (randomized solver).
                 tol: f64 = 1e-6,
             }
         }
@@ -46,7 +46,7 @@ macro_rules! linear_method {
             const CLASS_NAME: &'static str = $class;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
-            const PRESERVES_ORIGIN: bool = !$centred;
+            const PRESERVES_ORIGIN: bool = !$centered;
             const TRANSFORMS_EXACTLY: bool = true;
             type Transformer = LinearMap;
 
@@ -65,18 +65,18 @@ macro_rules! linear_method {
             }
 
             fn memory(&self, shape: DataShape) -> u64 {
-                route(self.n_components, self.solver, shape).memory(self.n_components, shape)
+                pca_algorithm(self.n_components, self.solver, shape).memory(self.n_components, shape)
             }
 
             fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LinearMap>> {
                 let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-                fit(input.data, self.n_components, self.solver, rule, $centred, context)
+                fit(input.data, self.n_components, self.solver, rule, $centered, context)
             }
 
             fn load(&self, archive: &Archive, dim: usize) -> Result<LinearMap> {
                 let map = LinearMap::load("linear", archive)?;
                 let fits = map.dim() == dim && map.output_dim() == self.n_components;
-                if fits { Ok(map) } else { Err(archive.invalid("its components do not fit the data".into())) }
+                if fits { Ok(map) } else { Err(archive.invalid("its components do not match the data".into())) }
             }
         }
     };
@@ -84,7 +84,8 @@ macro_rules! linear_method {
 
 pub(super) const COMPONENTS: &str = "components";
 
-pub(super) fn route(components: usize, solver: LinearSolver, shape: DataShape) -> PcaAlgorithm {
+/// Chooses the algorithm for the solver parameter.
+pub(super) fn pca_algorithm(components: usize, solver: LinearSolver, shape: DataShape) -> PcaAlgorithm {
     match solver {
         LinearSolver::Auto => choose_pca_algorithm(shape.dim, shape.sparse, components),
         LinearSolver::Exact => PcaAlgorithm::Covariance,
@@ -92,45 +93,46 @@ pub(super) fn route(components: usize, solver: LinearSolver, shape: DataShape) -
     }
 }
 
+/// Fits a linear map to data.
 pub(super) fn fit(
     data: &Data,
     components: usize,
     solver: LinearSolver,
     rule: StopRule,
-    centred: bool,
+    centered: bool,
     context: &mut Context,
 ) -> Result<FitOutput<LinearMap>> {
     if let Data::Text(_) = data {
-        let remedies = vec![Remedy::Other("use a method with a metric, such as lvm, and metric levenshtein")];
+        let remedies = vec![Remedy::Other("use a method with a metric, such as lvm with metric levenshtein")];
         return Err(Error::Kind { what: "a linear map", kind: "text", remedies });
     }
     let wanted = available_components(components, data.dim(), "the number of columns", context)?;
     context.stage(COMPONENTS, |context| {
-        let (map, outcome) = find(data, components, wanted, solver, rule, centred, context)?;
+        let (map, outcome) = fit_linear_map(data, components, wanted, solver, rule, centered, context)?;
         Ok(FitOutput { embedding: map.apply(data)?, transformer: map, outcome, neighbors: None })
     })
 }
 
-/// Finds the linear map.
-fn find(
+/// Computes the linear map.
+fn fit_linear_map(
     data: &Data,
     components: usize,
     wanted: usize,
     solver: LinearSolver,
     rule: StopRule,
-    centred: bool,
+    centered: bool,
     context: &mut Context,
 ) -> Result<(LinearMap, Outcome)> {
-    match route(wanted, solver, data.shape()) {
+    match pca_algorithm(wanted, solver, data.shape()) {
         PcaAlgorithm::Covariance => {
-            let svd = context.with_progress(|progress| exact_svd_with(data, wanted, centred, progress))?;
+            let svd = context.with_progress(|progress| exact_svd_with(data, wanted, centered, progress))?;
             Ok((svd.map().padded(components), Outcome::without_iterations()))
         }
         PcaAlgorithm::Iterative => {
             let options = SvdOptions { tolerance: rule.tol, max_iterations: rule.max_iter, ..SvdOptions::default() };
             let seed = context.seed.stream(COMPONENTS);
-            let solver = RandomizedSvd::new(data, wanted, centred, options, seed)?;
-            let mut stepper = Components { solver, data, count: components };
+            let solver = RandomizedSvd::new(data, wanted, centered, options, seed)?;
+            let mut stepper = RandomizedPca { solver, data, count: components };
             if stepper.solver.finished() {
                 return Ok((stepper.map(), Outcome::without_iterations()));
             }
@@ -147,21 +149,21 @@ fn find(
 
 pub(super) use linear_method;
 
-/// The randomized decomposition as a stepper.
-struct Components<'a> {
+/// The randomized algorithm as a stepper.
+struct RandomizedPca<'a> {
     solver: RandomizedSvd,
     data: &'a Data,
     count: usize,
 }
 
-impl Components<'_> {
+impl RandomizedPca<'_> {
     fn map(&self) -> LinearMap {
         self.solver.result().map().padded(self.count)
     }
 }
 
-impl Stepper for Components<'_> {
-    /// The objective is the share of the sum of squares that the components leave out.
+impl Stepper for RandomizedPca<'_> {
+    /// The objective is the fraction of the sum of squares that the components do not explain.
     fn step(&mut self) -> Result<Step> {
         self.solver.step()?;
         let result = self.solver.result();
@@ -169,13 +171,13 @@ impl Stepper for Components<'_> {
         let left = if result.total_squares > 0.0 { 1.0 - kept / result.total_squares } else { 0.0 };
         let residuals = result.report.residuals.iter().zip(&result.singular_values);
         let worst = residuals.map(|(r, s)| r / (s * s).max(f64::MIN_POSITIVE)).fold(f64::MIN_POSITIVE, f64::max);
-        // Zero tells the loop that the solver is done by its own measure, or has given up.
+        // Zero ends the loop: the solver has converged by its own criterion or given up.
         let change = if self.solver.finished() { 0.0 } else { worst };
         Ok(Step { iteration: result.report.iterations, objective: left, change })
     }
 
     fn embedding(&self) -> Embedding {
-        self.map().apply(self.data).expect("the data the map was made from")
+        self.map().apply(self.data).expect("the data of the fit")
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -15,15 +15,15 @@ use crate::method::{FitInput, FitOutput, Method};
 params! {
     /// Locally linear embedding.
     pub struct Lle {
-        /// Dimensions of the map.
+    /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours of each point, the point itself not counted.
+        /// Number of neighbors of each point, not counting the point itself.
         n_neighbors: usize = 12,
-        /// Distance between rows.
+    /// Distance metric between rows.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
-        /// What weights cost, relative to the squared distances of the neighbours.
+        /// Regularization of the weights, relative to the squared distances of the neighbors.
         reg: f64 = 1e-3,
     }
 }
@@ -31,10 +31,9 @@ params! {
 impl Method for Lle {
     const NAME: &'static str = "lle";
     const CLASS_NAME: &'static str = "LocallyLinearEmbedding";
-    const SUMMARY: &'static str =
-        "locally linear embedding: each point is the same combination of its neighbours on the map";
-    const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; fast, but its maps are often squeezed, and it has no say about \
-        clusters. For comparison with newer methods.";
+    const SUMMARY: &'static str = "Locally linear embedding: each point is the same combination of its neighbors in the embedding as in the data.";
+    const ADVICE: &'static str = "A classic method for one smooth, well-sampled manifold. Fast, but embeddings are often squeezed and do not show \
+        clusters. Useful for comparison with newer methods.";
     type Transformer = LlxTransformer;
 
     fn validate(&self) -> Result<()> {
@@ -80,20 +79,20 @@ impl Lle {
         Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: self.reg, search: self.search }
     }
 
-    /// `(I - W)'(I - W)`, `W` the weights of each row's neighbours.
+    /// Returns `(I - W)'(I - W)`, where `W` contains the weights of each row's neighbors.
     pub(super) fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let weights = context.with_progress(|progress| self.llx().weights_on_graph(data, graph, progress))?;
         let entries = (0..weights.rows()).flat_map(|i| {
             let (near, values) = weights.row(i);
             let row: Vec<(u32, f64)> =
                 near.iter().copied().zip(values.iter().map(|w| -w)).chain([(i as u32, 1.0)]).collect();
-            outer(&row)
+            outer_product(&row)
         });
         Csr::from_triplets(weights.rows(), weights.rows(), entries)
     }
 }
 
-/// All products of the entries of a sparse vector.
-fn outer(row: &[(u32, f64)]) -> Vec<(u32, u32, f64)> {
+/// Returns the outer product of a sparse vector with itself.
+fn outer_product(row: &[(u32, f64)]) -> Vec<(u32, u32, f64)> {
     row.iter().flat_map(|&(i, a)| row.iter().map(move |&(j, b)| (i, j, a * b))).collect()
 }

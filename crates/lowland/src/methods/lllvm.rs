@@ -1,5 +1,5 @@
-//! The locally linear latent variable model (Park et al. 2015): a map with a covariance for every point, and a bound on
-//! the evidence.
+//! The locally linear latent variable model (Park et al. 2015): an embedding with a covariance for every point, and a lower
+//! bound on the evidence.
 
 use lowland_algorithms::lllvm::{
     Alpha, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
@@ -19,21 +19,21 @@ use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 params! {
     /// The locally linear latent variable model.
     pub struct Lllvm {
-        /// Dimensions of the map.
+    /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours of each point, the point itself not counted.
+        /// Number of neighbors of each point, not counting the point itself.
         n_neighbors: usize = 10,
-        /// Distance between rows, by which neighbours are found.
+        /// Distance metric between rows, for the neighbor search.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
-        /// Precision of the prior of the places; optimise sets it by the bound, and tends to collapse the map.
+        /// Precision of the prior of the coordinates; optimise maximizes the bound, which tends to collapse the embedding.
         alpha: Alpha = Alpha::Fixed(1e-3),
-        /// Random starts, of which the one with the largest bound is kept.
+        /// Number of random starts; the one with the largest bound is kept.
         starts: usize = 3,
-        /// Iterations at the most.
+        /// Maximum number of iterations.
         max_iter: usize = 100,
-        /// Change of the bound, for each value of the data, at which a start rests.
+        /// Change of the bound, per value of the data, at which a start has converged.
         tol: f64 = 1e-6,
     }
 }
@@ -45,10 +45,9 @@ impl Method for Lllvm {
     const CLASS_NAME: &'static str = "LLLVM";
     const OBJECTIVE: Option<&'static str> = Some("lower_bound");
     const REPORTS_ITERATIONS: bool = true;
-    const SUMMARY: &'static str =
-        "a Bayesian manifold: places with covariances, and a bound by which to choose k and d";
-    const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which neighbours \
-        are real, or how many dimensions there are (lowland select). Beyond that, with --landmarks.";
+    const SUMMARY: &'static str = "Locally linear latent variable model: coordinates with covariances, and a bound for choosing the numbers of neighbors and dimensions.";
+    const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when the uncertainty of the embedding, the correct neighbors or \
+        the number of dimensions matter (see model selection). For more rows, use landmarks.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
     type Transformer = LllvmTransformer;
@@ -63,7 +62,7 @@ impl Method for Lllvm {
         }
         if self.metric == Metric::Precomputed {
             let reason =
-                "is of distances alone, and the model is of rows: give the rows, and neighbours known otherwise as a graph".into();
+                "cannot be used, since the model needs the rows: pass the rows, and the neighbors as a precomputed graph".into();
             return Err(Error::Metric { metric: self.metric.to_string(), reason });
         }
         check_tolerance("tol", self.tol)
@@ -79,7 +78,7 @@ impl Method for Lllvm {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim.max(10), self.n_components].map(|count| count as f64);
-        // Seconds on two cores, roughly.
+        // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
         let iteration = (n * d).powi(2) * (2.0 * n * d + 3.0 * dim) / 5e10;
         let work = (self.starts * self.max_iter) as f64 * iteration + 1e-3;
@@ -90,8 +89,8 @@ impl Method for Lllvm {
         let k = self.n_neighbors.min(shape.rows);
         let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
         let side = n * d;
-        // Each start has two matrices of all places and two blocks of maps; three matrices belong to the graph; at the
-        // end there is the posterior, twice.
+        // Each start has two matrices of all coordinates and two blocks of linear maps; the graph has three matrices; the
+        // posterior is stored twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
@@ -132,26 +131,26 @@ impl Method for Lllvm {
 }
 
 impl Lllvm {
-    /// What EM fits.
-    pub fn settings(&self) -> LllvmOptions {
+    /// Returns the options of EM.
+    pub fn em_options(&self) -> LllvmOptions {
         LllvmOptions::new(self.n_components, self.alpha)
     }
 
-    /// EM from all starts, with random numbers of their own for each `purpose`.
-    pub(crate) fn starts<'a>(
+    /// Runs EM from all starts, with separate random numbers for each `purpose`.
+    pub(crate) fn run_starts<'a>(
         &self,
         problem: &'a LllvmProblem,
         purpose: &str,
         context: &mut Context,
     ) -> Result<(MultiStartEm<'a>, Outcome)> {
         let seed = context.seed.stream(purpose);
-        let mut starts = MultiStartEm::new(problem, self.settings(), self.starts, self.tol, seed)?;
+        let mut starts = MultiStartEm::new(problem, self.em_options(), self.starts, self.tol, seed)?;
         let outcome = run(&mut starts, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
         Ok((starts, outcome))
     }
 
     fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, Outcome)> {
-        let (starts, outcome) = context.stage(ITERATIONS, |context| self.starts(problem, ITERATIONS, context))?;
+        let (starts, outcome) = context.stage(ITERATIONS, |context| self.run_starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
             context.note(Note::StartBounds(starts.bounds()));
         }
@@ -162,12 +161,12 @@ impl Lllvm {
     }
 }
 
-/// The model's graph: neighbours in either direction, connected.
+/// Returns the graph of the model: symmetric and connected.
 pub(crate) fn model_edges(data: &Data, graph: &NeighborGraph, metric: Metric, context: &mut Context) -> Result<Csr> {
     symmetrize(&connected_lengths(data, metric, graph, context)?, Symmetrization::Union)
 }
 
-/// The training rows and the posterior of their places and maps.
+/// The training rows and the posterior of their coordinates and linear maps.
 pub struct LllvmTransformer {
     params: Lllvm,
     data: Data,
@@ -200,9 +199,9 @@ impl Transformer for LllvmTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let k = self.params.n_neighbors.min(self.data.rows());
         let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
-        let placing = self.posterior.transform(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
-        let (std, covariances) = (Some(placing.std()), Some(placing.covariances));
-        Ok(TransformOutput { std, covariances, ..placing.embedding.into() })
+        let transformed = self.posterior.transform(new, &self.rows, &graph, &mut |done| progress(0.3 + 0.7 * done))?;
+        let (std, covariances) = (Some(transformed.std()), Some(transformed.covariances));
+        Ok(TransformOutput { std, covariances, ..transformed.embedding.into() })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
@@ -210,8 +209,8 @@ impl Transformer for LllvmTransformer {
     }
 
     fn inverse_with_std(&self, points: Points, progress: &mut Progress) -> Result<Option<(Data, Option<Data>)>> {
-        let rebuilt = self.posterior.inverse_transform(points, &self.rows, self.params.n_neighbors, progress)?;
+        let reconstruction = self.posterior.inverse_transform(points, &self.rows, self.params.n_neighbors, progress)?;
         let columns = self.rows.columns();
-        Ok(Some((Data::dense(rebuilt.rows, columns)?, Some(Data::dense(rebuilt.std, columns)?))))
+        Ok(Some((Data::dense(reconstruction.rows, columns)?, Some(Data::dense(reconstruction.std, columns)?))))
     }
 }

@@ -17,26 +17,26 @@ use crate::method::{FitInput, FitOutput, Method};
 params! {
     /// Local tangent space alignment.
     pub struct Ltsa {
-        /// Dimensions of the map.
+    /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours of each point, the point itself not counted; more than there are dimensions.
+        /// Number of neighbors of each point, not counting the point itself; more than n_components.
         n_neighbors: usize = 12,
-        /// Distance between rows.
+    /// Distance metric between rows.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
     }
 }
 
-/// What new rows cost to be combined of training rows.
-const PLACING: f64 = 1e-3;
+/// Regularization of the weights of training rows when new rows are transformed.
+const TRANSFORM_REGULARIZATION: f64 = 1e-3;
 
 impl Method for Ltsa {
     const NAME: &'static str = "ltsa";
     const CLASS_NAME: &'static str = "LTSA";
     const SUMMARY: &'static str =
-        "local tangent space alignment: the flat coordinates of each neighbourhood, put together";
-    const ADVICE: &'static str = "A classic for one smooth sheet, sampled well; steadier than lle where the sheet bends. For comparison with newer methods.";
+        "Local tangent space alignment: the tangent coordinates of all neighborhoods, aligned.";
+    const ADVICE: &'static str = "A classic method for one smooth, well-sampled manifold; more stable than lle where the manifold is curved. Useful for comparison with newer methods.";
     type Transformer = LlxTransformer;
 
     fn validate(&self) -> Result<()> {
@@ -78,44 +78,50 @@ impl Method for Ltsa {
 
 impl Ltsa {
     fn llx(&self) -> Llx {
-        Llx { n_neighbors: self.n_neighbors, metric: self.metric, affine: true, ridge: PLACING, search: self.search }
+        Llx {
+            n_neighbors: self.n_neighbors,
+            metric: self.metric,
+            affine: true,
+            ridge: TRANSFORM_REGULARIZATION,
+            search: self.search,
+        }
     }
 
-    /// The sum of what all neighbourhoods cost.
+    /// Returns the sum of the alignment costs of all neighborhoods.
     pub(super) fn matrix(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let n = graph.rows();
-        let mut met = vec![false; n];
-        graph.indices().iter().for_each(|&j| met[j as usize] = true);
+        let mut has_neighborhood = vec![false; n];
+        graph.indices().iter().for_each(|&j| has_neighborhood[j as usize] = true);
         let parts = context.with_progress(|progress| {
             in_batches(n, progress, |i| {
                 let mut near = graph.row(i).0.to_vec();
-                // A point that is nobody's neighbour would have no place: it is its own.
-                if !met[i] {
+                // A point that is in no neighborhood would be undetermined, so it is added to its own.
+                if !has_neighborhood[i] {
                     near.push(i as u32);
                 }
-                misalignment(data, &near, self.n_components)
+                alignment_cost(data, &near, self.n_components)
             })
         })?;
         Csr::from_triplets(n, n, parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten())
     }
 }
 
-/// What places of a neighbourhood cost that are no affine image of its tangent coordinates: `I - G G'`, `G` the constant
-/// and the top left singular vectors of the centred neighbours.
-fn misalignment(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
+/// Returns the cost of coordinates of a neighborhood that are not an affine map of its tangent coordinates: `I - G G'`,
+/// where `G` contains the constant vector and the top left singular vectors of the centered neighbors.
+fn alignment_cost(data: &Data, near: &[u32], dim: usize) -> Result<Vec<(u32, u32, f64)>> {
     let (k, columns) = (near.len(), data.dim());
     let mut rows = vec![0.0; k * columns];
     rows.chunks_exact_mut(columns.max(1)).zip(near).for_each(|(row, &j)| copy_dense_row(data, j as usize, row));
     let means = lowland_linalg::block::column_means(&rows, columns);
     rows.chunks_exact_mut(columns.max(1)).for_each(|row| row.iter_mut().zip(&means).for_each(|(v, m)| *v -= m));
-    // Its square must neither overflow nor vanish.
+    // Scaled so that squares neither overflow nor underflow.
     let unit = power_of_two_near(rows.iter().fold(0.0f64, |m, v| m.max(v.abs())));
     rows.iter_mut().for_each(|v| *v /= unit);
     let mut gram = vec![0.0; k * k];
     product_nt(&rows, &rows, columns, &mut gram);
     let (values, vectors) = eigh(&gram, k)?;
     let tangent = |i: usize, c: usize| vectors[i * k + k - 1 - c];
-    // Where neighbours span fewer dimensions, the next vectors mean nothing, and the constant one may be among them.
+    // If the neighbors span fewer dimensions, the remaining vectors are arbitrary and may include the constant one.
     let spanned = values.iter().rev().take(dim).take_while(|&&value| value > 1e-12 * values[k - 1]).count();
     let mut out = Vec::with_capacity(k * k);
     for i in 0..k {

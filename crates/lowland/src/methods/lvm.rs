@@ -1,13 +1,13 @@
-//! The tractable latent variable model (Saul 2020): a map with a variance for every point.
+//! The tractable latent variable model (Saul 2020): an embedding with a variance for every point.
 
 use lowland_algorithms::lvm::{
-    AdjacencyRule, EmOptions, LvmEm, LvmState, LvmTransformOutput, PairOptions, Precision, TrainingPairs, Variances,
+    AdjacencyRule, EmOptions, LvmEm, LvmState, PairOptions, Precision, TrainingPairs, Variances,
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
-use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
+use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{
     ConnectedComponents, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
@@ -15,52 +15,54 @@ use lowland_neighbors::graph::{
 use lowland_neighbors::{self, NeighborGraph, Search};
 
 use super::components::available_components;
-use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer, numbers_needed};
+use super::lvm_transformer::LvmTransformer;
+use crate::method::{FitInput, FitOutput, Method, Transformer};
 use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
 param_enum! {
-    /// What to do with a neighbour graph in several parts.
+/// Handling of a neighbor graph with several components.
     pub enum ComponentHandling ("join or largest") {
-        /// Join them by their closest pairs of points.
+        /// Join the components at their closest pairs of points.
         Join = "join",
-        /// FitOutput the largest, and place the other points on its map.
+        /// Fit the largest component and transform the other points.
         Largest = "largest",
     }
 }
 
-/// All pairs of a few hundred points are few; from some millions on, even the pairs of landmarks are many. Not before: two levels
-/// save a quarter of the time of a million points, and keep far fewer neighbours.
-fn levels(asked: Auto<usize>, points: usize) -> usize {
-    match asked {
+/// Returns the number of levels of coarse-graining. A few hundred points need none; with more than some millions, even the
+/// pairs of landmarks are many. For a million points, a second level saves a quarter of the time but preserves far fewer
+/// neighbors.
+fn levels(requested: Auto<usize>, points: usize) -> usize {
+    match requested {
         Auto::Value(levels) => levels,
         Auto::Auto => usize::from(points > 500) + usize::from(points > 3_000_000) + usize::from(points > 100_000_000),
     }
 }
 
 params! {
-    /// The tractable latent variable transformer.
+    /// The tractable latent variable model.
     pub struct Lvm {
-        /// Dimensions of the map.
+/// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours of each point, the point itself not counted.
+        /// Number of neighbors of each point, not counting the point itself.
         n_neighbors: usize = 9,
-        /// Distance between rows.
+/// Distance metric between rows.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
-        /// Steps within which neighbours must reach each other to count as similar; 2 or 3 for maps of many dimensions.
+        /// Number of steps within which neighbors must reach each other to be similar; 2 or 3 for embeddings with many dimensions.
         reach: usize = 1,
-        /// Levels of coarse-graining: 0 keeps every pair of points apart, each level fewer of them.
+        /// Levels of coarse-graining: 0 considers every pair of points, each level fewer of them.
         levels: Auto<usize> = Auto::Auto,
-        /// Iterations at the most.
+        /// Maximum number of iterations.
         max_iter: usize = 400,
-        /// Share of the last step that is added to the next.
+        /// Fraction of the last step that is added to the next.
         momentum: f64 = 0.9,
         /// Whether each point has a variance of its own.
         variances: Variances = Variances::Free,
-        /// What to do with a neighbour graph in several parts.
+        /// Handling of a neighbor graph with several components.
         components: ComponentHandling = ComponentHandling::Join,
-        /// Relative change of the log-likelihood at which the iterations end.
+        /// Relative change of the log-likelihood at which the iterations stop.
         tol: f64 = 1e-6,
     }
 }
@@ -69,22 +71,22 @@ const LANDMARKS: &str = "landmarks";
 const START: &str = "spectral start";
 const ITERATIONS: &str = "iterations";
 
-/// More levels than any number of points that fits into memory can use.
-const MOST_LEVELS: usize = 16;
+/// Upper limit of the levels, more than any data set in memory can use.
+const MAX_LEVELS: usize = 16;
 
 impl Method for Lvm {
     const NAME: &'static str = "lvm";
     const CLASS_NAME: &'static str = "LVM";
     const NOTES: &'static str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to \
-        them: how well the embedding keeps near rows near and the others apart. Use it to compare embeddings of the same rows (numbers \
+        them: how well the embedding keeps similar rows close and dissimilar rows apart. Use it to compare embeddings of the same rows (numbers \
         of neighbors or of dimensions). It is not a density of the rows and does not detect outliers: a row far from all others has \
         few relations to keep and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use the \
         standard deviation of the transformed rows.";
     const OBJECTIVE: Option<&'static str> = Some("lower_bound");
     const REPORTS_ITERATIONS: bool = true;
-    const SUMMARY: &'static str = "a latent variable model: clusters, with a standard deviation for every point";
-    const ADVICE: &'static str = "The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for search and \
-        classification, and a standard deviation that says which points the map misplaces.";
+    const SUMMARY: &'static str = "Latent variable model: clear clusters, with a standard deviation for every point.";
+    const ADVICE: &'static str = "The default. Clear clusters in two or three dimensions; embeddings with more dimensions (and reach 2 or 3) for search \
+        and classification; and a standard deviation that shows which points are misplaced.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
     const HAS_LIKELIHOOD: bool = true;
@@ -98,8 +100,8 @@ impl Method for Lvm {
         if !(0.0..1.0).contains(&self.momentum) {
             return invalid_parameter("momentum", &self.momentum, "at least 0 and below 1");
         }
-        if matches!(self.levels, Auto::Value(levels) if levels > MOST_LEVELS) {
-            return invalid_parameter("levels", &self.levels, format!("auto, or at most {MOST_LEVELS}"));
+        if matches!(self.levels, Auto::Value(levels) if levels > MAX_LEVELS) {
+            return invalid_parameter("levels", &self.levels, format!("auto, or at most {MAX_LEVELS}"));
         }
         check_tolerance("tol", self.tol)
     }
@@ -114,11 +116,11 @@ impl Method for Lvm {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
-        // Seconds on two cores, roughly.
+        // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
         let start = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 5e-8 + 1e-3;
-        let pairs = pairs(levels(self.levels, shape.rows), n);
-        let iteration = pairs * (8e-9 + 2e-9 * self.n_components as f64) + n * self.n_neighbors as f64 * 3e-8;
+        let pair_count = pair_count(levels(self.levels, shape.rows), n);
+        let iteration = pair_count * (8e-9 + 2e-9 * self.n_components as f64) + n * self.n_neighbors as f64 * 3e-8;
         vec![
             Stage { name: neighbor_stage::STAGE, weight: search },
             Stage { name: LANDMARKS, weight: 0.1 * search + 1e-3 },
@@ -130,7 +132,7 @@ impl Method for Lvm {
     fn memory(&self, shape: DataShape) -> u64 {
         let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
-        // The graph and what is made of it, some blocks of vectors, and the numbers of all strips of the blocks.
+        // The graph and matrices derived from it, blocks of vectors, and partial sums of all strips of the blocks.
         let graphs = n * (edges + 2.0) * 160.0;
         let levels = levels(self.levels, rows);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
@@ -145,9 +147,9 @@ impl Method for Lvm {
         self.metric.check(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
-        let kept = self.largest_part(&graph, context);
-        let (data, near) = match &kept {
-            Some(rows) => (input.data.select(rows), induced(&graph, rows)?),
+        let largest = self.largest_component(&graph, context);
+        let (data, near) = match &largest {
+            Some(rows) => (input.data.select(rows), subgraph(&graph, rows)?),
             None => (input.data.clone(), graph.clone()),
         };
         let wanted = if all_equal(&data, self.metric, &near, context)? {
@@ -156,24 +158,24 @@ impl Method for Lvm {
             available_components(self.n_components, data.rows() - 1, "the number of points less one", context)?
         };
         let edges = self.edges(&data, &near, context)?;
-        let structure = context.stage(LANDMARKS, |context| {
+        let pairs = context.stage(LANDMARKS, |context| {
             let seed = context.seed.stream(LANDMARKS);
-            let settings =
+            let options =
                 PairOptions { levels: levels(self.levels, data.rows()), adjacency: AdjacencyRule::Directed, seed };
-            context.with_progress(|progress| TrainingPairs::new(&data, self.metric, &edges, settings, progress))
+            context.with_progress(|progress| TrainingPairs::new(&data, self.metric, &edges, options, progress))
         })?;
-        let (em, outcome) = self.iterate(structure, wanted, context)?;
-        let frozen = LvmState::new(em.pairs(), &em.means(), &em.variances(), &near);
-        let mut transformer = LvmTransformer { params: self.clone(), data, std: frozen.std(), frozen };
+        let (em, outcome) = self.iterate(pairs, wanted, context)?;
+        let state = LvmState::new(em.pairs(), &em.means(), &em.variances(), &near);
+        let mut transformer = LvmTransformer { params: self.clone(), data, std: state.std(), state };
         let mut embedding = em.embedding();
-        if let Some(rows) = kept {
-            let left: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
-            let placed =
-                context.with_progress(|progress| transformer.transform(&input.data.select(&left), progress))?;
-            embedding = merged(n, &rows, &embedding, &left, &placed.embedding)?;
-            let stds = placed.std.unwrap_or_default();
+        if let Some(rows) = largest {
+            let others: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
+            let transformed =
+                context.with_progress(|progress| transformer.transform(&input.data.select(&others), progress))?;
+            embedding = merge_embeddings(n, &rows, &embedding, &others, &transformed.embedding)?;
+            let stds = transformed.std.unwrap_or_default();
             let mut all: Vec<(usize, f64)> =
-                rows.into_iter().zip(transformer.std).chain(left.into_iter().zip(stds)).collect();
+                rows.into_iter().zip(transformer.std).chain(others.into_iter().zip(stds)).collect();
             all.sort_unstable_by_key(|entry| entry.0);
             transformer.std = all.into_iter().map(|entry| entry.1).collect();
         }
@@ -185,12 +187,12 @@ impl Method for Lvm {
         let transformer = LvmTransformer {
             params: self.clone(),
             data: Data::load("training", archive)?,
-            frozen: LvmState::load(archive, embedding.dim())?,
+            state: LvmState::load(archive, embedding.dim())?,
             std: archive.finite("lvm/std")?.to_vec(),
         };
         self.metric.check(&transformer.data)?;
         let fits = transformer.data.dim() == dim
-            && transformer.data.rows() == transformer.frozen.points()
+            && transformer.data.rows() == transformer.state.points()
             && transformer.std.len() == embedding.rows()
             && self.n_components == embedding.dim();
         if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
@@ -198,42 +200,42 @@ impl Method for Lvm {
 }
 
 impl Lvm {
-    /// The rows of the largest component, when only those are wanted and there are others.
-    fn largest_part(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
-        let parts = ConnectedComponents::from_neighbors(graph);
-        if self.components == ComponentHandling::Join || parts.count() < 2 {
+    /// Returns the rows of the largest component, if only these are fitted and there are others.
+    fn largest_component(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
+        let components = ConnectedComponents::from_neighbors(graph);
+        if self.components == ComponentHandling::Join || components.count() < 2 {
             return None;
         }
-        let rows = parts.members(parts.largest()?);
-        let largest = parts.largest()? as u32;
-        let other_rows = (0..graph.rows()).filter(|&i| parts.labels()[i] != largest).collect();
-        context.note(Note::LargestComponentFitted { components: parts.count(), other_rows });
+        let rows = components.members(components.largest()?);
+        let largest = components.largest()? as u32;
+        let other_rows = (0..graph.rows()).filter(|&i| components.labels()[i] != largest).collect();
+        context.note(Note::LargestComponentFitted { components: components.count(), other_rows });
         Some(rows)
     }
 
-    /// The graph of eqs 22-24, connected.
+    /// Returns the connected graph of eqs 22-24.
     fn edges(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let near = connected_lengths(data, self.metric, graph, context)?;
         let tree = minimum_spanning_forest(near.rows(), undirected_edges(&near))?;
         mutual_reach(&near, &tree, self.reach)
     }
 
-    /// From a spectral start, or from a checkpoint.
-    fn iterate(&self, structure: TrainingPairs, wanted: usize, context: &mut Context) -> Result<(LvmEm, Outcome)> {
-        let (n, dim) = (structure.points(), self.n_components);
+    /// Runs EM from a spectral initialization or a checkpoint.
+    fn iterate(&self, pairs: TrainingPairs, wanted: usize, context: &mut Context) -> Result<(LvmEm, Outcome)> {
+        let (n, dim) = (pairs.points(), self.n_components);
         let mut means = vec![0.0; n * dim];
         if wanted > 0 && context.checkpoint().is_none() {
-            context.stage(START, |context| start(&structure, wanted, &mut means, dim, context))?;
+            context.stage(START, |context| initialize_means(&pairs, wanted, &mut means, dim, context))?;
         }
-        let variances = structure.initial_variances(dim);
+        let variances = pairs.initial_variances(dim);
         let options = EmOptions {
             momentum: self.momentum,
             variances: self.variances,
-            // Few points cost little.
+            // Double precision is affordable for few points.
             precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
             ..EmOptions::default()
         };
-        let mut em = LvmEm::new(structure, means, variances, dim, options)?;
+        let mut em = LvmEm::new(pairs, means, variances, dim, options)?;
         if wanted == 0 {
             context.note(Note::AllRowsEqual);
             return Ok((em, Outcome::without_iterations()));
@@ -244,26 +246,31 @@ impl Lvm {
     }
 }
 
-/// The standard deviation of each coordinate of the start, in median edges: points begin well within each other's
-/// reach.
-const START_WIDTH: f64 = 0.1;
+/// Standard deviation of each initial coordinate, in median edge lengths: small enough for all points to interact.
+const INITIAL_WIDTH: f64 = 0.1;
 
-/// The bottom eigenvectors of the Laplacian of the similarities; random where the solver fails.
-fn start(structure: &TrainingPairs, wanted: usize, means: &mut [f64], dim: usize, context: &mut Context) -> Result<()> {
+/// Initializes the means with the bottom eigenvectors of the Laplacian of the similarities, or randomly if the solver fails.
+fn initialize_means(
+    pairs: &TrainingPairs,
+    wanted: usize,
+    means: &mut [f64],
+    dim: usize,
+    context: &mut Context,
+) -> Result<()> {
     let seed = context.seed.stream(START);
     let tolerance = SpectralCoordinates::TOLERANCE;
-    let similar = structure.similarity_weights();
+    let similar = pairs.similarity_weights();
     let solver = SpectralCoordinates::new(similar, LaplacianKind::Plain, wanted, tolerance, seed);
     let found = solver.and_then(|mut solver| {
         context.with_progress(|progress| solver.run(progress))?;
         Ok(solver.vectors())
     });
-    let scale = START_WIDTH * (structure.points() as f64).sqrt();
+    let scale = INITIAL_WIDTH * (pairs.points() as f64).sqrt();
     let vectors: Vec<f64> = match found {
         Ok(vectors) => vectors.into_iter().map(|v| v * scale).collect(),
         Err(Error::Numerical { reason, .. }) => {
             context.note(Note::SpectralInitFailed { reason });
-            seed.normals(structure.points() * wanted).iter().map(|v| START_WIDTH * v).collect()
+            seed.normals(pairs.points() * wanted).iter().map(|v| INITIAL_WIDTH * v).collect()
         }
         Err(error) => return Err(error),
     };
@@ -273,14 +280,14 @@ fn start(structure: &TrainingPairs, wanted: usize, means: &mut [f64], dim: usize
     Ok(())
 }
 
-/// Pairs that are kept apart one by one, roughly.
-fn pairs(levels: usize, n: f64) -> f64 {
+/// Estimates the number of pairs that are considered individually.
+fn pair_count(levels: usize, n: f64) -> f64 {
     let exponent = 1.0 + 3f64.powi(-(levels as i32));
     n.powf(exponent) * if levels == 0 { 0.5 } else { 1.5 }
 }
 
-/// The graph among some of its rows.
-fn induced(graph: &NeighborGraph, rows: &[usize]) -> Result<NeighborGraph> {
+/// Returns the induced subgraph of some rows.
+fn subgraph(graph: &NeighborGraph, rows: &[usize]) -> Result<NeighborGraph> {
     let (mut indptr, mut indices, mut distances) = (vec![0], Vec::new(), Vec::new());
     for &i in rows {
         let (columns, lengths) = graph.row(i);
@@ -295,51 +302,22 @@ fn induced(graph: &NeighborGraph, rows: &[usize]) -> Result<NeighborGraph> {
     NeighborGraph::new(indptr, indices, distances, rows.len(), graph.metric())
 }
 
-/// Two maps of different rows as one.
-fn merged(n: usize, rows: &[usize], map: &Embedding, others: &[usize], other: &Embedding) -> Result<Embedding> {
-    let dim = map.dim();
+/// Merges the embeddings of two disjoint sets of rows.
+fn merge_embeddings(
+    n: usize,
+    rows: &[usize],
+    embedding: &Embedding,
+    other_rows: &[usize],
+    other: &Embedding,
+) -> Result<Embedding> {
+    let dim = embedding.dim();
     let mut values = vec![0.0; n * dim];
-    for (rows, map) in [(rows, map), (others, other)] {
-        for (&i, point) in rows.iter().zip(map.values().chunks_exact(dim)) {
+    for (rows, embedding) in [(rows, embedding), (other_rows, other)] {
+        for (&i, point) in rows.iter().zip(embedding.values().chunks_exact(dim)) {
             values[i * dim..(i + 1) * dim].copy_from_slice(point);
         }
     }
     Embedding::new(values, dim)
-}
-
-/// The training rows, and the model frozen as it was fitted.
-pub struct LvmTransformer {
-    params: Lvm,
-    data: Data,
-    frozen: LvmState,
-    std: Vec<f64>,
-}
-
-impl Transformer for LvmTransformer {
-    fn save(&self, archive: &mut Archive) {
-        self.data.save("training", archive);
-        self.frozen.save(archive);
-        archive.put("lvm/std", self.std.as_slice());
-    }
-
-    fn std(&self) -> Option<Vec<f64>> {
-        Some(self.std.clone())
-    }
-
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let LvmTransformOutput { embedding, std, scores } =
-            self.frozen.transform(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
-        Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
-    }
-
-    fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
-        if let Data::Text(_) = self.data {
-            let remedies = numbers_needed();
-            return Err(Error::Kind { what: "the inverse", kind: "text", remedies });
-        }
-        let values = self.frozen.inverse_transform(points, self.params.n_neighbors, &self.data, progress)?;
-        Data::dense(values, self.data.dim()).map(Some)
-    }
 }
 
 #[cfg(test)]

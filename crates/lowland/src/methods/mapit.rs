@@ -1,21 +1,20 @@
-//! MAP IT: affinities as t-SNE's, aligned with the map over neighbourhoods.
+//! MAP IT: the affinities of t-SNE, aligned with the embedding over neighborhoods.
 
 use lowland_algorithms::affinity::{
     AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
 use lowland_algorithms::mapit::{
-    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, MapItTransform,
-    NonNeighborSampling, SimilarityKernel,
+    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, NonNeighborSampling,
+    SimilarityKernel,
 };
 use lowland_algorithms::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, MomentumDescent, MomentumDescentParams, Optimizer, OptimizerKind,
     SpectralDirection,
 };
-use lowland_algorithms::out_of_sample::TrainingRows;
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
-use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
+use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
@@ -24,20 +23,21 @@ use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search};
 
 use super::init::{Init, initial_embedding};
-use super::neighbor_embedding::positive;
-use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use super::mapit_transformer::MapItTransformer;
+use super::neighbor_embedding::check_positive;
+use crate::method::{FitInput, FitOutput, Method};
 use crate::neighbor_stage::{self, Neighbors, neighbors};
 
 param_enum! {
-    /// How the map is made.
+/// Variant of the algorithm.
     pub enum MapItVariant ("fast, exact, sampled or objective") {
-        /// The released program on the affinities of near neighbours, its pushes by kernel sums: linear time.
+        /// The authors' program on the affinities of nearest neighbors, with repulsion by kernel sums: linear time.
         Fast = "fast",
-        /// The released program on the affinities of all pairs.
+        /// The authors' program on the affinities of all pairs.
         Exact = "exact",
-        /// The released program with a sample of the non-neighbours.
+        /// The authors' program with a sample of the non-neighbors.
         Sampled = "sampled",
-        /// A cost of the paper, minimised.
+        /// Minimization of a cost function of the paper.
         Objective = "objective",
     }
 }
@@ -45,57 +45,57 @@ param_enum! {
 params! {
     /// MAP IT.
     pub struct MapIt {
-        /// Dimensions of the map.
+        /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours that count for the affinities, or several numbers of them whose affinities are averaged.
+        /// Effective number of neighbors of the affinities, or several numbers whose affinities are averaged.
         perplexity: f64 = 15.0,
-        /// Neighbours of each point whose marginals are aligned.
+        /// Number of neighbors of each point whose marginals are aligned.
         n_neighbors: usize = 10,
-        /// The released program, fast or exact or with samples; or the true objective.
+        /// Variant: the authors' program (fast, exact or sampled), or minimization of an objective.
         variant: MapItVariant = MapItVariant::Fast,
-        /// SimilarityKernel of points in the map.
+        /// Similarity kernel of points in the embedding.
         kernel: SimilarityKernel = SimilarityKernel::Student,
-        /// Over which pairs the program's entropy weights are summed.
+        /// Pairs over which the entropy weights are summed.
         entropy: EntropyWeights = EntropyWeights::All,
-        /// What variant objective minimises.
+        /// Cost function that variant objective minimizes.
         cost: MapItCost = MapItCost::Pairs,
-        /// How variant objective minimises it.
+        /// Optimizer of variant objective.
         optimizer: OptimizerKind = OptimizerKind::Lbfgs,
-        /// Non-neighbours drawn for each point by variant sampled, as a multiple of n_neighbors.
+        /// Number of non-neighbors drawn per point by variant sampled, as a multiple of n_neighbors.
         samples: f64 = 3.0,
-        /// What each of those counts for; auto: the share that was drawn.
+        /// Weight of each sampled non-neighbor; auto uses the fraction that was drawn.
         sample_weight: Auto<f64> = Auto::Auto,
-        /// Distance between rows.
+        /// Distance metric between rows.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
-        /// The map the iterations begin with.
+        /// Initial embedding.
         init: Init = Init::Auto,
-        /// Which engine sums the pushes.
+        /// Engine that computes the repulsion.
         engine: Engine = Engine::Auto,
-        /// Relative error allowed in the pushes; it is measured, and reported.
+        /// Relative error allowed in the repulsion; it is measured and reported.
         tolerance: f64 = 0.01,
-        /// The step; auto: n / 40, which is the released program's 50 at the paper's 2,000 points.
+        /// Learning rate; auto uses n / 40, which is 50 for 2,000 points as in the paper.
         learning_rate: Auto<f64> = Auto::Auto,
-        /// Iterations at the most.
+        /// Maximum number of iterations.
         max_iter: usize = 1000,
-        /// Stop when a step moves the map by less than this share of its size.
+        /// Stop when a step changes the embedding by less than this fraction of its size.
         tol: f64 = 0.0,
     }
-    list perplexity + /// Further perplexities, whose affinities are averaged with those of the first.
+    list perplexity + /// Further perplexities, whose affinities are averaged with those of the first one.
         more_perplexities
 }
 
 const AFFINITIES: &str = "affinities";
-const START: &str = "start";
+const INITIALIZATION: &str = "initialization";
 const DESCENT: &str = "descent";
 
-/// Points of the map for each unit of the learning rate.
+/// Number of points per unit of the learning rate.
 const POINTS_PER_RATE: f64 = 40.0;
-/// No coordinate moves further in a step: points that shoot off would stretch the map for all.
-const LONGEST_STEP: f64 = 5.0;
-/// A map this small, beside a kernel of width one, says that every point is like every other.
-const TOGETHER: f64 = 1e-2;
+/// Maximum change of a coordinate in a step, so that no point leaves the others far behind.
+const MAX_STEP: f64 = 5.0;
+/// An embedding with less spread than this has collapsed, since the kernel has width one.
+const COLLAPSED_SPREAD: f64 = 1e-2;
 
 impl MapIt {
     fn perplexities(&self) -> Perplexities {
@@ -107,14 +107,15 @@ impl MapIt {
         new_engine(which, self.n_components, self.kernel.squared().0)
     }
 
-    /// The program with pushes by an engine.
-    fn summed(&self, weights: &Csr) -> Result<MapItField> {
-        let program = MapItField::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
-        Ok(program.with_entropy(self.entropy))
+    /// Returns the vector field with repulsion by an engine.
+    fn engine_field(&self, weights: &Csr) -> Result<MapItField> {
+        let field = MapItField::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
+        Ok(field.with_entropy(self.entropy))
     }
 
-    fn program(&self, weights: &Csr, context: &Context) -> Result<MapItField> {
-        let program = match self.variant {
+    /// Returns the vector field of the variant.
+    fn field(&self, weights: &Csr, context: &Context) -> Result<MapItField> {
+        let field = match self.variant {
             MapItVariant::Sampled => {
                 let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
                 let sampling =
@@ -122,19 +123,19 @@ impl MapIt {
                 MapItField::sampled(weights, self.n_neighbors, self.kernel, sampling)?
             }
             MapItVariant::Exact => MapItField::exact(weights, self.n_neighbors, self.kernel)?,
-            MapItVariant::Fast | MapItVariant::Objective => return self.summed(weights),
+            MapItVariant::Fast | MapItVariant::Objective => return self.engine_field(weights),
         };
-        Ok(program.with_entropy(self.entropy))
+        Ok(field.with_entropy(self.entropy))
     }
 
     fn momentum(&self, n: usize) -> MomentumDescent {
         let learning_rate = self.learning_rate.value().unwrap_or(n as f64 / POINTS_PER_RATE);
-        // The program's own schedule (the paper's text changes after 100 iterations).
+        // The schedule of the authors' program (the paper changes the momentum after 100 iterations).
         MomentumDescent::new(MomentumDescentParams {
             learning_rate,
             momentum: [0.5, 0.8],
             early_steps: 250,
-            max_step: LONGEST_STEP,
+            max_step: MAX_STEP,
         })
     }
 
@@ -148,51 +149,51 @@ impl MapIt {
         }
     }
 
-    /// Makes the map, and what new rows are placed by; says what was measured of the engine.
+    /// Computes the embedding and the state for new rows, and notes the measured error of the engine.
     fn descend(
         &self,
         weights: &Csr,
-        start: Embedding,
+        init: Embedding,
         context: &mut Context,
     ) -> Result<(Embedding, Outcome, MapItFittedState)> {
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let (embedding, outcome, frozen, measured) = if self.variant == MapItVariant::Objective {
+        let (embedding, outcome, state, measured_error) = if self.variant == MapItVariant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
             let objective =
                 CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
-            let mut descent = Descent::new(objective, self.optimizer(n), start);
+            let mut descent = Descent::new(objective, self.optimizer(n), init);
             let outcome = run(&mut descent, rule, context)?;
-            let map = descent.embedding();
-            let frozen = descent.objective().fitted_state(map.points())?;
-            (map, outcome, frozen, descent.objective().measured_error())
+            let embedding = descent.embedding();
+            let state = descent.objective().fitted_state(embedding.points())?;
+            (embedding, outcome, state, descent.objective().measured_error())
         } else {
-            let mut descent = Descent::new(self.program(weights, context)?, Box::new(self.momentum(n)), start);
+            let mut descent = Descent::new(self.field(weights, context)?, Box::new(self.momentum(n)), init);
             let outcome = run(&mut descent, rule, context)?;
-            let map = descent.embedding();
-            let frozen = if self.variant == MapItVariant::Sampled {
-                // The sums of a sample are not those of the map.
-                self.summed(weights)?.fitted_state(map.points())?
+            let embedding = descent.embedding();
+            let state = if self.variant == MapItVariant::Sampled {
+                // The state needs the sums over all points, not over a sample.
+                self.engine_field(weights)?.fitted_state(embedding.points())?
             } else {
-                descent.objective().fitted_state(map.points())?
+                descent.objective().fitted_state(embedding.points())?
             };
-            (map, outcome, frozen, descent.objective().measured_error())
+            (embedding, outcome, state, descent.objective().measured_error())
         };
-        if let Some((engine, error)) = measured {
+        if let Some((engine, error)) = measured_error {
             let engine = engine.to_string();
             context.note(Note::RepulsionError { engine, error, certified: None, missed: None });
         }
-        Ok((embedding, outcome, frozen))
+        Ok((embedding, outcome, state))
     }
 
-    fn model(
+    fn transformer(
         &self,
         data: &Data,
-        map: &Embedding,
+        embedding: &Embedding,
         perplexity: Perplexities,
-        frozen: MapItFittedState,
+        state: MapItFittedState,
     ) -> MapItTransformer {
-        MapItTransformer { data: data.clone(), map: map.clone(), settings: self.clone(), perplexity, frozen }
+        MapItTransformer { data: data.clone(), embedding: embedding.clone(), params: self.clone(), perplexity, state }
     }
 }
 
@@ -200,17 +201,17 @@ impl Method for MapIt {
     const NAME: &'static str = "mapit";
     const CLASS_NAME: &'static str = "MapIt";
     const REPORTS_ITERATIONS: bool = true;
-    const SUMMARY: &'static str = "MAP IT: aligns each point's neighbourhood as a whole, not pair by pair";
-    const ADVICE: &'static str = "Classes come out denser and further apart than with tsne, at the price of some nearest neighbours. The paper's settings are perplexity 15 and 10 neighbours.";
+    const SUMMARY: &'static str = "MAP IT: aligns the neighborhoods of points as a whole instead of pair by pair.";
+    const ADVICE: &'static str = "Classes are denser and further apart than with tsne, at the cost of some nearest neighbors. The paper uses perplexity 15 and 10 neighbors.";
     type Transformer = MapItTransformer;
 
     fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         self.perplexities().check()?;
         at_least_one("n_neighbors", self.n_neighbors)?;
-        positive("samples", self.samples)?;
+        check_positive("samples", self.samples)?;
         for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
-            value.value().map_or(Ok(()), |value| positive(name, value))?;
+            value.value().map_or(Ok(()), |value| check_positive(name, value))?;
         }
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
             return invalid_parameter("tolerance", &self.tolerance, "above 0 and below 1");
@@ -230,13 +231,13 @@ impl Method for MapIt {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.required_neighbors(shape.rows) as f64);
-        // Seconds on two cores, roughly.
+        // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
         let iteration = n * (k * 3e-9 + 2e-7) + 1e-4;
         vec![
             Stage { name: neighbor_stage::STAGE, weight: search },
             Stage { name: AFFINITIES, weight: n * k * 5e-8 + 1e-3 },
-            Stage { name: START, weight: n * dim * 2e-8 + 1e-3 },
+            Stage { name: INITIALIZATION, weight: n * dim * 2e-8 + 1e-3 },
             Stage { name: DESCENT, weight: iteration * self.max_iter as f64 },
         ]
     }
@@ -244,9 +245,9 @@ impl Method for MapIt {
     fn memory(&self, shape: DataShape) -> u64 {
         let k = self.required_neighbors(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph, the rows of affinities, their transpose, the joint ones, and these in two parts or in tiles.
+        // The graph, the conditional affinities and their transpose, and the joint affinities, also in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
-        // Blocks of the map's size, the points as edges look them up, and the marginals.
+        // Blocks of the size of the embedding, a reordered copy of the points, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
@@ -270,8 +271,8 @@ impl Method for MapIt {
         }
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let frozen = MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
-            let transformer = self.model(input.data, &embedding, perplexity, frozen);
+            let state = MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
+            let transformer = self.transformer(input.data, &embedding, perplexity, state);
             return Ok(FitOutput {
                 embedding,
                 transformer,
@@ -284,92 +285,53 @@ impl Method for MapIt {
             let graph = exact.then_some(graph);
             Ok((joint_affinities(affinities_from_distances(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
         })?;
-        let start = context.stage(START, |context| {
+        let init = context.stage(INITIALIZATION, |context| {
             let init = match self.init {
                 Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
                 init => init,
             };
-            // From the program's tiny random start, a quarter of its iterations go by before anything moves.
+            // From the tiny random start of the authors' program, points hardly move for a quarter of the iterations.
             let size = if init == Init::Random { 1e-4 } else { 1.0 };
             initial_embedding(input.data, &weights, init, self.n_components, size, context)
         })?;
-        let (embedding, outcome, frozen) = context.stage(DESCENT, |context| self.descend(&weights, start, context))?;
-        if spread(&embedding) < TOGETHER {
+        let (embedding, outcome, state) = context.stage(DESCENT, |context| self.descend(&weights, init, context))?;
+        if spread(&embedding) < COLLAPSED_SPREAD {
             context.note(Note::EmbeddingCollapsed { n_neighbors: self.n_neighbors });
         }
-        let transformer = self.model(input.data, &embedding, perplexity, frozen);
+        let transformer = self.transformer(input.data, &embedding, perplexity, state);
         Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<MapItTransformer> {
-        let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
+        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         self.metric.check(&data)?;
         let &[c1, c2] = archive.finite("placement/entropies")? else {
-            return Err(archive.invalid("there are not two entropy weights".into()));
+            return Err(archive.invalid("it does not have two entropy weights".into()));
         };
         let marginals = |name| archive.finite(name).map(<[f64]>::to_vec);
         let marginals = [marginals("placement/marginals")?, marginals("placement/map_marginals")?];
-        let sizes = [map.rows(), marginals[0].len(), marginals[1].len()];
+        let sizes = [embedding.rows(), marginals[0].len(), marginals[1].len()];
         if data.dim() != dim || sizes.iter().any(|&size| size != data.rows()) {
             return Err(archive.invalid("its parts differ in size".into()));
         }
         if !(c1 > 0.0 && c2 > 0.0) {
             return Err(archive.invalid("an entropy weight is not positive".into()));
         }
-        let frozen = MapItFittedState { marginals, entropies: [c1, c2] };
+        let state = MapItFittedState { marginals, entropies: [c1, c2] };
         Ok(MapItTransformer {
             data,
-            map,
-            settings: self.clone(),
+            embedding,
+            params: self.clone(),
             perplexity: Perplexities::load(archive, &self.perplexities())?,
-            frozen,
+            state,
         })
     }
 }
 
-/// Root mean square distance of the points from their mean.
-fn spread(map: &Embedding) -> f64 {
-    let (d, values) = (map.dim(), map.values());
+/// Returns the root mean square distance of the points from their mean.
+fn spread(embedding: &Embedding) -> f64 {
+    let (d, values) = (embedding.dim(), embedding.values());
     let mean = column_means(values, d);
     let square: f64 = values.chunks_exact(d).flat_map(|row| row.iter().zip(&mean)).map(|(v, m)| (v - m).powi(2)).sum();
-    (square / map.rows() as f64).sqrt()
-}
-
-/// A fixed map with the rows it is a map of. New rows are placed by what made it: the program's field, or the cost.
-pub struct MapItTransformer {
-    data: Data,
-    map: Embedding,
-    settings: MapIt,
-    /// As the map was made with.
-    perplexity: Perplexities,
-    frozen: MapItFittedState,
-}
-
-impl Transformer for MapItTransformer {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let settings = &self.settings;
-        let training = TrainingRows {
-            data: &self.data,
-            metric: settings.metric,
-            affinity: AffinityKind::Entropic,
-            perplexity: &self.perplexity,
-            min_neighbors: settings.n_neighbors,
-        };
-        let objective = MapItTransform {
-            map: self.map.points(),
-            similarity: settings.kernel,
-            state: &self.frozen,
-            k: settings.n_neighbors,
-            cost: (settings.variant == MapItVariant::Objective).then_some(settings.cost),
-        };
-        Ok(training.transform(new, &objective, progress)?.into())
-    }
-
-    fn save(&self, archive: &mut Archive) {
-        self.data.save("training", archive);
-        self.perplexity.save(archive);
-        archive.put("placement/marginals", self.frozen.marginals[0].as_slice());
-        archive.put("placement/map_marginals", self.frozen.marginals[1].as_slice());
-        archive.put("placement/entropies", self.frozen.entropies.as_slice());
-    }
+    (square / embedding.rows() as f64).sqrt()
 }

@@ -1,4 +1,4 @@
-//! Elastic embedding, symmetric SNE and t-SNE: three recipes over one engine.
+//! Elastic embedding, symmetric SNE and t-SNE: the shared implementation.
 
 use rayon::prelude::*;
 
@@ -23,40 +23,20 @@ use lowland_neighbors::{self, Search, distance};
 use super::init::{Init, initial_embedding};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use crate::method::{FitInput, FitOutput};
-use crate::neighbor_stage::{self, Neighbors, handed_in, neighbors};
+use crate::neighbor_stage::{self, Neighbors, neighbors, precomputed_graph};
 
 param_enum! {
-    /// How strongly a pair repels.
+/// Weights of the repulsion between pairs of points.
     pub enum RepulsionWeights ("uniform or distances") {
-        /// All pairs alike.
+        /// Equal weights for all pairs.
         Uniform = "uniform",
-        /// By the squared distance in the data; every pair is stored and summed.
+        /// Squared distances in the data; all pairs are stored and summed.
         Distances = "distances",
     }
 }
 
-/// What [`neighbor_embedding!`] refers to in the file of a method.
-pub(super) mod prelude {
-    pub use lowland_algorithms::affinity::{AffinityKind, Perplexities};
-    pub use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule};
-    pub use lowland_algorithms::objective::Accuracy;
-    pub use lowland_algorithms::optim::OptimizerKind;
-    pub use lowland_core::archive::Archive;
-    pub use lowland_core::params::{Auto, invalid_parameter};
-    pub use lowland_core::run::{Context, Stage};
-    pub use lowland_core::{DataShape, Error, Metric, Result};
-    pub use lowland_nbody::Engine;
-    pub use lowland_neighbors::Search;
-
-    pub use super::super::init::Init;
-    pub use super::super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
-    pub(in super::super) use super::neighbor_embedding;
-    pub use super::{RepulsionWeights, Settings, positive};
-    pub use crate::method::{FitInput, FitOutput, Method};
-}
-
 /// The parameters that the three methods share.
-pub struct Settings {
+pub struct NeighborEmbeddingSettings {
     pub(super) n_components: usize,
     pub(super) perplexity: Perplexities,
     pub(super) metric: Metric,
@@ -72,149 +52,23 @@ pub struct Settings {
     pub(super) tol: f64,
     pub(super) schedule: EnergySchedule,
     pub(super) repulsion: RepulsionWeights,
-    /// The objective; a lambda is for affinities whose rows sum to one.
+    /// The objective; lambda refers to affinities whose rows sum to one.
     pub(super) energy: Energy,
 }
 
-/// Declares one of the methods: its own parameters, then those all three have.
-macro_rules! neighbor_embedding {
-    (
-        $(#[$doc:meta])* $type:ident, $name:literal, $class:literal, $summary:literal, $advice:literal,
-        notes: $notes:expr, objective: $objective:expr,
-        optimizer: $optimizer:ident, exaggeration: $exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
-        own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
-        energy: $energy:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
-    ) => {
-        lowland_core::params! {
-            $(#[$doc])*
-            pub struct $type {
-                /// Dimensions of the map.
-                n_components: usize = 2,
-                /// Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
-                perplexity: f64 = 30.0,
-                $(#[doc = $help] $field: $kind = $default,)*
-                /// Distance between rows.
-                metric: Metric = Metric::Euclidean,
-                /// How neighbours are searched.
-                search: Search = Search::Auto,
-                /// How the weights of neighbours come from their distances.
-                affinity: AffinityKind = AffinityKind::Entropic,
-                /// The map the iterations begin with.
-                init: Init = Init::Auto,
-                /// Which engine sums the repulsion.
-                engine: Engine = Engine::Auto,
-                /// Relative error allowed in the repulsive force; it is measured, and reported.
-                tolerance: f64 = 0.01,
-                /// Whether the accuracy is the same throughout, or low at first and raised as progress slows.
-                accuracy: Accuracy = Accuracy::Schedule,
-                /// How the map is improved.
-                optimizer: OptimizerKind = OptimizerKind::$optimizer,
-                /// The step of gradient descent, for the gradient with the factor 4; auto: max(n / (4 exaggeration), 50), ee: n / 400.
-                learning_rate: Auto<f64> = Auto::Auto,
-                /// Attraction is this many times stronger at first.
-                early_exaggeration: f64 = $exaggeration,
-                /// For so many iterations.
-                exaggeration_iter: usize = $exaggeration_iter,
-                /// Iterations at the most, those of early exaggeration included.
-                max_iter: usize = $max_iter,
-                /// Stop when a step moves the map by less than this share of its size.
-                tol: f64 = 1e-5,
-            }
-            list perplexity + /// Further perplexities, whose affinities are averaged with those of the first.
-                more_perplexities
-        }
-
-        impl $type {
-            fn settings(&self) -> Settings {
-                let own = self;
-                let schedule = EnergySchedule {
-                    exaggeration: self.early_exaggeration,
-                    exaggeration_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
-                    homotopy: $homotopy(own),
-                };
-                Settings {
-                    n_components: self.n_components,
-                    perplexity: Perplexities::of(self.perplexity, &self.more_perplexities),
-                    metric: self.metric,
-                    search: self.search,
-                    affinity: self.affinity,
-                    init: self.init,
-                    engine: self.engine,
-                    tolerance: self.tolerance,
-                    accuracy: self.accuracy,
-                    optimizer: self.optimizer,
-                    learning_rate: self.learning_rate,
-                    max_iter: self.max_iter,
-                    tol: self.tol,
-                    schedule,
-                    repulsion: $repulsion(own),
-                    energy: $energy(own),
-                }
-            }
-        }
-
-        impl Method for $type {
-            const NAME: &'static str = $name;
-            const CLASS_NAME: &'static str = $class;
-            const NOTES: &'static str = $notes;
-            const OBJECTIVE: Option<&'static str> = $objective;
-            const REPORTS_ITERATIONS: bool = true;
-            const SUMMARY: &'static str = $summary;
-            const ADVICE: &'static str = $advice;
-            type Transformer = NeighborEmbeddingTransformer;
-
-            fn validate(&self) -> Result<()> {
-                $check(self)?;
-                self.settings().validate()
-            }
-
-            fn n_components(&self) -> usize {
-                self.n_components
-            }
-
-            fn metric(&self) -> Option<Metric> {
-                Some(self.metric)
-            }
-
-            fn stages(&self, shape: DataShape) -> Vec<Stage> {
-                self.settings().stages(shape)
-            }
-
-            fn memory(&self, shape: DataShape) -> u64 {
-                self.settings().memory(shape)
-            }
-
-            fn required_neighbors(&self, rows: usize) -> usize {
-                self.settings().neighbors().min(rows.saturating_sub(1))
-            }
-
-            fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<NeighborEmbeddingTransformer>> {
-                self.settings().fit_with_context(input, context)
-            }
-
-            fn load(&self, archive: &Archive, dim: usize) -> Result<NeighborEmbeddingTransformer> {
-                let settings = self.settings();
-                NeighborEmbeddingTransformer::load(archive, dim, settings.metric, settings.affinity, &settings.perplexity, settings.energy)
-            }
-        }
-    };
-}
-
-pub(super) use neighbor_embedding;
-
-/// Rejects what is not a positive number.
-pub fn positive(name: &'static str, value: f64) -> Result<()> {
+/// Returns an error if the value is not a positive number.
+pub fn check_positive(name: &'static str, value: f64) -> Result<()> {
     if value > 0.0 && value.is_finite() { Ok(()) } else { invalid_parameter(name, &value, "above 0") }
 }
 
 const AFFINITIES: &str = "affinities";
-const START: &str = "start";
+const INITIALIZATION: &str = "initialization";
 const DESCENT: &str = "descent";
 
-/// Steps of gradient descent are no longer than this: points that shoot off would stretch the map for all.
-const LONGEST_STEP: f64 = 5.0;
+/// Maximum step of gradient descent, so that no point leaves the others far behind.
+const MAX_STEP: f64 = 5.0;
 
-impl Settings {
+impl NeighborEmbeddingSettings {
     pub fn validate(&self) -> Result<()> {
         at_least_one("n_components", self.n_components)?;
         self.perplexity.check()?;
@@ -222,7 +76,7 @@ impl Settings {
             return invalid_parameter("tolerance", &self.tolerance, "above 0 and below 1");
         }
         if let Some(rate) = self.learning_rate.value() {
-            positive("learning_rate", rate)?;
+            check_positive("learning_rate", rate)?;
         }
         if !(self.schedule.exaggeration >= 1.0 && self.schedule.exaggeration.is_finite()) {
             return invalid_parameter("early_exaggeration", &self.schedule.exaggeration, "at least 1");
@@ -232,7 +86,7 @@ impl Settings {
             return invalid_parameter(
                 "engine",
                 &self.engine,
-                "repulsion by distances is summed pair by pair: engine exact",
+                "repulsion = distances needs engine = exact, since it is summed pair by pair",
             );
         }
         check_tolerance("tol", self.tol)?;
@@ -245,13 +99,13 @@ impl Settings {
 
     pub fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let (n, dim, k) = (shape.rows as f64, shape.dim.max(10) as f64, self.neighbors() as f64);
-        // Seconds on two cores, roughly.
+        // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
         let iteration = n * (k * 3e-9 + 2e-7) + 1e-4;
         vec![
             Stage { name: neighbor_stage::STAGE, weight: search },
             Stage { name: AFFINITIES, weight: n * k * 5e-8 + 1e-3 },
-            Stage { name: START, weight: n * dim * 2e-8 + 1e-3 },
+            Stage { name: INITIALIZATION, weight: n * dim * 2e-8 + 1e-3 },
             Stage { name: DESCENT, weight: iteration * self.max_iter as f64 },
         ]
     }
@@ -259,13 +113,13 @@ impl Settings {
     pub fn memory(&self, shape: DataShape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph twice (once for checkpoints), the rows of affinities, their transpose and the joint ones, twice as many
-        // at the most.
+        // The graph twice (once for checkpoints), the conditional affinities and their transpose, and the joint affinities
+        // with up to twice as many entries.
         let graphs = n * edges * (8.0 + 8.0 + 12.0 + 12.0 + 2.0 * 12.0);
-        // Several perplexities are summed up in one more matrix; the spectral direction has its own, and its factor.
+        // Several perplexities need another matrix; the spectral direction needs a matrix and its factor.
         let several = if self.perplexity.values().len() > 1 { n * edges * 24.0 } else { 0.0 };
         let factor = if self.optimizer == OptimizerKind::Sd { n * edges * 2.0 * 60.0 } else { 0.0 };
-        // Blocks of the map's size, and the points as edges look them up.
+        // Blocks of the size of the embedding, and a reordered copy of the points.
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
@@ -286,13 +140,13 @@ impl Settings {
             context.note(Note::PerplexityReduced { perplexity, neighbors });
         }
         let energy = match self.energy {
-            // All affinities together sum to one here.
+            // Here all affinities sum to one.
             Energy::Elastic { lambda } => Energy::Elastic { lambda: lambda / n as f64 },
             energy => energy,
         };
-        let placed = |map: &Embedding, repulsion: f64| NeighborEmbeddingTransformer {
+        let new_transformer = |embedding: &Embedding, repulsion: f64| NeighborEmbeddingTransformer {
             data: input.data.clone(),
-            map: map.clone(),
+            embedding: embedding.clone(),
             metric: self.metric,
             affinity: self.affinity,
             perplexity: perplexity.clone(),
@@ -301,7 +155,7 @@ impl Settings {
         };
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let transformer = placed(&embedding, 0.0);
+            let transformer = new_transformer(&embedding, 0.0);
             return Ok(FitOutput {
                 embedding,
                 transformer,
@@ -311,19 +165,19 @@ impl Settings {
         }
         let (weights, graph) = context.stage(AFFINITIES, |_| {
             let lengths = edge_lengths(&graph)?;
-            // What is no longer needed goes at once: at a million points each of these is a gigabyte.
+            // Dropped early: for a million points each of these takes a gigabyte.
             let graph = exact.then_some(graph);
             Ok((joint_affinities(affinities_from_distances(lengths, self.affinity, &perplexity)?)?, graph))
         })?;
-        let start = context.stage(START, |context| {
+        let init = context.stage(INITIALIZATION, |context| {
             let init = match self.init {
                 Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
                 init => init,
             };
-            initial_embedding(input.data, &weights, init, self.n_components, self.start_size(), context)
+            initial_embedding(input.data, &weights, init, self.n_components, self.init_size(), context)
         })?;
         let (descent, outcome) = context.stage(DESCENT, |context| {
-            let mut descent = Descent::new(self.objective(input.data, weights, energy)?, self.optimizer(n), start);
+            let mut descent = Descent::new(self.objective(input.data, weights, energy)?, self.optimizer(n), init);
             let outcome = run(&mut descent, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
             Ok((descent, outcome))
         })?;
@@ -348,24 +202,24 @@ impl Settings {
             Energy::Elastic { lambda } => lambda * n as f64,
             _ => n as f64 / objective.kernel_sum(embedding.points())?,
         };
-        let transformer = placed(&embedding, repulsion);
+        let transformer = new_transformer(&embedding, repulsion);
         Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
     }
 
-    /// The neighbours; a graph that was handed in may have fewer than would be searched.
+    /// Returns the neighbor graph. A precomputed graph may have fewer neighbors than a search would return.
     fn graph(&self, input: FitInput, context: &mut Context) -> Result<Neighbors> {
         let wanted = self.neighbors().min(input.data.rows().saturating_sub(1));
         match (self.affinity, input.neighbors) {
             (AffinityKind::Precomputed, None) if context.checkpoint().is_none() => invalid_parameter(
                 "affinity",
                 &self.affinity,
-                "needs a neighbour graph with the affinities as its values",
+                "needs a precomputed neighbor graph with the affinities as its values",
             ),
-            (AffinityKind::Precomputed, _) => handed_in(input, context),
+            (AffinityKind::Precomputed, _) => precomputed_graph(input, context),
             (_, Some(graph)) if wanted > 0 && graph.min_degree() == 0 => {
-                let lonely = (0..graph.rows()).find(|&i| graph.row(i).0.is_empty()).unwrap_or(0);
-                let reason = format!("row {lonely} has no neighbour in it");
-                Err(Error::Format { what: "neighbour graph", reason })
+                let isolated = (0..graph.rows()).find(|&i| graph.row(i).0.is_empty()).unwrap_or(0);
+                let reason = format!("row {isolated} has no neighbors");
+                Err(Error::Format { what: "neighbor graph", reason })
             }
             (_, Some(graph)) => neighbors(input, wanted.min(graph.min_degree()), self.metric, self.search, context),
             _ => neighbors(input, wanted, self.metric, self.search, context),
@@ -383,19 +237,19 @@ impl Settings {
     }
 
     fn optimizer(&self, n: usize) -> Box<dyn Optimizer<NeighborEmbeddingObjective>> {
-        // Steps may grow again: the reference program's only shrink, and stay short ever after one bad iteration.
+        // Step lengths can grow again. In the reference implementation they only shrink, and stay short after one bad step.
         let search = LineSearch::new(1.5);
-        // Springs pull without limit, so that gradient descent needs limits; the t distribution's pull fades by itself.
-        let springs = !matches!(self.energy, Energy::StudentSne { .. });
-        // The elastic embedding's push is not normalised: while the map is small it is as strong as all points together.
+        // Quadratic attraction is unbounded, so gradient descent needs limits; the attraction of t-SNE decays by itself.
+        let quadratic = !matches!(self.energy, Energy::StudentSne { .. });
+        // The repulsion of the elastic embedding is not normalized: it grows with the number of points while the embedding is small.
         let elastic = matches!(self.energy, Energy::Elastic { .. });
         match self.optimizer {
             OptimizerKind::Gd => Box::new(GradientDescent::new(GradientDescentParams {
                 learning_rate: self.learning_rate.value().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
                 momentum: 0.8,
-                min_gain: if springs { 1e-4 } else { 0.01 },
-                max_step: LONGEST_STEP,
-                max_relative_step: if springs { 0.2 } else { f64::INFINITY },
+                min_gain: if quadratic { 1e-4 } else { 0.01 },
+                max_step: MAX_STEP,
+                max_relative_step: if quadratic { 0.2 } else { f64::INFINITY },
             })),
             OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
             OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
@@ -403,20 +257,20 @@ impl Settings {
         }
     }
 
-    /// Small enough for the map to unfold from, and no smaller than line searches can use.
-    fn start_size(&self) -> f64 {
+    /// Size of the initial embedding: small enough to unfold from, and large enough for line searches.
+    fn init_size(&self) -> f64 {
         if self.optimizer == OptimizerKind::Gd { 1e-4 } else { 1e-2 }
     }
 }
 
-/// Squared distances of all pairs, scaled to a mean of one.
+/// Returns the squared distances of all pairs, scaled to mean one.
 fn squared_distances(data: &Data, metric: Metric) -> Vec<f64> {
     let n = data.rows();
     let mut squares = vec![0.0; n * n];
     squares.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
         (0..n).filter(|&j| j != i).for_each(|j| row[j] = distance(data, i, data, j, metric));
     });
-    // Divided before they are squared: no scale overflows.
+    // Scaled before they are squared, to avoid overflow.
     let largest = squares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     squares.iter_mut().for_each(|d| *d = (*d / largest).powi(2));
     let mean = squares.iter().sum::<f64>() / (n * n.saturating_sub(1)).max(1) as f64;

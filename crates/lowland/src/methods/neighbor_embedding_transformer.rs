@@ -1,4 +1,4 @@
-//! The model the neighbour embeddings leave: the training rows and their map, on which new rows are placed one by one.
+//! The transformer of the neighbor embeddings, which transforms new rows one by one.
 
 use lowland_algorithms::affinity::{AffinityKind, Perplexities};
 use lowland_algorithms::neighbor_embedding::{Energy, NeighborEmbeddingTransform};
@@ -9,13 +9,13 @@ use lowland_core::{Data, Embedding, Metric, Result};
 
 use crate::method::{TransformOutput, Transformer};
 
-/// A fixed map with the rows it is a map of.
+/// The training rows with their embedding.
 pub struct NeighborEmbeddingTransformer {
     pub(super) data: Data,
-    pub(super) map: Embedding,
+    pub(super) embedding: Embedding,
     pub(super) metric: Metric,
     pub(super) affinity: AffinityKind,
-    /// As the map was made with.
+    /// Perplexities of the fit, which can be lower than the parameter.
     pub(super) perplexity: Perplexities,
     pub(super) energy: Energy,
     /// Strength of each point's repulsion, for a row whose affinities sum to one.
@@ -28,19 +28,19 @@ impl NeighborEmbeddingTransformer {
         dim: usize,
         metric: Metric,
         affinity: AffinityKind,
-        asked: &Perplexities,
+        requested: &Perplexities,
         energy: Energy,
     ) -> Result<Self> {
-        let (data, map) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
+        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
         metric.check(&data)?;
         let &[repulsion] = archive.finite("placement/repulsion")? else {
-            return Err(archive.invalid("there is not one strength of repulsion".into()));
+            return Err(archive.invalid("it does not have exactly one strength of repulsion".into()));
         };
-        let perplexity = Perplexities::load(archive, asked)?;
-        if data.dim() != dim || map.rows() != data.rows() {
+        let perplexity = Perplexities::load(archive, requested)?;
+        if data.dim() != dim || embedding.rows() != data.rows() {
             return Err(archive.invalid("its parts differ in size".into()));
         }
-        Ok(Self { data, map, metric, affinity, perplexity, energy, repulsion })
+        Ok(Self { data, embedding, metric, affinity, perplexity, energy, repulsion })
     }
 }
 
@@ -54,7 +54,7 @@ impl Transformer for NeighborEmbeddingTransformer {
             min_neighbors: 0,
         };
         let objective =
-            NeighborEmbeddingTransform { map: self.map.points(), energy: self.energy, repulsion: self.repulsion };
+            NeighborEmbeddingTransform { map: self.embedding.points(), energy: self.energy, repulsion: self.repulsion };
         Ok(training.transform(new, &objective, progress)?.into())
     }
 

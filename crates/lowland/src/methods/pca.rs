@@ -6,12 +6,12 @@ use lowland_core::run::{Context, Stage, StopRule};
 use lowland_core::{DataShape, Result};
 use lowland_linalg::LinearMap;
 
-use super::linear::{COMPONENTS, LinearSolver, fit, linear_method, route};
+use super::linear::{COMPONENTS, LinearSolver, fit, linear_method, pca_algorithm};
 use crate::method::{FitInput, FitOutput, Method};
 
 linear_method!(
     /// Principal component analysis.
-    Pca, "pca", "PCA", centred: true,
-    "Principal components: the directions of largest variance",
-    "Linear, instant, and the same everywhere: the first thing to look at, and a good preprocessing step for the others."
+    Pca, "pca", "PCA", centered: true,
+    "Principal component analysis: the directions of largest variance.",
+    "Linear, fast and reproducible: a good first look at the data, and a good preprocessing step for other methods."
 );

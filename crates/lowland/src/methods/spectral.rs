@@ -1,4 +1,4 @@
-//! Laplacian eigenmaps (Belkin & Niyogi 2003): the slowest-varying functions on the neighbour graph as coordinates.
+//! Laplacian eigenmaps (Belkin & Niyogi 2003): the smoothest functions on the neighbor graph as coordinates.
 
 use rayon::prelude::*;
 
@@ -16,11 +16,11 @@ use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
 param_enum! {
-    /// Weight of an edge.
+/// Weights of the edges.
     pub enum SpectralAffinity ("connectivity or heat") {
-        /// One for every neighbour.
+        /// One for every neighbor.
         Connectivity = "connectivity",
-        /// `exp(-d^2 / (s_i s_j))`, `s_i` the distance from `i` to its last neighbour.
+        /// `exp(-d^2 / (s_i s_j))`, where `s_i` is the distance from `i` to its last neighbor.
         Heat = "heat",
     }
 }
@@ -28,19 +28,19 @@ param_enum! {
 params! {
     /// Laplacian eigenmaps.
     pub struct Spectral {
-        /// Dimensions of the map.
+        /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Neighbours of each point, the point itself not counted.
+        /// Number of neighbors of each point, not counting the point itself.
         n_neighbors: usize = 15,
-        /// Distance between rows.
+        /// Distance metric between rows.
         metric: Metric = Metric::Euclidean,
-        /// How neighbours are searched.
+        /// Algorithm of the neighbor search.
         search: Search = Search::Auto,
-        /// Weight of an edge of the neighbour graph.
+        /// Weights of the edges of the neighbor graph.
         affinity: SpectralAffinity = SpectralAffinity::Connectivity,
-        /// Iterations of the eigensolver at the most.
+        /// Maximum number of iterations of the eigensolver.
         max_iter: usize = 300,
-        /// Relative residual at which an eigenvector is accepted.
+        /// Relative residual at which an eigenvector has converged.
         tol: f64 = 1e-4,
     }
 }
@@ -51,9 +51,9 @@ impl Method for Spectral {
     const NAME: &'static str = "spectral";
     const CLASS_NAME: &'static str = "SpectralEmbedding";
     const REPORTS_ITERATIONS: bool = true;
-    const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbour graph";
-    const ADVICE: &'static str = "Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no local optima. \
-        Clusters come out as tight arms; use it to see global structure and as a start for other methods.";
+    const SUMMARY: &'static str = "Laplacian eigenmaps: the smoothest coordinates on the neighbor graph.";
+    const ADVICE: &'static str = "Preserves the large-scale shape of one connected manifold (rolls, curves, trajectories), without local optima. \
+        Clusters appear as tight arms; use it for global structure and as an initialization of other methods.";
     type Transformer = SpectralTransformer;
 
     fn validate(&self) -> Result<()> {
@@ -73,7 +73,7 @@ impl Method for Spectral {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let n = shape.rows as f64;
-        // Seconds on two cores, roughly: an exact search up to a point, then an approximate one; some forty block iterations.
+        // Rough seconds on two cores: exact or approximate search, and about forty block iterations.
         let search = neighbor_stage::seconds(shape);
         let eigen = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 9e-8 + 1e-3;
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: EIGENVECTORS, weight: eigen }]
@@ -82,10 +82,10 @@ impl Method for Spectral {
     fn memory(&self, shape: DataShape) -> u64 {
         let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
         let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
-        // The graph, its symmetrised weights and their copies in the Laplacian and its factor; ten blocks of vectors.
+        // The graph, its symmetric weights and their copies in the Laplacian and its factor; ten blocks of vectors.
         let graphs = n * edges * (8.0 + 4.0 * 24.0);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
-        // The sum is in floating point: a cast saturates where a product of counts would wrap.
+        // Computed in floating point, since the cast saturates where integers would overflow.
         lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
     }
 
@@ -96,7 +96,7 @@ impl Method for Spectral {
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<SpectralTransformer>> {
         self.metric.check(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
-        let transformer_of = |embedding: &Embedding, values: Vec<f64>| SpectralTransformer {
+        let new_transformer = |embedding: &Embedding, values: Vec<f64>| SpectralTransformer {
             params: self.clone(),
             data: input.data.clone(),
             embedding: embedding.clone(),
@@ -104,7 +104,7 @@ impl Method for Spectral {
             scales: last_distances(&graph),
         };
         let n = input.data.rows();
-        // n points span n - 1 coordinates besides the constant one; equal points span none.
+        // n points span n - 1 coordinates besides the constant one, equal points none.
         let wanted = if n > 1 && all_equal(input.data, self.metric, &graph, context)? {
             context.note(Note::AllRowsEqual);
             0
@@ -113,7 +113,7 @@ impl Method for Spectral {
         };
         if wanted == 0 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let transformer = transformer_of(&embedding, vec![0.0; self.n_components]);
+            let transformer = new_transformer(&embedding, vec![0.0; self.n_components]);
             return Ok(FitOutput {
                 embedding,
                 transformer,
@@ -126,7 +126,7 @@ impl Method for Spectral {
             let seed = context.seed.stream(EIGENVECTORS);
             let solver = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, wanted, self.tol, seed)?
                 .with_max_iterations(self.max_iter);
-            let mut stepper = Eigenmaps { solver, dim: self.n_components };
+            let mut stepper = EigenmapsStepper { solver, dim: self.n_components };
             if stepper.solver.finished() {
                 return Ok((stepper, Outcome::without_iterations()));
             }
@@ -142,7 +142,7 @@ impl Method for Spectral {
         let embedding = stepper.embedding();
         let mut values = stepper.solver.values();
         values.resize(self.n_components, 0.0);
-        let transformer = transformer_of(&embedding, values);
+        let transformer = new_transformer(&embedding, values);
         Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
     }
 
@@ -165,7 +165,7 @@ impl Method for Spectral {
 }
 
 impl Spectral {
-    /// `W = (K + K')/2`, connected: components are joined by their closest pairs of points.
+    /// Returns `W = (K + K')/2`. Components are joined at their closest pairs of points.
     fn weights(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let lengths = connected_lengths(data, self.metric, graph, context)?;
         let scales = last_distances(graph);
@@ -175,32 +175,32 @@ impl Spectral {
     fn weight(&self, distance: f64, scale: f64, other: f64) -> f64 {
         match self.affinity {
             SpectralAffinity::Connectivity => 1.0,
-            // Duplicates have scale 0 and distance 0: as near as can be. The floor keeps far joins part of the graph.
+            // Duplicates have scale 0 and distance 0. The lower limit keeps distant joins in the graph.
             SpectralAffinity::Heat if distance == 0.0 => 1.0,
             SpectralAffinity::Heat => (-(distance / scale) * (distance / other)).exp().max(1e-6),
         }
     }
 }
 
-/// Each row's distance to its last neighbour.
+/// Returns the distance of each row to its last neighbor.
 fn last_distances(graph: &NeighborGraph) -> Vec<f64> {
     (0..graph.rows()).map(|i| graph.row(i).1.last().map_or(0.0, |&d| f64::from(d))).collect()
 }
 
 /// The eigensolver as a stepper.
-struct Eigenmaps {
+struct EigenmapsStepper {
     solver: SpectralCoordinates,
     dim: usize,
 }
 
-impl Stepper for Eigenmaps {
+impl Stepper for EigenmapsStepper {
     fn step(&mut self) -> Result<Step> {
         self.solver.step()?;
         let values = self.solver.values();
         let report = self.solver.report();
         let residuals = report.residuals.iter().zip(&values);
         let worst = residuals.map(|(r, value)| r / value.abs().max(f64::MIN_POSITIVE)).fold(0.0, f64::max);
-        // Zero tells the loop that the solver is done by its own measure, or has given up.
+        // Zero ends the loop: the solver has converged by its own criterion or given up.
         let change = if self.solver.finished() { 0.0 } else { worst.max(f64::MIN_POSITIVE) };
         Ok(Step { iteration: report.iterations, objective: values.iter().sum(), change })
     }
@@ -218,7 +218,7 @@ impl Stepper for Eigenmaps {
             let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
             (0..n).for_each(|i| values[i * self.dim + c] = column(i) * scale);
         }
-        Embedding::new(values, self.dim).expect("whole rows")
+        Embedding::new(values, self.dim).expect("complete rows")
     }
 
     fn save(&self, archive: &mut Archive) {
@@ -230,7 +230,7 @@ impl Stepper for Eigenmaps {
     }
 }
 
-/// The training rows, their images and the eigenvalues.
+/// The training rows, their embedding and the eigenvalues.
 pub struct SpectralTransformer {
     params: Spectral,
     data: Data,
@@ -239,30 +239,34 @@ pub struct SpectralTransformer {
     scales: Vec<f64>,
 }
 
-/// Below this, an eigenvector is too rough for `1/(1 - lambda)` to help, and the plain average is taken.
-const SMOOTH: f64 = 0.5;
+/// Minimum of `1 - lambda` for the Nyström correction; rougher eigenvectors use the plain average.
+const MIN_SMOOTHNESS: f64 = 0.5;
 
 impl Transformer for SpectralTransformer {
-    /// Nyström: on the training rows, `(1 - lambda) y = D^-1 W y`; the right side can be had for any row.
+    /// The Nyström extension: `(1 - lambda) y = D^-1 W y` holds for the training rows, and the right side is defined for any
+    /// row.
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         let dim = self.embedding.dim();
         let k = self.params.n_neighbors.min(self.data.rows());
         let graph = nearest_to_with(new, &self.data, k, self.params.metric, progress)?;
-        let factors: Vec<f64> =
-            self.values.iter().map(|value| if 1.0 - value >= SMOOTH { 1.0 / (1.0 - value) } else { 1.0 }).collect();
-        let mut images = vec![0.0; new.rows() * dim];
-        images.par_chunks_mut(dim).enumerate().for_each(|(i, image)| {
+        let factors: Vec<f64> = self
+            .values
+            .iter()
+            .map(|value| if 1.0 - value >= MIN_SMOOTHNESS { 1.0 / (1.0 - value) } else { 1.0 })
+            .collect();
+        let mut coordinates = vec![0.0; new.rows() * dim];
+        coordinates.par_chunks_mut(dim).enumerate().for_each(|(i, position)| {
             let (indices, distances) = graph.row(i);
             let scale = distances.last().map_or(0.0, |&d| f64::from(d));
             let mut total = 0.0;
             for (&j, &d) in indices.iter().zip(distances) {
                 let weight = self.params.weight(f64::from(d), scale, self.scales[j as usize]);
                 total += weight;
-                image.iter_mut().zip(self.embedding.row(j as usize)).for_each(|(y, v)| *y += weight * v);
+                position.iter_mut().zip(self.embedding.row(j as usize)).for_each(|(y, v)| *y += weight * v);
             }
-            image.iter_mut().zip(&factors).for_each(|(y, factor)| *y *= factor / total);
+            position.iter_mut().zip(&factors).for_each(|(y, factor)| *y *= factor / total);
         });
-        Ok(Embedding::new(images, dim)?.into())
+        Ok(Embedding::new(coordinates, dim)?.into())
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -1,12 +1,12 @@
 //! Symmetric stochastic neighbor embedding.
 
-use super::neighbor_embedding::prelude::*;
+use super::neighbor_embedding_macro::prelude::*;
 
 neighbor_embedding!(
-    /// Symmetric stochastic neighbour embedding.
+/// Symmetric stochastic neighbor embedding.
     Ssne, "ssne", "SymmetricSNE",
-    "Symmetric SNE: as t-SNE with Gaussian tails; clusters touch, the large scale survives",
-    "For continuous structure (trajectories, gradients) where t-SNE would tear: the map is denser, and far points stay far.",
+    "Symmetric SNE: like t-SNE with Gaussian tails; clusters touch, and large-scale structure is preserved.",
+    "For continuous structure (trajectories, gradients) that t-SNE would tear apart: the embedding is denser, and distant points stay distant.",
     notes: "",
     objective: Some("kl_divergence"),
     optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,

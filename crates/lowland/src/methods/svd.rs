@@ -6,12 +6,12 @@ use lowland_core::run::{Context, Stage, StopRule};
 use lowland_core::{DataShape, Result};
 use lowland_linalg::LinearMap;
 
-use super::linear::{COMPONENTS, LinearSolver, fit, linear_method, route};
+use super::linear::{COMPONENTS, LinearSolver, fit, linear_method, pca_algorithm};
 use crate::method::{FitInput, FitOutput, Method};
 
 linear_method!(
-    /// Truncated singular value decomposition, uncentred.
-    Svd, "svd", "TruncatedSVD", centred: false,
-    "Singular vectors: as pca, but the origin stays where it is",
-    "For data whose zero means something (counts, angles, sparse words); norms and angles to the origin are kept as well as a line can."
+/// Truncated singular value decomposition, without centering.
+    Svd, "svd", "TruncatedSVD", centered: false,
+    "Truncated singular value decomposition: like pca, but without centering.",
+    "For data with a meaningful zero (counts, angles, sparse word counts): norms and angles are preserved as well as a linear map can."
 );

@@ -1,4 +1,4 @@
-//! Thresholded similarity matching (Saul 2022): a map that keeps norms and small angles.
+//! Thresholded similarity matching (Saul 2022): an embedding that preserves norms and small angles.
 
 use lowland_algorithms::llx::Llx;
 use lowland_algorithms::tsm::{
@@ -17,23 +17,23 @@ use crate::landmarks::LlxTransformer;
 use crate::method::{FitInput, FitOutput, LandmarksUnsupported, Method, TransformOutput, Transformer};
 
 param_enum! {
-    /// Where the matrices of all pairs are.
+    /// Storage of the matrices of all pairs.
     pub enum MatrixStorage ("auto, tiles or factors") {
-        /// Tiles where they fit into memory and rows are not too many, else factors.
+        /// Tiles if they fit into memory and there are not too many rows, factors otherwise.
         Auto = "auto",
-        /// Two matrices of half of all pairs, in tiles; the paper's updates exactly.
+        /// Two matrices of half of all pairs, in tiles; exactly the updates of the paper.
         Tiles = "tiles",
-        /// Nothing of that size: entries are made from factors whenever they are needed; the momentum is that of the factors.
+        /// Entries are computed from factors when needed, without storing all pairs; the momentum applies to the factors.
         Factors = "factors",
     }
 }
 
 param_enum! {
-    /// How new rows are placed.
+/// How new rows are transformed.
     pub enum TransformRule ("llx or relu") {
-        /// As a combination of their neighbours.
+        /// As a combination of their neighbors.
         Llx = "llx",
-        /// Where their similarities to all fitted rows come out right (eq 16).
+        /// By matching the similarities to all training rows (eq 16).
         Relu = "relu",
     }
 }
@@ -41,21 +41,21 @@ param_enum! {
 params! {
     /// Thresholded similarity matching.
     pub struct Tsm {
-        /// Dimensions of the map.
+        /// Number of dimensions of the embedding.
         n_components: usize = 2,
-        /// Cosine above which rows are similar; auto takes the one that `density` of all pairs exceed.
+        /// Cosine above which rows are similar; auto uses the cosine that a fraction density of all pairs exceeds.
         tau: Auto<f64> = Auto::Auto,
-        /// Share of all pairs that are similar (tau auto).
+        /// Fraction of all pairs that are similar (if tau is auto).
         density: f64 = 0.01,
-        /// Updates.
+        /// Number of updates.
         max_iter: usize = 250,
-        /// Share of the last change that is added to the next.
+        /// Fraction of the last change that is added to the next.
         momentum: f64 = 0.9,
-        /// Where the matrices of all pairs are: tiles need about 4 n^2 bytes.
+        /// Storage of the matrices of all pairs; tiles need about 4 n^2 bytes.
         matrices: MatrixStorage = MatrixStorage::Auto,
-        /// How new rows are placed.
+/// How new rows are transformed.
         placing: TransformRule = TransformRule::Llx,
-        /// Relative change of the cost at which the updates end; the paper makes them all.
+        /// Relative change of the cost at which the updates stop; 0 performs all updates, as in the paper.
         tol: f64 = 0.0,
     }
 }
@@ -63,18 +63,19 @@ params! {
 const SIMILARITIES: &str = "similarities";
 const UPDATES: &str = "updates";
 
-/// Tiles of more rows take over six gigabytes; factors then lose nothing but some time.
-const MOST_TILED: usize = 40_000;
-/// Up to this many rows double precision costs nothing that matters.
-const DOUBLE: usize = 2_000;
+/// Maximum number of rows for tiles, which then take six gigabytes; factors only take some more time.
+const MAX_TILED_ROWS: usize = 40_000;
+/// Maximum number of rows for double precision.
+const MAX_DOUBLE_ROWS: usize = 2_000;
 
 impl Method for Tsm {
     const NAME: &'static str = "tsm";
     const CLASS_NAME: &'static str = "TSM";
     const REPORTS_ITERATIONS: bool = true;
-    const SUMMARY: &'static str = "thresholded similarity matching: norms and small angles are kept, zero stays zero";
-    const ADVICE: &'static str = "For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64 dimensions \
-        with the same norms and the same neighbours by angle, for search and analogies rather than pictures.";
+    const SUMMARY: &'static str =
+        "Thresholded similarity matching: preserves norms and small angles, and maps zero to zero.";
+    const ADVICE: &'static str = "For data with meaningful norms and directions (word vectors, brightness, counts): 8 to 64 dimensions with the same \
+        norms and the same neighbors by angle, for search and analogies rather than pictures.";
     const PRESERVES_ORIGIN: bool = true;
     type Transformer = TsmTransformer;
 
@@ -101,21 +102,21 @@ impl Method for Tsm {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim, self.n_components].map(|count| count as f64);
-        // Seconds on two cores, roughly.
+        // Rough seconds on two cores.
         let similarities = n * n * (dim + 20.0) / 1.5e11 + 1e-3;
         let updates = self.max_iter as f64 * n * n * (d + 8.0) / 2e10 + 1e-3;
         vec![Stage { name: SIMILARITIES, weight: similarities }, Stage { name: UPDATES, weight: updates }]
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
-        self.needed(shape, self.matrices == MatrixStorage::Tiles)
+        self.needed_memory(shape, self.matrices == MatrixStorage::Tiles)
     }
 
     fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported> {
         match self.placing {
             TransformRule::Llx => Ok(()),
             TransformRule::Relu => {
-                let allowed = "llx where there are landmarks";
+                let allowed = "landmarks need llx";
                 Err(LandmarksUnsupported { name: "placing", value: self.placing.to_text(), allowed })
             }
         }
@@ -123,46 +124,46 @@ impl Method for Tsm {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<TsmTransformer>> {
         let data = input.data;
-        let most = data.dim().min(data.rows());
-        available_components(self.n_components, most, "the number of columns or of rows", context)?;
+        let max_components = data.dim().min(data.rows());
+        available_components(self.n_components, max_components, "the number of columns or of rows", context)?;
         let (problem, tau) = context.stage(SIMILARITIES, |context| self.similarities(data, context))?;
-        let done = |embedding: Embedding, outcome: Outcome| {
+        let output = |embedding: Embedding, outcome: Outcome| {
             let (llx, data) = (self.llx(), data.clone());
-            let local = LlxTransformer { llx, data, embedding: embedding.clone(), std: None };
+            let llx = LlxTransformer { llx, data, embedding: embedding.clone(), std: None };
             Ok(FitOutput {
                 embedding,
-                transformer: TsmTransformer { local, tau, placing: self.placing },
+                transformer: TsmTransformer { llx, tau, placing: self.placing },
                 outcome,
                 neighbors: None,
             })
         };
         if problem.similarities.rows() == 0 {
             context.note(Note::AllRowsZero);
-            return done(problem.to_embedding(&[], 0), Outcome::without_iterations());
+            return output(problem.to_embedding(&[], 0), Outcome::without_iterations());
         }
         let options = self.options(problem.similarities.rows(), data.shape(), context)?;
         let mut updates = AlternatingUpdates::new(problem, options, context.seed.stream(UPDATES))?;
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
-        if let Some(complaint) = updates.gram()?.negative_eigenvalue_warning(most) {
-            context.note(Note::Warning(complaint));
+        if let Some(warning) = updates.gram()?.negative_eigenvalue_warning(max_components) {
+            context.note(Note::Warning(warning));
         }
-        done(updates.embedding(), outcome)
+        output(updates.embedding(), outcome)
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<TsmTransformer> {
-        let local = LlxTransformer::load(self.llx(), archive, dim)?;
+        let llx = LlxTransformer::load(self.llx(), archive, dim)?;
         match archive.finite("tsm/tau")? {
-            &[tau] if tau > 0.0 && tau < 1.0 && local.embedding.dim() == self.n_components => {
-                Ok(TsmTransformer { local, tau, placing: self.placing })
+            &[tau] if tau > 0.0 && tau < 1.0 && llx.embedding.dim() == self.n_components => {
+                Ok(TsmTransformer { llx, tau, placing: self.placing })
             }
-            _ => Err(archive.invalid("its threshold or its map is not one of this method".into())),
+            _ => Err(archive.invalid("its threshold or its embedding is invalid for this method".into())),
         }
     }
 }
 
 impl Tsm {
-    /// The angles by which `tau = auto` is chosen.
+    /// Returns the histogram of angles from which `tau = auto` is chosen.
     pub fn angles(data: &Data, seed: Seed, progress: &mut Progress) -> Result<AngleHistogram> {
         AngleHistogram::new(&CosineSimilarity::new(data)?, seed.stream(SIMILARITIES), progress)
     }
@@ -171,7 +172,7 @@ impl Tsm {
         Llx::linear(self.n_components)
     }
 
-    /// The sparse similarities, and the threshold they are made with.
+    /// Returns the sparse similarities and their threshold.
     fn similarities(&self, data: &Data, context: &mut Context) -> Result<(TsmProblem, f64)> {
         let seed = context.seed;
         let angles = context.with_progress(|progress| Self::angles(data, seed, &mut |done| progress(0.1 * done)))?;
@@ -179,15 +180,20 @@ impl Tsm {
             Auto::Value(tau) => tau,
             Auto::Auto => {
                 let tau = angles.threshold(self.density);
-                let drawing = angles.to_text(tau);
-                context.note(Note::Info(format!("angles between rows, with the threshold (<):\n{drawing}")));
+                let histogram = angles.to_text(tau);
+                context.note(Note::Info(format!("angles between rows, with the threshold (<):\n{histogram}")));
                 tau
             }
         };
-        let needed = similar_bytes(data.rows() as f64, angles.fraction_above(tau)) as u64;
+        let needed = similarities_memory(data.rows() as f64, angles.fraction_above(tau)) as u64;
         if let Some(limit) = context.memory_limit().filter(|&limit| needed > limit) {
             let remedies = vec![Remedy::Raise("tau"), Remedy::RaiseMaxMemory, Remedy::Landmarks(5000)];
-            return Err(Error::Memory { what: format!("the pairs beyond tau {tau:.4}"), needed, limit, remedies });
+            return Err(Error::Memory {
+                what: format!("the set of pairs above tau {tau:.4}"),
+                needed,
+                limit,
+                remedies,
+            });
         }
         let (problem, similarity) = context.with_progress(|progress| {
             let seed = seed.stream(SIMILARITIES);
@@ -198,26 +204,28 @@ impl Tsm {
     }
 
     fn options(&self, inputs: usize, shape: DataShape, context: &mut Context) -> Result<AlternatingOptions> {
-        let need = self.needed(DataShape { rows: inputs, ..shape }, true);
-        let fits = context.memory_limit().is_none_or(|allowed| need <= allowed);
+        let needed = self.needed_memory(DataShape { rows: inputs, ..shape }, true);
+        let fits = context.memory_limit().is_none_or(|limit| needed <= limit);
         let dense = match (self.matrices, context.checkpoint()) {
             (MatrixStorage::Tiles, _) => true,
             (MatrixStorage::Factors, _) => false,
-            // A run goes on as it began, whatever memory is free now.
+            // A resumed run keeps its storage, regardless of the memory available now.
             (MatrixStorage::Auto, Some(archive)) => AlternatingUpdates::has_tiles(archive)?,
-            (MatrixStorage::Auto, None) => inputs <= MOST_TILED && fits,
+            (MatrixStorage::Auto, None) => inputs <= MAX_TILED_ROWS && fits,
         };
         context.note(Note::Info(match (self.matrices, dense) {
-            (_, true) => format!("matrices in tiles: about {} in all", format_bytes(need)),
+            (_, true) => format!("matrices in tiles: about {} in total", format_bytes(needed)),
             (MatrixStorage::Factors, _) => {
-                format!("matrices from factors (in tiles: about {} in all)", format_bytes(need))
+                format!("matrices from factors (in tiles: about {} in total)", format_bytes(needed))
             }
             (_, _) if fits => {
-                format!("matrices from factors: there are many rows (in tiles: about {})", format_bytes(need))
+                format!("matrices from factors: there are many rows (in tiles: about {})", format_bytes(needed))
             }
-            (_, _) => format!("matrices from factors: tiles would not fit into memory (about {})", format_bytes(need)),
+            (_, _) => {
+                format!("matrices from factors: tiles would not fit into memory (about {})", format_bytes(needed))
+            }
         }));
-        let double = inputs <= DOUBLE;
+        let double = inputs <= MAX_DOUBLE_ROWS;
         Ok(AlternatingOptions {
             momentum: self.momentum,
             store_tiles: dense,
@@ -226,17 +234,17 @@ impl Tsm {
         })
     }
 
-    /// Bytes for the similarities and the updates.
-    fn needed(&self, shape: DataShape, dense: bool) -> u64 {
+    /// Returns the number of bytes for the similarities and the updates.
+    fn needed_memory(&self, shape: DataShape, dense: bool) -> u64 {
         let [n, d] = [shape.rows, self.n_components].map(|count| count as f64);
-        let kept = AlternatingOptions {
+        let options = AlternatingOptions {
             store_tiles: dense,
-            double_precision: shape.rows <= DOUBLE,
+            double_precision: shape.rows <= MAX_DOUBLE_ROWS,
             ..AlternatingOptions::default()
         };
-        // Density is a guess where tau is given.
-        let similar = similar_bytes(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
-        // The rows again with virtual ones, and their directions.
+        // Density is only a guess if tau is set.
+        let similar = similarities_memory(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
+        // A copy of the rows with the virtual ones, and their directions.
         let copies = 3.0 * shape.bytes as f64;
         let search = lowland_neighbors::search_memory(
             DataShape { rows: shape.rows.min(4096), ..shape },
@@ -244,19 +252,20 @@ impl Tsm {
             2,
             Search::Exact,
         );
-        let updates = AlternatingUpdates::memory(n, d, &kept);
+        let updates = AlternatingUpdates::memory(n, d, &options);
         pca_memory(self.n_components, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
     }
 }
 
-/// Bytes for the similar pairs of `n` rows: the pairs, S and its shifted copy, places of its entries in the tiles.
-fn similar_bytes(n: f64, share: f64) -> f64 {
+/// Returns the number of bytes for the similar pairs of `n` rows: the pairs, the matrix S and its shifted copy, and the
+/// offsets of its entries in the tiles.
+fn similarities_memory(n: f64, share: f64) -> f64 {
     n * n * share * 42.0
 }
 
-/// The rows and their map, with the threshold.
+/// The training rows with their embedding, and the threshold.
 pub struct TsmTransformer {
-    local: LlxTransformer,
+    llx: LlxTransformer,
     tau: f64,
     placing: TransformRule,
 }
@@ -264,17 +273,17 @@ pub struct TsmTransformer {
 impl Transformer for TsmTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
         match self.placing {
-            TransformRule::Llx => self.local.transform(new, progress),
+            TransformRule::Llx => self.llx.transform(new, progress),
             TransformRule::Relu => {
-                let start = self.local.transform(new, &mut |done| progress(0.5 * done))?.embedding;
-                let (data, map) = (&self.local.data, self.local.embedding.points());
-                Ok(relu_transform(new, data, map, self.tau, &start, &mut |done| progress(0.5 + 0.5 * done))?.into())
+                let init = self.llx.transform(new, &mut |done| progress(0.5 * done))?.embedding;
+                let (data, points) = (&self.llx.data, self.llx.embedding.points());
+                Ok(relu_transform(new, data, points, self.tau, &init, &mut |done| progress(0.5 + 0.5 * done))?.into())
             }
         }
     }
 
     fn save(&self, archive: &mut Archive) {
-        self.local.save(archive);
+        self.llx.save(archive);
         archive.put("tsm/tau", [self.tau].as_slice());
     }
 }

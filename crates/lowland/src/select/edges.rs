@@ -1,4 +1,4 @@
-//! Edges as hypotheses: what the bound says without them, and which ones look wrong.
+//! Tests of edges: the bound of graphs without them, and the edges that are probably wrong.
 
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, Posterior};
@@ -6,124 +6,132 @@ use lowland_core::run::{Context, StopReason};
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
 
-use super::{BOUNDS, deviation, fitted, in_one_part, largest, mean, rows_of, stopped, warn_of_collapse};
+use super::recommendation::{largest, mean, standard_deviation};
+use super::{BOUNDS, completed_candidates, fit_starts, is_connected, scaled_rows, warn_of_collapse};
 
-/// A graph, by the bounds its starts reach.
+/// The lower bounds of a graph.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tested {
-    /// What it is called.
+pub struct GraphBounds {
+    /// Name of the graph.
     pub name: String,
-    /// The bound of each start.
+    /// Bound of each random start.
     pub values: Vec<f64>,
 }
 
-impl Tested {
-    /// The largest bound.
+impl GraphBounds {
+    /// Returns the largest bound.
     pub fn best(&self) -> f64 {
         largest(&self.values)
     }
 
-    /// The mean bound.
+    /// Returns the mean bound.
     pub fn mean(&self) -> f64 {
         mean(&self.values)
     }
 
-    /// The bounds' standard deviation.
+    /// Returns the standard standard_deviation of the bounds.
     pub fn std(&self) -> f64 {
-        deviation(&self.values)
+        standard_deviation(&self.values)
     }
 }
 
-/// The graph less some edges, which must be in it and must not be all that holds it together.
-pub fn without(edges: &Csr, pairs: &[(usize, usize)]) -> Result<Csr> {
+/// Removes edges from a graph, which must stay connected.
+pub fn remove_edges(edges: &Csr, pairs: &[(usize, usize)]) -> Result<Csr> {
     for &(i, j) in pairs {
         if i.max(j) >= edges.rows() || edges.get(i, j) == 0.0 && edges.row(i).0.binary_search(&(j as u32)).is_err() {
-            return Err(unusable(format!("it has no edge {i},{j} (rows count from 0; --screen-edges lists edges)")));
+            return Err(invalid_graph(format!("it has no edge {i},{j} (rows count from 0)")));
         }
     }
     let kept = edges.filter(|i, j, _| !pairs.contains(&(i, j)) && !pairs.contains(&(j, i)));
-    if in_one_part(&kept) { Ok(kept) } else { Err(unusable("without these edges it falls apart".into())) }
+    if is_connected(&kept) { Ok(kept) } else { Err(invalid_graph("it is not connected without these edges".into())) }
 }
 
-/// A graph of `n` points with these edges.
-pub fn from_pairs(n: usize, pairs: &[(usize, usize)]) -> Result<Csr> {
+/// Creates a graph of `n` points from its edges.
+pub fn graph_from_pairs(n: usize, pairs: &[(usize, usize)]) -> Result<Csr> {
     if let Some((i, j)) = pairs.iter().find(|(i, j)| i == j || *i.max(j) >= n) {
-        return Err(unusable(format!("there is no edge {i},{j} between {n} points: rows count from 0 to {}", n - 1)));
+        return Err(invalid_graph(format!(
+            "there is no edge {i},{j} between {n} points: rows count from 0 to {}",
+            n - 1
+        )));
     }
     let both = pairs.iter().flat_map(|&(i, j)| [(i, j), (j, i)]);
     let edges = Csr::from_triplets(n, n, both.map(|(i, j)| (i as u32, j as u32, 1.0)))?;
-    if in_one_part(&edges) { Ok(edges) } else { Err(unusable("its edges do not join all points".into())) }
+    if is_connected(&edges) { Ok(edges) } else { Err(invalid_graph("its edges do not connect all points".into())) }
 }
 
-fn unusable(reason: String) -> Error {
-    Error::Format { what: "neighbour graph", reason }
+fn invalid_graph(reason: String) -> Error {
+    Error::Format { what: "neighbor graph", reason }
 }
 
-/// The bounds of several graphs of the same rows.
-pub fn compare(data: &Data, params: &Lllvm, graphs: &[(String, Csr)], context: &mut Context) -> Result<Vec<Tested>> {
-    let rows = rows_of(data)?;
+/// Computes the bounds of several graphs of the same rows.
+pub fn compare_graphs(
+    data: &Data,
+    params: &Lllvm,
+    graphs: &[(String, Csr)],
+    context: &mut Context,
+) -> Result<Vec<GraphBounds>> {
+    let rows = scaled_rows(data)?;
     context.stage(BOUNDS, |context| {
-        let (mut tested, mut collapsed) = (Vec::new(), Vec::new());
+        let (mut bounds, mut collapsed) = (Vec::new(), Vec::new());
         for (name, edges) in graphs {
             let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows.clone())?;
-            let (starts, ended) = fitted(&problem, params, context)?;
-            if ended == StopReason::Stopped {
+            let (starts, stop_reason) = fit_starts(&problem, params, context)?;
+            if stop_reason == StopReason::Stopped {
                 warn_of_collapse(&collapsed, context);
-                return stopped(tested, context);
+                return completed_candidates(bounds, context);
             }
             collapsed.extend(starts.collapsed_alpha().map(|_| name.clone()));
-            tested.push(Tested { name: name.clone(), values: starts.bounds() });
+            bounds.push(GraphBounds { name: name.clone(), values: starts.bounds() });
         }
         warn_of_collapse(&collapsed, context);
-        Ok(tested)
+        Ok(bounds)
     })
 }
 
-/// An edge and how much the model would rather be without it.
+/// An edge with a score of how likely it is to be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Suspect {
-    /// One end.
+pub struct EdgeScore {
+    /// First end.
     pub i: usize,
-    /// The other.
+    /// Second end.
     pub j: usize,
-    /// What the priors of places and maps would gain, to first order, if the edge were weaker: what its ends differ by on
-    /// the map and in their maps, less what priors of this graph expect.
+    /// First-order gain of the log-priors of coordinates and linear maps if the edge is weakened: the difference between
+    /// its ends in coordinates and maps, minus the difference expected under the priors.
     pub score: f64,
-    /// The effective resistance between its ends; near 1 when hardly another path joins them.
+    /// Effective resistance between the ends; close to 1 if few other paths connect them.
     pub resistance: f64,
 }
 
-/// All edges of a graph, the most suspicious first: fits the model, whose bounds it returns too, and compares each edge's
-/// ends.
-pub fn screen(
+/// Fits the model to a graph. Returns its bounds and all edges, the most suspicious first.
+pub fn screen_edges(
     data: &Data,
     params: &Lllvm,
     (name, edges): &(String, Csr),
     context: &mut Context,
-) -> Result<(Tested, Vec<Suspect>)> {
-    let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows_of(data)?)?;
+) -> Result<(GraphBounds, Vec<EdgeScore>)> {
+    let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, scaled_rows(data)?)?;
     context.stage(BOUNDS, |context| {
-        let (starts, ended) = fitted(&problem, params, context)?;
-        if ended == StopReason::Stopped {
+        let (starts, stop_reason) = fit_starts(&problem, params, context)?;
+        if stop_reason == StopReason::Stopped {
             return Err(Error::Stopped { stage: BOUNDS });
         }
         warn_of_collapse(&starts.collapsed_alpha().map(|_| name.clone()).into_iter().collect::<Vec<_>>(), context);
-        let tested = Tested { name: name.clone(), values: starts.bounds() };
-        Ok((tested, ranked(&problem.graph, &starts.into_posterior()?)))
+        let bounds = GraphBounds { name: name.clone(), values: starts.bounds() };
+        Ok((bounds, rank_edges(&problem.graph, &starts.into_posterior()?)))
     })
 }
 
-/// The derivative of the priors' logarithms by the weight of an edge is
-/// `(d_x + d_x d_y) R / 2 - E|x_i - x_j|^2 - E|C_i - C_j|^2`, `R` the effective resistance: its negative is the score.
-fn ranked(network: &LaplacianGraph, posterior: &Posterior) -> Vec<Suspect> {
+/// Sorts the edges by score, the negative derivative of the log-priors with respect to the weight of an edge:
+/// `E|x_i - x_j|^2 + E|C_i - C_j|^2 - (d_x + d_x d_y) R / 2`, where `R` is the effective resistance.
+fn rank_edges(graph: &LaplacianGraph, posterior: &Posterior) -> Vec<EdgeScore> {
     let freedom = 0.5 * posterior.degrees_of_freedom() as f64;
-    let mut suspects: Vec<Suspect> = network
+    let mut scores: Vec<EdgeScore> = graph
         .edges()
         .map(|(i, j)| {
-            let resistance = network.resistance(i, j);
-            Suspect { i, j, score: posterior.expected_difference(i, j) - freedom * resistance, resistance }
+            let resistance = graph.resistance(i, j);
+            EdgeScore { i, j, score: posterior.expected_difference(i, j) - freedom * resistance, resistance }
         })
         .collect();
-    suspects.sort_by(|a, b| b.score.total_cmp(&a.score));
-    suspects
+    scores.sort_by(|a, b| b.score.total_cmp(&a.score));
+    scores
 }

@@ -1,12 +1,16 @@
-//! Choosing the number of neighbours and of dimensions, and judging edges, by how likely the data become.
+//! Model selection by likelihood: the numbers of neighbors and dimensions, and the edges of the neighbor graph.
 //!
-//! The locally linear latent variable model bounds the evidence for a graph and a dimension; random starts say how far its
-//! local optima scatter. For more rows than that model can take, the tractable latent variable model is fitted to most of
-//! them and asked how likely the others are.
+//! The locally linear latent variable model (`lllvm`) has a lower bound on the evidence for a graph and a number of
+//! dimensions; random starts show how much its local optima differ. For more rows, the tractable latent variable model (`lvm`)
+//! is fitted to most of the rows, and the likelihood of the others is compared.
 
 mod edges;
+mod recommendation;
 
-pub use edges::{Suspect, Tested, compare, from_pairs, screen, without};
+pub use edges::{EdgeScore, GraphBounds, compare_graphs, graph_from_pairs, remove_edges, screen_edges};
+pub use recommendation::{Candidate, SelectionCriterion, recommend, recommendation_text};
+
+use recommendation::mean;
 
 use crate::fit::FitOptions;
 use crate::method::{FitInput, Method};
@@ -20,118 +24,17 @@ use lowland_core::{Data, DataShape, Error, Result, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::ConnectedComponents;
 
-/// What was found for one number of neighbours and of dimensions.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
-    /// Neighbours a point.
-    pub n_neighbors: usize,
-    /// Dimensions of the map.
-    pub n_components: usize,
-    /// The bound of each start, or the mean log-likelihood of the rows of each fold.
-    pub values: Vec<f64>,
-}
-
-impl Candidate {
-    /// The mean of the values.
-    pub fn mean(&self) -> f64 {
-        mean(&self.values)
-    }
-
-    /// Their standard deviation.
-    pub fn std(&self) -> f64 {
-        deviation(&self.values)
-    }
-
-    /// The largest of them.
-    pub fn best(&self) -> f64 {
-        largest(&self.values)
-    }
-}
-
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-pub(crate) fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
-}
-
-pub(crate) fn largest(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-}
-
-/// How candidates are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectionCriterion {
-    /// By the best start: a bound is true from any start, and the largest is the tightest.
-    Bound,
-    /// By the mean over folds.
-    HeldOut,
-}
-
-impl SelectionCriterion {
-    /// The number candidates are compared by.
-    pub fn value(self, choice: &Candidate) -> f64 {
-        match self {
-            SelectionCriterion::Bound => choice.best(),
-            SelectionCriterion::HeldOut => choice.mean(),
-        }
-    }
-}
-
-/// The best candidate's place in the list, and those that are not clearly worse: closer than the values scatter.
-pub fn recommend(choices: &[Candidate], by: SelectionCriterion) -> Option<(usize, Vec<usize>)> {
-    let best = (0..choices.len()).reduce(|a, b| if by.value(&choices[b]) > by.value(&choices[a]) { b } else { a })?;
-    let enough = by.value(&choices[best]) - choices[best].std();
-    let close = (0..choices.len()).filter(|&at| at != best && by.value(&choices[at]) >= enough).collect();
-    Some((best, close))
-}
-
-/// The recommendation in words.
-pub fn recommendation_text(choices: &[Candidate], by: SelectionCriterion) -> String {
-    let Some((best, close)) = recommend(choices, by) else { return "there is nothing to choose from".into() };
-    let name = |choice: &Candidate| format!("n_neighbors {}, n_components {}", choice.n_neighbors, choice.n_components);
-    let (what, spread) = match by {
-        SelectionCriterion::Bound => ("bound", "starts"),
-        SelectionCriterion::HeldOut => ("held-out log-likelihood", "folds"),
-    };
-    let chosen = &choices[best];
-    let mut text =
-        format!("take {}: {what} {:.4e}, {spread} scatter by {:.2e}", name(chosen), by.value(chosen), chosen.std());
-    if choices.len() == 1 {
-        text.push_str("; it is the only one");
-    } else if close.is_empty() {
-        text.push_str("; every other choice is worse by more than that");
-    } else {
-        let others: Vec<String> = close.iter().take(5).map(|&at| name(&choices[at])).collect();
-        text.push_str(&format!("; not clearly worse: {}", others.join("; ")));
-    }
-    let at_an_end = |value: fn(&Candidate) -> usize| {
-        let values = choices.iter().map(value);
-        let (low, high) = (values.clone().min(), values.max());
-        low != high && (Some(value(chosen)) == low || Some(value(chosen)) == high)
-    };
-    if at_an_end(|choice| choice.n_neighbors) {
-        text.push_str("; it is at the end of the numbers of neighbours tried: try more beyond it");
-    }
-    if at_an_end(|choice| choice.n_components) && chosen.n_components > 1 {
-        text.push_str("; it is at the end of the numbers of dimensions tried: try more beyond it");
-    }
-    text
-}
-
 pub(crate) const BOUNDS: &str = "bounds";
 
-/// Bytes that [`by_bound`] needs beyond the data.
+/// Returns the number of bytes that [`by_bound`] needs besides the data.
 pub fn memory(params: &Lllvm, shape: DataShape, n_neighbors: &[usize], n_components: &[usize]) -> u64 {
-    let most = |values: &[usize]| values.iter().copied().max().unwrap_or(1);
-    let largest = Lllvm { n_neighbors: most(n_neighbors), n_components: most(n_components), ..params.clone() };
-    Method::memory(&largest, shape)
+    let largest = |values: &[usize]| values.iter().copied().max().unwrap_or(1);
+    let params = Lllvm { n_neighbors: largest(n_neighbors), n_components: largest(n_components), ..params.clone() };
+    Method::memory(&params, shape)
 }
 
-/// The bound of every combination, from `params.starts` random starts each. What was found before a stop is returned.
+/// Computes the bound of every combination from `params.starts` random starts each. If the run is stopped, the completed
+/// candidates are returned.
 pub fn by_bound(
     data: &Data,
     params: &Lllvm,
@@ -140,36 +43,36 @@ pub fn by_bound(
     context: &mut Context,
 ) -> Result<Vec<Candidate>> {
     check_lists(data.rows(), n_neighbors, n_components)?;
-    let most = n_neighbors.iter().copied().max().unwrap_or(1);
-    let rows = rows_of(data)?;
+    let max_neighbors = n_neighbors.iter().copied().max().unwrap_or(1);
+    let rows = scaled_rows(data)?;
     let input = FitInput { data, neighbors: None };
-    let Neighbors { graph, .. } = neighbors(input, most, params.metric, params.search, context)?;
+    let Neighbors { graph, .. } = neighbors(input, max_neighbors, params.metric, params.search, context)?;
     context.stage(BOUNDS, |context| {
-        let (mut choices, mut collapsed) = (Vec::new(), Vec::new());
+        let (mut candidates, mut collapsed) = (Vec::new(), Vec::new());
         for &n_neighbors in n_neighbors {
             let edges = model_edges(data, &graph.truncate(n_neighbors), params.metric, context)?;
             let problem = LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?;
             for &n_components in n_components {
                 let params = Lllvm { n_neighbors, n_components, ..params.clone() };
-                let (starts, ended) = fitted(&problem, &params, context)?;
-                // A choice that was not tried to the end cannot be compared with others.
-                if ended == StopReason::Stopped {
+                let (starts, stop_reason) = fit_starts(&problem, &params, context)?;
+                // An incomplete candidate cannot be compared with others.
+                if stop_reason == StopReason::Stopped {
                     warn_of_collapse(&collapsed, context);
-                    return stopped(choices, context);
+                    return completed_candidates(candidates, context);
                 }
                 if starts.collapsed_alpha().is_some() {
                     collapsed.push(format!("n_neighbors {n_neighbors}, n_components {n_components}"));
                 }
-                choices.push(Candidate { n_neighbors, n_components, values: starts.bounds() });
+                candidates.push(Candidate { n_neighbors, n_components, values: starts.bounds() });
             }
         }
         warn_of_collapse(&collapsed, context);
-        Ok(choices)
+        Ok(candidates)
     })
 }
 
-/// What was found before a stop, if anything was.
-pub(crate) fn stopped<T>(found: Vec<T>, context: &mut Context) -> Result<Vec<T>> {
+/// Returns the candidates completed before a stop; an error if there are none.
+pub(crate) fn completed_candidates<T>(found: Vec<T>, context: &mut Context) -> Result<Vec<T>> {
     if found.is_empty() {
         return Err(Error::Stopped { stage: BOUNDS });
     }
@@ -177,41 +80,41 @@ pub(crate) fn stopped<T>(found: Vec<T>, context: &mut Context) -> Result<Vec<T>>
     Ok(found)
 }
 
-/// Says once which fits have come to nothing: their bounds are those of a point.
+/// Warns about fits that collapsed onto a point, whose bounds are meaningless.
 fn warn_of_collapse(names: &[String], context: &mut Context) {
-    const SHOWN: usize = 5;
+    const MAX_SHOWN: usize = 5;
     let Some(more) = names.len().checked_sub(1) else { return };
-    let shown = names[..names.len().min(SHOWN)].join("; ");
-    let rest = if more >= SHOWN { format!("; and {} more", names.len() - SHOWN) } else { String::new() };
+    let shown = names[..names.len().min(MAX_SHOWN)].join("; ");
+    let rest = if more >= MAX_SHOWN { format!("; and {} more", names.len() - MAX_SHOWN) } else { String::new() };
     context.note(Note::Warning(format!(
-        "the embedding collapsed onto a point ({shown}{rest}), and its bound means nothing; fix alpha, for instance at 1e-3"
+        "the embedding collapsed onto a point ({shown}{rest}), and its bound is meaningless; fix alpha, for example at 1e-3"
     )));
 }
 
-/// The same starts for every candidate, as far as they can be.
-fn fitted<'a>(
+/// Runs EM from the same starts for every candidate.
+fn fit_starts<'a>(
     problem: &'a LllvmProblem,
     params: &Lllvm,
     context: &mut Context,
 ) -> Result<(MultiStartEm<'a>, StopReason)> {
     params.validate()?;
-    let (starts, outcome) = params.starts(problem, BOUNDS, context)?;
+    let (starts, outcome) = params.run_starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.stop_reason))
 }
 
-/// The graph the model would be fitted to.
-pub fn graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> {
+/// Returns the graph that the model is fitted to.
+pub fn model_graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> {
     check_lists(data.rows(), &[params.n_neighbors], &[params.n_components])?;
     let input = FitInput { data, neighbors: None };
     let Neighbors { graph, .. } = neighbors(input, params.n_neighbors, params.metric, params.search, context)?;
     model_edges(data, &graph, params.metric, context)
 }
 
-fn rows_of(data: &Data) -> Result<ScaledRows> {
+fn scaled_rows(data: &Data) -> Result<ScaledRows> {
     let rows = ScaledRows::new(data)?;
     if rows.values.iter().all(|&v| v == 0.0) {
         return Err(Error::TooFewPoints {
-            what: "a selection among different rows".into(),
+            what: "a selection with distinct rows".into(),
             needed: 2,
             found: 1,
             remedies: Vec::new(),
@@ -221,15 +124,15 @@ fn rows_of(data: &Data) -> Result<ScaledRows> {
 }
 
 fn check_lists(rows: usize, n_neighbors: &[usize], n_components: &[usize]) -> Result<()> {
-    let most = rows.saturating_sub(1);
-    if most == 0 {
+    let max_neighbors = rows.saturating_sub(1);
+    if max_neighbors == 0 {
         return Err(Error::TooFewPoints { what: "a selection".into(), needed: 2, found: rows, remedies: Vec::new() });
     }
-    if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > most) {
+    if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > max_neighbors) {
         return invalid_parameter(
             "n_neighbors",
             k,
-            format!("from 1 to {most}, the number of rows that are fitted, less one"),
+            format!("from 1 to {max_neighbors}, the number of fitted rows minus one"),
         );
     }
     match n_components.iter().find(|&&d| d == 0) {
@@ -254,10 +157,10 @@ pub fn by_held_out(
     if folds < 2 || folds > data.rows() {
         return invalid_parameter("folds", &folds, format!("from 2 to {}, the number of rows", data.rows()));
     }
-    // Each model has the rows of the other parts.
+    // Each model is fitted to the rows of the other folds.
     let fitted_rows = data.rows() - data.rows().div_ceil(folds);
     check_lists(fitted_rows, n_neighbors, n_components)?;
-    let mut choices = Vec::new();
+    let mut candidates = Vec::new();
     for &n_neighbors in n_neighbors {
         for &n_components in n_components {
             let candidate = Lvm { n_neighbors, n_components, ..params.clone() };
@@ -266,24 +169,24 @@ pub fn by_held_out(
                 let (held, kept): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % folds == fold);
                 let options = FitOptions { seed, max_memory, observer: Some(&mut *observer), ..FitOptions::default() };
                 let model = match candidate.fit_with(&data.select(&kept), options) {
-                    // A candidate that was not completed cannot be compared with others.
-                    Err(Error::Stopped { .. }) if !choices.is_empty() => return Ok(choices),
+                    // An incomplete candidate cannot be compared with others.
+                    Err(Error::Stopped { .. }) if !candidates.is_empty() => return Ok(candidates),
                     Ok(model) if model.outcome().stop_reason == StopReason::Stopped => {
-                        let nothing = Error::Stopped { stage: BOUNDS };
-                        return if choices.is_empty() { Err(nothing) } else { Ok(choices) };
+                        let error = Error::Stopped { stage: BOUNDS };
+                        return if candidates.is_empty() { Err(error) } else { Ok(candidates) };
                     }
                     model => model?,
                 };
                 scores.push(mean(&model.score(&data.select(&held))?));
             }
-            choices.push(Candidate { n_neighbors, n_components, values: scores });
+            candidates.push(Candidate { n_neighbors, n_components, values: scores });
         }
     }
-    Ok(choices)
+    Ok(candidates)
 }
 
-/// Whether leaving the rows' graph like this keeps it in one part.
-fn in_one_part(edges: &Csr) -> bool {
+/// Returns whether a graph is connected.
+fn is_connected(edges: &Csr) -> bool {
     ConnectedComponents::from_matrix(edges).count() == 1
 }
 

@@ -1,0 +1,50 @@
+//! The transformer of MAP IT.
+
+use lowland_algorithms::affinity::{AffinityKind, Perplexities};
+use lowland_algorithms::mapit::{MapItFittedState, MapItTransform};
+use lowland_algorithms::out_of_sample::TrainingRows;
+use lowland_core::archive::Archive;
+use lowland_core::run::Progress;
+use lowland_core::{Data, Embedding, Result};
+
+use super::mapit::{MapIt, MapItVariant};
+use crate::method::{TransformOutput, Transformer};
+
+/// The training rows with their embedding. New rows are transformed by the vector field or the cost of the fit.
+pub struct MapItTransformer {
+    pub(super) data: Data,
+    pub(super) embedding: Embedding,
+    pub(super) params: MapIt,
+    /// Perplexities of the fit, which can be lower than the parameter.
+    pub(super) perplexity: Perplexities,
+    pub(super) state: MapItFittedState,
+}
+
+impl Transformer for MapItTransformer {
+    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        let params = &self.params;
+        let training = TrainingRows {
+            data: &self.data,
+            metric: params.metric,
+            affinity: AffinityKind::Entropic,
+            perplexity: &self.perplexity,
+            min_neighbors: params.n_neighbors,
+        };
+        let objective = MapItTransform {
+            map: self.embedding.points(),
+            similarity: params.kernel,
+            state: &self.state,
+            k: params.n_neighbors,
+            cost: (params.variant == MapItVariant::Objective).then_some(params.cost),
+        };
+        Ok(training.transform(new, &objective, progress)?.into())
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        self.data.save("training", archive);
+        self.perplexity.save(archive);
+        archive.put("placement/marginals", self.state.marginals[0].as_slice());
+        archive.put("placement/map_marginals", self.state.marginals[1].as_slice());
+        archive.put("placement/entropies", self.state.entropies.as_slice());
+    }
+}
