@@ -10,7 +10,7 @@ use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
 use crate::method::FitInput;
 
 /// What people see while neighbours are searched.
-pub(crate) const STAGE: &str = "neighbours";
+pub(crate) const STAGE: &str = "neighbors";
 
 /// Seconds that the search takes on two cores, roughly.
 pub(crate) fn seconds(shape: DataShape) -> f64 {
