@@ -379,7 +379,7 @@ fn points_of_maps_belong_together_by_their_ids() {
     for (file, words) in [("c.csv", "different ids"), ("few.csv", "a.csv has 30 points, few.csv has 2")] {
         let plot = ["plot", "a.csv", file, "--color", "none", "--out", "y.png", "--out", "y.html"];
         let said = bad(at, 3, &plot);
-        assert!(said.contains(words) && said.contains("make a page of each") && !at.join("y.png").exists(), "{said}");
+        assert!(said.contains(words) && said.contains("write a page for each") && !at.join("y.png").exists(), "{said}");
     }
 }
 

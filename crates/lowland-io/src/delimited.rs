@@ -5,16 +5,11 @@ use lowland::Data;
 use lowland::data::LabelsBuilder;
 
 use crate::budget::Budget;
-use crate::error::{FileErrorKind, Location, Result};
+use crate::error::{FileErrorKind, Location, NumberRemedy, Result};
 use crate::options::{Header, Missing, ReadOptions};
 use crate::table::{Table, push_label};
 
 const FORMAT: &str = "delimited text";
-
-pub(crate) const COLUMN_REMEDY: &str = "If the column holds classes or names, say so with label_column or id_column \
-                      (--label-column, --id-column)";
-const REMEDY_FIRST_LINE: &str = "If this line holds the column names, say header = yes (--header yes); if the column \
-                                 holds classes or names, say so with label_column or id_column (--label-column, --id-column)";
 
 /// Reads delimited text.
 pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &Budget) -> Result<Table> {
@@ -59,7 +54,11 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
                     return Err(match other {
                         ParsedCell::TooLarge => FileErrorKind::Overflow { location, column, found },
                         ParsedCell::Text => {
-                            let remedy = if rows == 0 && !has_header { REMEDY_FIRST_LINE } else { COLUMN_REMEDY };
+                            let remedy = if rows == 0 && !has_header {
+                                NumberRemedy::HeaderOrColumn
+                            } else {
+                                NumberRemedy::Column
+                            };
                             FileErrorKind::NotNumber { location, column, found, remedy }
                         }
                         _ => FileErrorKind::Missing { location, column, found, count: 1 },

@@ -96,7 +96,7 @@ pub enum FileErrorKind {
     },
 
     /// A cell is not a number.
-    #[error("{location}, column {column}: {found:?} is not a number. {remedy}")]
+    #[error("{}", not_number(location, column, found, *remedy, &RustTerms))]
     NotNumber {
         /// `line 3` in a text file, `row 2` elsewhere.
         location: Location,
@@ -105,7 +105,16 @@ pub enum FileErrorKind {
         /// What stands there.
         found: String,
         /// What to do.
-        remedy: &'static str,
+        remedy: NumberRemedy,
+    },
+
+    /// A column of a table is not numeric.
+    #[error("{}", not_numeric(column, content, &RustTerms))]
+    NotNumeric {
+        /// Name of the column.
+        column: String,
+        /// What it contains.
+        content: String,
     },
 
     /// A cell is too large for a 32-bit float.
@@ -172,6 +181,17 @@ pub enum FileErrorKind {
     Data(#[from] lowland::Error),
 }
 
+/// What to do about text where a number is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberRemedy {
+    /// Name the column as the labels or ids.
+    Column,
+    /// Declare the line to be a header, or name the column as the labels or ids.
+    HeaderOrColumn,
+    /// What the format expects, as a clause without a period.
+    Advice(&'static str),
+}
+
 /// Position in a file: lines are numbered from 1 as in editors, rows from 0 as in numpy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
@@ -209,6 +229,10 @@ impl FileErrorKind {
             FileErrorKind::Missing { location, column, found, count } => {
                 missing(location, column, found, *count, terms)
             }
+            FileErrorKind::NotNumber { location, column, found, remedy } => {
+                not_number(location, column, found, *remedy, terms)
+            }
+            FileErrorKind::NotNumeric { column, content } => not_numeric(column, content, terms),
             FileErrorKind::NotLabels { line, found } => not_labels(*line, *found, terms),
             FileErrorKind::Labels(error) => format!("labels: {}", error.describe(terms)),
             FileErrorKind::Data(error) => error.describe(terms),
@@ -254,4 +278,25 @@ fn not_labels(line: u64, found: usize, terms: &dyn Terms) -> String {
          IDX array: keep only the column with the labels, or, if it is a column of the data file, name it with \
          {label_column}"
     )
+}
+
+fn not_number(location: &Location, column: &str, found: &str, remedy: NumberRemedy, terms: &dyn Terms) -> String {
+    let remedy = match remedy {
+        NumberRemedy::Column => column_remedy(terms),
+        NumberRemedy::HeaderOrColumn => {
+            let header = terms.setting("header", &"yes");
+            format!("if this line holds the column names, use {header}; {}", column_remedy(terms))
+        }
+        NumberRemedy::Advice(advice) => advice.to_string(),
+    };
+    format!("{location}, column {column}: {found:?} is not a number; {remedy}")
+}
+
+fn not_numeric(column: &str, content: &str, terms: &dyn Terms) -> String {
+    format!("column {column:?} holds {content}, not numbers; {}", column_remedy(terms))
+}
+
+fn column_remedy(terms: &dyn Terms) -> String {
+    let (label, id) = (terms.parameter("label_column"), terms.parameter("id_column"));
+    format!("if the column holds classes or names, name it with {label} or {id}")
 }

@@ -38,7 +38,7 @@ mod write_table;
 
 pub use builtin::{Builtin, builtin, builtins};
 pub use check::check;
-pub use error::{FileError, FileErrorKind, Location};
+pub use error::{FileError, FileErrorKind, Location, NumberRemedy};
 pub use graph::{read_graph, write_graph};
 pub use labels::labels_of_rows;
 pub use map::{coordinate_name, read_map, write_map, write_map_csv};

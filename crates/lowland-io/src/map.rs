@@ -11,7 +11,7 @@ use crate::budget::Budget;
 #[cfg(feature = "tables")]
 use crate::columnar::read_text_columns;
 use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
-use crate::error::{FileError, FileErrorKind, Location, Result};
+use crate::error::{FileError, FileErrorKind, Location, NumberRemedy, Result};
 use crate::npy::{self, NpyArray};
 use crate::options::FileFormat;
 #[cfg(feature = "tables")]
@@ -150,7 +150,7 @@ fn from_columns(mut columns: TextColumns) -> Result<AnnotatedEmbedding> {
                 location: Location::Row(row),
                 column: format!("{:?}", columns.names[column]),
                 found: cell.clone(),
-                remedy: "The coordinates of a map are numbers",
+                remedy: NumberRemedy::Advice("the coordinates of a map are numbers"),
             })
         };
         columns.cells[column].iter().enumerate().map(parse).collect()

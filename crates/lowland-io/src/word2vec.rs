@@ -3,7 +3,7 @@
 use lowland::Data;
 
 use crate::budget::Budget;
-use crate::error::{FileErrorKind, Location, Result};
+use crate::error::{FileErrorKind, Location, NumberRemedy, Result};
 use crate::options::ReadOptions;
 use crate::table::Table;
 
@@ -90,12 +90,12 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
                 }
                 Some(value) => values.push(value),
                 None => {
-                    let remedy = "Each line holds a word and then its numbers, the same count in every line";
+                    let advice = "each line holds a word and then its numbers, the same count in every line";
                     return Err(FileErrorKind::NotNumber {
                         location,
                         column: column.to_string(),
                         found: found(),
-                        remedy,
+                        remedy: NumberRemedy::Advice(advice),
                     });
                 }
             }

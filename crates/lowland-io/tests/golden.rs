@@ -114,7 +114,7 @@ fn pandas_and_pyarrow_tables() {
         assert!(bare.notes.iter().any(|note| note == "left out: \"name\", \"kind\""), "{:?}", bare.notes);
     }
     let error = read(&file("pandas.parquet"), &ReadOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("column \"name\"") && error.contains("--id-column"), "{error}");
+    assert!(error.contains("column \"name\"") && error.contains("id_column"), "{error}");
 }
 
 #[cfg(feature = "tables")]

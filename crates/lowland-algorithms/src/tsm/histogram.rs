@@ -122,7 +122,7 @@ impl AngleHistogram {
         let used = |bin: &usize| nearest[*bin] + others[*bin] > 0;
         let (first, last) = ((0..nearest.len()).find(used).unwrap_or(0), (0..nearest.len()).rfind(used).unwrap_or(0));
         let mark = (tau.acos().to_degrees() / WIDTH as f64) as usize;
-        let mut text = format!("{:>9}  {:<30}  {}\n", "angle", "nearest neighbours", "other pairs");
+        let mut text = format!("{:>9}  {:<30}  {}\n", "angle", "nearest neighbors", "other pairs");
         for bin in first..=last {
             let row_cosines = format!(
                 "{:>3}-{:>3}{}  {:<30}  {}",

@@ -103,7 +103,7 @@ impl Comparison {
     fn caption(&self) -> String {
         let graph = self.shared.as_ref().map_or(String::new(), |SharedGraph { graph, seconds, .. }| {
             let (k, metric, time) = (graph.min_degree(), graph.metric(), format_duration(*seconds));
-            format!(" {k} neighbors, {metric}, were found once in {time}, which the times do not include.")
+            format!(" {k} neighbors, {metric}, found once in {time}, are not in the times.")
         });
         let parameters: Vec<String> = self.results.iter().map(|result| result.caption().summary()).collect();
         format!("Maps aligned to the first.{graph} Scores by {} distances. {}.", self.metric, parameters.join("; "))

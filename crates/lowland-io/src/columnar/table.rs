@@ -7,7 +7,7 @@ use lowland::data::LabelsBuilder;
 
 use super::{CellValues, ColumnCells, ColumnField, ColumnKind, ColumnarFile};
 use crate::budget::Budget;
-use crate::delimited::{COLUMN_REMEDY, find_column};
+use crate::delimited::find_column;
 use crate::error::{FileErrorKind, Location, Result};
 use crate::map::TextColumns;
 use crate::options::{Missing, ReadOptions};
@@ -131,8 +131,7 @@ impl ColumnRoles {
             return Ok(Self { data: vec![vector], is_vector: true, label, id });
         }
         if let Some(field) = other.iter().map(|&j| &fields[j]).find(|field| field.kind != ColumnKind::Number) {
-            let reason = format!("column {:?} holds {}, not numbers. {COLUMN_REMEDY}", field.name, field.type_name);
-            return Err(FileErrorKind::format(format, reason));
+            return Err(FileErrorKind::NotNumeric { column: field.name.clone(), content: field.type_name.to_string() });
         }
         if other.is_empty() {
             return Err(FileErrorKind::Empty("no column is left for the data"));

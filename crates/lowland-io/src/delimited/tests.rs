@@ -64,7 +64,7 @@ fn an_unnamed_first_column_becomes_the_ids() {
 fn errors_name_line_column_text_and_remedy() {
     let message = |text: &str, options| parse(text, options).unwrap_err().to_string();
     let text = message("a,b\n1,2\n3,cat\n", ReadOptions::default());
-    assert!(text.contains("line 3, column \"b\": \"cat\"") && text.contains("--label-column"), "{text}");
+    assert!(text.contains("line 3, column \"b\": \"cat\"") && text.contains("label_column"), "{text}");
     let text = message("1,2\n3,4,5\n", ReadOptions::default());
     assert!(text.contains("line 2 has 3 fields, the lines before it have 2") && text.contains("delimiter"), "{text}");
     for hole in ["", "NA", "NaN", "null", "?"] {
