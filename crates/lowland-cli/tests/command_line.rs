@@ -211,7 +211,7 @@ fn quality_scores_a_map_against_its_data_and_another_map() {
     assert!(distance > 0.0 && distance < 1.0, "{distance}");
     let names: Vec<&str> =
         value["scores"]["values"].as_array().unwrap().iter().map(|score| score["name"].as_str().unwrap()).collect();
-    for name in ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "first neighbour recall"] {
+    for name in ["knn recall", "trustworthiness", "continuity", "triplet accuracy", "first neighbor recall"] {
         assert!(names.contains(&name), "{names:?}");
     }
     let words = bad(folder.path(), 3, &["quality", "swiss-roll", "a.csv"]);

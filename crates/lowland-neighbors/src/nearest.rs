@@ -26,7 +26,7 @@ impl fmt::Display for SearchAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SearchAlgorithm::Exact => "exact",
-            SearchAlgorithm::Descent => "nearest-neighbour descent",
+            SearchAlgorithm::Descent => "nearest-neighbor descent",
             SearchAlgorithm::Projection => "projection",
             SearchAlgorithm::Precomputed => "precomputed",
         })

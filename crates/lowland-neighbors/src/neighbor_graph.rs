@@ -28,7 +28,7 @@ impl NeighborGraph {
         targets: usize,
         metric: Metric,
     ) -> Result<Self> {
-        let bad = |reason: String| Err(Error::Format { what: "neighbour graph", reason });
+        let bad = |reason: String| Err(Error::Format { what: "neighbor graph", reason });
         if indptr.first() != Some(&0) || indptr.last() != Some(&indices.len()) || indptr.windows(2).any(|w| w[0] > w[1])
         {
             return bad(format!("indptr must rise from 0 to the number of edges, {}", indices.len()));
@@ -62,7 +62,7 @@ impl NeighborGraph {
     pub fn uniform(k: usize, indices: Vec<u32>, distances: Vec<f32>, targets: usize, metric: Metric) -> Result<Self> {
         let rows = indices.len().checked_div(k).unwrap_or(0);
         if rows * k != indices.len() {
-            return Err(Error::Shape { what: "neighbours", expected: rows * k, found: indices.len() });
+            return Err(Error::Shape { what: "neighbors", expected: rows * k, found: indices.len() });
         }
         Self::new((0..=rows).map(|i| i * k).collect(), indices, distances, targets, metric)
     }

@@ -64,7 +64,7 @@ fn check_labels(map: &NeighborGraph, labels: &[u32], k: usize) -> Result<()> {
         return Err(Error::Parameter {
             name: "n_neighbors",
             value: k.to_string(),
-            allowed: format!("from 1 to {}, the neighbours that every row of the graph has", map.min_degree()),
+            allowed: format!("from 1 to {}, the neighbors that every row of the graph has", map.min_degree()),
         });
     }
     Ok(())

@@ -50,13 +50,13 @@ pub fn trustworthiness_with(
 ) -> Result<f64> {
     let n = space.rows();
     if rows.len() != other.rows() {
-        return Err(Error::Shape { what: "rows of the neighbour graph", expected: rows.len(), found: other.rows() });
+        return Err(Error::Shape { what: "rows of the neighbor graph", expected: rows.len(), found: other.rows() });
     }
     if let Some(&row) = rows.iter().find(|&&i| i as usize >= n) {
         return Err(Error::Shape { what: "points scored (largest row)", expected: n, found: row as usize });
     }
     if other.targets() > n {
-        return Err(Error::Shape { what: "points of the neighbour graph", expected: n, found: other.targets() });
+        return Err(Error::Shape { what: "points of the neighbor graph", expected: n, found: other.targets() });
     }
     check_graphs(other, other, k, k)?;
     // The normalization holds only if a neighborhood is less than half of the points.
@@ -74,7 +74,7 @@ pub fn trustworthiness_with(
 fn check_graphs(data: &NeighborGraph, map: &NeighborGraph, in_data: usize, in_map: usize) -> Result<()> {
     if data.rows() != map.rows() {
         return Err(Error::Shape {
-            what: "rows of the two neighbour graphs",
+            what: "rows of the two neighbor graphs",
             expected: data.rows(),
             found: map.rows(),
         });
@@ -84,7 +84,7 @@ fn check_graphs(data: &NeighborGraph, map: &NeighborGraph, in_data: usize, in_ma
         return Err(Error::Parameter {
             name: "n_neighbors",
             value: in_data.max(in_map).to_string(),
-            allowed: format!("from 1 to {most}, the neighbours that every row of the graphs has"),
+            allowed: format!("from 1 to {most}, the neighbors that every row of the graphs has"),
         });
     }
     Ok(())

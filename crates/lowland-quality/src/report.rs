@@ -44,7 +44,7 @@ pub fn report_with(
         None => Some(Cow::Owned(stage.run(0.03, |progress| nearest_points_with(map, wanted, progress))?)),
     };
     if k < n {
-        let in_map = in_map.as_deref().expect("k < n, so there are neighbours");
+        let in_map = in_map.as_deref().expect("k < n, so there are neighbors");
         add_neighborhood_scores(&mut report, &space, &plane, in_map, graphs.data, params, &mut stage)?;
     } else {
         for kind in

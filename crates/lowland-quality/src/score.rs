@@ -40,13 +40,13 @@ impl ScoreKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::KnnRecall => "knn recall",
-            Self::FirstNeighborRecall => "first neighbour recall",
+            Self::FirstNeighborRecall => "first neighbor recall",
             Self::Trustworthiness => "trustworthiness",
             Self::Continuity => "continuity",
             Self::TripletAccuracy => "triplet accuracy",
             Self::DistanceCorrelation => "distance correlation",
             Self::ClassificationError => "classification error",
-            Self::ClassNeighborShare => "class neighbour share",
+            Self::ClassNeighborShare => "class neighbor share",
         }
     }
 
@@ -60,8 +60,8 @@ impl ScoreKind {
         match self {
             Self::KnnRecall => "share of the k nearest in the data that are the k nearest in the map",
             Self::FirstNeighborRecall => "share of points whose nearest in the data is among the k nearest in the map",
-            Self::Trustworthiness => "1 less the penalty for neighbours in the map that are far apart in the data",
-            Self::Continuity => "1 less the penalty for neighbours in the data that are far apart in the map",
+            Self::Trustworthiness => "1 less the penalty for neighbors in the map that are far apart in the data",
+            Self::Continuity => "1 less the penalty for neighbors in the data that are far apart in the map",
             Self::TripletAccuracy => "share of random triplets whose order of distance the map keeps; 0.5 is chance",
             Self::DistanceCorrelation => "Spearman's correlation between distances in the data and in the map",
             Self::ClassificationError => "share of points whose k nearest in the map mostly have another class",

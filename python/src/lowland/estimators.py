@@ -50,7 +50,7 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
     n_components : int, default=2
         Dimensions of the map.
     n_neighbors : int, default=9
-        Neighbours of each point, the point itself not counted.
+        Neighbors of each point, the point itself not counted.
     metric : str, default='euclidean'
         Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
         at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
@@ -58,14 +58,14 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     reach : int, default=1
-        Steps within which neighbours must reach each other to count as similar; 2 or 3 for maps of
+        Steps within which neighbors must reach each other to count as similar; 2 or 3 for maps of
         many dimensions.
     levels : int or 'auto', default='auto'
         Levels of coarse-graining: 0 keeps every pair of points apart, each level fewer of them.
@@ -76,7 +76,7 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
     variances : {'free', 'tied'}, default='free'
         Whether each point has a variance of its own.
     components : {'join', 'largest'}, default='join'
-        What to do with a neighbour graph in several parts.
+        What to do with a neighbor graph in several parts.
     tol : float, default=1e-6
         Relative change of the log-likelihood at which the iterations end.
     landmarks : int, default=0
@@ -210,7 +210,7 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
     """A Bayesian manifold: places with covariances, and a bound by which to choose k and d.
 
     For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which
-    neighbours are real, or how many dimensions there are (lowland select). Beyond that, with
+    neighbors are real, or how many dimensions there are (lowland select). Beyond that, with
     --landmarks.
 
     Parameters
@@ -218,15 +218,15 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
     n_components : int, default=2
         Dimensions of the map.
     n_neighbors : int, default=10
-        Neighbours of each point, the point itself not counted.
+        Neighbors of each point, the point itself not counted.
     metric : str, default='euclidean'
-        Distance between rows, by which neighbours are found. One of euclidean, cosine, manhattan,
+        Distance between rows, by which neighbors are found. One of euclidean, cosine, manhattan,
         chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra,
         braycurtis, hellinger, levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
@@ -361,7 +361,7 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
 
 
 class TSNE(Estimator):
-    """t-SNE: neighbours stay neighbours, clusters come apart.
+    """t-SNE: neighbors stay neighbors, clusters come apart.
 
     The usual picture of clusters. Distances between clusters and their sizes say little; use lvm or
     spectral for those.
@@ -374,7 +374,7 @@ class TSNE(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     perplexity : float or list of float, default=30.0
-        Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
+        Neighbors that count, or several numbers of them whose affinities are averaged (30,300).
     dof : float, default=1.0
         Degrees of freedom of the t distribution in the map; below 1 splits clusters finer, above
         joins them.
@@ -385,14 +385,14 @@ class TSNE(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
-        How the weights of neighbours come from their distances.
+        How the weights of neighbors come from their distances.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         The map the iterations begin with. An array of shape (n_samples, n_components) is the
         initial embedding itself.
@@ -555,7 +555,7 @@ class SymmetricSNE(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     perplexity : float or list of float, default=30.0
-        Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
+        Neighbors that count, or several numbers of them whose affinities are averaged (30,300).
     metric : str, default='euclidean'
         Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
         at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
@@ -563,14 +563,14 @@ class SymmetricSNE(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
-        How the weights of neighbours come from their distances.
+        How the weights of neighbors come from their distances.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         The map the iterations begin with. An array of shape (n_samples, n_components) is the
         initial embedding itself.
@@ -721,7 +721,7 @@ class SymmetricSNE(Estimator):
 
 
 class ElasticEmbedding(Estimator):
-    """Elastic embedding: springs between neighbours, a Gaussian push between all.
+    """Elastic embedding: springs between neighbors, a Gaussian push between all.
 
     Like ssne with a strength of repulsion you choose: a small lambda is nearly spectral, a large
     one spreads the points out.
@@ -731,7 +731,7 @@ class ElasticEmbedding(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     perplexity : float or list of float, default=30.0
-        Neighbours that count, or several numbers of them whose affinities are averaged (30,300).
+        Neighbors that count, or several numbers of them whose affinities are averaged (30,300).
     lambda_ : float, default=0.1
         Strength of the repulsion, for affinities whose rows sum to one. It is called ``lambda`` on
         the command line.
@@ -746,14 +746,14 @@ class ElasticEmbedding(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
-        How the weights of neighbours come from their distances.
+        How the weights of neighbors come from their distances.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         The map the iterations begin with. An array of shape (n_samples, n_components) is the
         initial embedding itself.
@@ -905,20 +905,20 @@ class ElasticEmbedding(Estimator):
 
 
 class MapIt(Estimator):
-    """MAP IT: aligns each point's neighbourhood as a whole, not pair by pair.
+    """MAP IT: aligns each point's neighborhood as a whole, not pair by pair.
 
     Classes come out denser and further apart than with tsne, at the price of some nearest
-    neighbours. The paper's settings are perplexity 15 and 10 neighbours.
+    neighbors. The paper's settings are perplexity 15 and 10 neighbors.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimensions of the map.
     perplexity : float or list of float, default=15.0
-        Neighbours that count for the affinities, or several numbers of them whose affinities are
+        Neighbors that count for the affinities, or several numbers of them whose affinities are
         averaged.
     n_neighbors : int, default=10
-        Neighbours of each point whose marginals are aligned.
+        Neighbors of each point whose marginals are aligned.
     variant : {'fast', 'exact', 'sampled', 'objective'}, default='fast'
         The released program, fast or exact or with samples; or the true objective.
     kernel : {'t', 'gaussian'}, default='t'
@@ -926,11 +926,11 @@ class MapIt(Estimator):
     entropy : {'all', 'neighbors'}, default='all'
         Over which pairs the program's entropy weights are summed.
     cost : {'pairs', 'neighborhoods', 'marginals'}, default='pairs'
-        What variant objective minimises.
+        What variant objective minimizes.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='lbfgs'
-        How variant objective minimises it.
+        How variant objective minimizes it.
     samples : float, default=3.0
-        Non-neighbours drawn for each point by variant sampled, as a multiple of n_neighbors.
+        Non-neighbors drawn for each point by variant sampled, as a multiple of n_neighbors.
     sample_weight : float or 'auto', default='auto'
         What each of those counts for; auto: the share that was drawn.
     metric : str, default='euclidean'
@@ -940,7 +940,7 @@ class MapIt(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
@@ -1091,7 +1091,7 @@ class TSM(Estimator):
     """Thresholded similarity matching: norms and small angles are kept, zero stays zero.
 
     For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64
-    dimensions with the same norms and the same neighbours by angle, for search and analogies rather
+    dimensions with the same norms and the same neighbors by angle, for search and analogies rather
     than pictures.
 
     Parameters
@@ -1217,7 +1217,7 @@ class TSM(Estimator):
 
 
 class SpectralEmbedding(Estimator):
-    """Laplacian eigenmaps: the smoothest coordinates on the neighbour graph.
+    """Laplacian eigenmaps: the smoothest coordinates on the neighbor graph.
 
     Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no
     local optima. Clusters come out as tight arms; use it to see global structure and as a start for
@@ -1228,7 +1228,7 @@ class SpectralEmbedding(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     n_neighbors : int, default=15
-        Neighbours of each point, the point itself not counted.
+        Neighbors of each point, the point itself not counted.
     metric : str, default='euclidean'
         Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
         at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
@@ -1236,14 +1236,14 @@ class SpectralEmbedding(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'connectivity', 'heat'}, default='connectivity'
-        Weight of an edge of the neighbour graph.
+        Weight of an edge of the neighbor graph.
     max_iter : int, default=300
         Iterations of the eigensolver at the most.
     tol : float, default=1e-4
@@ -1355,18 +1355,18 @@ class SpectralEmbedding(Estimator):
 
 
 class Isomap(Estimator):
-    """Isomap: distances along the neighbour graph, kept as well as straight lines can.
+    """Isomap: distances along the neighbor graph, kept as well as straight lines can.
 
     Unrolls one connected sheet without holes and keeps its proportions. Every pair of rows counts,
     so it needs memory for all of them: beyond some ten thousand rows give --landmarks. One wrong
-    neighbour can short-circuit the map.
+    neighbor can short-circuit the map.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimensions of the map.
     n_neighbors : int, default=10
-        Neighbours of each point, the point itself not counted.
+        Neighbors of each point, the point itself not counted.
     metric : str, default='euclidean'
         Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
         at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
@@ -1374,7 +1374,7 @@ class Isomap(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
@@ -1472,7 +1472,7 @@ class Isomap(Estimator):
 
 
 class LocallyLinearEmbedding(Estimator):
-    """Locally linear embedding: each point is the same combination of its neighbours on the map.
+    """Locally linear embedding: each point is the same combination of its neighbors on the map.
 
     A classic for one smooth sheet, sampled well; fast, but its maps are often squeezed, and it has
     no say about clusters. For comparison with newer methods.
@@ -1482,7 +1482,7 @@ class LocallyLinearEmbedding(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     n_neighbors : int, default=12
-        Neighbours of each point, the point itself not counted.
+        Neighbors of each point, the point itself not counted.
     metric : str, default='euclidean'
         Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
         at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
@@ -1490,14 +1490,14 @@ class LocallyLinearEmbedding(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     reg : float, default=1e-3
-        What weights cost, relative to the squared distances of the neighbours.
+        What weights cost, relative to the squared distances of the neighbors.
     landmarks : int, default=0
         Rows to fit, evenly spread over the data; the others are placed by locally linear extension
         (0: fit all).
@@ -1592,7 +1592,7 @@ class LocallyLinearEmbedding(Estimator):
 
 
 class LTSA(Estimator):
-    """Local tangent space alignment: the flat coordinates of each neighbourhood, put together.
+    """Local tangent space alignment: the flat coordinates of each neighborhood, put together.
 
     A classic for one smooth sheet, sampled well; steadier than lle where the sheet bends. For
     comparison with newer methods.
@@ -1602,7 +1602,7 @@ class LTSA(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     n_neighbors : int, default=12
-        Neighbours of each point, the point itself not counted; more than there are dimensions.
+        Neighbors of each point, the point itself not counted; more than there are dimensions.
     metric : str, default='euclidean'
         Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
         at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
@@ -1610,7 +1610,7 @@ class LTSA(Estimator):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbours are searched.
+        How neighbors are searched.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has

@@ -54,8 +54,8 @@ impl SimilaritySummary {
     pub fn describe(&self) -> String {
         let [median, mean, most] = self.neighbors;
         let mut text = format!(
-            "tau {:.4} ({:.1} degrees): neighbours median {median}, mean {mean:.1}, most {most}; {:.2} % of the pairs are \
-             dissimilar; {} rows have one neighbour, {} none",
+            "tau {:.4} ({:.1} degrees): neighbors median {median}, mean {mean:.1}, most {most}; {:.2} % of the pairs are \
+             dissimilar; {} rows have one neighbor, {} none",
             self.tau,
             self.tau.acos().to_degrees(),
             100.0 * self.sparsity,

@@ -56,16 +56,15 @@ fn method_text(info: &MethodInfo) -> String {
 }
 
 fn method_json(info: &MethodInfo) -> Value {
-    let traits = traits(info.name);
     json!({
         "name": info.name,
         "class_name": info.class_name,
         "is_default": info.name == DEFAULT_METHOD,
         "summary": info.summary,
         "advice": info.advice,
-        "notes": traits.notes,
-        "objective": traits.objective,
-        "reports_iterations": traits.reports_iterations,
+        "notes": info.notes,
+        "objective": info.objective,
+        "reports_iterations": info.reports_iterations,
         "gives_std": info.has_std,
         "has_inverse": info.has_inverse,
         "has_likelihood": info.has_likelihood,
@@ -75,41 +74,6 @@ fn method_json(info: &MethodInfo) -> Value {
 
 fn parameter_json(spec: &ParamSpec) -> Value {
     json!({ "name": spec.name, "default": spec.default, "help": spec.help, "expects": spec.expects })
-}
-
-/// What the documentation of the Python estimators says of a method beyond the library's description of it.
-struct MethodTraits {
-    /// What users of the model should know beyond the summary and the advice.
-    notes: &'static str,
-    /// Name of the objective, if it has a common one.
-    objective: Option<&'static str>,
-    /// Whether a fit reports an embedding after each iteration.
-    reports_iterations: bool,
-}
-
-const DIRECT: MethodTraits = MethodTraits { notes: "", objective: None, reports_iterations: false };
-const ITERATIVE: MethodTraits = MethodTraits { reports_iterations: true, ..DIRECT };
-const LATENT: MethodTraits = MethodTraits { objective: Some("lower_bound"), ..ITERATIVE };
-const DIVERGENCE: MethodTraits = MethodTraits { objective: Some("kl_divergence"), ..ITERATIVE };
-
-const LVM_NOTES: &str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to them: how \
-    well the embedding keeps near rows near and the others apart. Use it to compare embeddings of the same rows (numbers of neighbors or \
-    of dimensions). It is not a density of the rows and does not detect outliers: a row far from all others has few relations to keep \
-    and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use the standard deviation of the \
-    transformed rows.";
-
-const TSNE_NOTES: &str = "The gradient includes the factor 4 of the original paper, as in scikit-learn. openTSNE and FIt-SNE omit it, so \
-    their learning rates are four times larger than those used here.";
-
-fn traits(method: &str) -> MethodTraits {
-    match method {
-        "lvm" => MethodTraits { notes: LVM_NOTES, ..LATENT },
-        "lllvm" | "gplvm" => LATENT,
-        "tsne" => MethodTraits { notes: TSNE_NOTES, ..DIVERGENCE },
-        "ssne" => DIVERGENCE,
-        "ee" | "mapit" | "tsm" | "spectral" => ITERATIVE,
-        _ => DIRECT,
-    }
 }
 
 /// Prints a completion script.

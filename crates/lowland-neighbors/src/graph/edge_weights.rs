@@ -20,7 +20,7 @@ pub enum Symmetrization {
 pub fn edge_lengths(graph: &NeighborGraph) -> Result<Csr> {
     if graph.rows() != graph.targets() {
         return Err(Error::Shape {
-            what: "neighbours among the rows themselves",
+            what: "neighbors among the rows themselves",
             expected: graph.rows(),
             found: graph.targets(),
         });

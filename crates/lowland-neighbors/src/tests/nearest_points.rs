@@ -43,8 +43,8 @@ fn progress_can_stop_nearest_points_and_ties_go_to_the_lowest_indices() {
         let graph = nearest_points(points, 20).unwrap();
         assert_eq!(graph.row(2999).0, (1000..1020).collect::<Vec<u32>>());
         assert_eq!(graph.row(1001).0, [1000].into_iter().chain(1002..1021).collect::<Vec<u32>>());
-        let stopped = nearest_points_with(points, 20, &mut |_| Err(Error::Stopped { stage: "neighbours" }));
-        assert_eq!(stopped.unwrap_err(), Error::Stopped { stage: "neighbours" });
+        let stopped = nearest_points_with(points, 20, &mut |_| Err(Error::Stopped { stage: "neighbors" }));
+        assert_eq!(stopped.unwrap_err(), Error::Stopped { stage: "neighbors" });
         let threads = |t| with_threads(Some(t), || nearest_points(points, 20).unwrap()).unwrap();
         assert!(threads(1) == graph && threads(2) == graph && threads(3) == graph);
     }

@@ -48,8 +48,8 @@ fn an_error_from_progress_stops_the_search() {
     let mut stop = |fraction: f64| {
         assert!((0.0..=1.0).contains(&fraction));
         calls += 1;
-        if calls == 2 { Err(Error::Stopped { stage: "neighbours" }) } else { Ok(()) }
+        if calls == 2 { Err(Error::Stopped { stage: "neighbors" }) } else { Ok(()) }
     };
     let stopped = nearest_with(&data, &exact(5, Metric::Euclidean), &mut stop);
-    assert_eq!(stopped.unwrap_err(), Error::Stopped { stage: "neighbours" });
+    assert_eq!(stopped.unwrap_err(), Error::Stopped { stage: "neighbors" });
 }

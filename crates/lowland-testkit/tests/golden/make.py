@@ -16,7 +16,7 @@ def unit(Y):
     return Y / Y.std(axis=0)
 
 
-# Laplacian eigenmaps as SpectralEmbedding defines them on W, a point not its own neighbour, by a dense solver.
+# Laplacian eigenmaps as SpectralEmbedding defines them on W, a point not its own neighbor, by a dense solver.
 K = kneighbors_graph(X, 12, mode="connectivity", include_self=False).toarray()
 W = (K + K.T) / 2
 d = W.sum(axis=1)
