@@ -71,15 +71,6 @@ pub struct PotentialRequest<'a> {
     pub charges: &'a [f64],
 }
 
-/// The output of [`KernelSum::potential`](super::KernelSum::potential).
-#[derive(Debug)]
-pub struct PotentialOutput<'a> {
-    /// Potential at each target.
-    pub values: &'a mut [f64],
-    /// Gradient of the potential at each target, row-major.
-    pub gradients: &'a mut [f64],
-}
-
 impl PotentialRequest<'_> {
     /// Returns an error if the sizes do not match.
     pub(super) fn check(&self, out: &PotentialOutput) -> Result<()> {
@@ -89,6 +80,15 @@ impl PotentialRequest<'_> {
         check_size("values of a potential", targets.rows(), out.values.len())?;
         check_size("gradients of a potential", targets.values().len(), out.gradients.len())
     }
+}
+
+/// The output of [`KernelSum::potential`](super::KernelSum::potential).
+#[derive(Debug)]
+pub struct PotentialOutput<'a> {
+    /// Potential at each target.
+    pub values: &'a mut [f64],
+    /// Gradient of the potential at each target, row-major.
+    pub gradients: &'a mut [f64],
 }
 
 /// Number of columns of the output.

@@ -29,20 +29,21 @@ fn assert_same_up_to_sign(ours: &Embedding, theirs: &Embedding, tolerance: f64) 
     }
 }
 
+/// Checks the maps of the exact and the randomized solver of a linear method.
+fn check_solvers(method: &str, golden: &Embedding) {
+    assert_same_up_to_sign(&fit(method, &[("n_components", "3")]), golden, 1e-9);
+    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
+    assert_same_up_to_sign(&fit(method, &randomized), golden, 1e-6);
+}
+
 #[test]
 fn pca_is_scikit_learns_pca() {
-    let golden = golden("pca.npy");
-    assert_same_up_to_sign(&fit("pca", &[("n_components", "3")]), &golden, 1e-9);
-    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
-    assert_same_up_to_sign(&fit("pca", &randomized), &golden, 1e-6);
+    check_solvers("pca", &golden("pca.npy"));
 }
 
 #[test]
 fn svd_is_scikit_learns_truncated_svd() {
-    let golden = golden("svd.npy");
-    assert_same_up_to_sign(&fit("svd", &[("n_components", "3")]), &golden, 1e-9);
-    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
-    assert_same_up_to_sign(&fit("svd", &randomized), &golden, 1e-6);
+    check_solvers("svd", &golden("svd.npy"));
 }
 
 #[test]
