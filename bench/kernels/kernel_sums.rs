@@ -8,7 +8,10 @@
 use anyhow::Result;
 use lowland::{Points, Seed};
 use lowland_bench::timed;
-use lowland_nbody::{BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
+use lowland_nbody::{
+    BarnesHut, Charges, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm, PotentialOutput,
+    PotentialRequest, SumRequest,
+};
 
 const CAUCHY: Kernel = Kernel::Cauchy { power: 1.0 };
 /// Number of targets whose error is measured.
@@ -62,7 +65,8 @@ fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<(
     let sample: Vec<usize> = (0..SAMPLE).map(|k| k * count / SAMPLE).collect();
     let some: Vec<f64> = sample.iter().flat_map(|&i| map[D * i..][..D].iter().copied()).collect();
     let mut exact = vec![0.0; SAMPLE * columns];
-    Exact.sum(terms, Points::new(&some, D)?, points, charges, &mut exact)?;
+    let request = SumRequest { terms, targets: points, sources: points, charges };
+    Exact.sum(SumRequest { targets: Points::new(&some, D)?, ..request }, &mut exact)?;
     let force = |i: usize, sums: &[f64]| -> [f64; D] {
         let moments = &sums[columns - 1 - D..];
         std::array::from_fn(|axis| map[D * i + axis] * moments[0] - moments[1 + axis])
@@ -89,7 +93,7 @@ fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<(
         for engine in engines {
             engine.set_accuracy(accuracy);
             let mut out = vec![0.0; count * columns];
-            let times = time_calls(count, || engine.sum(terms, points, points, charges, &mut out))?;
+            let times = time_calls(count, || engine.sum(request, &mut out))?;
             let error = error(&|i| force(i, &out[i * columns..(i + 1) * columns]));
             println!("{name:8} {D} {count:7} {width:6.0}   {:11} {accuracy:8.0e} {times} {error:8.1e}", engine.name());
         }
@@ -97,7 +101,10 @@ fn measure<const D: usize>(kernel: Kernel, count: usize, width: f64) -> Result<(
             continue;
         }
         let (mut potential, mut gradients, ones) = (vec![0.0; count], vec![0.0; D * count], vec![1.0; count]);
-        let times = time_calls(count, || fft.potential(kernel, points, points, &ones, &mut potential, &mut gradients))?;
+        let request = PotentialRequest { kernel, targets: points, sources: points, charges: &ones };
+        let times = time_calls(count, || {
+            fft.potential(request, PotentialOutput { values: &mut potential, gradients: &mut gradients })
+        })?;
         // Both kernels have the gradient -2 sum K' (t - s), where K' is the kernel of the force.
         let error = error(&|i| std::array::from_fn(|axis| -0.5 * gradients[D * i + axis]));
         println!("{name:8} {D} {count:7} {width:6.0}   fft gradient {accuracy:7.0e} {times} {error:8.1e}");

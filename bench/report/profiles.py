@@ -45,13 +45,13 @@ def hardware_limits(hardware, name, method, record):
     (rows, columns, _), stages, iterations = catalog.DATASETS[name], record["stages"], record["iterations"]
 
     def limit(stage, count, rate, unit, words):
-        # Records before the American spelling have a stage `neighbors`.
-        seconds = stages.get(stage, stages.get(stage.replace("neighbors", "neighbors")))
+        # Records before the American spelling have a stage `neighbours`.
+        seconds = stages.get(stage, stages.get(stage.replace("neighbors", "neighbours")))
         if seconds is not None:
             yield stage, f"{count:.2g} {unit}: {words}", count * 1e-9 / hardware[rate] * hardware["threads"], seconds
 
-    search_seconds = stages.get("neighbors", stages.get("neighbors", 0))
-    if search_seconds > 0.1 and not any("neighbors by" in note or "neighbors by" in note for note in record["notes"]):
+    search_seconds = stages.get("neighbors", stages.get("neighbours", 0))
+    if search_seconds > 0.1 and not any("neighbors by" in note or "neighbours by" in note for note in record["notes"]):
         # Half of the pairs, a multiplication and an addition per column.
         yield from limit("neighbors", rows * rows * columns, "f32 Gflop/s", "f32 flops", "half of all pairs")
     if method == "isomap" and "edges" in record:

@@ -96,12 +96,12 @@ pub fn run_report(
     let trace = &model.outcome().trace;
     json!({
         "program": { "name": "lowland", "version": env!("CARGO_PKG_VERSION") },
-        "input": { "name": args.input.input, "rows": data.rows(), "columns": data.dim(), "kind": data.kind() },
+        "input": { "name": args.common.input.input, "rows": data.rows(), "columns": data.dim(), "kind": data.kind() },
         "method": model.method().name(),
         "parameters": parameters_json(&model.pipeline().values()),
         "prepare": parameters_json(&model.preprocessing().values()),
         "seed": model.seed().0,
-        "threads": args.run.threads,
+        "threads": args.common.run.threads,
         "total": usage_json(total),
         "stages": stages.iter().map(|stage| {
             let mut value = usage_json(stage.usage);

@@ -66,13 +66,18 @@ fn numpy_archives_and_scipy_matrices() {
     }
 }
 
+/// Checks the values, columns, ids and labels of a table written by pandas.
+fn check_pandas(name: &str) {
+    let table = read(&file(name), &named()).unwrap();
+    assert_eq!(values(&table), expected(), "{name}");
+    assert_eq!(table.columns.as_deref().unwrap(), ["a", "b", "c"]);
+    check_known(name, &table);
+}
+
 #[test]
 fn pandas_text() {
     for name in ["pandas.csv.gz", "pandas.tsv"] {
-        let table = read(&file(name), &named()).unwrap();
-        assert_eq!(values(&table), expected(), "{name}");
-        assert_eq!(table.columns.as_deref().unwrap(), ["a", "b", "c"]);
-        check_known(name, &table);
+        check_pandas(name);
     }
     let plain = read(&file("plain.csv"), &ReadOptions::default()).unwrap();
     assert_eq!((values(&plain), plain.ids.unwrap().len()), (expected(), 6));
@@ -101,10 +106,7 @@ fn scikit_learn_neighbors() {
 #[test]
 fn pandas_and_pyarrow_tables() {
     for name in ["pandas.parquet", "pandas.feather"] {
-        let table = read(&file(name), &named()).unwrap();
-        assert_eq!(values(&table), expected(), "{name}");
-        assert_eq!(table.columns.as_deref().unwrap(), ["a", "b", "c"]);
-        check_known(name, &table);
+        check_pandas(name);
     }
     for name in ["vectors.parquet", "vectors.arrow", "vectors_stream.arrow", "vectors_zstd.feather"] {
         let table = read(&file(name), &named()).unwrap();

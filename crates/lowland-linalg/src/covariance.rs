@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::block::{CHUNK, gram, ordered_sum};
-use super::sparse_product::add_sparse_product;
+use super::sparse_product::{SparseRows, add_sparse_product};
 use super::{Csr, SymmetricOperator, dense};
 use lowland_core::run::Progress;
 use lowland_core::{Data, Dense, Result, Sparse};
@@ -76,7 +76,8 @@ impl Covariance {
         // y = A v - 1 (mean' v); then A' y - mean (1' y).
         let shift = gram(&self.mean, 1, v, columns);
         let mut y = vec![0.0; x.rows() * columns];
-        add_sparse_product(x.indptr(), x.indices(), x.values(), v, columns, &mut y);
+        let rows = SparseRows { indptr: x.indptr(), indices: x.indices(), values: x.values() };
+        add_sparse_product(rows, v, columns, &mut y);
         y.par_chunks_mut(CHUNK * columns).for_each(|chunk| {
             for y in chunk.chunks_exact_mut(columns) {
                 y.iter_mut().zip(&shift).for_each(|(y, s)| *y -= s);

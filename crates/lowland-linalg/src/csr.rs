@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::SymmetricOperator;
-use super::sparse_product::add_sparse_product;
+use super::sparse_product::{SparseRows, add_sparse_product};
 use lowland_core::{Error, Result, inverse_permutation};
 
 /// A sparse matrix; the columns of each row are ascending and unique.
@@ -264,7 +264,8 @@ impl Csr {
 
     /// Computes `out += A x`, with shapes as in [`Self::multiply`].
     pub fn multiply_add(&self, x: &[f64], m: usize, out: &mut [f64]) {
-        add_sparse_product(&self.indptr, &self.indices, &self.values, x, m, out);
+        let rows = SparseRows { indptr: &self.indptr, indices: &self.indices, values: &self.values };
+        add_sparse_product(rows, x, m, out);
     }
 }
 

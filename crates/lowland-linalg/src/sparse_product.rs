@@ -6,11 +6,20 @@ use rayon::prelude::*;
 /// Number of rows of a task. Rows do not share sums, so this affects only the speed.
 const ROWS: usize = 64;
 
+/// Sparse rows, stored as their columns and values.
+#[derive(Clone, Copy)]
+pub(super) struct SparseRows<'a, T> {
+    /// Start of each row in the arrays; one entry more than there are rows.
+    pub indptr: &'a [usize],
+    /// Columns of all entries.
+    pub indices: &'a [u32],
+    /// Values of all entries.
+    pub values: &'a [T],
+}
+
 /// Computes `out += A x` for sparse rows `A` and row-major blocks `x` and `out` of `m` columns, in parallel over rows.
 pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
-    indptr: &[usize],
-    indices: &[u32],
-    values: &[T],
+    rows: SparseRows<T>,
     x: &[f64],
     m: usize,
     out: &mut [f64],
@@ -20,20 +29,15 @@ pub(super) fn add_sparse_product<T: Copy + Into<f64> + Sync>(
     }
     out.par_chunks_mut(ROWS * m).enumerate().for_each(|(chunk, out)| {
         let first = chunk * ROWS;
-        rows_product(&indptr[first..=first + out.len() / m], indices, values, x, m, out);
+        let indptr = &rows.indptr[first..=first + out.len() / m];
+        rows_product(SparseRows { indptr, ..rows }, x, m, out);
     });
 }
 
 /// The width of the registers does not change the bits, since the order of each sum is fixed by the entries of the row.
 #[simd_dispatch]
-fn rows_product<T: Copy + Into<f64>>(
-    indptr: &[usize],
-    indices: &[u32],
-    values: &[T],
-    x: &[f64],
-    m: usize,
-    out: &mut [f64],
-) {
+fn rows_product<T: Copy + Into<f64>>(rows: SparseRows<T>, x: &[f64], m: usize, out: &mut [f64]) {
+    let SparseRows { indptr, indices, values } = rows;
     for (bounds, out) in indptr.windows(2).zip(out.chunks_exact_mut(m)) {
         let (columns, values) = (&indices[bounds[0]..bounds[1]], &values[bounds[0]..bounds[1]]);
         let mut at = 0;

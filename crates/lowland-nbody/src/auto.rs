@@ -1,6 +1,9 @@
 //! Chooses the engine for a sum.
 
-use super::{BarnesHut, Charges, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, KernelTerm};
+use super::{
+    BarnesHut, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, PotentialOutput, PotentialRequest,
+    SumRequest,
+};
 use lowland_core::params::invalid_parameter;
 use lowland_core::{Points, Result};
 
@@ -122,29 +125,12 @@ impl KernelSum for AutoEngine {
         self.gauss.set_accuracy(accuracy);
     }
 
-    fn sum(
-        &mut self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport> {
-        let kernels: Vec<Kernel> = terms.iter().map(|term| term.kernel).collect();
-        self.choose(&kernels, targets, sources).sum(terms, targets, sources, charges, out)
+    fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
+        self.choose(&request.kernels(), request.targets, request.sources).sum(request, out)
     }
 
-    fn potential(
-        &mut self,
-        kernel: Kernel,
-        targets: Points,
-        sources: Points,
-        charges: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    ) -> Result<ErrorReport> {
-        let engine = self.choose(&[kernel], targets, sources);
-        engine.potential(kernel, targets, sources, charges, values, gradients)
+    fn potential(&mut self, request: PotentialRequest, out: PotentialOutput) -> Result<ErrorReport> {
+        self.choose(&[request.kernel], request.targets, request.sources).potential(request, out)
     }
 }
 

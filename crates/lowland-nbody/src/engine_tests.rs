@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{BarnesHut, Charges, Fft, Kernel, KernelSum, KernelTerm, column_count};
+use super::{
+    BarnesHut, Charges, Fft, Kernel, KernelSum, KernelTerm, PotentialOutput, PotentialRequest, SumRequest, column_count,
+};
 use lowland_core::with_threads;
 use lowland_core::{Error, Points, Result, Seed};
 
@@ -78,7 +80,8 @@ fn sum(
     charges: Charges,
 ) -> Result<Vec<f64>> {
     let mut out = vec![f64::NAN; targets.len() / dim * column_count(terms)];
-    engine.sum(terms, Points::new(targets, dim)?, Points::new(sources, dim)?, charges, &mut out)?;
+    let (targets, sources) = (Points::new(targets, dim)?, Points::new(sources, dim)?);
+    engine.sum(SumRequest { terms, targets, sources, charges }, &mut out)?;
     Ok(out)
 }
 
@@ -238,7 +241,9 @@ fn grid_gradients_match_the_potential() {
                 for accuracy in [1e-2, finest] {
                     engine.set_accuracy(accuracy);
                     let (mut values, mut gradients) = (vec![0.0; POINTS], vec![0.0; POINTS * dim]);
-                    engine.potential(kernel, points, points, &charges, &mut values, &mut gradients).unwrap();
+                    let request = PotentialRequest { kernel, targets: points, sources: points, charges: &charges };
+                    let out = PotentialOutput { values: &mut values, gradients: &mut gradients };
+                    engine.potential(request, out).unwrap();
                     let (mut wrong, mut all) = (0.0, 0.0);
                     for (i, target) in map.chunks_exact(dim).enumerate() {
                         let (mut value, mut gradient, mut size) = (0.0, vec![0.0; dim], vec![0.0f64; dim]);

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::pairs::{PairScratch, SourceColumns, TILE, add_pairs};
-use super::{Charges, ErrorReport, KernelSum, KernelTerm, check_shapes, column_count};
+use super::{ErrorReport, KernelSum, KernelTerm, SumRequest, column_count};
+use lowland_core::Result;
 use lowland_core::simd::simd_dispatch;
-use lowland_core::{Points, Result};
 
 /// Targets that share a tile of sources while it is in the cache.
 const BLOCK_TARGETS: usize = 32;
@@ -21,19 +21,12 @@ impl KernelSum for Exact {
 
     fn set_accuracy(&mut self, _accuracy: f64) {}
 
-    fn sum(
-        &mut self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport> {
-        check_shapes(terms, targets, sources, charges, out)?;
+    fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
+        request.check(out)?;
+        let SumRequest { terms, targets, sources, charges } = request;
         let (dim, width) = (targets.dim(), column_count(terms));
         if width > 0 {
-            let max_charges = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-            let sources = SourceColumns::new(sources, charges, max_charges, |row| row);
+            let sources = SourceColumns::new(sources, charges, request.max_charges(), |row| row);
             let blocks =
                 out.par_chunks_mut(width * BLOCK_TARGETS).zip(targets.values().par_chunks(dim * BLOCK_TARGETS));
             blocks.for_each(|(out, targets)| match dim {
@@ -73,11 +66,12 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Kernel;
-    use lowland_core::Seed;
+    use crate::{Charges, Kernel};
+    use lowland_core::{Points, Seed};
 
     /// The sums by a double loop.
-    pub fn double_loop(terms: &[KernelTerm], targets: Points, sources: Points, charges: Charges) -> Vec<f64> {
+    pub fn double_loop(request: SumRequest) -> Vec<f64> {
+        let SumRequest { terms, targets, sources, charges } = request;
         let mut out = Vec::new();
         for i in 0..targets.rows() {
             for term in terms {
@@ -109,12 +103,13 @@ pub(super) mod tests {
         for (dim, m, n) in [(1, 33, 7), (2, 5, 513), (3, 31, 64), (5, 9, 100), (2, 65, 1), (2, 3, 0), (4, 0, 5)] {
             let (t, s) = (Seed(1).normals(m * dim), Seed(2).normals(n * dim));
             let q = Seed(3).normals(n * 5);
-            let (t, s) = (Points::new(&t, dim).unwrap(), Points::new(&s, dim).unwrap());
+            let (targets, sources) = (Points::new(&t, dim).unwrap(), Points::new(&s, dim).unwrap());
             let charges = Charges { values: &q, per_point: 5 };
+            let request = SumRequest { terms: &terms(), targets, sources, charges };
             let mut out = vec![f64::NAN; m * column_count(&terms())];
-            let report = Exact.sum(&terms(), t, s, charges, &mut out).unwrap();
+            let report = Exact.sum(request, &mut out).unwrap();
             assert_eq!(report.bound, Some(0.0));
-            for (found, expected) in out.iter().zip(double_loop(&terms(), t, s, charges)) {
+            for (found, expected) in out.iter().zip(double_loop(request)) {
                 assert!((found - expected).abs() < 1e-12, "{dim} {m} {n}: {found} {expected}");
             }
         }
@@ -127,9 +122,10 @@ pub(super) mod tests {
         let sums = |threads, rows: std::ops::Range<usize>| {
             lowland_core::with_threads(Some(threads), || {
                 let targets = Points::new(&x[2 * rows.start..2 * rows.end], 2).unwrap();
+                let sources = Points::new(&x, 2).unwrap();
                 let mut out = vec![0.0; rows.len() * 7];
                 let charges = Charges { values: &q, per_point: 3 };
-                Exact.sum(&terms, targets, Points::new(&x, 2).unwrap(), charges, &mut out).unwrap();
+                Exact.sum(SumRequest { terms: &terms, targets, sources, charges }, &mut out).unwrap();
                 out
             })
             .unwrap()
@@ -147,7 +143,9 @@ pub(super) mod tests {
             let points = Points::new(x, 2).unwrap();
             let mut out = vec![0.0; points.rows() * column_count(&terms())];
             let q = vec![1.0; points.rows() * 5];
-            Exact.sum(&terms(), points, points, Charges { values: &q, per_point: 5 }, &mut out).unwrap();
+            let charges = Charges { values: &q, per_point: 5 };
+            let request = SumRequest { terms: &terms(), targets: points, sources: points, charges };
+            Exact.sum(request, &mut out).unwrap();
             let all_finite = x.iter().all(|v| v.is_finite());
             prop_assert!(!all_finite || out.iter().all(|v| v.is_finite()), "{out:?}");
         }

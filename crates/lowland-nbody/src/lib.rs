@@ -12,9 +12,10 @@ pub mod fast_gauss;
 mod fft;
 mod kernel;
 mod pairs;
+mod request;
 
+use lowland_core::Result;
 use lowland_core::params::param_enum;
-use lowland_core::{Error, Points, Result};
 
 pub use auto::new_engine;
 pub use barnes_hut::BarnesHut;
@@ -22,27 +23,10 @@ pub use exact::Exact;
 pub use fast_gauss::FastGauss;
 pub use fft::Fft;
 pub use kernel::Kernel;
+pub use request::{Charges, KernelTerm, PotentialOutput, PotentialRequest, SumRequest, column_count};
 
 /// Bound of the coordinates that approximate engines accept: their squares are finite.
 const MAX_COORDINATE: f64 = 1e100;
-
-/// A kernel, summed with the first few charges.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KernelTerm {
-    /// The kernel.
-    pub kernel: Kernel,
-    /// Number of charges it is summed with, from the first.
-    pub charges: usize,
-}
-
-/// Charges of the sources, row-major: a row of `per_point` numbers for each source.
-#[derive(Debug, Clone, Copy)]
-pub struct Charges<'a> {
-    /// All charges.
-    pub values: &'a [f64],
-    /// Number of charges of each source.
-    pub per_point: usize,
-}
 
 /// The error bound and the cost of a sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,27 +56,12 @@ pub trait KernelSum: Send {
 
     /// Computes the sums: for each target a row with the columns of the first term, then those of the second, and so on. A
     /// source at the position of the target counts with `K(0) = 1`; targets may be the sources themselves.
-    fn sum(
-        &mut self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport>;
+    fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport>;
 
     /// Computes the potential `values[i] = sum_j K(|t_i - s_j|^2) q_j` and its gradients with respect to the targets: all that
     /// the repulsion of an embedding needs.
-    fn potential(
-        &mut self,
-        kernel: Kernel,
-        targets: Points,
-        sources: Points,
-        charges: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    ) -> Result<ErrorReport> {
-        potential_by_sums(self, kernel, targets, sources, charges, values, gradients)
+    fn potential(&mut self, request: PotentialRequest, out: PotentialOutput) -> Result<ErrorReport> {
+        potential_by_sums(self, request, out)
     }
 }
 
@@ -100,23 +69,12 @@ pub trait KernelSum: Send {
 /// `S1` the sums of the derivative with the charges `q` and `q s`.
 fn potential_by_sums<E: KernelSum + ?Sized>(
     engine: &mut E,
-    kernel: Kernel,
-    targets: Points,
-    sources: Points,
-    charges: &[f64],
-    values: &mut [f64],
-    gradients: &mut [f64],
+    request: PotentialRequest,
+    out: PotentialOutput,
 ) -> Result<ErrorReport> {
+    request.check(&out)?;
+    let PotentialRequest { kernel, targets, sources, charges } = request;
     let d = sources.dim();
-    for (what, expected, found) in [
-        ("charges of a potential", sources.rows(), charges.len()),
-        ("values of a potential", targets.rows(), values.len()),
-        ("gradients of a potential", targets.values().len(), gradients.len()),
-    ] {
-        if expected != found {
-            return Err(Error::Shape { what, expected, found });
-        }
-    }
     let (slope, next) = kernel.derivative();
     let force = KernelTerm { kernel: next, charges: 1 + d };
     let terms = [KernelTerm { kernel, charges: 1 }, force];
@@ -128,8 +86,9 @@ fn potential_by_sums<E: KernelSum + ?Sized>(
         .collect();
     let width = column_count(terms);
     let mut sums = vec![0.0; targets.rows() * width];
-    let report = engine.sum(terms, targets, sources, Charges { values: &moments, per_point: 1 + d }, &mut sums)?;
-    let rows = values.iter_mut().zip(gradients.chunks_exact_mut(d)).zip(targets.values().chunks_exact(d));
+    let charges = Charges { values: &moments, per_point: 1 + d };
+    let report = engine.sum(SumRequest { terms, targets, sources, charges }, &mut sums)?;
+    let rows = out.values.iter_mut().zip(out.gradients.chunks_exact_mut(d)).zip(targets.values().chunks_exact(d));
     for (((value, gradient), target), sums) in rows.zip(sums.chunks_exact(width)) {
         *value = sums[0];
         let force = &sums[width - 1 - d..];
@@ -154,24 +113,4 @@ param_enum! {
         /// Interpolation on a grid and fast convolution, for every smooth kernel, in 1 to 3 dimensions.
         Fft = "fft",
     }
-}
-
-/// Number of columns of the output.
-pub fn column_count(terms: &[KernelTerm]) -> usize {
-    terms.iter().map(|term| term.charges).sum()
-}
-
-/// Returns an error if the sizes do not match; every engine begins with this.
-fn check_shapes(terms: &[KernelTerm], targets: Points, sources: Points, charges: Charges, out: &[f64]) -> Result<()> {
-    let check_size = |what: &'static str, expected: usize, found: usize| {
-        if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
-    };
-    check_size("dimension of the targets of a kernel sum", sources.dim(), targets.dim())?;
-    check_size("charges of a kernel sum", sources.rows() * charges.per_point, charges.values.len())?;
-    check_size("values of a kernel sum", targets.rows() * column_count(terms), out.len())?;
-    let max_charges = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-    if max_charges > charges.per_point {
-        return check_size("charges of each point", max_charges, charges.per_point);
-    }
-    Ok(())
 }

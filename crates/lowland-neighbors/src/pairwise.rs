@@ -5,14 +5,14 @@ use super::exact::{CandidatePairs, PairSource, PairTile};
 use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
 use lowland_core::{Dense, Metric, Sparse};
 
-/// Pairs of dense rows under any numeric metric.
-pub(super) struct DenseMetricPairs<'a> {
-    pub queries: &'a Dense,
-    pub points: &'a Dense,
+/// Pairs of dense or sparse rows under any numeric metric.
+pub(super) struct MetricPairs<'a, R> {
+    pub queries: &'a R,
+    pub points: &'a R,
     pub metric: Metric,
 }
 
-impl PairSource for DenseMetricPairs<'_> {
+impl PairSource for MetricPairs<'_, Dense> {
     const BOUNDS_ARE_EXACT: bool = true;
 
     fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {
@@ -45,14 +45,7 @@ pub(super) fn dense_cost(metric: Metric, dim: usize) -> f64 {
     5.0 + each * dim as f64
 }
 
-/// Pairs of sparse rows under any numeric metric.
-pub(super) struct SparseMetricPairs<'a> {
-    pub queries: &'a Sparse,
-    pub points: &'a Sparse,
-    pub metric: Metric,
-}
-
-impl PairSource for SparseMetricPairs<'_> {
+impl PairSource for MetricPairs<'_, Sparse> {
     const BOUNDS_ARE_EXACT: bool = true;
 
     fn scan(&self, tile: &PairTile, candidates: &mut CandidatePairs) {

@@ -69,17 +69,8 @@ fn to_dense(x: &Sparse) -> Data {
     Data::Dense(Dense::new(values, x.dim()).unwrap())
 }
 
-const NUMERIC: [Metric; 12] = [
-    Metric::Euclidean,
-    Metric::Cosine,
-    Metric::Manhattan,
-    Metric::Chebyshev,
-    Metric::Minkowski(3.0),
-    Metric::Minkowski(2.5),
-    Metric::Correlation,
-    Metric::Hamming,
-    Metric::Jaccard,
-    Metric::Canberra,
-    Metric::BrayCurtis,
-    Metric::Hellinger,
-];
+/// The metrics of numeric rows; Minkowski also with a power that is not an integer.
+fn numeric_metrics() -> Vec<Metric> {
+    let is_numeric = |metric: &Metric| !matches!(metric, Metric::Levenshtein | Metric::Precomputed);
+    Metric::ALL.into_iter().filter(is_numeric).chain([Metric::Minkowski(2.5)]).collect()
+}

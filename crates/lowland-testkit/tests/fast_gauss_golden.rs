@@ -3,7 +3,7 @@
 
 use lowland::{Embedding, Points};
 use lowland_nbody::fast_gauss::coefficients;
-use lowland_nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, KernelTerm};
+use lowland_nbody::{Charges, Exact, FastGauss, Kernel, KernelSum, KernelTerm, SumRequest};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fgt").join(format!("{name}.npy"));
@@ -54,7 +54,8 @@ fn complete_sums_match_numpy() {
         let mut out = vec![0.0; expected.values().len()];
         let x: Points = points.points();
         let charges = Charges { values: charges.values(), per_point: charges.dim() };
-        let report = engine.sum(&terms, x, x, charges, &mut out).expect("sums");
+        let request = SumRequest { terms: &terms, targets: x, sources: x, charges };
+        let report = engine.sum(request, &mut out).expect("sums");
         (out, report.bound.expect("a bound"))
     };
     assert_close("exact", &sum(&mut Exact).0, expected.values(), 1e-13);

@@ -8,7 +8,7 @@ use lowland_algorithms::mapit::{MapItField, SimilarityKernel};
 use lowland_algorithms::objective::VectorField;
 use lowland_algorithms::optim::{Descent, MomentumDescent, MomentumDescentParams};
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, Exact, KernelSum, new_engine};
+use lowland_nbody::{Engine, Exact, KernelSum, PotentialOutput, PotentialRequest, new_engine};
 
 fn golden(name: &str) -> Embedding {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mapit").join(format!("{name}.npy"));
@@ -79,7 +79,8 @@ fn the_exact_variant_follows_the_authors_run() {
 fn repulsion_norm(y: Points) -> f64 {
     let (kernel, _) = SimilarityKernel::Student.squared();
     let (mut values, mut slopes) = (vec![0.0; y.rows()], vec![0.0; y.values().len()]);
-    Exact.potential(kernel, y, y, &vec![1.0; y.rows()], &mut values, &mut slopes).unwrap();
+    let request = PotentialRequest { kernel, targets: y, sources: y, charges: &vec![1.0; y.rows()] };
+    Exact.potential(request, PotentialOutput { values: &mut values, gradients: &mut slopes }).unwrap();
     let c2 = values.iter().sum::<f64>() - y.rows() as f64;
     slopes.iter().map(|v| v * v).sum::<f64>().sqrt() / (4.0 * c2)
 }

@@ -57,19 +57,16 @@ pub(super) fn sum_marginals(
     marginals: &mut [f64],
 ) -> [f64; 2] {
     let chunks = marginals.par_chunks_mut(ROWS).enumerate();
-    let parts = chunks
-        .map(|(at, out)| dispatch_by_kernel!(marginal_rows, points.y, similarity, (graph, points, at * ROWS, out)));
+    let parts = chunks.map(|(at, out)| {
+        let first = at * ROWS;
+        dispatch_by_kernel!(marginal_rows, points.y, similarity, (MarginalSums { graph, points, first, out }))
+    });
     sum_in_order(parts.collect())
 }
 
 #[simd_dispatch]
-fn marginal_rows<const D: usize, const T: bool>(
-    graph: &Csr,
-    points: PaddedPoints,
-    first: usize,
-    out: &mut [f64],
-) -> [f64; 2] {
-    run_kernel(MarginalSums::<D, T> { graph, points, first, out })
+fn marginal_rows<const D: usize, const T: bool>(sums: MarginalSums<D, T>) -> [f64; 2] {
+    run_kernel(sums)
 }
 
 /// The sums of [`sum_marginals`] for the rows from `first` on, as many as `out` holds.
@@ -125,22 +122,21 @@ pub(super) fn add_weighted(
     out: &mut [f64],
 ) -> f64 {
     let chunks = out.par_chunks_mut(ROWS * points.y.dim()).enumerate();
-    let arms = [here, there];
     let parts = chunks.map(|(at, out)| {
-        dispatch_by_kernel!(weighted_rows, points.y, similarity, (graph, arms, points, at * ROWS, out))
+        let first = at * ROWS;
+        dispatch_by_kernel!(
+            weighted_rows,
+            points.y,
+            similarity,
+            (WeightedSums { graph, here, there, points, first, out })
+        )
     });
     sum_in_order(parts.collect())[0]
 }
 
 #[simd_dispatch]
-fn weighted_rows<const D: usize, const T: bool>(
-    graph: &Csr,
-    [here, there]: [&[f64]; 2],
-    points: PaddedPoints,
-    first: usize,
-    out: &mut [f64],
-) -> [f64; 1] {
-    run_kernel(WeightedSums::<D, T> { graph, here, there, points, first, out })
+fn weighted_rows<const D: usize, const T: bool>(sums: WeightedSums<D, T>) -> [f64; 1] {
+    run_kernel(sums)
 }
 
 /// The sums of [`add_weighted`] for the rows from `first` on, as many as `out` holds.

@@ -23,21 +23,20 @@ pub(super) fn add_field_edges(
 ) -> f64 {
     let chunks = out.par_chunks_mut(ROWS * 2 * points.y.dim()).enumerate();
     let parts = chunks.map(|(at, out)| {
-        dispatch_by_kernel!(field_rows, points.y, similarity, (graph, map_marginals, counted, points, at * ROWS, out))
+        let first = at * ROWS;
+        dispatch_by_kernel!(
+            field_rows,
+            points.y,
+            similarity,
+            (FieldSums { graph, map_marginals, counted, points, first, out })
+        )
     });
     sum_in_order(parts.collect())[0]
 }
 
 #[simd_dispatch]
-fn field_rows<const D: usize, const T: bool>(
-    graph: &Neighborhoods,
-    map_marginals: &[f64],
-    counted: bool,
-    points: PaddedPoints,
-    first: usize,
-    out: &mut [f64],
-) -> [f64; 1] {
-    run_kernel(FieldSums::<D, T> { graph, map_marginals, counted, points, first, out })
+fn field_rows<const D: usize, const T: bool>(sums: FieldSums<D, T>) -> [f64; 1] {
+    run_kernel(sums)
 }
 
 /// The sums of [`add_field_edges`] for the rows from `first` on, as many as `out` holds.

@@ -8,7 +8,7 @@ use super::{AccuracyController, ObjectiveChange, squared_distance};
 use lowland_core::archive::Archive;
 use lowland_core::{Points, Result, Seed};
 use lowland_linalg::block::{column_means, dot};
-use lowland_nbody::{Exact, Kernel, KernelSum};
+use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest};
 
 /// Number of points on which an engine's error is measured.
 const SAMPLE_SIZE: usize = 256;
@@ -124,7 +124,8 @@ impl KernelPotential {
             self.bound = Some(0.0);
             return Ok(self.total(0.0));
         }
-        let report = engine.potential(kernel, coordinates, coordinates, ones, values, gradients)?;
+        let request = PotentialRequest { kernel, targets: coordinates, sources: coordinates, charges: ones };
+        let report = engine.potential(request, PotentialOutput { values, gradients })?;
         self.bound = report.bound;
         self.cost += report.work;
         // Every point meets itself with `K(0) = 1`.
@@ -135,7 +136,8 @@ impl KernelPotential {
     pub fn sum_charges(&mut self, dim: usize, charges: &[f64]) -> Result<()> {
         let Self { engine, kernel, coordinates, values, gradients, .. } = self;
         let coordinates = Points::new(coordinates, dim)?;
-        self.cost += engine.potential(*kernel, coordinates, coordinates, charges, values, gradients)?.work;
+        let request = PotentialRequest { kernel: *kernel, targets: coordinates, sources: coordinates, charges };
+        self.cost += engine.potential(request, PotentialOutput { values, gradients })?.work;
         Ok(())
     }
 
@@ -221,7 +223,8 @@ impl KernelPotential {
         let targets: Vec<f64> = sample.iter().flat_map(|&i| &coordinates[row(i)]).copied().collect();
         let (mut exact, mut exact_gradients) = (vec![0.0; sample.len()], vec![0.0; targets.len()]);
         let (targets, sources) = (Points::new(&targets, d)?, Points::new(coordinates, d)?);
-        Exact.potential(*kernel, targets, sources, ones, &mut exact, &mut exact_gradients)?;
+        let request = PotentialRequest { kernel: *kernel, targets, sources, charges: ones };
+        Exact.potential(request, PotentialOutput { values: &mut exact, gradients: &mut exact_gradients })?;
         let (mut wrong, mut size, mut total_wrong, mut scatter, mut total) = (0.0, 0.0, 0.0f64, 0.0f64, 0.0);
         for (at, &i) in sample.iter().enumerate() {
             total_wrong += values[i] - exact[at];

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::preconditioned_descent::{GradientPreconditioner, PreconditionedDescent};
 use crate::objective::Objective;
-use lowland_core::Result;
+use lowland_core::{Points, Result};
 
 /// Fixed-point iteration with a line search.
 pub type FixedPoint = PreconditionedDescent<DiagonalPreconditioner>;
@@ -17,17 +17,11 @@ pub struct DiagonalPreconditioner {
 }
 
 impl GradientPreconditioner for DiagonalPreconditioner {
-    fn direction<F: Objective + ?Sized>(
-        &mut self,
-        objective: &F,
-        gradient: &[f64],
-        dim: usize,
-        out: &mut Vec<f64>,
-    ) -> Result<()> {
+    fn direction<F: Objective + ?Sized>(&mut self, objective: &F, gradient: Points, out: &mut Vec<f64>) -> Result<()> {
         if self.scales.is_empty() {
             self.scales = diagonal_scales(objective);
         }
-        scale_rows(gradient, &self.scales, dim, 1.0 / objective.exaggeration(), out);
+        scale_rows(gradient.values(), &self.scales, gradient.dim(), 1.0 / objective.exaggeration(), out);
         Ok(())
     }
 }

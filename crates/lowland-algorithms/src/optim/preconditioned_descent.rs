@@ -3,19 +3,13 @@
 use super::line_search::LineSearch;
 use super::{Optimizer, StepReport};
 use crate::objective::Objective;
-use lowland_core::Result;
 use lowland_core::archive::Archive;
+use lowland_core::{Points, Result};
 
 /// Computes a direction of descent from the gradient.
 pub trait GradientPreconditioner: Default + Send {
-    /// Writes minus the preconditioned gradient to `out`.
-    fn direction<F: Objective + ?Sized>(
-        &mut self,
-        objective: &F,
-        gradient: &[f64],
-        dim: usize,
-        out: &mut Vec<f64>,
-    ) -> Result<()>;
+    /// Writes minus the preconditioned gradient to `out`; the gradient has a row for each point.
+    fn direction<F: Objective + ?Sized>(&mut self, objective: &F, gradient: Points, out: &mut Vec<f64>) -> Result<()>;
 }
 
 /// Descent along a preconditioned gradient.
@@ -40,7 +34,7 @@ impl<P: GradientPreconditioner> PreconditionedDescent<P> {
 impl<F: Objective + ?Sized, P: GradientPreconditioner> Optimizer<F> for PreconditionedDescent<P> {
     fn step(&mut self, objective: &mut F, y: &mut [f64], dim: usize) -> Result<StepReport> {
         let gradient = self.search.gradient(objective, y, dim)?;
-        self.preconditioner.direction(objective, gradient, dim, &mut self.direction)?;
+        self.preconditioner.direction(objective, Points::new(gradient, dim)?, &mut self.direction)?;
         Ok(self.search.search(objective, y, dim, &self.direction, None)?.0)
     }
 

@@ -4,7 +4,7 @@
 use super::gradient_descent::center;
 use super::preconditioned_descent::{GradientPreconditioner, PreconditionedDescent};
 use crate::objective::Objective;
-use lowland_core::{Error, Result, Seed};
+use lowland_core::{Error, Points, Result, Seed};
 use lowland_linalg::{
     ApproxCholesky, Csr, Jacobi, NullSpace, PcgOptions, Preconditioner, SparseCholesky, SymmetricOperator, pcg,
 };
@@ -91,13 +91,8 @@ impl LaplacianSolver {
 }
 
 impl GradientPreconditioner for LaplacianPreconditioner {
-    fn direction<F: Objective + ?Sized>(
-        &mut self,
-        objective: &F,
-        gradient: &[f64],
-        dim: usize,
-        out: &mut Vec<f64>,
-    ) -> Result<()> {
+    fn direction<F: Objective + ?Sized>(&mut self, objective: &F, gradient: Points, out: &mut Vec<f64>) -> Result<()> {
+        let dim = gradient.dim();
         let solver = match &mut self.solver {
             Some(solver) => solver,
             None => self.solver.insert(LaplacianSolver::new(&objective.attraction(), dim)?),
@@ -105,7 +100,7 @@ impl GradientPreconditioner for LaplacianPreconditioner {
         // The objective and the Laplacian are invariant under translations of the map: errors of the gradient in that
         // direction would be amplified.
         self.gradient.clear();
-        self.gradient.extend_from_slice(gradient);
+        self.gradient.extend_from_slice(gradient.values());
         center(&mut self.gradient, dim);
         solver.solve(&self.gradient, dim, out)?;
         let factor = -1.0 / objective.exaggeration();

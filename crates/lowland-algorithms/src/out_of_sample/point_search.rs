@@ -7,7 +7,7 @@ use crate::objective::squared_distance;
 use lowland_core::run::Progress;
 use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
-use lowland_nbody::{Kernel, KernelSum};
+use lowland_nbody::{Kernel, KernelSum, PotentialOutput, PotentialRequest};
 
 /// A row of affinities: points of the map, and weights.
 pub(crate) type AffinityRow<'a> = (&'a [u32], &'a [f64]);
@@ -81,7 +81,8 @@ pub(crate) fn minimize_points<P: PointObjective>(
                 let (mut values, mut gradients) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
                 let (targets, sources) = (Points::new(&targets, d)?, Points::new(sources, d)?);
                 let charges = term.charges.unwrap_or(&ones);
-                engine.potential(term.kernel, targets, sources, charges, &mut values, &mut gradients)?;
+                let request = PotentialRequest { kernel: term.kernel, targets, sources, charges };
+                engine.potential(request, PotentialOutput { values: &mut values, gradients: &mut gradients })?;
                 gradients.iter_mut().for_each(|gradient| *gradient *= unit);
                 found.push((values, gradients));
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, MemoryArgs, PictureArgs, PreprocessingArgs, RunArgs, method_names};
+use super::{CommonArgs, PictureArgs, method_names};
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -29,11 +29,5 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub picture: PictureArgs,
     #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub preprocessing: PreprocessingArgs,
-    #[command(flatten)]
-    pub memory: MemoryArgs,
-    #[command(flatten)]
-    pub run: RunArgs,
+    pub common: CommonArgs,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::registry::DEFAULT_METHOD;
 
-use super::{InputArgs, MemoryArgs, PreprocessingArgs, RunArgs, method_names};
+use super::{CommonArgs, method_names};
 
 const EMBED_HELP: &str = "\
 Examples:
@@ -54,11 +54,5 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub preprocessing: PreprocessingArgs,
-    #[command(flatten)]
-    pub memory: MemoryArgs,
-    #[command(flatten)]
-    pub run: RunArgs,
+    pub common: CommonArgs,
 }

@@ -2,6 +2,7 @@
 //! of methods.
 
 mod analogies;
+mod common;
 mod compare;
 mod data;
 mod embed;
@@ -18,6 +19,7 @@ mod select;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use analogies::AnalogyArgs;
+pub use common::CommonArgs;
 pub use compare::CompareArgs;
 pub use data::{DataAction, DataArgs};
 pub use embed::EmbedArgs;
@@ -97,18 +99,18 @@ impl Command {
     /// The number of threads to use; `None` for all cores.
     pub fn threads(&self) -> Option<usize> {
         let run = match self {
-            Command::Embed(args) => &args.run,
+            Command::Embed(args) => &args.common.run,
             Command::Transform(args) => &args.run,
             Command::Score(args) => &args.run,
             Command::Inverse(args) => &args.run,
             Command::Reconstruct(args) => &args.run,
             Command::Samples(args) => &args.run,
-            Command::Select(args) => &args.run,
+            Command::Select(args) => &args.common.run,
             Command::Quality(args) => &args.run,
             Command::Plot(args) => &args.run,
-            Command::Compare(args) => &args.run,
+            Command::Compare(args) => &args.common.run,
             Command::Analogies(args) => &args.run,
-            Command::Neighbors(args) => &args.run,
+            Command::Neighbors(args) => &args.common.run,
             Command::Data(DataArgs {
                 action: Some(DataAction::Describe { run, .. } | DataAction::Generate { run, .. }),
             }) => run,

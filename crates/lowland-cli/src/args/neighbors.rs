@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::Metric;
 
-use super::{InputArgs, MemoryArgs, PreprocessingArgs, RunArgs};
+use super::CommonArgs;
 
 #[derive(Args)]
 #[command(
@@ -28,11 +28,5 @@ pub struct NeighborArgs {
     #[arg(long, short, value_name = "FILE.npz")]
     pub out: PathBuf,
     #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub preprocessing: PreprocessingArgs,
-    #[command(flatten)]
-    pub memory: MemoryArgs,
-    #[command(flatten)]
-    pub run: RunArgs,
+    pub common: CommonArgs,
 }

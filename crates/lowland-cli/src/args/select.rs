@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use lowland::Metric;
 
-use super::{InputArgs, MemoryArgs, PreprocessingArgs, RunArgs};
+use super::CommonArgs;
 
 const SELECT_HELP: &str = "\
 Examples:
@@ -65,13 +65,7 @@ pub struct SelectArgs {
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub preprocessing: PreprocessingArgs,
-    #[command(flatten)]
-    pub memory: MemoryArgs,
-    #[command(flatten)]
-    pub run: RunArgs,
+    pub common: CommonArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -18,7 +18,7 @@ use crate::print::{print_json, print_stdout};
 
 pub fn select_threshold(args: &SelectArgs, data: &Data, console: &mut Console) -> Result<ExitCode, Failure> {
     Tsm { density: args.density, ..Tsm::default() }.validate()?;
-    let angles = console.run_stage("angles", |progress| Tsm::angles(data, args.run.seed(), progress))?;
+    let angles = console.run_stage("angles", |progress| Tsm::angles(data, args.common.run.seed(), progress))?;
     console.finish();
     let tau = angles.threshold(args.density);
     for path in &args.out {
@@ -26,7 +26,7 @@ pub fn select_threshold(args: &SelectArgs, data: &Data, console: &mut Console) -
             if extension(path) == "csv" { angles_csv(&angles).into_bytes() } else { chart(args, &angles, tau)? };
         lowland_io::write_bytes(path, &bytes).map_err(Failure::write)?;
     }
-    if args.run.json {
+    if args.common.run.json {
         let (nearest, others) = (&angles.nearest, &angles.others);
         print_json(
             &json!({ "event": "angles", "tau": tau, "nearest": nearest, "others": others, "rows": angles.rows }),
@@ -72,7 +72,7 @@ fn chart(args: &SelectArgs, angles: &AngleHistogram, tau: f64) -> Result<Vec<u8>
         Curve { name: format!("threshold {degrees:.1}"), points: vec![[degrees, 0.0, 0.0, highest]] },
     ];
     let options = ChartOptions {
-        title: file_name(&args.input.input),
+        title: file_name(&args.common.input.input),
         x_label: "angle in degrees".into(),
         y_label: "share of the pairs, per degree".into(),
         ..ChartOptions::default()

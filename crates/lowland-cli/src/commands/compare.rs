@@ -118,9 +118,9 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
         return Err(Failure::flag(format!("--maps {}: there is no such folder; create it first", folder.display())));
     }
     check_paths(args)?;
-    let mut console = Console::new(&args.run)?;
-    let table = input::load(&args.input, &args.run, &mut console)?;
-    let title = file_name(&args.input.input);
+    let mut console = Console::new(&args.common.run)?;
+    let table = input::load(&args.common.input, &args.common.run, &mut console)?;
+    let title = file_name(&args.common.input.input);
     let placeholders = placeholder_maps(&methods, &table)?;
     let mut figure = Figure { maps: placeholders, data: Some(table), title, ..Figure::default() };
     picture::check(&figure, &args.picture)?;
@@ -131,7 +131,7 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let mut log = OutputLog::default();
     let scores = ComparisonTable::new(&comparison.results);
     // The table is printed first: it is still there if the disk is full.
-    if args.run.json {
+    if args.common.run.json {
         print_json(&comparison.to_json());
     } else if let Err(failure) = print_stdout(&scores.to_text()) {
         log.fail(failure);
@@ -153,7 +153,7 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     }
     let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
     let neighbors = Some(NeighborSource { data: &data, metric, known });
-    outputs.write_figure(&figure, &args.picture, Density::Auto, neighbors, &args.run, &mut console, &mut log);
+    outputs.write_figure(&figure, &args.picture, Density::Auto, neighbors, &args.common.run, &mut console, &mut log);
     log.finish(&mut console)?;
     if let Some((method, error)) = failure {
         return Err(Failure::runtime(format!("{method} is left out: {}", error.describe(&FlagTerms))));
@@ -198,7 +198,7 @@ fn placeholder_maps(methods: &[ParsedMethod], table: &Table) -> Result<Vec<Figur
 fn check_paths(args: &CompareArgs) -> Result<(), Failure> {
     let maps: Vec<PathBuf> = args.methods.iter().filter_map(|method| map_path(args, method)).collect();
     let inputs: Vec<&Path> =
-        [Path::new(&args.input.input)].into_iter().chain(args.input.read.labels.as_deref()).collect();
+        [Path::new(&args.common.input.input)].into_iter().chain(args.common.input.read.labels.as_deref()).collect();
     paths::check(&inputs, &args.out.iter().chain(&maps).collect::<Vec<_>>())
 }
 
@@ -213,7 +213,7 @@ fn run_comparison(
 ) -> Result<Comparison, Failure> {
     // All maps are scored by the same metric, also those of methods without one.
     let metric = methods.iter().find_map(|parsed| parsed.method.metric()).unwrap_or(Metric::Euclidean);
-    let data = args.preprocessing.apply(&table.data, &args.run)?;
+    let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
     let shared = shared_graph(args, &methods, &data, search, console)?;
     let (mut results, mut failure) = (Vec::new(), None);
     for parsed in methods {
@@ -222,11 +222,11 @@ fn run_comparison(
         let own_metric = neighbor_metric(&parsed, data.rows());
         let graph = shared.as_ref().map(|shared| &shared.graph).filter(|graph| own_metric == Some(graph.metric()));
         let options = FitOptions {
-            seed: args.run.seed(),
+            seed: args.common.run.seed(),
             landmarks: parsed.landmarks,
             neighbors: graph,
             observer: Some(console),
-            max_memory: args.memory.limit(),
+            max_memory: args.common.memory.limit(),
             ..FitOptions::default()
         };
         let model = match fit(parsed.method, &data, options) {
@@ -251,7 +251,7 @@ fn run_comparison(
         };
         let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
         let known = known.or(model.neighbors().filter(|graph| graph.metric() == metric));
-        let scores = if stopped { None } else { scoring::score(&data, &map, metric, known, &args.run, console) };
+        let scores = if stopped { None } else { scoring::score(&data, &map, metric, known, &args.common.run, console) };
         results.push(MethodResult { method: name, parameters: model.pipeline().values(), map, usage, scores });
         if stopped {
             console.info("stopped; the maps so far are kept");
@@ -287,9 +287,9 @@ fn shared_graph(
     let users = methods.iter().filter(|parsed| neighbor_metric(parsed, rows) == Some(metric));
     let n_neighbors = users.map(|parsed| required_neighbors(parsed, rows)).max().unwrap_or(0);
     let needed = neighbors::search_memory(data.shape(), metric, n_neighbors, search);
-    check_memory("the neighbor search", needed, args.memory.limit(), &SEARCH_REMEDIES)?;
+    check_memory("the neighbor search", needed, args.common.memory.limit(), &SEARCH_REMEDIES)?;
     let watch = Stopwatch::start();
-    let params = NeighborParams { n_neighbors, metric, search, seed: args.run.seed().stream("neighbors") };
+    let params = NeighborParams { n_neighbors, metric, search, seed: args.common.run.seed().stream("neighbors") };
     let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(data, &params, progress))?;
     let seconds = watch.elapsed().wall_seconds;
     let time = format_duration(seconds);

@@ -70,7 +70,7 @@ pub fn compare_edges(
     for path in &args.out {
         lowland_io::write_bytes(path, edges_csv(&tested, &suspects).as_bytes()).map_err(Failure::write)?;
     }
-    if args.run.json {
+    if args.common.run.json {
         let graph = |t: &Tested| json!({ "graph": t.name, "bounds": t.values, "best": t.best(), "mean": t.mean(), "std": t.std() });
         let graphs: Vec<_> = tested.iter().map(graph).collect();
         let ranked: Vec<_> = suspects

@@ -33,7 +33,7 @@ use crate::usage::Stopwatch;
 pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
     // Invalid flags are reported before the work begins.
-    let outputs = Outputs::with_map(&args.out, &args.input.input, &args.run)?;
+    let outputs = Outputs::with_map(&args.out, &args.common.input.input, &args.common.run)?;
     check_paths(args, &outputs)?;
     let checkpoint = read_checkpoint(args)?;
     if args.neighbors.is_some() && checkpoint.is_none() && !MethodInfo::find(&args.method)?.uses_neighbors() {
@@ -44,18 +44,18 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         Some(checkpoint) => resumed_pipeline(checkpoint, args, matches)?,
         None => new_pipeline(args, matches, graph.as_ref())?,
     };
-    let run = RunArgs { seed: pipeline.seed.0, ..args.run.clone() };
+    let run = RunArgs { seed: pipeline.seed.0, ..args.common.run.clone() };
     let mut console = Console::new(&run)?;
     if let Some(path) = &args.checkpoint {
         console.write_checkpoints(path.clone(), args.checkpoint_every)?;
     }
     // Data that are too large are rejected before gigabytes are read.
-    if let Some(shape) = input::declared_shape(&args.input) {
-        pipeline.check_memory(shape, args.memory.limit(), 0)?;
+    if let Some(shape) = input::declared_shape(&args.common.input) {
+        pipeline.check_memory(shape, args.common.memory.limit(), 0)?;
     }
-    let mut table = input::load(&args.input, &run, &mut console)?;
+    let mut table = input::load(&args.common.input, &run, &mut console)?;
     if args.live {
-        let html = page::render_live(&table, file_name(&args.input.input))?;
+        let html = page::render_live(&table, file_name(&args.common.input.input))?;
         console.serve_live_page(html, table.rows(), pipeline.method.name())?;
     }
     // A model is assembled in memory before it is written; many contain the preprocessed rows.
@@ -68,7 +68,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         feature_names: table.columns.clone().unwrap_or_default(),
         observer: Some(&mut console),
         resume: checkpoint.as_ref(),
-        max_memory: args.memory.limit(),
+        max_memory: args.common.memory.limit(),
         reserved_memory: reserved,
         ..FitOptions::default()
     };
@@ -115,7 +115,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         (!stopped_early && !console.stopped()).then(|| NeighborSource { data, metric, known: model.neighbors() });
     let figure = Figure {
         maps: vec![FigureMap { name: model.method().name().into(), caption: caption.details(), map }],
-        title: file_name(&args.input.input),
+        title: file_name(&args.common.input.input),
         caption: caption.full_text(),
         data: Some(table),
         scores: None,
@@ -151,7 +151,7 @@ fn new_pipeline(args: &EmbedArgs, matches: &ArgMatches, graph: Option<&NeighborG
     }
     let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let ParsedMethod { method, landmarks } = info.parse(&values)?;
-    Ok(Pipeline { method, landmarks, preprocessing: args.preprocessing.steps(), seed: args.run.seed() })
+    Ok(Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), seed: args.common.run.seed() })
 }
 
 /// The pipeline of a checkpoint. Flags that are given again must agree with it.
@@ -164,14 +164,15 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
     if is_given("method") && args.method != pipeline.method.name() {
         return conflict("--method", pipeline.method.name());
     }
-    if is_given("seed") && args.run.seed() != pipeline.seed {
+    if is_given("seed") && args.common.run.seed() != pipeline.seed {
         return conflict("--seed", &pipeline.seed.0.to_string());
     }
     let info = MethodInfo::find(pipeline.method.name())?;
     let saved_values = pipeline.values();
     for (name, text) in method_values(matches, info)? {
         let ParsedMethod { method, landmarks } = info.parse(&[(name, &text)])?;
-        let given = Pipeline { method, landmarks, preprocessing: args.preprocessing.steps(), seed: pipeline.seed };
+        let given =
+            Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), seed: pipeline.seed };
         let value = |values: &[(&'static str, String)]| values.iter().find(|entry| entry.0 == name).cloned();
         let (given, saved) = (value(&given.values()), value(&saved_values));
         if given != saved {
@@ -179,7 +180,7 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
             return conflict(&format!("--{}", flag_name(name)), &saved.map_or("0".into(), |(_, value)| value));
         }
     }
-    let steps = args.preprocessing.steps();
+    let steps = args.common.preprocessing.steps();
     if !steps.is_empty() && steps != pipeline.preprocessing {
         return Err(Failure::flag(
             "the checkpoint was made with other preprocessing steps; omit them to continue with it",
@@ -197,8 +198,8 @@ fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
 
 /// Rejects outputs that would replace an input. A checkpoint may replace the one that the run continues from.
 fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
-    let mut inputs = vec![Path::new(&args.input.input)];
-    inputs.extend(args.input.read.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
+    let mut inputs = vec![Path::new(&args.common.input.input)];
+    inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
     let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.report).collect();
     paths::check(&inputs, &[&files[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     inputs.extend(args.resume.as_deref());

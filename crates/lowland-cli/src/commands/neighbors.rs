@@ -16,7 +16,7 @@ use crate::usage::Stopwatch;
 
 pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
-    paths::check(&[Path::new(&args.input.input)], &[&args.out])?;
+    paths::check(&[Path::new(&args.common.input.input)], &[&args.out])?;
     if extension(&args.out) != "npz" {
         return Err(Failure::flag(format!("--out {}: a neighbor graph is an .npz file", args.out.display())));
     }
@@ -29,16 +29,16 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
         n_neighbors: args.n_neighbors,
         metric: args.metric,
         search,
-        seed: args.run.seed().stream("neighbors"),
+        seed: args.common.run.seed().stream("neighbors"),
     };
-    let mut console = Console::new(&args.run)?;
-    let table = input::load(&args.input, &args.run, &mut console)?;
-    let (steps, shape) = (args.preprocessing.steps(), table.data.shape());
+    let mut console = Console::new(&args.common.run)?;
+    let table = input::load(&args.common.input, &args.common.run, &mut console)?;
+    let (steps, shape) = (args.common.preprocessing.steps(), table.data.shape());
     let search_memory = neighbors::search_memory(steps.output(shape), args.metric, args.n_neighbors, search);
     let needed = [shape.bytes, steps.memory(shape), search_memory].into_iter().fold(0, u64::saturating_add);
     console.note(&Note::MemoryEstimate { bytes: needed });
-    check_memory("the neighbor search", needed, args.memory.limit(), &SEARCH_REMEDIES)?;
-    let data = args.preprocessing.apply(&table.data, &args.run)?;
+    check_memory("the neighbor search", needed, args.common.memory.limit(), &SEARCH_REMEDIES)?;
+    let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
     let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(&data, &params, progress))?;
     lowland_io::write_graph(&args.out, &found.graph).map_err(Failure::write)?;
     console.finish();

@@ -24,9 +24,9 @@ use crate::print::{print_json, print_stderr, print_stdout};
 pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     check_outputs(args)?;
     let params = lllvm_params(args)?;
-    let mut console = Console::new(&args.run)?;
-    let table = input::load(&args.input, &args.run, &mut console)?;
-    let data = args.preprocessing.apply(&table.data, &args.run)?;
+    let mut console = Console::new(&args.common.run)?;
+    let table = input::load(&args.common.input, &args.common.run, &mut console)?;
+    let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
     if args.compares_edges() {
         return compare_edges(args, &params, &data, &mut console);
     }
@@ -45,7 +45,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
             let default = Lvm::default();
             let max_iter = args.max_iter.unwrap_or(default.max_iter);
             let params = Lvm { metric: args.metric, max_iter, ..default };
-            let (folds, seed, limit) = (args.folds, args.run.seed(), args.memory.limit());
+            let (folds, seed, limit) = (args.folds, args.common.run.seed(), args.common.memory.limit());
             let choices =
                 select::by_held_out(&data, &params, n_neighbors, n_components, folds, seed, limit, &mut console)?;
             (SelectionCriterion::HeldOut, choices)
@@ -54,7 +54,7 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     console.finish();
     write_choices(args, by, &choices)?;
     let recommendation = select::recommendation_text(&choices, by);
-    if args.run.json {
+    if args.common.run.json {
         let list: Vec<_> = choices.iter().map(choice_json).collect();
         print_json(&json!({ "event": "choices", "choices": list, "recommendation": recommendation }));
     } else {
@@ -76,7 +76,7 @@ fn lllvm_params(args: &SelectArgs) -> Result<Lllvm, Failure> {
 }
 
 fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
-    let mut inputs = vec![Path::new(&args.input.input)];
+    let mut inputs = vec![Path::new(&args.common.input.input)];
     inputs.extend(args.edges.as_deref());
     paths::check(&inputs, &args.out.iter().collect::<Vec<_>>())?;
     let compares_edges = args.compares_edges();
@@ -95,7 +95,7 @@ pub(super) fn check_memory(args: &SelectArgs, needed: u64, console: &mut Console
     console.note(&lowland::message::Note::MemoryEstimate { bytes: needed });
     use lowland::message::Remedy;
     let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
-    input::check_memory("the selection", needed, args.memory.limit(), &remedies)
+    input::check_memory("the selection", needed, args.common.memory.limit(), &remedies)
 }
 
 /// Runs work that is not the fit of a method with the console as its observer.
@@ -104,13 +104,13 @@ pub(super) fn with_context<T>(
     console: &mut Console,
     work: impl FnOnce(&mut Context) -> lowland::Result<T>,
 ) -> Result<T, Failure> {
-    let mut context = Context::new(console, args.run.seed(), None);
+    let mut context = Context::new(console, args.common.run.seed(), None);
     context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
     Ok(work(&mut context)?)
 }
 
 pub(super) fn print_conclusion(args: &SelectArgs, text: &str) {
-    if !args.run.quiet {
+    if !args.common.run.quiet {
         print_stderr(text);
     }
 }
@@ -175,7 +175,7 @@ fn chart(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Re
         SelectionCriterion::Bound => "bound of the best start; bars: mean and standard deviation over starts",
         SelectionCriterion::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
     };
-    let title = file_name(&args.input.input);
+    let title = file_name(&args.common.input.input);
     let options = ChartOptions { title, x_label: x_label.into(), y_label: y_label.into(), ..ChartOptions::default() };
     Ok(draw_chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)
 }

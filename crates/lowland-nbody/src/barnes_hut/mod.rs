@@ -12,8 +12,9 @@ use rayon::prelude::*;
 
 use self::block::{SourceTree, TargetBlock};
 use self::tree::CellTree;
-use super::{Charges, ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, check_shapes, column_count};
-use lowland_core::{Error, Points, Result};
+use super::request::are_same;
+use super::{ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, SumRequest, column_count};
+use lowland_core::{Error, Result};
 
 /// Maximum number of dimensions: in more, so few cells are small for their distance that summing every pair is faster.
 const MAX_DIMENSIONS: usize = 10;
@@ -31,21 +32,14 @@ impl Default for BarnesHut {
 }
 
 impl BarnesHut {
-    fn run<const D: usize, const E: usize>(
-        &self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> f64 {
+    fn run<const D: usize, const E: usize>(&self, request: SumRequest, out: &mut [f64]) -> f64 {
+        let SumRequest { terms, targets, sources, charges } = request;
         let width = column_count(terms);
-        let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
         let mut tree = CellTree::<D>::default();
         tree.fill(sources);
-        let source = SourceTree::<D, E>::new(&tree, charges, used);
+        let source = SourceTree::<D, E>::new(&tree, charges, request.max_charges());
         let mut target_tree = CellTree::<D>::default();
-        let same = std::ptr::eq(targets.values(), sources.values());
+        let same = are_same(targets, sources);
         if !same {
             target_tree.fill(targets);
         }
@@ -81,15 +75,9 @@ impl KernelSum for BarnesHut {
         }
     }
 
-    fn sum(
-        &mut self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport> {
-        check_shapes(terms, targets, sources, charges, out)?;
+    fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
+        request.check(out)?;
+        let SumRequest { targets, sources, .. } = request;
         out.fill(0.0);
         if out.is_empty() || sources.rows() == 0 {
             return Ok(ErrorReport::empty());
@@ -102,10 +90,10 @@ impl KernelSum for BarnesHut {
         }
         // Padding with zeros changes no distance: a few widths serve all dimensions.
         let work = match sources.dim() {
-            1 | 2 => self.run::<2, 2>(terms, targets, sources, charges, out),
-            3 => self.run::<3, 3>(terms, targets, sources, charges, out),
-            4..=6 => self.run::<6, 0>(terms, targets, sources, charges, out),
-            7..=MAX_DIMENSIONS => self.run::<MAX_DIMENSIONS, 0>(terms, targets, sources, charges, out),
+            1 | 2 => self.run::<2, 2>(request, out),
+            3 => self.run::<3, 3>(request, out),
+            4..=6 => self.run::<6, 0>(request, out),
+            7..=MAX_DIMENSIONS => self.run::<MAX_DIMENSIONS, 0>(request, out),
             dim => {
                 return Err(Error::Parameter {
                     name: "engine",

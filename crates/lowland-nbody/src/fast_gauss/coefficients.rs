@@ -2,7 +2,7 @@
 //! `order^dim` numbers, one charge.
 
 use super::expansion::{
-    ExpansionBasis, ExpansionShape, gather, spread, translate_axis, translate_last, translation_table,
+    Expansion, ExpansionBasis, ExpansionShape, gather, spread, translate_axis, translate_last, translation_table,
 };
 use crate::Charges;
 use crate::pairs::SourceColumns;
@@ -56,14 +56,14 @@ fn source_coefficients(
     let shape = ExpansionShape { dim: sources.dim(), order, charges: 1 };
     let sources = SourceColumns::new(sources, Charges { values: charges, per_point: 1 }, 1, |row| row);
     let mut out = vec![0.0; shape.len()];
-    spread(basis, shape, &sources, 0..sources.rows(), center, &mut out);
+    spread(Expansion { basis, shape, center }, &sources, 0..sources.rows(), &mut out);
     without_padding(shape, &out)
 }
 
 fn values(basis: ExpansionBasis, series: &[f64], center: &[f64], targets: Points, order: usize) -> Vec<f64> {
     let shape = ExpansionShape { dim: targets.dim(), order, charges: 1 };
     let mut out = vec![0.0; targets.rows()];
-    gather(basis, shape, &with_padding(shape, series), center, targets.values(), &mut out);
+    gather(Expansion { basis, shape, center }, &with_padding(shape, series), targets.values(), &mut out);
     out
 }
 

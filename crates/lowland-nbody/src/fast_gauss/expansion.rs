@@ -146,6 +146,14 @@ fn add_multiple<const W: usize>(mut sums: [f64; W], factor: f64, row: &[f64; W])
     sums
 }
 
+/// A series about a center.
+#[derive(Clone, Copy)]
+pub(super) struct Expansion<'a> {
+    pub basis: ExpansionBasis,
+    pub shape: ExpansionShape,
+    pub center: &'a [f64],
+}
+
 /// Calls a function with the width as a constant.
 macro_rules! with_width {
     ($shape:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
@@ -160,28 +168,20 @@ macro_rules! with_width {
     };
 }
 
-/// Adds the contributions of the sources in `range` to the `coefficients` about `center`: `A` of eq 2 or `C` of eq 3.
+/// Adds the contributions of the sources in `range` to the `coefficients`: `A` of eq 2 or `C` of eq 3.
 #[simd_dispatch]
-pub(super) fn spread(
-    basis: ExpansionBasis,
-    shape: ExpansionShape,
-    sources: &SourceColumns,
-    range: Range<usize>,
-    center: &[f64],
-    coefficients: &mut [f64],
-) {
-    with_width!(shape, spread_width(basis, shape, sources, range, center, coefficients))
+pub(super) fn spread(expansion: Expansion, sources: &SourceColumns, range: Range<usize>, coefficients: &mut [f64]) {
+    with_width!(expansion.shape, spread_width(expansion, sources, range, coefficients))
 }
 
 #[inline(always)]
 fn spread_width<const W: usize>(
-    basis: ExpansionBasis,
-    shape: ExpansionShape,
+    expansion: Expansion,
     sources: &SourceColumns,
     range: Range<usize>,
-    center: &[f64],
     coefficients: &mut [f64],
 ) {
+    let Expansion { basis, shape, center } = expansion;
     let mut values = [BasisValues::<W>::new(); BATCH];
     for start in range.clone().step_by(BATCH) {
         let count = BATCH.min(range.end - start);
@@ -229,28 +229,15 @@ fn add_batch<const W: usize>(factors: &[f64], values: &[BasisValues<W>; BATCH], 
     }
 }
 
-/// Adds the series about `center`, evaluated at the targets, to `out` (a row of charges for each target).
+/// Adds the series, evaluated at the targets, to `out` (a row of charges for each target).
 #[simd_dispatch]
-pub(super) fn gather(
-    basis: ExpansionBasis,
-    shape: ExpansionShape,
-    coefficients: &[f64],
-    center: &[f64],
-    targets: &[f64],
-    out: &mut [f64],
-) {
-    with_width!(shape, gather_width(basis, shape, coefficients, center, targets, out))
+pub(super) fn gather(expansion: Expansion, coefficients: &[f64], targets: &[f64], out: &mut [f64]) {
+    with_width!(expansion.shape, gather_width(expansion, coefficients, targets, out))
 }
 
 #[inline(always)]
-fn gather_width<const W: usize>(
-    basis: ExpansionBasis,
-    shape: ExpansionShape,
-    coefficients: &[f64],
-    center: &[f64],
-    targets: &[f64],
-    out: &mut [f64],
-) {
+fn gather_width<const W: usize>(expansion: Expansion, coefficients: &[f64], targets: &[f64], out: &mut [f64]) {
+    let Expansion { basis, shape, center } = expansion;
     let mut values = BasisValues::<W>::new();
     let mut x = [0.0; MAX_DIM];
     for (target, out) in targets.chunks_exact(shape.dim).zip(out.chunks_exact_mut(shape.charges)) {

@@ -19,7 +19,8 @@ mod transform;
 use self::boxes::{MAX_BOX_COORDINATE, PointBoxes};
 use self::plan::{MIN_ACCURACY, PROBE_SIDE, TransformPlan};
 use self::transform::GaussTransform;
-use super::{Charges, ErrorReport, Exact, Kernel, KernelSum, KernelTerm, check_shapes, column_count};
+use super::request::are_same;
+use super::{ErrorReport, Exact, Kernel, KernelSum, KernelTerm, SumRequest, column_count};
 use lowland_core::{Error, Points, Result};
 
 /// Gaussian kernel sums in 1 to 3 dimensions, in time linear in the number of points.
@@ -44,18 +45,12 @@ impl FastGauss {
         Self { accuracy }
     }
 
-    fn sum_in_dimension<const D: usize>(
-        self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport> {
-        let max_charges = terms.iter().map(|term| term.charges).max().unwrap_or(0);
+    fn sum_in_dimension<const D: usize>(self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
+        let SumRequest { terms, targets, sources, charges } = request;
+        let max_charges = request.max_charges();
         let in_range = |points: Points| points.values().iter().all(|x| x.abs() <= MAX_BOX_COORDINATE);
         if !(self.accuracy >= MIN_ACCURACY) || !in_range(targets) || !in_range(sources) {
-            return Exact.sum(terms, targets, sources, charges, out);
+            return Exact.sum(request, out);
         }
         if max_charges == 0 || sources.rows() == 0 {
             out.fill(0.0);
@@ -65,10 +60,10 @@ impl FastGauss {
         let accuracy = self.accuracy.min(0.5);
         let Some(plan) = TransformPlan::new(D, max_charges, accuracy, sources.rows(), targets.rows(), probe.len())
         else {
-            return Exact.sum(terms, targets, sources, charges, out);
+            return Exact.sum(request, out);
         };
         let boxes = if plan.side == PROBE_SIDE { probe } else { PointBoxes::new(sources, plan.side) };
-        let same = std::ptr::eq(targets.values(), sources.values());
+        let same = are_same(targets, sources);
         let work = plan.total_cost(sources.rows() as f64, targets.rows() as f64, boxes.len() as f64);
         let bound = GaussTransform::new(plan, sources, charges, boxes).sum(terms, targets, same, out);
         Ok(ErrorReport { bound: Some(bound), work })
@@ -84,25 +79,18 @@ impl KernelSum for FastGauss {
         self.accuracy = accuracy;
     }
 
-    fn sum(
-        &mut self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport> {
-        check_shapes(terms, targets, sources, charges, out)?;
+    fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
+        request.check(out)?;
         let unsupported = |allowed: &str| {
             Err(Error::Parameter { name: "engine", value: self.name().into(), allowed: allowed.into() })
         };
-        if terms.iter().any(|term| term.kernel != Kernel::Gaussian) {
+        if request.terms.iter().any(|term| term.kernel != Kernel::Gaussian) {
             return unsupported("sums Gaussian kernels only; use barnes-hut, fft or exact");
         }
-        match sources.dim() {
-            1 => self.sum_in_dimension::<1>(terms, targets, sources, charges, out),
-            2 => self.sum_in_dimension::<2>(terms, targets, sources, charges, out),
-            3 => self.sum_in_dimension::<3>(terms, targets, sources, charges, out),
+        match request.sources.dim() {
+            1 => self.sum_in_dimension::<1>(request, out),
+            2 => self.sum_in_dimension::<2>(request, out),
+            3 => self.sum_in_dimension::<3>(request, out),
             dim => unsupported(&format!("works in 1 to 3 dimensions, found {dim}; use barnes-hut or exact")),
         }
     }

@@ -6,6 +6,7 @@ use super::bound::{PairBounds, series_tail, translation_tail};
 use super::plan::{BoxMethod, TransformPlan};
 use super::transform::GaussTransform;
 use super::*;
+use crate::Charges;
 use crate::exact::tests::double_loop;
 use lowland_core::Seed;
 
@@ -13,6 +14,11 @@ const ACCURACIES: [f64; 6] = [0.3, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12];
 
 fn gauss(charges: usize) -> KernelTerm {
     KernelTerm { kernel: Kernel::Gaussian, charges }
+}
+
+/// A request whose targets are the sources.
+fn among<'a>(points: Points<'a>, terms: &'a [KernelTerm], charges: Charges<'a>) -> SumRequest<'a> {
+    SumRequest { terms, targets: points, sources: points, charges }
 }
 
 /// Returns the largest error per unit of `sum |q|`, and the bound. Panics where the error exceeds the bound, or the bound the
@@ -23,11 +29,12 @@ fn check_bound(targets: &[f64], sources: &[f64], dim: usize, charges: &[f64], ac
     let charges = Charges { values: charges, per_point };
     let terms = [gauss(per_point), gauss(1)];
     let mut out = vec![f64::NAN; targets.rows() * column_count(&terms)];
-    let report = FastGauss::new(accuracy).sum(&terms, targets, sources, charges, &mut out).unwrap();
+    let request = SumRequest { terms: &terms, targets, sources, charges };
+    let report = FastGauss::new(accuracy).sum(request, &mut out).unwrap();
     let bound = report.bound.unwrap();
     assert!(bound <= accuracy, "bound {bound} for {accuracy}");
     let mut worst = 0.0f64;
-    for (i, (found, expected)) in out.iter().zip(double_loop(&terms, targets, sources, charges)).enumerate() {
+    for (i, (found, expected)) in out.iter().zip(double_loop(request)).enumerate() {
         let c = match i % (per_point + 1) {
             c if c < per_point => c,
             _ => 0,
@@ -86,7 +93,7 @@ fn each_method_is_used_and_keeps_its_bound() {
         let bound =
             GaussTransform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, false, &mut out);
         let total: f64 = q.iter().map(|q| q.abs()).sum();
-        let exact = double_loop(&[gauss(1)], targets, sources, charges);
+        let exact = double_loop(SumRequest { terms: &[gauss(1)], targets, sources, charges });
         let worst = out.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(worst <= bound * total, "{n} {m}: {worst:e} {bound:e}");
         assert!((n, m) == (2, 2) || worst > 1e-14 * total, "{n} {m}: no series was used: {worst:e}");
@@ -126,14 +133,14 @@ fn coordinates_beyond_the_boxes_are_summed_exactly() {
     let points = Points::new(&x, 2).unwrap();
     let (mut fast, mut exact) = ([0.0; 5], [0.0; 5]);
     let charges = Charges { values: &[1.0; 5], per_point: 1 };
-    let report = FastGauss::default().sum(&[gauss(1)], points, points, charges, &mut fast).unwrap();
-    Exact.sum(&[gauss(1)], points, points, charges, &mut exact).unwrap();
+    let report = FastGauss::default().sum(among(points, &[gauss(1)], charges), &mut fast).unwrap();
+    Exact.sum(among(points, &[gauss(1)], charges), &mut exact).unwrap();
     assert_eq!(fast.map(f64::to_bits), exact.map(f64::to_bits));
     assert_eq!(report.bound, Some(0.0));
     for accuracy in [0.0, -1.0, f64::NAN, 1e-15] {
         let near = Points::new(&x[6..], 2).unwrap();
         let charges = Charges { values: &[1.0; 2], per_point: 1 };
-        let report = FastGauss::new(accuracy).sum(&[gauss(1)], near, near, charges, &mut fast[..2]).unwrap();
+        let report = FastGauss::new(accuracy).sum(among(near, &[gauss(1)], charges), &mut fast[..2]).unwrap();
         assert_eq!(report.bound, Some(0.0), "{accuracy}");
     }
 }
@@ -144,10 +151,10 @@ fn unsupported_kernels_and_dimensions_are_errors_with_a_remedy() {
     let charges = |n| Charges { values: &x[..n], per_point: 1 };
     let cauchy = KernelTerm { kernel: Kernel::Cauchy { power: 1.0 }, charges: 1 };
     let flat = Points::new(&x, 2).unwrap();
-    let error = FastGauss::default().sum(&[gauss(1), cauchy], flat, flat, charges(4), &mut [0.0; 8]).unwrap_err();
+    let error = FastGauss::default().sum(among(flat, &[gauss(1), cauchy], charges(4)), &mut [0.0; 8]).unwrap_err();
     assert!(matches!(&error, Error::Parameter { name: "engine", .. }) && error.to_string().contains("barnes-hut"));
     let four = Points::new(&x, 4).unwrap();
-    let error = FastGauss::default().sum(&[gauss(1)], four, four, charges(2), &mut [0.0; 2]).unwrap_err();
+    let error = FastGauss::default().sum(among(four, &[gauss(1)], charges(2)), &mut [0.0; 2]).unwrap_err();
     assert!(error.to_string().contains("found 4"), "{error}");
 }
 
@@ -160,7 +167,7 @@ fn sums_do_not_depend_on_the_number_of_threads() {
                 let points = Points::new(&x, dim).unwrap();
                 let mut out = vec![0.0; 3000 * 2];
                 let charges = Charges { values: &q, per_point: 2 };
-                let report = FastGauss::new(1e-5).sum(&[gauss(2)], points, points, charges, &mut out).unwrap();
+                let report = FastGauss::new(1e-5).sum(among(points, &[gauss(2)], charges), &mut out).unwrap();
                 (out, report.bound.unwrap().to_bits())
             })
             .unwrap()

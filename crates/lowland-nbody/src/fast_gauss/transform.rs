@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::bound::ROUNDING;
 use super::boxes::PointBoxes;
-use super::expansion::{ExpansionBasis, gather, spread, translate_axis, translate_last, translation_table};
+use super::expansion::{Expansion, ExpansionBasis, gather, spread, translate_axis, translate_last, translation_table};
 use super::plan::{BoxMethod, TransformPlan};
 use super::scatter;
 use crate::pairs::{PairScratch, SourceColumns, add_pairs};
@@ -112,7 +112,8 @@ impl<const D: usize> GaussTransform<D> {
         let shape = self.plan.shape;
         let mut coefficients = vec![0.0; wanted.len() * shape.len()];
         coefficients.par_chunks_exact_mut(shape.len()).zip(&wanted).for_each(|(out, &b)| {
-            spread(ExpansionBasis::Moment, shape, &self.sources, self.boxes.range(b), &self.boxes.center(b), out);
+            let expansion = Expansion { basis: ExpansionBasis::Moment, shape, center: &self.boxes.center(b) };
+            spread(expansion, &self.sources, self.boxes.range(b), out);
         });
         BoxSeries { coefficients, slots }
     }
@@ -123,7 +124,9 @@ impl<const D: usize> GaussTransform<D> {
         let mut target = target;
         self.visit(0, 0.0, &mut [0; D], series, &mut target, work);
         if work.touched[0] {
-            gather(ExpansionBasis::Power, self.plan.shape, &work.stages[0], &target.center, target.points, target.sums);
+            let (basis, shape) = (ExpansionBasis::Power, self.plan.shape);
+            let expansion = Expansion { basis, shape, center: &target.center };
+            gather(expansion, &work.stages[0], target.points, target.sums);
         }
         let far = (-self.plan.reach).exp();
         let bounds = (0..self.total.len())
@@ -203,11 +206,13 @@ impl<const D: usize> GaussTransform<D> {
                 }
                 BoxMethod::Hermite => {
                     let center = self.boxes.center(b);
-                    gather(ExpansionBasis::Hermite, shape, coefficients(), &center, target.points, target.sums);
+                    let expansion = Expansion { basis: ExpansionBasis::Hermite, shape, center: &center };
+                    gather(expansion, coefficients(), target.points, target.sums);
                 }
                 BoxMethod::Taylor => {
                     let out = &mut work.stages[0];
-                    spread(ExpansionBasis::Derivative, shape, &self.sources, range, &target.center, out);
+                    let expansion = Expansion { basis: ExpansionBasis::Derivative, shape, center: &target.center };
+                    spread(expansion, &self.sources, range, out);
                     work.touched[0] = true;
                 }
                 BoxMethod::Translate => {

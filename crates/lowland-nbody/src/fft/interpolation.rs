@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::binning::{BinnedPoints, CHUNK};
-use super::window::GridWindow;
-use crate::Charges;
+use super::window::{GridWindow, PointChunk};
+use crate::{Charges, PotentialOutput};
 use lowland_core::Points;
 
 /// Planes of a band: no fewer than the planes a window reaches beyond that of its point.
@@ -53,7 +53,8 @@ pub(super) fn gather(
 ) {
     let chunks = bins.order().par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK * count)).enumerate();
     chunks.for_each(|(chunk, (order, out))| {
-        window.gather(points.values(), order, chunk * CHUNK, grid, count, out);
+        let points = PointChunk { points: points.values(), order, first: chunk * CHUNK };
+        window.gather(points, grid, count, out);
     });
 }
 
@@ -63,11 +64,11 @@ pub(super) fn gather_gradient(
     bins: &BinnedPoints,
     points: Points,
     grid: &[f64],
-    values: &mut [f64],
-    gradients: &mut [f64],
+    out: PotentialOutput,
 ) {
-    let out = values.par_chunks_mut(CHUNK).zip(gradients.par_chunks_mut(CHUNK * points.dim()));
+    let out = out.values.par_chunks_mut(CHUNK).zip(out.gradients.par_chunks_mut(CHUNK * points.dim()));
     bins.order().par_chunks(CHUNK).zip(out).enumerate().for_each(|(chunk, (order, (values, gradients)))| {
-        window.gather_gradient(points.values(), order, chunk * CHUNK, grid, values, gradients);
+        let points = PointChunk { points: points.values(), order, first: chunk * CHUNK };
+        window.gather_gradient(points, grid, values, gradients);
     });
 }

@@ -20,7 +20,10 @@ use self::convolution::{Convolution, KernelProduct};
 use self::grid::{GridParams, GridRequest, choose_grid};
 use self::interpolation::{BAND, gather, gather_gradient, spread};
 use self::window::grid_window;
-use super::{Charges, ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, check_shapes};
+use super::request::are_same;
+use super::{
+    Charges, ErrorReport, Kernel, KernelSum, KernelTerm, MAX_COORDINATE, PotentialOutput, PotentialRequest, SumRequest,
+};
 use lowland_core::{Error, Points, Result};
 
 /// Kernel sums by interpolation on a grid, in up to three dimensions.
@@ -39,7 +42,7 @@ const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=3;
 /// Where the result is written: values alone, or values with gradients.
 enum GridOutput<'a> {
     Values(&'a mut [f64]),
-    ValuesAndGradients { values: &'a mut [f64], gradients: &'a mut [f64] },
+    Potential(PotentialOutput<'a>),
 }
 
 /// Minimum and maximum of each coordinate; unused coordinates are left out.
@@ -88,16 +91,8 @@ impl Fft {
     }
 
     /// Spreads the charges, convolves the grid and gathers the result.
-    fn solve(
-        &mut self,
-        kernels: &[Kernel],
-        products: &[KernelProduct],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        used: usize,
-        output: GridOutput,
-    ) -> Result<ErrorReport> {
+    fn solve(&mut self, sum: GridSum, output: GridOutput) -> Result<ErrorReport> {
+        let GridSum { kernels, products, targets, sources, used, .. } = sum;
         if !DIMENSIONS.contains(&sources.dim()) {
             return Err(Error::Parameter {
                 name: "engine",
@@ -111,26 +106,26 @@ impl Fft {
         if sources.rows() == 0 || products.is_empty() {
             match output {
                 GridOutput::Values(values) => values.fill(0.0),
-                GridOutput::ValuesAndGradients { values, gradients } => {
-                    values.fill(0.0);
-                    gradients.fill(0.0);
+                GridOutput::Potential(out) => {
+                    out.values.fill(0.0);
+                    out.gradients.fill(0.0);
                 }
             }
             return Ok(ErrorReport::empty());
         }
         let (points, bounds) = extent(targets, sources)?;
-        let slopes = matches!(output, GridOutput::ValuesAndGradients { .. });
+        let slopes = matches!(output, GridOutput::Potential(_));
         let grids = used + products.len();
         let request = GridRequest { accuracy: self.accuracy, kernels, points, grids, slopes };
         let (params, work) = choose_grid(request, sources.dim(), &bounds)?;
-        self.run(GridSum { kernels, products, targets, sources, charges, used, params, bounds }, output);
+        self.run(sum, params, &bounds, output);
         Ok(ErrorReport { bound: None, work })
     }
 
-    fn run(&mut self, sum: GridSum, output: GridOutput) {
-        let GridSum { kernels, products, targets, sources, charges, used, params, bounds } = sum;
+    fn run(&mut self, sum: GridSum, params: GridParams, bounds: &Bounds, output: GridOutput) {
+        let GridSum { kernels, products, targets, sources, charges, used } = sum;
         let same = are_same(targets, sources);
-        let (frame, shape) = params.grid(kernels, sources.dim(), &bounds);
+        let (frame, shape) = params.grid(kernels, sources.dim(), bounds);
         let window = &*grid_window(params.order, sources.dim(), frame, shape.nodes);
         let bands = shape.nodes[0].div_ceil(BAND);
         self.sources.fill(sources, &frame, BAND, bands);
@@ -146,14 +141,13 @@ impl Fft {
         let bins = if same { &self.sources } else { &self.targets };
         match output {
             GridOutput::Values(out) => gather(window, bins, targets, &self.result, products.len(), out),
-            GridOutput::ValuesAndGradients { values, gradients } => {
-                gather_gradient(window, bins, targets, &self.result, values, gradients);
-            }
+            GridOutput::Potential(out) => gather_gradient(window, bins, targets, &self.result, out),
         }
     }
 }
 
-/// The arguments of one sum on a grid.
+/// The input of a sum on a grid.
+#[derive(Clone, Copy)]
 struct GridSum<'a> {
     kernels: &'a [Kernel],
     products: &'a [KernelProduct],
@@ -162,8 +156,6 @@ struct GridSum<'a> {
     charges: Charges<'a>,
     /// Number of charges that occur in a product.
     used: usize,
-    params: GridParams,
-    bounds: Bounds,
 }
 
 impl KernelSum for Fft {
@@ -177,22 +169,16 @@ impl KernelSum for Fft {
         }
     }
 
-    fn sum(
-        &mut self,
-        terms: &[KernelTerm],
-        targets: Points,
-        sources: Points,
-        charges: Charges,
-        out: &mut [f64],
-    ) -> Result<ErrorReport> {
-        check_shapes(terms, targets, sources, charges, out)?;
-        let kernels: Vec<Kernel> = terms.iter().map(|term| term.kernel).collect();
+    fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
+        request.check(out)?;
+        let SumRequest { terms, targets, sources, charges } = request;
+        let kernels = &request.kernels();
         let of_term = |(kernel, term): (usize, &KernelTerm)| {
             (0..term.charges).map(move |charge| KernelProduct { kernel, charge })
         };
-        let products: Vec<KernelProduct> = terms.iter().enumerate().flat_map(of_term).collect();
-        let used = terms.iter().map(|term| term.charges).max().unwrap_or(0);
-        self.solve(&kernels, &products, targets, sources, charges, used, GridOutput::Values(out))
+        let products: &Vec<KernelProduct> = &terms.iter().enumerate().flat_map(of_term).collect();
+        let used = request.max_charges();
+        self.solve(GridSum { kernels, products, targets, sources, charges, used }, GridOutput::Values(out))
     }
 
     /// Potential and force at once: `values[i] = sum_j K(|t_i - s_j|^2) q_j`, and its gradients by the `t_i`.
@@ -201,36 +187,14 @@ impl KernelSum for Fft {
     /// repulsion of an embedding asks for, with one charge instead of `1 + d` and one convolution instead of `2 + d`:
     /// - Gaussian: `-2 sum_j exp(-|t - s_j|^2) (t - s_j) q_j`
     /// - Cauchy of power `p`: `-2p sum_j (1 + |t - s_j|^2)^-(p + 1) (t - s_j) q_j`
-    fn potential(
-        &mut self,
-        kernel: Kernel,
-        targets: Points,
-        sources: Points,
-        charges: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    ) -> Result<ErrorReport> {
+    fn potential(&mut self, request: PotentialRequest, out: PotentialOutput) -> Result<ErrorReport> {
+        request.check(&out)?;
+        let PotentialRequest { kernel, targets, sources, charges } = request;
         let charges = Charges { values: charges, per_point: 1 };
-        check_shapes(&[KernelTerm { kernel, charges: 1 }], targets, sources, charges, values)?;
-        let expected = targets.values().len();
-        if gradients.len() != expected {
-            return Err(Error::Shape { what: "gradients of a potential", expected, found: gradients.len() });
-        }
-        self.solve(
-            &[kernel],
-            &[KernelProduct { kernel: 0, charge: 0 }],
-            targets,
-            sources,
-            charges,
-            1,
-            GridOutput::ValuesAndGradients { values, gradients },
-        )
+        let products = &[KernelProduct { kernel: 0, charge: 0 }];
+        let sum = GridSum { kernels: &[kernel], products, targets, sources, charges, used: 1 };
+        self.solve(sum, GridOutput::Potential(out))
     }
-}
-
-/// Whether targets and sources are the same points.
-fn are_same(targets: Points, sources: Points) -> bool {
-    std::ptr::eq(targets.values(), sources.values())
 }
 
 /// Number of points, and the bounds of all.

@@ -17,19 +17,22 @@ pub(super) trait GridWindow: Sync {
     /// Adds the first `used` charges of some points to the grid, which begins at the plane `first_plane`.
     fn spread(&self, points: &[f64], charges: Charges, used: usize, run: &[u32], first_plane: usize, grid: &mut [f64]);
 
-    /// Reads the values of `count` columns of the grid at the points in `order`, whose rows of `out` begin with the point `first`.
-    fn gather(&self, points: &[f64], order: &[u32], first: usize, grid: &[f64], count: usize, out: &mut [f64]);
+    /// Reads the values of `count` columns of the grid at some points.
+    fn gather(&self, points: PointChunk, grid: &[f64], count: usize, out: &mut [f64]);
 
-    /// Reads the values of the grid's only column at the points in `order`, and their gradients.
-    fn gather_gradient(
-        &self,
-        points: &[f64],
-        order: &[u32],
-        first: usize,
-        grid: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    );
+    /// Reads the values of the grid's only column at some points, and their gradients.
+    fn gather_gradient(&self, points: PointChunk, grid: &[f64], values: &mut [f64], gradients: &mut [f64]);
+}
+
+/// The points at which a part of the output is read off the grid.
+#[derive(Clone, Copy)]
+pub(super) struct PointChunk<'a> {
+    /// Coordinates of all points.
+    pub points: &'a [f64],
+    /// Indices of the points of the chunk, in the order in which they are visited.
+    pub order: &'a [u32],
+    /// The point with which the rows of the output begin.
+    pub first: usize,
 }
 
 /// The window of splines of this order, for maps of `dim` dimensions on a grid of so many nodes.
@@ -69,6 +72,15 @@ struct WindowPosition {
     fractions: [f64; 3],
 }
 
+/// The window of a point: where it lies, and the weights of its planes, rows and nodes.
+struct PointWindow<const W: usize, const M: usize, const V: usize> {
+    plane: usize,
+    node: usize,
+    down: [f64; W],
+    across: [f64; M],
+    along: [f64; V],
+}
+
 impl<const W: usize, const M: usize, const V: usize> SplineWindow<W, M, V> {
     const DIM: usize = 1 + (M > 1) as usize + (V > 1) as usize;
 
@@ -85,6 +97,15 @@ impl<const W: usize, const M: usize, const V: usize> SplineWindow<W, M, V> {
         let (column, along) = if V == 1 { (0, 0.0) } else { self.frame.locate(2, point[Self::DIM - 1]) };
         WindowPosition { plane, node: row * self.width + column, fractions: [down, across, along] }
     }
+
+    #[inline(always)]
+    fn point_window(&self, points: &[f64], i: usize) -> PointWindow<W, M, V> {
+        let WindowPosition { plane, node, fractions } = self.position(points, i);
+        let down = self.planes.weights(fractions[0]);
+        let across = self.rows.weights(fractions[1]);
+        let along = self.nodes.weights(fractions[2]);
+        PointWindow { plane, node, down, across, along }
+    }
 }
 
 impl<const W: usize, const M: usize, const V: usize> GridWindow for SplineWindow<W, M, V> {
@@ -96,20 +117,12 @@ impl<const W: usize, const M: usize, const V: usize> GridWindow for SplineWindow
         spread_points(self, points, charges.values, charges.per_point, used, run, first_plane, grid);
     }
 
-    fn gather(&self, points: &[f64], order: &[u32], first: usize, grid: &[f64], count: usize, out: &mut [f64]) {
-        gather_values(self, points, order, first, grid, count, out);
+    fn gather(&self, points: PointChunk, grid: &[f64], count: usize, out: &mut [f64]) {
+        gather_values(self, points, grid, count, out);
     }
 
-    fn gather_gradient(
-        &self,
-        points: &[f64],
-        order: &[u32],
-        first: usize,
-        grid: &[f64],
-        values: &mut [f64],
-        gradients: &mut [f64],
-    ) {
-        gather_gradients(self, points, order, first, grid, values, gradients);
+    fn gather_gradient(&self, points: PointChunk, grid: &[f64], values: &mut [f64], gradients: &mut [f64]) {
+        gather_gradients(self, points, grid, values, gradients);
     }
 }
 
@@ -126,10 +139,7 @@ fn spread_points<const W: usize, const M: usize, const V: usize>(
 ) {
     for &i in run {
         let i = i as usize;
-        let WindowPosition { plane, node, fractions } = window.position(points, i);
-        let down = window.planes.weights(fractions[0]);
-        let across = window.rows.weights(fractions[1]);
-        let along = window.nodes.weights(fractions[2]);
+        let PointWindow { plane, node, down, across, along } = window.point_window(points, i);
         for charge in 0..used {
             let q = charges[i * per_point + charge];
             let along = along.map(|weight| weight * q);
@@ -150,19 +160,15 @@ fn spread_points<const W: usize, const M: usize, const V: usize>(
 #[simd_dispatch]
 fn gather_values<const W: usize, const M: usize, const V: usize>(
     window: &SplineWindow<W, M, V>,
-    points: &[f64],
-    order: &[u32],
-    first: usize,
+    chunk: PointChunk,
     grid: &[f64],
     count: usize,
     out: &mut [f64],
 ) {
+    let PointChunk { points, order, first } = chunk;
     for &i in order {
         let i = i as usize;
-        let WindowPosition { plane, node, fractions } = window.position(points, i);
-        let down = window.planes.weights(fractions[0]);
-        let across = window.rows.weights(fractions[1]);
-        let along = window.nodes.weights(fractions[2]);
+        let PointWindow { plane, node, down, across, along } = window.point_window(points, i);
         for (c, out) in out[(i - first) * count..][..count].iter_mut().enumerate() {
             let mut sums = [0.0; V];
             for a in 0..W {
@@ -183,13 +189,12 @@ fn gather_values<const W: usize, const M: usize, const V: usize>(
 #[simd_dispatch]
 fn gather_gradients<const W: usize, const M: usize, const V: usize>(
     window: &SplineWindow<W, M, V>,
-    points: &[f64],
-    order: &[u32],
-    first: usize,
+    chunk: PointChunk,
     grid: &[f64],
     values: &mut [f64],
     gradients: &mut [f64],
 ) {
+    let PointChunk { points, order, first } = chunk;
     let dim = SplineWindow::<W, M, V>::DIM;
     for &i in order {
         let i = i as usize;

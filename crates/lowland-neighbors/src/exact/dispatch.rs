@@ -6,7 +6,7 @@ use crate::inner_product::{
     self, CenterAndScale, DenseProductPairs, SparseProductPairs, TransformedRows, TransformedSparseRows, unit_scale,
 };
 use crate::levenshtein::Alphabet;
-use crate::pairwise::{DenseMetricPairs, SparseMetricPairs, TextPairs};
+use crate::pairwise::{MetricPairs, TextPairs};
 use crate::two_stage_exact::TwoStagePairs;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Metric, Result};
@@ -85,7 +85,7 @@ fn run_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl Pai
             let queries = others.as_ref().unwrap_or(&points);
             search.run(&DenseProductPairs { queries, points: &points, distance: &pair_distance })
         }
-        (Data::Dense(a), Data::Dense(b)) => search.run(&DenseMetricPairs { queries: a, points: b, metric }),
+        (Data::Dense(a), Data::Dense(b)) => search.run(&MetricPairs { queries: a, points: b, metric }),
         (Data::Sparse(a), Data::Sparse(b)) if inner_product::supports(metric) => {
             let largest = |x: &[f32]| x.iter().fold(0f32, |most, v| most.max(v.abs()));
             let scale = unit_scale(f64::from(largest(a.values()).max(largest(b.values()))));
@@ -94,7 +94,7 @@ fn run_search(queries: &Data, data: &Data, metric: Metric, search: &mut impl Pai
             let queries = others.as_ref().unwrap_or(&points);
             search.run(&SparseProductPairs::new(queries, &points, &pair_distance))
         }
-        (Data::Sparse(a), Data::Sparse(b)) => search.run(&SparseMetricPairs { queries: a, points: b, metric }),
+        (Data::Sparse(a), Data::Sparse(b)) => search.run(&MetricPairs { queries: a, points: b, metric }),
         (Data::Text(a), Data::Text(b)) => {
             let mut alphabet = Alphabet::default();
             let points = alphabet.encode(b);

@@ -21,7 +21,7 @@ fn the_exact_search_agrees_with_sorting_for_every_metric() {
         values[(i + 3) * 9..(i + 4) * 9].fill(0.0);
     }
     let positive: Vec<f32> = values.iter().map(|x| x.abs()).collect();
-    for metric in NUMERIC {
+    for metric in numeric_metrics() {
         let values = if matches!(metric, Metric::Hellinger | Metric::BrayCurtis) { &positive } else { &values };
         assert_matches_sorting(&Data::dense(values.clone(), 9).unwrap(), 7, metric);
     }
@@ -98,7 +98,7 @@ fn nearly_orthogonal_sparse_rows_are_distinguished() {
 
 #[test]
 fn sparse_search_agrees_with_sorting() {
-    for metric in NUMERIC {
+    for metric in numeric_metrics() {
         let positive = matches!(metric, Metric::Hellinger | Metric::BrayCurtis);
         let rows = sparse_rows(600, 40, 11, positive);
         assert_matches_sorting(&Data::Sparse(rows.clone()), 6, metric);
@@ -191,7 +191,7 @@ proptest! {
         which in 0usize..12,
     ) {
         let rows = values.len() / dim;
-        let metric = NUMERIC[which];
+        let metric = numeric_metrics()[which];
         let values: Vec<f32> = values[..rows * dim].iter().map(|x| x.abs()).collect();
         let data = Data::dense(values, dim).unwrap();
         let found = nearest(&data, &exact(k, metric));
