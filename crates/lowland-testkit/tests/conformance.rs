@@ -38,29 +38,13 @@ fn check_solvers(method: &str, golden: &Embedding) {
 }
 
 #[test]
-<<<<<<< HEAD
 fn pca_matches_scikit_learn() {
-    let golden = golden("pca.npy");
-    assert_same_up_to_sign(&fit("pca", &[("n_components", "3")]), &golden, 1e-9);
-    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
-    assert_same_up_to_sign(&fit("pca", &randomized), &golden, 1e-6);
-}
-
-#[test]
-fn svd_matches_scikit_learn() {
-    let golden = golden("svd.npy");
-    assert_same_up_to_sign(&fit("svd", &[("n_components", "3")]), &golden, 1e-9);
-    let randomized = [("n_components", "3"), ("solver", "randomized"), ("tol", "1e-12")];
-    assert_same_up_to_sign(&fit("svd", &randomized), &golden, 1e-6);
-=======
-fn pca_is_scikit_learns_pca() {
     check_solvers("pca", &golden("pca.npy"));
 }
 
 #[test]
-fn svd_is_scikit_learns_truncated_svd() {
+fn svd_matches_scikit_learn() {
     check_solvers("svd", &golden("svd.npy"));
->>>>>>> dedup
 }
 
 #[test]
