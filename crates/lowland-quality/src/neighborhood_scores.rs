@@ -73,11 +73,7 @@ pub fn trustworthiness_with(
 
 fn check_graphs(data: &NeighborGraph, map: &NeighborGraph, in_data: usize, in_map: usize) -> Result<()> {
     if data.rows() != map.rows() {
-        return Err(Error::Shape {
-            what: "rows of the two neighbor graphs",
-            expected: data.rows(),
-            found: map.rows(),
-        });
+        return Err(Error::Shape { what: "rows of the two neighbor graphs", expected: data.rows(), found: map.rows() });
     }
     let most = data.min_degree().min(map.min_degree());
     if in_data == 0 || in_map == 0 || in_data > data.min_degree() || in_map > map.min_degree() {

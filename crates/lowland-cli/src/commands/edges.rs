@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lowland::Data;
 use lowland::methods::Lllvm;
-use lowland::select::{self, Suspect, Tested};
+use lowland::select::{self, EdgeScore, GraphBounds};
 use serde_json::json;
 
 use super::select::{check_memory, print_conclusion, with_context};
@@ -33,36 +33,37 @@ pub fn compare_edges(
     let other = match &args.edges {
         None => None,
         Some(path) => {
-            let graph = select::from_pairs(data.rows(), &read_pairs(path)?);
+            let graph = select::graph_from_pairs(data.rows(), &read_pairs(path)?);
             Some(graph.map_err(|error| Failure::from(error).within(path.display()))?)
         }
     };
     let (tested, suspects) = with_context(args, console, |context| {
-        let graph = select::graph(data, params, context)?;
+        let graph = select::model_graph(data, params, context)?;
         let mut graphs = vec![("all edges".to_string(), graph.clone())];
         for (i, j) in &pairs {
-            graphs.push((format!("without {i},{j}"), select::without(&graph, &[(*i, *j)])?));
+            graphs.push((format!("without {i},{j}"), select::remove_edges(&graph, &[(*i, *j)])?));
         }
         if pairs.len() > 1 {
-            graphs.push(("without all of these".into(), select::without(&graph, &pairs)?));
+            graphs.push(("without all of these".into(), select::remove_edges(&graph, &pairs)?));
         }
         // The graph of the file is screened, if there is one.
         let screened_at = if other.is_some() { graphs.len() } else { 0 };
         graphs.extend(other.map(|other| ("the file's edges".to_string(), other)));
         let Some(count) = args.screen_edges else {
-            return Ok((select::compare(data, params, &graphs, context)?, Vec::new()));
+            return Ok((select::compare_graphs(data, params, &graphs, context)?, Vec::new()));
         };
         // Screening computes the bounds as well, so this graph is not fitted again.
         let screened = graphs.remove(screened_at);
-        let (known, mut suspects) = select::screen(data, params, &screened, context)?;
+        let (known, mut suspects) = select::screen_edges(data, params, &screened, context)?;
         suspects.truncate(count);
         if suspects.len() > 1 && pairs.is_empty() {
             let all: Vec<(usize, usize)> = suspects.iter().map(|suspect| (suspect.i, suspect.j)).collect();
-            if let Ok(rest) = select::without(&screened.1, &all) {
+            if let Ok(rest) = select::remove_edges(&screened.1, &all) {
                 graphs.push((format!("without the first {}", all.len()), rest));
             }
         }
-        let mut tested = if graphs.is_empty() { Vec::new() } else { select::compare(data, params, &graphs, context)? };
+        let mut tested =
+            if graphs.is_empty() { Vec::new() } else { select::compare_graphs(data, params, &graphs, context)? };
         tested.insert(screened_at.min(tested.len()), known);
         Ok((tested, suspects))
     })?;
@@ -71,7 +72,7 @@ pub fn compare_edges(
         lowland_io::write_bytes(path, edges_csv(&tested, &suspects).as_bytes()).map_err(Failure::write)?;
     }
     if args.common.run.json {
-        let graph = |t: &Tested| json!({ "graph": t.name, "bounds": t.values, "best": t.best(), "mean": t.mean(), "std": t.std() });
+        let graph = |t: &GraphBounds| json!({ "graph": t.name, "bounds": t.values, "best": t.best(), "mean": t.mean(), "std": t.std() });
         let graphs: Vec<_> = tested.iter().map(graph).collect();
         let ranked: Vec<_> = suspects
             .iter()
@@ -85,7 +86,7 @@ pub fn compare_edges(
     Ok(console.exit_code())
 }
 
-fn verdict(tested: &[Tested]) -> String {
+fn verdict(tested: &[GraphBounds]) -> String {
     let best = tested.iter().reduce(|a, b| if b.best() > a.best() { b } else { a });
     let Some((best, base)) = best.zip(tested.first()) else { return String::new() };
     if best.name == base.name {
@@ -119,7 +120,7 @@ fn read_pairs(path: &Path) -> Result<Vec<(usize, usize)>, Failure> {
     Ok(pairs)
 }
 
-fn edges_table(tested: &[Tested], suspects: &[Suspect]) -> String {
+fn edges_table(tested: &[GraphBounds], suspects: &[EdgeScore]) -> String {
     let mut text = String::from("graph                              best          mean           std\n");
     for t in tested {
         let _ = writeln!(text, "{:<25}  {:>12.4}  {:>12.4}  {:>12.4}", t.name, t.best(), t.mean(), t.std());
@@ -133,7 +134,7 @@ fn edges_table(tested: &[Tested], suspects: &[Suspect]) -> String {
     text
 }
 
-fn edges_csv(tested: &[Tested], suspects: &[Suspect]) -> String {
+fn edges_csv(tested: &[GraphBounds], suspects: &[EdgeScore]) -> String {
     let mut text = String::from("what,i,j,value,mean,std\n");
     for t in tested {
         let _ = writeln!(text, "{},,,{},{},{}", t.name.replace(',', "-"), t.best(), t.mean(), t.std());
