@@ -1,8 +1,9 @@
 //! Atomic writing of files.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File};
 use std::path::Path;
+
+pub(crate) use lowland::files::write_atomically;
 
 use crate::budget::Budget;
 use crate::error::{FileError, FileErrorKind, Result};
@@ -10,7 +11,7 @@ use crate::error::{FileError, FileErrorKind, Result};
 /// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the complete
 /// new one.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind| kind.at(path))
+    write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind: FileErrorKind| kind.at(path))
 }
 
 /// Reads a whole file of at most `limit` bytes.
@@ -23,35 +24,6 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         crate::source::read_limited(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
     };
     read().map_err(|kind: FileErrorKind| kind.at(path))
-}
-
-/// Writes what `fill` produces to a temporary file, then renames it.
-pub(crate) fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    // Renaming over a pipe or a device would replace it.
-    if fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        let mut device = OpenOptions::new().write(true).open(path)?;
-        return fill(&mut device);
-    }
-    // The target of a link is replaced, not the link.
-    let target = fs::canonicalize(path);
-    let path = target.as_deref().unwrap_or(path);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".lowland-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The usual permissions of a new file (the umask applies), not the private ones of a temporary file.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder)?;
-    let mut buffered = std::io::BufWriter::new(&mut file);
-    fill(&mut buffered)?;
-    buffered.flush()?;
-    drop(buffered);
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

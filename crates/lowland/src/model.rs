@@ -165,7 +165,7 @@ impl Model {
         let prepared = self.preprocess(new)?;
         prepared.check_finite()?;
         let output = self.transformer.transform(&prepared, progress)?;
-        self.training_rows.restore(self, new, output)
+        self.training_rows.restore(&self.embedding, self.transformer.as_ref(), new, output)
     }
 
     /// Returns the log-likelihood of each new row under the model.
@@ -272,7 +272,7 @@ impl Model {
         }
         Ok(Self {
             kind: archive.text("data/kind")?.into(),
-            training_rows: TrainingRowHashes::load(archive, embedding.rows(), pipeline.transforms_exactly())?,
+            training_rows: TrainingRowHashes::load(archive, embedding.rows())?,
             outcome: Outcome::without_iterations(),
             notes: Vec::new(),
             neighbors: None,

@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 use lowland_core::archive::Archive;
 use lowland_core::{Data, Embedding, Result};
 
-use crate::method::TransformOutput;
-use crate::model::Model;
+use crate::method::{TransformOutput, Transformer};
 
 /// The hashes of the training rows, by which a transform recognizes them and returns their coordinates, as scikit-learn
 /// expects. This is decided row by row, so that results do not depend on the batch.
@@ -35,12 +34,13 @@ impl TrainingRowHashes {
     }
 
     /// Reads the hashes from a model file.
-    pub(crate) fn load(archive: &Archive, rows: usize, transforms_exactly: bool) -> Result<Self> {
+    pub(crate) fn load(archive: &Archive, rows: usize) -> Result<Self> {
         if archive.version() == 1 {
             return Self::load_version_1(archive, rows);
         }
         let hashes = archive.u64s(HASHES)?;
-        if hashes.len() != if transforms_exactly { 0 } else { rows } {
+        // Methods that transform exactly, and models of version 1 that were saved again, have none.
+        if !hashes.is_empty() && hashes.len() != rows {
             return Err(archive.invalid(format!("it has hashes of {} of {rows} training rows", hashes.len())));
         }
         Ok(Self::new(hashes.to_vec()))
@@ -76,7 +76,13 @@ impl TrainingRowHashes {
     }
 
     /// Replaces the output of training rows by their coordinates of the fit.
-    pub(crate) fn restore(&self, model: &Model, new: &Data, mut output: TransformOutput) -> Result<TransformOutput> {
+    pub(crate) fn restore(
+        &self,
+        embedding: &Embedding,
+        transformer: &dyn Transformer,
+        new: &Data,
+        mut output: TransformOutput,
+    ) -> Result<TransformOutput> {
         if self.hashes.is_empty() {
             return Ok(output);
         }
@@ -85,16 +91,16 @@ impl TrainingRowHashes {
         if known.is_empty() {
             return Ok(output);
         }
-        let dim = model.embedding().dim();
+        let dim = embedding.dim();
         let mut values = output.embedding.into_values();
         for &(i, row) in &known {
-            values[i * dim..(i + 1) * dim].copy_from_slice(model.embedding().row(row));
+            values[i * dim..(i + 1) * dim].copy_from_slice(embedding.row(row));
         }
         output.embedding = Embedding::new(values, dim)?;
-        if let (Some(std), Some(fitted)) = (&mut output.std, model.std()) {
+        if let (Some(std), Some(fitted)) = (&mut output.std, transformer.std()) {
             known.iter().for_each(|&(i, row)| std[i] = fitted[row]);
         }
-        if let (Some(all), Some(fitted)) = (&mut output.covariances, model.covariances()) {
+        if let (Some(all), Some(fitted)) = (&mut output.covariances, transformer.covariances()) {
             let size = dim * dim;
             for &(i, row) in &known {
                 all[i * size..(i + 1) * size].copy_from_slice(&fitted[row * size..(row + 1) * size]);
