@@ -127,17 +127,17 @@ impl DynMethod for Landmarks {
             }
             split_std(extended, std.as_deref())
         })?;
-        let transformer = LlxTransformer { llx: llx.clone(), data: data.clone(), embedding: embedding.clone(), std };
+        let transformer = LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std };
         let transformer: Box<dyn Transformer> = Box::new(transformer);
         Ok(FitOutput { embedding, transformer, outcome: fitted.outcome, neighbors: None })
     }
 
     fn load(&self, archive: &Archive, n_features: usize) -> Result<Box<dyn Transformer>> {
-        Ok(Box::new(LlxTransformer::load(self.llx.clone(), archive, n_features)?))
+        Ok(Box::new(LlxTransformer::load(self.llx, archive, n_features)?))
     }
 
     fn clone_box(&self) -> Box<dyn DynMethod> {
-        Box::new(Self { method: self.method.clone_box(), count: self.count, llx: self.llx.clone() })
+        Box::new(Self { method: self.method.clone_box(), count: self.count, llx: self.llx })
     }
 }
 

@@ -33,64 +33,64 @@ __all__ = [
 
 
 class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
-    """A latent variable model: clusters, with a standard deviation for every point.
+    """Latent variable model: clear clusters, with a standard deviation for every point.
 
-    The default: clear clusters in two or three dimensions, maps of more (with reach 2 or 3) for
-    search and classification, and a standard deviation that says which points the map misplaces.
+    The default. Clear clusters in two or three dimensions; embeddings with more dimensions (and
+    reach 2 or 3) for search and classification; and a standard deviation that shows which points
+    are misplaced.
 
     The likelihood of a row is the likelihood of its relations to its neighbors, given its distances
-    to them: how well the embedding keeps near rows near and the others apart. Use it to compare
-    embeddings of the same rows (numbers of neighbors or of dimensions). It is not a density of the
-    rows and does not detect outliers: a row far from all others has few relations to keep and a
-    wide scale of its own, and may score higher than an ordinary row. To find outliers, use the
-    standard deviation of the transformed rows.
+    to them: how well the embedding keeps similar rows close and dissimilar rows apart. Use it to
+    compare embeddings of the same rows (numbers of neighbors or of dimensions). It is not a density
+    of the rows and does not detect outliers: a row far from all others has few relations to keep
+    and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use
+    the standard deviation of the transformed rows.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     n_neighbors : int, default=9
-        Neighbors of each point, the point itself not counted.
+        Number of neighbors of each point, not counting the point itself.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     reach : int, default=1
-        Steps within which neighbors must reach each other to count as similar; 2 or 3 for maps of
-        many dimensions.
+        Number of steps within which neighbors must reach each other to be similar; 2 or 3 for
+        embeddings with many dimensions.
     levels : int or 'auto', default='auto'
-        Levels of coarse-graining: 0 keeps every pair of points apart, each level fewer of them.
+        Levels of coarse-graining: 0 considers every pair of points, each level fewer of them.
     max_iter : int, default=400
-        Iterations at the most.
+        Maximum number of iterations.
     momentum : float, default=0.9
-        Share of the last step that is added to the next.
+        Fraction of the last step that is added to the next.
     variances : {'free', 'tied'}, default='free'
         Whether each point has a variance of its own.
     components : {'join', 'largest'}, default='join'
-        What to do with a neighbor graph in several parts.
+        Handling of a neighbor graph with several components.
     tol : float, default=1e-6
-        Relative change of the log-likelihood at which the iterations end.
+        Relative change of the log-likelihood at which the iterations stop.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -207,52 +207,52 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
 
 
 class LLLVM(InverseTransformMixin, StdMixin, Estimator):
-    """A Bayesian manifold: places with covariances, and a bound by which to choose k and d.
+    """Locally linear latent variable model: coordinates with covariances, and a bound for choosing
+    the numbers of neighbors and dimensions.
 
-    For up to a few thousand rows on a smooth manifold, when it matters how sure the map is, which
-    neighbors are real, or how many dimensions there are (lowland select). Beyond that, with
-    --landmarks.
+    For up to a few thousand rows on a smooth manifold, when the uncertainty of the embedding, the
+    correct neighbors or the number of dimensions matter (see model selection). For more rows, use
+    landmarks.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     n_neighbors : int, default=10
-        Neighbors of each point, the point itself not counted.
+        Number of neighbors of each point, not counting the point itself.
     metric : str, default='euclidean'
-        Distance between rows, by which neighbors are found. One of euclidean, cosine, manhattan,
+        Distance metric between rows, for the neighbor search. One of euclidean, cosine, manhattan,
         chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra,
         braycurtis, hellinger, levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     alpha : float or 'optimise', default=1e-3
-        Precision of the prior of the places; optimise sets it by the bound, and tends to collapse
-        the map.
+        Precision of the prior of the coordinates; optimise maximizes the bound, which tends to
+        collapse the embedding.
     starts : int, default=3
-        Random starts, of which the one with the largest bound is kept.
+        Number of random starts; the one with the largest bound is kept.
     max_iter : int, default=100
-        Iterations at the most.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Change of the bound, for each value of the data, at which a start rests.
+        Change of the bound, per value of the data, at which a start has converged.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -361,10 +361,10 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
 
 
 class TSNE(Estimator):
-    """t-SNE: neighbors stay neighbors, clusters come apart.
+    """t-SNE: preserves neighborhoods and separates clusters.
 
-    The usual picture of clusters. Distances between clusters and their sizes say little; use lvm or
-    spectral for those.
+    The usual way to visualize clusters. Cluster sizes and distances between clusters carry little
+    information; use lvm or spectral for those.
 
     The gradient includes the factor 4 of the original paper, as in scikit-learn. openTSNE and
     FIt-SNE omit it, so their learning rates are four times larger than those used here.
@@ -372,61 +372,60 @@ class TSNE(Estimator):
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     perplexity : float or list of float, default=30.0
-        Neighbors that count, or several numbers of them whose affinities are averaged (30,300).
+        Effective number of neighbors, or several numbers whose affinities are averaged (30,300).
     dof : float, default=1.0
-        Degrees of freedom of the t distribution in the map; below 1 splits clusters finer, above
-        joins them.
+        Degrees of freedom of the t-distribution in the embedding; values below 1 split clusters
+        further, values above 1 merge them.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
-        How the weights of neighbors come from their distances.
+        How the affinities of neighbors are computed from their distances.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
-        The map the iterations begin with. An array of shape (n_samples, n_components) is the
-        initial embedding itself.
+        Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
+        itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
-        Which engine sums the repulsion.
+        Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsive force; it is measured, and reported.
+        Relative error allowed in the repulsive force; it is measured and reported.
     accuracy : {'fixed', 'schedule'}, default='schedule'
-        Whether the accuracy is the same throughout, or low at first and raised as progress slows.
+        Whether the accuracy is fixed, or low at first and raised as progress slows.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='gd'
-        How the map is improved.
+        Optimizer of the objective.
     learning_rate : float or 'auto', default='auto'
-        The step of gradient descent, for the gradient with the factor 4; auto: max(n / (4
-        exaggeration), 50), ee: n / 400.
+        Learning rate of gradient descent, for the gradient with the factor 4; auto uses max(n / (4
+        exaggeration), 50), for ee n / 400.
     early_exaggeration : float, default=12.0
-        Attraction is this many times stronger at first.
+        Factor of the attraction during early exaggeration.
     exaggeration_iter : int, default=250
-        For so many iterations.
+        Number of iterations of early exaggeration.
     max_iter : int, default=750
-        Iterations at the most, those of early exaggeration included.
+        Maximum number of iterations, including early exaggeration.
     tol : float, default=1e-5
-        Stop when a step moves the map by less than this share of its size.
+        Stop when a step changes the embedding by less than this fraction of its size.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -545,66 +544,66 @@ class TSNE(Estimator):
 
 
 class SymmetricSNE(Estimator):
-    """Symmetric SNE: as t-SNE with Gaussian tails; clusters touch, the large scale survives.
+    """Symmetric SNE: like t-SNE with Gaussian tails; clusters touch, and large-scale structure is
+    preserved.
 
-    For continuous structure (trajectories, gradients) where t-SNE would tear: the map is denser,
-    and far points stay far.
+    For continuous structure (trajectories, gradients) that t-SNE would tear apart: the embedding is
+    denser, and distant points stay distant.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     perplexity : float or list of float, default=30.0
-        Neighbors that count, or several numbers of them whose affinities are averaged (30,300).
+        Effective number of neighbors, or several numbers whose affinities are averaged (30,300).
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
-        How the weights of neighbors come from their distances.
+        How the affinities of neighbors are computed from their distances.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
-        The map the iterations begin with. An array of shape (n_samples, n_components) is the
-        initial embedding itself.
+        Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
+        itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
-        Which engine sums the repulsion.
+        Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsive force; it is measured, and reported.
+        Relative error allowed in the repulsive force; it is measured and reported.
     accuracy : {'fixed', 'schedule'}, default='schedule'
-        Whether the accuracy is the same throughout, or low at first and raised as progress slows.
+        Whether the accuracy is fixed, or low at first and raised as progress slows.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='lbfgs'
-        How the map is improved.
+        Optimizer of the objective.
     learning_rate : float or 'auto', default='auto'
-        The step of gradient descent, for the gradient with the factor 4; auto: max(n / (4
-        exaggeration), 50), ee: n / 400.
+        Learning rate of gradient descent, for the gradient with the factor 4; auto uses max(n / (4
+        exaggeration), 50), for ee n / 400.
     early_exaggeration : float, default=1.0
-        Attraction is this many times stronger at first.
+        Factor of the attraction during early exaggeration.
     exaggeration_iter : int, default=0
-        For so many iterations.
+        Number of iterations of early exaggeration.
     max_iter : int, default=300
-        Iterations at the most, those of early exaggeration included.
+        Maximum number of iterations, including early exaggeration.
     tol : float, default=1e-5
-        Stop when a step moves the map by less than this share of its size.
+        Stop when a step changes the embedding by less than this fraction of its size.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -721,73 +720,73 @@ class SymmetricSNE(Estimator):
 
 
 class ElasticEmbedding(Estimator):
-    """Elastic embedding: springs between neighbors, a Gaussian push between all.
+    """Elastic embedding: quadratic attraction between neighbors, Gaussian repulsion between all
+    points.
 
-    Like ssne with a strength of repulsion you choose: a small lambda is nearly spectral, a large
-    one spreads the points out.
+    Like ssne, but with adjustable repulsion: with a small lambda the embedding is nearly spectral,
+    with a large one the points spread out.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     perplexity : float or list of float, default=30.0
-        Neighbors that count, or several numbers of them whose affinities are averaged (30,300).
+        Effective number of neighbors, or several numbers whose affinities are averaged (30,300).
     lambda_ : float, default=0.1
         Strength of the repulsion, for affinities whose rows sum to one. It is called ``lambda`` on
         the command line.
     homotopy : int, default=0
-        Lambda grows to its value in so many stages of ten iterations.
+        Number of stages, of ten iterations each, in which lambda grows to its value.
     repulsion : {'uniform', 'distances'}, default='uniform'
-        How strongly a pair repels.
+        Weights of the repulsion between pairs of points.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'entropic', 'uniform', 'precomputed'}, default='entropic'
-        How the weights of neighbors come from their distances.
+        How the affinities of neighbors are computed from their distances.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
-        The map the iterations begin with. An array of shape (n_samples, n_components) is the
-        initial embedding itself.
+        Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
+        itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
-        Which engine sums the repulsion.
+        Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsive force; it is measured, and reported.
+        Relative error allowed in the repulsive force; it is measured and reported.
     accuracy : {'fixed', 'schedule'}, default='schedule'
-        Whether the accuracy is the same throughout, or low at first and raised as progress slows.
+        Whether the accuracy is fixed, or low at first and raised as progress slows.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='lbfgs'
-        How the map is improved.
+        Optimizer of the objective.
     learning_rate : float or 'auto', default='auto'
-        The step of gradient descent, for the gradient with the factor 4; auto: max(n / (4
-        exaggeration), 50), ee: n / 400.
+        Learning rate of gradient descent, for the gradient with the factor 4; auto uses max(n / (4
+        exaggeration), 50), for ee n / 400.
     early_exaggeration : float, default=1.0
-        Attraction is this many times stronger at first.
+        Factor of the attraction during early exaggeration.
     exaggeration_iter : int, default=0
-        For so many iterations.
+        Number of iterations of early exaggeration.
     max_iter : int, default=300
-        Iterations at the most, those of early exaggeration included.
+        Maximum number of iterations, including early exaggeration.
     tol : float, default=1e-5
-        Stop when a step moves the map by less than this share of its size.
+        Stop when a step changes the embedding by less than this fraction of its size.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -905,72 +904,71 @@ class ElasticEmbedding(Estimator):
 
 
 class MapIt(Estimator):
-    """MAP IT: aligns each point's neighborhood as a whole, not pair by pair.
+    """MAP IT: aligns the neighborhoods of points as a whole instead of pair by pair.
 
-    Classes come out denser and further apart than with tsne, at the price of some nearest
-    neighbors. The paper's settings are perplexity 15 and 10 neighbors.
+    Classes are denser and further apart than with tsne, at the cost of some nearest neighbors. The
+    paper uses perplexity 15 and 10 neighbors.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     perplexity : float or list of float, default=15.0
-        Neighbors that count for the affinities, or several numbers of them whose affinities are
+        Effective number of neighbors of the affinities, or several numbers whose affinities are
         averaged.
     n_neighbors : int, default=10
-        Neighbors of each point whose marginals are aligned.
+        Number of neighbors of each point whose marginals are aligned.
     variant : {'fast', 'exact', 'sampled', 'objective'}, default='fast'
-        The released program, fast or exact or with samples; or the true objective.
+        Variant: the authors' program (fast, exact or sampled), or minimization of an objective.
     kernel : {'t', 'gaussian'}, default='t'
-        Similarity of points in the map.
+        Similarity kernel of points in the embedding.
     entropy : {'all', 'neighbors'}, default='all'
-        Over which pairs the program's entropy weights are summed.
+        Pairs over which the entropy weights are summed.
     cost : {'pairs', 'neighborhoods', 'marginals'}, default='pairs'
-        What variant objective minimizes.
+        Cost function that variant objective minimizes.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='lbfgs'
-        How variant objective minimizes it.
+        Optimizer of variant objective.
     samples : float, default=3.0
-        Non-neighbors drawn for each point by variant sampled, as a multiple of n_neighbors.
+        Number of non-neighbors drawn per point by variant sampled, as a multiple of n_neighbors.
     sample_weight : float or 'auto', default='auto'
-        What each of those counts for; auto: the share that was drawn.
+        Weight of each sampled non-neighbor; auto uses the fraction that was drawn.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
-        The map the iterations begin with. An array of shape (n_samples, n_components) is the
-        initial embedding itself.
+        Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
+        itself.
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
-        Which engine sums the pushes.
+        Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the pushes; it is measured, and reported.
+        Relative error allowed in the repulsion; it is measured and reported.
     learning_rate : float or 'auto', default='auto'
-        The step; auto: n / 40, which is the released program's 50 at the paper's 2,000 points.
+        Learning rate; auto uses n / 40, which is 50 for 2,000 points as in the paper.
     max_iter : int, default=1000
-        Iterations at the most.
+        Maximum number of iterations.
     tol : float, default=0.0
-        Stop when a step moves the map by less than this share of its size.
+        Stop when a step changes the embedding by less than this fraction of its size.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1088,42 +1086,43 @@ class MapIt(Estimator):
 
 
 class TSM(Estimator):
-    """Thresholded similarity matching: norms and small angles are kept, zero stays zero.
+    """Thresholded similarity matching: preserves norms and small angles, and maps zero to zero.
 
-    For data whose lengths and directions mean something (word vectors, brightness, counts): 8 to 64
+    For data with meaningful norms and directions (word vectors, brightness, counts): 8 to 64
     dimensions with the same norms and the same neighbors by angle, for search and analogies rather
     than pictures.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     tau : float or 'auto', default='auto'
-        Cosine above which rows are similar; auto takes the one that `density` of all pairs exceed.
+        Cosine above which rows are similar; auto uses the cosine that a fraction density of all
+        pairs exceeds.
     density : float, default=0.01
-        Share of all pairs that are similar (tau auto).
+        Fraction of all pairs that are similar (if tau is auto).
     max_iter : int, default=250
-        Updates.
+        Number of updates.
     momentum : float, default=0.9
-        Share of the last change that is added to the next.
+        Fraction of the last change that is added to the next.
     matrices : {'auto', 'tiles', 'factors'}, default='auto'
-        Where the matrices of all pairs are: tiles need about 4 n^2 bytes.
+        Storage of the matrices of all pairs; tiles need about 4 n^2 bytes.
     placing : {'llx', 'relu'}, default='llx'
-        How new rows are placed.
+        How new rows are transformed.
     tol : float, default=0.0
-        Relative change of the cost at which the updates end; the paper makes them all.
+        Relative change of the cost at which the updates stop; 0 performs all updates, as in the
+        paper.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1219,47 +1218,46 @@ class TSM(Estimator):
 class SpectralEmbedding(Estimator):
     """Laplacian eigenmaps: the smoothest coordinates on the neighbor graph.
 
-    Keeps the large-scale shape of one connected manifold (rolls, curves, trajectories), with no
-    local optima. Clusters come out as tight arms; use it to see global structure and as a start for
-    other methods.
+    Preserves the large-scale shape of one connected manifold (rolls, curves, trajectories), without
+    local optima. Clusters appear as tight arms; use it for global structure and as an
+    initialization of other methods.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     n_neighbors : int, default=15
-        Neighbors of each point, the point itself not counted.
+        Number of neighbors of each point, not counting the point itself.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     affinity : {'connectivity', 'heat'}, default='connectivity'
-        Weight of an edge of the neighbor graph.
+        Weights of the edges of the neighbor graph.
     max_iter : int, default=300
-        Iterations of the eigensolver at the most.
+        Maximum number of iterations of the eigensolver.
     tol : float, default=1e-4
-        Relative residual at which an eigenvector is accepted.
+        Relative residual at which an eigenvector has converged.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1355,43 +1353,42 @@ class SpectralEmbedding(Estimator):
 
 
 class Isomap(Estimator):
-    """Isomap: distances along the neighbor graph, kept as well as straight lines can.
+    """Isomap: preserves the distances along the neighbor graph.
 
-    Unrolls one connected sheet without holes and keeps its proportions. Every pair of rows counts,
-    so it needs memory for all of them: beyond some ten thousand rows give --landmarks. One wrong
-    neighbor can short-circuit the map.
+    Unrolls one connected manifold without holes and preserves its proportions. It needs memory for
+    all pairs of rows, so use landmarks beyond some ten thousand rows. A single wrong neighbor can
+    short-circuit the embedding.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     n_neighbors : int, default=10
-        Neighbors of each point, the point itself not counted.
+        Number of neighbors of each point, not counting the point itself.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1472,44 +1469,44 @@ class Isomap(Estimator):
 
 
 class LocallyLinearEmbedding(Estimator):
-    """Locally linear embedding: each point is the same combination of its neighbors on the map.
+    """Locally linear embedding: each point is the same combination of its neighbors in the
+    embedding as in the data.
 
-    A classic for one smooth sheet, sampled well; fast, but its maps are often squeezed, and it has
-    no say about clusters. For comparison with newer methods.
+    A classic method for one smooth, well-sampled manifold. Fast, but embeddings are often squeezed
+    and do not show clusters. Useful for comparison with newer methods.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     n_neighbors : int, default=12
-        Neighbors of each point, the point itself not counted.
+        Number of neighbors of each point, not counting the point itself.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     reg : float, default=1e-3
-        What weights cost, relative to the squared distances of the neighbors.
+        Regularization of the weights, relative to the squared distances of the neighbors.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1592,42 +1589,41 @@ class LocallyLinearEmbedding(Estimator):
 
 
 class LTSA(Estimator):
-    """Local tangent space alignment: the flat coordinates of each neighborhood, put together.
+    """Local tangent space alignment: the tangent coordinates of all neighborhoods, aligned.
 
-    A classic for one smooth sheet, sampled well; steadier than lle where the sheet bends. For
-    comparison with newer methods.
+    A classic method for one smooth, well-sampled manifold; more stable than lle where the manifold
+    is curved. Useful for comparison with newer methods.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     n_neighbors : int, default=12
-        Neighbors of each point, the point itself not counted; more than there are dimensions.
+        Number of neighbors of each point, not counting the point itself; more than n_components.
     metric : str, default='euclidean'
-        Distance between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p) with p
-        at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein,
-        precomputed.
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        levenshtein, precomputed.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
-        How neighbors are searched.
+        Algorithm of the neighbor search.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1708,33 +1704,34 @@ class LTSA(Estimator):
 
 
 class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
-    """Bayesian Gaussian process latent variable model: a smooth function from the map to the rows.
+    """Bayesian Gaussian process latent variable model: a smooth function from the embedding to the
+    data.
 
-    Smooth maps of some thousand rows, with error bars, new rows and rows for any place on the map.
-    Starts from PCA and stays close to it; for comparison with lllvm and lvm.
+    Smooth embeddings of a few thousand rows, with standard deviations and an inverse for any
+    position in the embedding. It starts from PCA and stays close to it; useful for comparison with
+    lllvm and lvm.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map; those that are not needed switch themselves off.
+        Number of dimensions of the embedding; the model switches off those it does not need.
     inducing : int, default=30
-        Inducing points: more follow finer detail and take longer, with their square.
+        Number of inducing points: more capture finer detail; the time grows with their square.
     max_iter : int, default=200
-        Iterations at the most.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Length of a step, relative to the model, at which the iterations end.
+        Step length, relative to the model, at which the iterations stop.
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1833,33 +1830,32 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
 
 
 class PCA(Estimator):
-    """Principal components: the directions of largest variance.
+    """Principal component analysis: the directions of largest variance.
 
-    Linear, instant, and the same everywhere: the first thing to look at, and a good preparation
-    (--pca 50) for the others.
+    Linear, fast and reproducible: a good first look at the data, and a good preprocessing step for
+    other methods.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     solver : {'auto', 'exact', 'randomized'}, default='auto'
-        How the components are found.
+        Algorithm that computes the components.
     max_iter : int, default=100
-        Passes over the data at the most (randomized).
+        Maximum number of passes over the data (randomized solver).
     tol : float, default=1e-6
-        Relative residual at which a component is accepted (randomized).
+        Relative residual at which a component has converged (randomized solver).
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -1936,33 +1932,32 @@ class PCA(Estimator):
 
 
 class TruncatedSVD(Estimator):
-    """Singular vectors: as pca, but the origin stays where it is.
+    """Truncated singular value decomposition: like pca, but without centering.
 
-    For data whose zero means something (counts, angles, sparse words); norms and angles to the
-    origin are kept as well as a line can.
+    For data with a meaningful zero (counts, angles, sparse word counts): norms and angles are
+    preserved as well as a linear map can.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the embedding.
     solver : {'auto', 'exact', 'randomized'}, default='auto'
-        How the components are found.
+        Algorithm that computes the components.
     max_iter : int, default=100
-        Passes over the data at the most (randomized).
+        Maximum number of passes over the data (randomized solver).
     tol : float, default=1e-6
-        Relative residual at which a component is accepted (randomized).
+        Relative residual at which a component has converged (randomized solver).
     landmarks : int, default=0
-        Rows to fit, evenly spread over the data; the others are placed by locally linear extension
-        (0: fit all).
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
     log1p : bool, default=False
-        Take log(1 + x) of every value first.
+        Replace every value x by log(1 + x).
     standardize : bool, default=False
-        Bring every column to mean 0 and standard deviation 1 (sparse data: to standard deviation 1
-        only).
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
     normalize : bool, default=False
-        Bring every row to length 1.
+        Scale every row to length 1.
     pca : int, default=0
-        Reduce to this many principal components (0: do not).
+        Number of principal components to reduce the columns to (0 keeps all columns).
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
