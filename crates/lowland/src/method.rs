@@ -105,7 +105,7 @@ pub trait Method: Params + Send + Sync + 'static {
     /// Name on the command line and in model files.
     const NAME: &'static str;
     /// Name of the class in Python.
-    const CLASS_NAME: &'static str;
+    const CLASS_NAME: &'static str = Self::NAME;
     /// Summary in one line.
     const SUMMARY: &'static str;
     /// When to use it, in one or two sentences.

@@ -15,6 +15,22 @@ use crate::preprocessing::{Preprocessing, Preprocessor};
 use crate::training_rows::TrainingRowHashes;
 
 /// A fitted model.
+///
+/// ```
+/// use lowland::methods::Lvm;
+/// use lowland::{Data, Model, Seed};
+///
+/// let x = Data::dense(Seed(1).normals(300).into_iter().map(|v| v as f32).collect(), 3)?;
+/// let model = Lvm { max_iter: 20, ..Lvm::default() }.fit(&x)?;
+/// let std = model.std().expect("lvm has a standard deviation for every point");
+/// assert_eq!(std.len(), model.embedding().rows());
+/// assert_eq!(&model.transform(&x)?, model.embedding());          // training rows keep their coordinates
+/// let rows = model.inverse_transform(model.embedding().points())?;
+/// assert_eq!(rows.dim(), 3);
+/// let again = Model::from_bytes(&model.to_bytes())?;
+/// assert_eq!(again.embedding(), model.embedding());
+/// # Ok::<(), lowland::Error>(())
+/// ```
 pub struct Model {
     pipeline: Pipeline,
     embedding: Embedding,
@@ -251,7 +267,9 @@ impl Model {
         self.embedding.save("embedding", &mut archive);
         self.preprocessor.save(&mut archive);
         self.transformer.save(&mut archive);
-        self.training_rows.save(&mut archive);
+        if !self.pipeline.transforms_exactly() {
+            self.training_rows.save(&mut archive);
+        }
         archive.to_bytes()
     }
 
@@ -272,7 +290,11 @@ impl Model {
         }
         Ok(Self {
             kind: archive.text("data/kind")?.into(),
-            training_rows: TrainingRowHashes::load(archive, embedding.rows())?,
+            training_rows: if pipeline.transforms_exactly() {
+                TrainingRowHashes::default()
+            } else {
+                TrainingRowHashes::load(archive, embedding.rows())?
+            },
             outcome: Outcome::without_iterations(),
             notes: Vec::new(),
             neighbors: None,

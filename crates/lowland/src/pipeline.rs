@@ -65,7 +65,7 @@ impl Pipeline {
 
     pub(crate) fn memory_remedies(&self, shape: DataShape, allowed: u64) -> Vec<Remedy> {
         if shape.bytes > allowed {
-            return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows: they alone take more")];
+            return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows, which alone exceed the limit")];
         }
         let prepared = self.preprocessing.output(shape);
         let besides = shape.bytes.saturating_add(self.preprocessing.memory(shape));

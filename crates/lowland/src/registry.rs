@@ -1,5 +1,15 @@
 //! The list of built-in methods, and their construction from text for the command line, Python and model files. No other
 //! part of the library parses parameters.
+//!
+//! ```
+//! use lowland::registry::MethodInfo;
+//!
+//! let parsed = MethodInfo::find("tsne")?.parse(&[("perplexity", "30,300"), ("landmarks", "5000")])?;
+//! assert_eq!((parsed.method.name(), parsed.landmarks), ("tsne", Some(5000)));
+//! let error = MethodInfo::find("tsne")?.parse(&[("perplexity", "0")]).err().unwrap();
+//! assert!(error.to_string().starts_with("perplexity = 0"));
+//! # Ok::<(), lowland::Error>(())
+//! ```
 
 use lowland_core::params::{ParamSpec, ParamValue, parse};
 use lowland_core::{Error, Result};

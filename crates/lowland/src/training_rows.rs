@@ -12,7 +12,7 @@ use crate::method::{TransformOutput, Transformer};
 /// expects. This is decided row by row, so that results do not depend on the batch.
 #[derive(Default)]
 pub(crate) struct TrainingRowHashes {
-    /// Hash of each row; empty if the method transforms exactly.
+    /// Hash of each row; empty if the method transforms exactly, or if they are not known.
     hashes: Vec<u64>,
     /// First row with each hash.
     index: OnceLock<HashMap<u64, u32>>,
@@ -39,7 +39,7 @@ impl TrainingRowHashes {
             return Self::load_version_1(archive, rows);
         }
         let hashes = archive.u64s(HASHES)?;
-        // Methods that transform exactly, and models of version 1 that were saved again, have none.
+        // Models of version 1 that were saved again have none.
         if !hashes.is_empty() && hashes.len() != rows {
             return Err(archive.invalid(format!("it has hashes of {} of {rows} training rows", hashes.len())));
         }

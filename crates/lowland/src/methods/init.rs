@@ -9,7 +9,7 @@ use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
 
 param_enum! {
-/// Initial embedding of the iterations.
+    /// Initial embedding of the iterations.
     pub enum Init ("auto, pca, spectral or random") {
         /// Principal components; spectral if rows are strings.
         Auto = "auto",

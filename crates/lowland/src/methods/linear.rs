@@ -13,7 +13,7 @@ use super::components::available_components;
 use crate::method::{FitOutput, TransformOutput, Transformer};
 
 param_enum! {
-/// Algorithm that computes the components.
+    /// Algorithm that computes the components.
     pub enum LinearSolver ("auto, exact or randomized") {
 /// Chosen by the size and kind of the data.
         Auto = "auto",

@@ -20,7 +20,7 @@ use crate::method::{FitInput, FitOutput, Method, Transformer};
 use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
 param_enum! {
-/// Handling of a neighbor graph with several components.
+    /// Handling of a neighbor graph with several components.
     pub enum ComponentHandling ("join or largest") {
         /// Join the components at their closest pairs of points.
         Join = "join",

@@ -29,7 +29,7 @@ use crate::method::{FitInput, FitOutput, Method};
 use crate::neighbor_stage::{self, Neighbors, neighbors};
 
 param_enum! {
-/// Variant of the algorithm.
+    /// Variant of the algorithm.
     pub enum MapItVariant ("fast, exact, sampled or objective") {
         /// The authors' program on the affinities of nearest neighbors, with repulsion by kernel sums: linear time.
         Fast = "fast",

@@ -26,7 +26,7 @@ use crate::method::{FitInput, FitOutput};
 use crate::neighbor_stage::{self, Neighbors, neighbors, precomputed_graph};
 
 param_enum! {
-/// Weights of the repulsion between pairs of points.
+    /// Weights of the repulsion between pairs of points.
     pub enum RepulsionWeights ("uniform or distances") {
         /// Equal weights for all pairs.
         Uniform = "uniform",

@@ -16,7 +16,7 @@ use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
 use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
 
 param_enum! {
-/// Weights of the edges.
+    /// Weights of the edges.
     pub enum SpectralAffinity ("connectivity or heat") {
         /// One for every neighbor.
         Connectivity = "connectivity",

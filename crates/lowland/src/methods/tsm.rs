@@ -29,7 +29,7 @@ param_enum! {
 }
 
 param_enum! {
-/// How new rows are transformed.
+    /// How new rows are transformed.
     pub enum TransformRule ("llx or relu") {
         /// As a combination of their neighbors.
         Llx = "llx",

@@ -1,4 +1,15 @@
 //! Preprocessing of the data: logarithm, standardization of columns, normalization of rows, PCA.
+//!
+//! ```
+//! use lowland::preprocessing::Preprocessing;
+//! use lowland::{FitOptions, methods::Pca};
+//! # use lowland::{Data, Seed};
+//! # let x = Data::dense(Seed(1).normals(400).into_iter().map(|v| v as f32).collect(), 4)?;
+//! let preprocessing = Preprocessing { standardize: true, ..Preprocessing::default() };
+//! let model = Pca::default().fit_with(&x, FitOptions { preprocessing, ..FitOptions::default() })?;
+//! assert_eq!(model.preprocess(&x)?.dim(), 4);
+//! # Ok::<(), lowland::Error>(())
+//! ```
 
 mod scaling;
 
