@@ -31,7 +31,7 @@ pub fn write() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a generated file is not what [`write`] would write.
+/// Fails when a generated file is out of date.
 pub fn check() -> Result<()> {
     for (name, content) in files()? {
         let path = Path::new(FOLDER).join(name);

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::run;
-use crate::viewer::go_on_without;
+use crate::viewer::skip_or_fail;
 
 /// The virtual environment, in a folder that git ignores.
 const ENVIRONMENT: &str = "target/python";
@@ -18,7 +18,7 @@ pub fn test() -> Result<()> {
         Ok(environment) => environment,
         Err(error) => {
             println!("{error:#}");
-            return go_on_without("Python 3.10 with venv is", "python3 python3-venv", "the Python package");
+            return skip_or_fail("Python 3.10 with venv is", "python3 python3-venv", "the Python package");
         }
     };
     environment.pip(&["install", "--requirement", REQUIREMENTS])?;

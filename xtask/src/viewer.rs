@@ -1,4 +1,4 @@
-//! The page's script: TypeScript in `viewer/`, bundled into one file that is committed, so that a user needs no Node.
+//! The script of the interactive page: TypeScript in `viewer/`, bundled into a committed file so that users need no Node.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,37 +8,37 @@ use anyhow::{Result, ensure};
 use super::run;
 
 const FOLDER: &str = "viewer";
-/// Debian's.
+/// Path of the browser on Debian.
 const CHROMIUM: &str = "/usr/bin/chromium";
-/// What the tests need besides cargo, as Debian names it.
+/// Debian packages that the tests need.
 const NODE_PACKAGES: &str = "nodejs npm";
 const CHROMIUM_PACKAGE: &str = "chromium";
 
 /// Bundles `viewer/src` into `crates/lowland-view/assets/page.html`.
 pub fn build() -> Result<()> {
-    ensure!(has("node") && has("npm"), "Node and npm are missing: {}", how_to_get(NODE_PACKAGES));
+    ensure!(has("node") && has("npm"), "Node and npm are missing: {}", install_hint(NODE_PACKAGES));
     install()?;
     npm("build")
 }
 
-/// Type check, whether the committed page is what the sources build, unit tests, tests in a browser. What cannot be done for
-/// lack of a program is said loudly; in CI it is an error, or nobody would notice that nothing is tested any more.
+/// Checks types, that the committed page is up to date, and runs unit tests and tests in a browser. If a program is missing, a
+/// warning says what is not tested; in CI this is an error.
 pub fn test() -> Result<()> {
-    get_in_ci("node", NODE_PACKAGES);
+    install_in_ci("node", NODE_PACKAGES);
     let untested = "the page's types, bundle and tests";
     if !has("node") || !has("npm") {
-        return go_on_without("Node and npm are", NODE_PACKAGES, untested);
+        return skip_or_fail("Node and npm are", NODE_PACKAGES, untested);
     }
     if let Err(error) = install() {
         println!("{error}");
-        return go_on_without("The packages of viewer/package-lock.json are", NODE_PACKAGES, untested);
+        return skip_or_fail("The packages of viewer/package-lock.json are", NODE_PACKAGES, untested);
     }
     for task in ["types", "verify", "test"] {
         npm(task)?;
     }
-    get_in_ci(CHROMIUM, CHROMIUM_PACKAGE);
+    install_in_ci(CHROMIUM, CHROMIUM_PACKAGE);
     if !has(CHROMIUM) {
-        return go_on_without("Chromium is", CHROMIUM_PACKAGE, "the page in a real browser");
+        return skip_or_fail("Chromium is", CHROMIUM_PACKAGE, "the page in a real browser");
     }
     super::cargo(&["build", "--quiet", "--package", "lowland-cli"], &[])?;
     npm("browser")
@@ -53,8 +53,8 @@ fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }
 
-/// In CI, where it may, installs what is not there.
-fn get_in_ci(program: &str, packages: &str) {
+/// Installs missing packages in CI, if run as root.
+fn install_in_ci(program: &str, packages: &str) {
     let is_root = || Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
     if has(program) || !in_ci() || !is_root() {
         return;
@@ -68,22 +68,22 @@ fn get_in_ci(program: &str, packages: &str) {
     }
 }
 
-fn how_to_get(packages: &str) -> String {
+fn install_hint(packages: &str) -> String {
     format!("on Debian and Ubuntu, `sudo apt-get install {packages}`")
 }
 
-/// Says loudly what is not tested; an error in CI.
-pub fn go_on_without(what: &str, packages: &str, untested: &str) -> Result<()> {
-    ensure!(!in_ci(), "{what} not there, so {untested} cannot be tested: {}", how_to_get(packages));
+/// Warns about what is not tested; fails in CI.
+pub fn skip_or_fail(what: &str, packages: &str, untested: &str) -> Result<()> {
+    ensure!(!in_ci(), "{what} not there, so {untested} cannot be tested: {}", install_hint(packages));
     let line = "!".repeat(100);
     println!(
         "{line}\n!! {what} not there, so NOT TESTED: {untested}.\n!! To test it: {}\n{line}",
-        how_to_get(packages)
+        install_hint(packages)
     );
     Ok(())
 }
 
-/// Exactly what the lock file names, when it has changed since it was last put in place.
+/// Installs the packages of the lock file, if it changed since the last installation.
 fn install() -> Result<()> {
     let age = |path: &str| Path::new(FOLDER).join(path).metadata().and_then(|file| file.modified()).ok();
     let (wanted, there) = (age("package-lock.json"), age("node_modules/.package-lock.json"));

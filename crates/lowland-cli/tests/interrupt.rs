@@ -1,4 +1,4 @@
-//! Ctrl-C keeps the map, and the run can be taken up again.
+//! Ctrl-C keeps the map, and the run can be resumed.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read};

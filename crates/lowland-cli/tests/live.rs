@@ -176,7 +176,7 @@ fn slow_and_silent_clients_hold_up_nobody() {
         write!(stream, "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
     }
     let silent: Vec<TcpStream> = (0..20).map(|_| run.connect()).collect();
-    // Whoever reads is served meanwhile: here so many frames that the deaf ones' buffers are full.
+    // Clients that read are served meanwhile, with enough frames to fill the buffers of those that do not.
     let mut reader = BufReader::new(run.connect());
     write!(reader.get_mut(), "GET {}events HTTP/1.1\r\n{host}\r\n", run.path).unwrap();
     let mut taken = 0;

@@ -287,7 +287,7 @@ impl EigenSolver {
         }
     }
 
-    /// Returns whether the iteration has stop_reason: converged or given up.
+    /// Returns whether the iteration has ended: it converged or gave up.
     pub fn finished(&self) -> bool {
         self.phase != Phase::Running
     }

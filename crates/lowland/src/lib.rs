@@ -54,7 +54,7 @@
 //! | [`quality`] | scores of embeddings |
 //! | [`run`] | observers, progress, checkpoints |
 //! | [`select`] | choosing parameters by likelihood |
-//! | [`registry`], [`params`] | methods by name and parameters as text, for front ends |
+//! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
 //!
 //! Results are bit-identical for any number of threads. The library prints nothing, keeps no global state, and accesses no

@@ -1,4 +1,4 @@
-//! EntropicAffinities affinities: Gaussian weights on each row's neighbors, with the bandwidth that gives the row a chosen perplexity.
+//! Entropic affinities: Gaussian weights on each row's neighbors, with the bandwidth that gives the row a chosen perplexity.
 
 use rayon::prelude::*;
 

@@ -35,7 +35,7 @@ pub(super) struct PointChunk<'a> {
     pub first: usize,
 }
 
-/// The window of splines of this order, for maps of `dim` dimensions on a grid of so many nodes.
+/// Returns the window of splines of this order, for points in `dim` dimensions and a grid with this number of nodes.
 pub(super) fn grid_window(order: usize, dim: usize, frame: GridFrame, nodes: [usize; 3]) -> Box<dyn GridWindow> {
     match (order, dim) {
         (4, 1) => Box::new(SplineWindow::<4, 1, 1>::new(frame, nodes)),
@@ -84,7 +84,7 @@ struct PointWindow<const W: usize, const M: usize, const V: usize> {
 impl<const W: usize, const M: usize, const V: usize> SplineWindow<W, M, V> {
     const DIM: usize = 1 + (M > 1) as usize + (V > 1) as usize;
 
-    /// For a grid of so many planes, rows and nodes.
+    /// Creates the window for a grid with these numbers of planes, rows and nodes.
     fn new(frame: GridFrame, [_, rows, width]: [usize; 3]) -> Self {
         Self { frame, planes: Spline::new(), rows: Spline::new(), nodes: Spline::new(), width, area: rows * width }
     }
