@@ -43,7 +43,7 @@ def test_stored_graph_is_used_if_it_has_enough_neighbors(digits):
     assert np.abs(data.obsm["X_graph"] - data.obsm["X_own"]).max() > 0
     lowland.anndata.embed(data, lowland.LVM(max_iter=5, n_neighbors=30), key_added="more")
     assert data.uns["more"]["neighbors_key"] == ""
-    with pytest.raises(ValueError, match="n_neighbors = 30: at most"):
+    with pytest.raises(ValueError, match="n_neighbors=30: at most"):
         lowland.anndata.embed(data, lowland.LVM(n_neighbors=30), neighbors=True)
     with pytest.raises(ValueError, match="no neighbor graph"):
         lowland.anndata.embed(data, lowland.PCA(), neighbors=True)

@@ -157,9 +157,9 @@ def test_set_output_pandas(few):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors = 0: at least 1"),
-        ({"metric": "euclid"}, "metric = euclid"),
-        ({"levels": 2.5}, "levels = 2.5: expected a whole number or auto"),
+        ({"n_neighbors": 0}, "n_neighbors=0: at least 1"),
+        ({"metric": "euclid"}, "metric='euclid'"),
+        ({"levels": 2.5}, "levels=2.5: expected a whole number or auto"),
         ({"n_jobs": 0}, "n_jobs = 0"),
         ({"max_memory": "8GiB"}, "max_memory = '8GiB': expected a number of bytes"),
         ({"max_memory": -1}, "max_memory = -1: expected a number of bytes"),

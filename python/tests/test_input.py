@@ -112,5 +112,5 @@ def test_datasets_match_their_descriptions():
     for name, text in lowland.datasets.names().items():
         data = lowland.datasets.load(name).data
         assert f"({data.shape[0]} x {data.shape[1]})" in text and data.dtype == np.float32
-    with pytest.raises(ValueError, match="dataset = nothing: one of digits"):
+    with pytest.raises(ValueError, match="dataset='nothing': one of digits"):
         lowland.datasets.load("nothing")

@@ -54,11 +54,11 @@ def test_neighbors_are_those_of_preprocessed_rows(few):
 @pytest.mark.parametrize(
     ("params", "X", "message"),
     [
-        ({"pca": -1}, np.eye(9), "pca = -1: expected a whole number"),
-        ({"log1p": "yes"}, np.eye(9), "log1p = yes: expected true or false"),
+        ({"pca": -1}, np.eye(9), "pca=-1: expected a whole number"),
+        ({"log1p": "yes"}, np.eye(9), "log1p='yes': expected true or false"),
         ({"log1p": True}, -np.eye(9), r"row 0, column 0 is -1"),
-        ({"pca": 2, "metric": "precomputed"}, 1 - np.eye(9), "must not be prepared"),
-        ({"normalize": True, "metric": "levenshtein"}, list("abcdefghi"), "Leave these steps out for strings"),
+        ({"pca": 2, "metric": "precomputed"}, 1 - np.eye(9), "cannot be preprocessed"),
+        ({"normalize": True, "metric": "levenshtein"}, list("abcdefghi"), "Leave out these steps for strings"),
     ],
 )
 def test_invalid_steps_raise(params, X, message):

@@ -33,7 +33,7 @@ def test_tsm_preserves_small_angles_better_than_svd(digits):
     tsm, svd = (lowland.quality.angles(X, Y, histogram.tau) for Y in embeddings)
     assert tsm.deviation < 0.7 * svd.deviation and tsm.jaccard > svd.jaccard + 0.1
     assert tsm.pairs == svd.pairs == pytest.approx(0.02 * len(X) ** 2, rel=0.02)
-    with pytest.raises(ValueError, match="tau = 1.5"):
+    with pytest.raises(ValueError, match="tau=1.5"):
         lowland.quality.angles(X, embeddings[0], 1.5)
     with pytest.raises(ValueError, match="density"):
         lowland.quality.angle_histogram(X, density=0)
@@ -78,5 +78,5 @@ def test_select_numbers_of_neighbors_and_dimensions(params):
     assert all(choice.values.shape == (2,) for choice in selection.choices)
     assert selection.best in selection.choices and selection.best not in selection.close
     assert f"n_neighbors {selection.best.n_neighbors}" in repr(selection)
-    with pytest.raises(ValueError, match="n_neighbors = 0"):
+    with pytest.raises(ValueError, match="n_neighbors=0"):
         lowland.select(X, 0, **params)
