@@ -90,6 +90,13 @@ pub enum Note {
         /// Number of neighbors of each point.
         neighbors: usize,
     },
+    /// More samples per point were requested than there are other points.
+    SamplesReduced {
+        /// Number of samples requested.
+        requested: f64,
+        /// Number of samples used.
+        used: usize,
+    },
     /// All rows are equal.
     AllRowsEqual,
     /// All rows are zero.
@@ -220,6 +227,10 @@ impl Note {
             Note::PerplexityReduced { perplexity, neighbors } => {
                 let name = terms.parameter("perplexity");
                 format!("{name} reduced to {perplexity:.4}: each point has {neighbors} neighbors")
+            }
+            Note::SamplesReduced { requested, used } => {
+                let name = terms.parameter("samples");
+                format!("{name}: {used} draws per point instead of {requested:.4}, one for each of the other points")
             }
             Note::AllRowsEqual => "all rows are equal: they share one position".into(),
             Note::AllRowsZero => "all rows are zero: they share one position".into(),
