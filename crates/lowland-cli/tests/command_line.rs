@@ -437,11 +437,10 @@ fn select_prints_a_table_draws_a_picture_and_recommends() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
     assert_eq!(std::fs::read_to_string(folder.path().join("s.csv")).unwrap().lines().count(), 7);
     assert_eq!(&std::fs::read(folder.path().join("s.png")).unwrap()[..4], b"\x89PNG");
-    let held_out =
-        ["select", "r.csv", "--method", "lvm", "--n-neighbors", "4,6", "--folds", "2", "--max-iter", "20", "--json"];
-    let json = good(folder.path(), &held_out);
+    let json = good(folder.path(), &[&["select", "r.csv", "--n-neighbors", "4,6", "--json"], &few[..]].concat());
     assert!(json.lines().last().unwrap().contains("\"recommendation\""), "{json}");
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "9..3"]).contains("expected a list"));
+    bad(folder.path(), 2, &["select", "r.csv", "--method", "lvm"]);
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "50"]).contains("from 1 to 49"));
     bad(folder.path(), 4, &["select", "r.csv", "--max-memory", "1KiB"]);
     // Alpha set by the bound ruins the map: that is said, once for all choices.

@@ -47,4 +47,5 @@ pub use svd::Svd;
 pub use tsm::{MatrixStorage, TransformRule, Tsm};
 pub use tsne::Tsne;
 
+pub use lowland_algorithms::lvm::{AdjacencyRule, Variances};
 pub use lowland_algorithms::tsm::AngleHistogram;
