@@ -57,6 +57,14 @@ pub enum Error {
         allowed: String,
     },
 
+    /// An option cannot be combined with fixed positions.
+    FixedPositions {
+        /// Number of rows with fixed positions.
+        fixed: usize,
+        /// The option.
+        conflict: &'static str,
+    },
+
     /// The metric cannot be used with this data.
     Metric {
         /// Name of the metric.
@@ -140,6 +148,12 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Parameter { name, value, allowed } => format!("{}: {allowed}", terms.setting(name, value)),
+            Error::FixedPositions { fixed, conflict } => format!(
+                "{} ({fixed} rows) takes the place of the fit and cannot be combined with {}.{}",
+                terms.parameter("fixed"),
+                terms.parameter(conflict),
+                Remedy::sentence(&[Remedy::Omit(conflict), Remedy::Omit("fixed")], terms)
+            ),
             Error::Metric { metric, reason } => format!("metric {metric} {reason}"),
             Error::Kind { what, kind, remedies } => {
                 format!("{what} cannot use {kind} data.{}", Remedy::sentence(remedies, terms))

@@ -2,8 +2,10 @@
 
 mod note;
 mod remedy;
+mod similarity_note;
 mod terms;
 
 pub use note::{Note, NoteLevel, ToleranceMiss};
 pub use remedy::Remedy;
+pub use similarity_note::{PairMatrixStorage, SimilarityNote};
 pub use terms::{RustTerms, Terms};
