@@ -35,6 +35,24 @@ pub enum Error {
         found: usize,
     },
 
+    /// All points of the given initial embedding are at one place, from which nothing separates them.
+    InitAtOnePoint {
+        /// Number of points.
+        rows: usize,
+    },
+
+    /// A coordinate of the given initial embedding is too large.
+    InitTooLarge {
+        /// Row of the first such coordinate.
+        row: usize,
+        /// Column of the first such coordinate.
+        column: usize,
+        /// The coordinate.
+        value: f64,
+        /// The largest coordinate allowed.
+        limit: f64,
+    },
+
     /// There are too few points.
     TooFewPoints {
         /// What needs the points.
@@ -142,6 +160,15 @@ impl Error {
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
             ),
             Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),
+            Error::InitAtOnePoint { rows } => format!(
+                "all {rows} points of the initial embedding are at one place, and nothing would separate them.{}",
+                Remedy::sentence(&[Remedy::Set { name: "init", value: "random" }], terms)
+            ),
+            Error::InitTooLarge { row, column, value, limit } => format!(
+                "row {row}, column {column} of the initial embedding is {value:e} (counting from 0): coordinates are at \
+                 most {limit:e}, since points affect each other over distances of about one; divide the initial embedding \
+                 by its standard deviation"
+            ),
             Error::TooFewPoints { what, needed, found, remedies } => format!(
                 "{what} needs at least {needed} {}, found {found}.{}",
                 if *needed == 1 { "point" } else { "points" },

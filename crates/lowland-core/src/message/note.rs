@@ -147,6 +147,8 @@ pub enum Note {
         /// Number of neighbors used.
         n_neighbors: usize,
     },
+    /// All points ended at one place.
+    PointsCoincide,
     /// The posterior collapsed onto a point.
     PosteriorCollapsed {
         /// Precision of the prior at which it collapsed.
@@ -294,6 +296,9 @@ impl Note {
                 terms.parameter("metric"),
                 terms.parameter("max_iter")
             ),
+            Note::PointsCoincide => {
+                "all points of the embedding are at one place: the attraction outweighs the repulsion everywhere".into()
+            }
             Note::PosteriorCollapsed { alpha } => format!(
                 "the embedding collapsed onto a point (alpha {alpha:.3e}); fix it, for instance with {}",
                 terms.setting("alpha", &"1e-3")
