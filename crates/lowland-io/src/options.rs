@@ -115,7 +115,8 @@ impl FileFormat {
 
     /// Detects the format from the extension of a file; a further `.gz` is ignored.
     pub fn guess(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        // What is not UTF-8 is no ending that is known, and may stand before one.
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         // MNIST's own names: train-images-idx3-ubyte, also written train-images.idx3-ubyte.
         if let Some((_, tail)) = name.rsplit_once("idx")

@@ -3,7 +3,9 @@
 mod note;
 mod remedy;
 mod terms;
+mod text;
 
 pub use note::{Note, NoteLevel, ToleranceMiss};
 pub use remedy::Remedy;
 pub use terms::{RustTerms, Terms};
+pub use text::{display_path, escape_control, escape_control_in_lines, excerpt, excerpt_of_sentence, list_names};
