@@ -30,6 +30,14 @@ pub struct ReadOptions {
     pub max_bytes: Option<u64>,
 }
 
+/// Options of writing tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteOptions {
+    /// Puts `'` before cells of CSV and TSV files that spreadsheet programs would evaluate: text that begins with `=`, `+`,
+    /// `-`, `@`, a tab or a carriage return. By default cells are written as they are, so that they read back unchanged.
+    pub escape_formulas: bool,
+}
+
 /// Whether the first line of delimited text holds column names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {

@@ -8,6 +8,8 @@ use lowland::message::{display_path, excerpt_of_sentence};
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
+#[cfg(feature = "tables")]
+use crate::catch_panics::catch_panics;
 use crate::check::{self, check_table};
 #[cfg(feature = "tables")]
 use crate::columnar::read_table;
@@ -19,8 +21,6 @@ use crate::options::{FileFormat, ReadOptions};
 #[cfg(feature = "tables")]
 use crate::parquet::ParquetFile;
 use crate::source::FileBytes;
-#[cfg(feature = "tables")]
-use crate::source::catch_panics;
 use crate::table::Table;
 use crate::{delimited, idx, npy, npz, text, word2vec};
 
