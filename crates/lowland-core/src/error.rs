@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::bytes::format_bytes;
-use crate::message::{Remedy, RustTerms, Terms};
+use crate::message::{Remedy, RustTerms, Terms, display_path};
 
 /// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -192,7 +192,7 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Format { what, reason } => format!("not a usable {what}: {reason}"),
-            Error::File { path, reason } => format!("{}: {reason}", path.display()),
+            Error::File { path, reason } => format!("{}: {reason}", display_path(path)),
             Error::Numerical { what, reason } => format!("{what} failed: {reason}"),
             Error::Stopped { stage } => format!("stopped during {stage}, before there was an embedding to keep"),
             Error::Threads { reason } => format!("cannot start the threads: {reason}"),

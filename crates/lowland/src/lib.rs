@@ -80,7 +80,8 @@ mod training_rows;
 pub use fit::{Fit, FitOptions};
 pub use fixed::FixedPositions;
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, message, params, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, check_computed_embedding,
+    message, params, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::registry::DEFAULT_METHOD;
 
-use super::{CommonArgs, method_names};
+use super::{CommonArgs, WriteArgs, method_names};
 
 const EMBED_HELP: &str = "\
 Examples:
@@ -58,6 +58,8 @@ pub struct EmbedArgs {
     /// Continue from a checkpoint of the same data and parameters
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub write: WriteArgs,
     #[command(flatten)]
     pub common: CommonArgs,
 }

@@ -15,6 +15,7 @@ mod plot;
 mod quality;
 mod run;
 mod select;
+mod write;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -32,6 +33,7 @@ pub use plot::PlotArgs;
 pub use quality::QualityArgs;
 pub use run::{MemoryArgs, RunArgs};
 pub use select::{SelectArgs, SelectMethod};
+pub use write::WriteArgs;
 
 const AFTER_HELP: &str = "\
 Examples:

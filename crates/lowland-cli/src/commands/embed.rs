@@ -1,11 +1,12 @@
 //! `lowland embed`: from a file to a map, a picture, a model and a report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use lowland::fit::fit;
+use lowland::message::display_path;
 use lowland::neighbors::NeighborGraph;
 use lowland::pipeline::Pipeline;
 use lowland::registry::{MethodInfo, ParsedMethod};
@@ -98,7 +99,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         labels: table.labels.take(),
         ..model.embedding().clone().into()
     };
-    outputs.write_map(&map, &mut log);
+    outputs.write_map(&map, &args.write.options(), &mut log);
     if let Some(path) = &args.save {
         log.write(path, &model.to_bytes());
     }
@@ -233,12 +234,12 @@ fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
     let Some(path) = &args.resume else { return Ok(None) };
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
     let archive = Archive::from_bytes(&bytes, ArchiveKind::Checkpoint);
-    archive.map(Some).map_err(|error| Failure::from(error).within(path.display()))
+    archive.map(Some).map_err(|error| Failure::from(error).within(display_path(path)))
 }
 
 /// Rejects outputs that would replace an input. A checkpoint may replace the one that the run continues from.
 fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
-    let mut inputs = vec![Path::new(&args.common.input.input)];
+    let mut inputs = vec![args.common.input.input.as_path()];
     inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).chain(&args.fixed).map(PathBuf::as_path));
     let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.report).collect();
     paths::check(&inputs, &[&files[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
