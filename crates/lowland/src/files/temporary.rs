@@ -60,6 +60,7 @@ impl TemporaryFile {
     }
 
     /// Writes the content to disk and gives the file its final name; `replaces` says whether there was a file of this name.
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
     pub fn persist(mut self, target: &Path, replaces: bool) -> io::Result<()> {
         let system = current();
         system.sync(self.file.as_file())?;
