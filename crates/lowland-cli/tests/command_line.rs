@@ -531,3 +531,19 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     let words = bad(folder.path(), 4, &["samples", "m.lowland", "--out", "more.csv", "--max-memory", "1KiB"]);
     assert!(words.contains("memory: about") && words.contains("samples"), "{words}");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf_8_is_an_error_or_a_file_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.csv");
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        let mut command = assert_cmd::Command::cargo_bin("lowland").unwrap();
+        command.current_dir(folder.path()).args(arguments).timeout(support::program::TIMEOUT).output().unwrap()
+    };
+    let missing = run(&["embed".as_ref(), name, "--quiet".as_ref()]);
+    assert_eq!(missing.status.code(), Some(3), "{}", String::from_utf8_lossy(&missing.stderr));
+    let flag = run(&["embed".as_ref(), "digits".as_ref(), "--method".as_ref(), name]);
+    assert_eq!(flag.status.code(), Some(2), "{}", String::from_utf8_lossy(&flag.stderr));
+}
