@@ -1,6 +1,8 @@
 //! `cargo xtask test`: everything CI runs, with one command.
 
 mod bench;
+#[cfg(test)]
+mod docs;
 mod generate;
 #[cfg(test)]
 mod layers;

@@ -10,9 +10,11 @@ mod live;
 mod paths;
 mod print;
 mod report;
+mod signals;
 mod terms;
 mod usage;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
@@ -21,15 +23,18 @@ use args::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    match run() {
+    signals::install();
+    match run().and_then(|code| print::check_json().map(|()| code)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
 fn run() -> Result<ExitCode, Failure> {
-    args::check_images_flag(std::env::args())?;
-    let matches = args::command().get_matches();
+    // Paths need not be UTF-8.
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    args::check_images_flag(&arguments)?;
+    let matches = args::command().try_get_matches_from(arguments)?;
     let Cli { command } = Cli::from_arg_matches(&matches)?;
     // One pool for everything that the command does.
     lowland::with_threads(command.threads(), || run_command(&command, &matches))?
