@@ -165,7 +165,7 @@ pub(super) struct CoarseGraining {
 }
 
 /// Chooses landmarks: given a group, their number and a seed, returns their indices in the group in ascending order.
-pub type LandmarkChoice = dyn Fn(&DissimilarGroup, usize, Seed) -> Vec<usize>;
+pub type LandmarkChoice<'a> = dyn Fn(&DissimilarGroup, usize, Seed) -> Vec<usize> + 'a;
 
 /// How [`CoarseGraining::divide`] divides.
 #[derive(Clone, Copy)]
@@ -175,7 +175,7 @@ pub(super) struct Division<'a> {
     /// Number of landmarks relative to [`landmark_count`].
     pub landmark_ratio: f64,
     /// Chooses the landmarks of a group.
-    pub choose: &'a LandmarkChoice,
+    pub choose: &'a LandmarkChoice<'a>,
     /// The unit of length scales; see [`Division::scale`].
     pub unit: f64,
 }

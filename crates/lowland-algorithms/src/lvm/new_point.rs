@@ -160,7 +160,8 @@ impl NewPoint {
         self.variance * (terms - self.sums[0]) / (dim as f64 * self.total_weight())
     }
 
-    /// The log-likelihood of the pairs of the point.
+    /// The log-likelihood of the pairs of the point, which the updates increase.
+    #[cfg(test)]
     pub(super) fn log_likelihood(&mut self, model: &LvmState) -> f64 {
         let dim = model.dim;
         let mut sum = self.evaluate(PairSum::MeanGradient, dim);

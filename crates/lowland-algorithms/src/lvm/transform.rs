@@ -30,8 +30,6 @@ pub struct LvmTransformOutput {
     pub embedding: Embedding,
     /// The standard deviations, in the units of the data.
     pub std: Vec<f64>,
-    /// The log-likelihood of each point's own pairs, given all other points.
-    pub scores: Vec<f64>,
 }
 
 impl LvmState {
@@ -46,7 +44,7 @@ impl LvmState {
     ) -> Result<LvmTransformOutput> {
         let k = options.n_neighbors.min(data.rows());
         let graph = nearest_to_with(new, data, k, options.metric, progress)?;
-        let points: Vec<(Vec<f64>, f64, f64)> = (0..new.rows())
+        let points: Vec<(Vec<f64>, f64)> = (0..new.rows())
             .into_par_iter()
             .map_init(NewPoint::default, |new_point, i| {
                 let (neighbors, distances) = graph.row(i);
@@ -56,14 +54,13 @@ impl LvmState {
                 let edges = NewEdges::new(self, neighbors, distances, options.reach, distance_to);
                 new_point.set_pairs(self, &edges, options.adjacency, distance_to);
                 new_point.fit(self);
-                (new_point.mean.clone(), new_point.variance, new_point.log_likelihood(self))
+                (new_point.mean.clone(), new_point.variance)
             })
             .collect();
-        let values = points.iter().flat_map(|(mean, ..)| mean.iter().map(|v| v * self.unit)).collect();
+        let values = points.iter().flat_map(|(mean, _)| mean.iter().map(|v| v * self.unit)).collect();
         Ok(LvmTransformOutput {
             embedding: Embedding::new(values, self.dim)?,
-            std: points.iter().map(|(_, variance, _)| variance.sqrt() * self.unit).collect(),
-            scores: points.iter().map(|(.., score)| *score).collect(),
+            std: points.iter().map(|(_, variance)| variance.sqrt() * self.unit).collect(),
         })
     }
 }

@@ -86,11 +86,9 @@ const MAX_LEVELS: usize = 16;
 impl Method for Lvm {
     const NAME: &'static str = "lvm";
     const CLASS_NAME: &'static str = "LVM";
-    const NOTES: &'static str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to \
-        them: how well the embedding keeps similar rows close and dissimilar rows apart. Use it to compare embeddings of the same rows (numbers \
-        of neighbors or of dimensions). It is not a density of the rows and does not detect outliers: a row far from all others has \
-        few relations to keep and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use the \
-        standard deviation of the transformed rows.";
+    const NOTES: &'static str = "The standard deviation compares the rows of one model, fitted or new: the larger, the less the embedding keeps of the \
+        row's relations to its neighbors. It is not an error in the units of the data: it shrinks with the number of iterations, like its \
+        inverse square root.";
     const OBJECTIVE: Option<&'static str> = Some("lower_bound");
     const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "Latent variable model: clear clusters, with a standard deviation for every point.";
@@ -98,7 +96,6 @@ impl Method for Lvm {
         and classification; and a standard deviation that shows which points are misplaced.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
-    const HAS_LIKELIHOOD: bool = true;
     type Transformer = LvmTransformer;
 
     fn validate(&self) -> Result<()> {

@@ -34,8 +34,8 @@ impl Transformer for LvmTransformer {
             reach: self.params.reach,
             adjacency: self.params.adjacent,
         };
-        let LvmTransformOutput { embedding, std, scores } = self.state.transform(new, &self.data, options, progress)?;
-        Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
+        let LvmTransformOutput { embedding, std } = self.state.transform(new, &self.data, options, progress)?;
+        Ok(TransformOutput { std: Some(std), ..embedding.into() })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
