@@ -150,7 +150,8 @@ fn resume(input: &[u8]) -> bool {
         return false;
     };
     let quick = info.parse(&values).expect("valid parameters");
-    let quick = Pipeline { method: quick.method, landmarks: None, preprocessing: Default::default(), seed: Seed(1) };
+    let (method, preprocessing) = (quick.method, Default::default());
+    let quick = Pipeline { method, landmarks: None, fixed: None, preprocessing, seed: Seed(1) };
     if quick.values() != pipeline.values() {
         return false;
     }
