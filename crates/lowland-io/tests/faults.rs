@@ -12,7 +12,7 @@ use std::time::Duration;
 use lowland::files::{FileSystem, with_file_system};
 use lowland::methods::Pca;
 use lowland::neighbors::NeighborGraph;
-use lowland::{AnnotatedEmbedding, Data, Embedding, Fit, Labels, Metric, Seed};
+use lowland::{AnnotatedEmbedding, Data, Embedding, Labels, Metric, Seed};
 use lowland_io::{
     ReadOptions, Table, WriteOptions, builtin, read, read_bytes, write_bytes, write_graph, write_map, write_table,
 };
@@ -233,7 +233,7 @@ fn readers_see_the_old_file_or_the_new_one_while_a_slow_disk_is_written() {
 fn short_and_interrupted_reads_give_the_same_table() {
     let folder = tempfile::tempdir().unwrap();
     let system = || Rc::new(UnreliableSystem { most: Some(777), interrupts: true, ..Default::default() });
-    let table = builtin("blobs", Some(200), None, Seed(1)).unwrap();
+    let table = Table { labels: None, ..builtin("blobs", Some(200), None, Seed(1)).unwrap() };
     for name in ["t.npy", "t.npz", "t.csv", "t.parquet"] {
         let path = folder.path().join(name);
         write_table(&path, &table, &WriteOptions::default()).unwrap();
