@@ -1,4 +1,5 @@
 use super::*;
+use crate::Seed;
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::Alpha;
 use lowland_core::run::NoObserver;
