@@ -39,6 +39,15 @@ impl Landmarks {
         let bytes = (shape.bytes as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
         DataShape { rows, bytes, ..shape }
     }
+
+    /// Returns the number of bytes of a fit whose method takes `method` bytes for the landmarks.
+    fn memory_with(&self, shape: DataShape, method: u64) -> u64 {
+        let k = self.llx.n_neighbors.min(shape.rows);
+        let search = lowland_neighbors::search_memory(shape, self.llx.metric, k, self.llx.search);
+        // The weights as lists, rows and columns; the embedding and the blocks of the solver.
+        let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
+        self.landmark_shape(shape).bytes.saturating_add(method.max(search).max(weights as u64))
+    }
 }
 
 impl DynMethod for Landmarks {
@@ -82,13 +91,13 @@ impl DynMethod for Landmarks {
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
-        let k = self.llx.n_neighbors.min(shape.rows);
+        self.memory_with(shape, self.method.memory(self.landmark_shape(shape)))
+    }
+
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
         let part = self.landmark_shape(shape);
-        let search = lowland_neighbors::search_memory(shape, self.llx.metric, k, self.llx.search);
-        // The weights as lists, rows and columns; the embedding and the blocks of the solver.
-        let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
-        let extension = search.saturating_add(weights as u64);
-        part.bytes.saturating_add(self.method.memory(part).max(extension))
+        let limit = limit.map(|limit| limit.saturating_sub(part.bytes));
+        self.memory_with(shape, self.method.memory_within(part, limit))
     }
 
     fn required_neighbors(&self, _rows: usize) -> usize {

@@ -78,7 +78,8 @@ mod training_rows;
 
 pub use fit::{Fit, FitOptions};
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, message, params, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, Labels, MemoryBudget, Metric, Points, Result, Seed, address_space_limit,
+    available_memory, message, params, resident_memory, threads_within_limits, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;

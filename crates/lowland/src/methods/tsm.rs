@@ -112,6 +112,14 @@ impl Method for Tsm {
         self.needed_memory(shape, self.matrices == MatrixStorage::Tiles)
     }
 
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
+        let tiled = self.needed_memory(shape, true);
+        let uses_tiles = self.matrices == MatrixStorage::Auto
+            && shape.rows <= MAX_TILED_ROWS
+            && limit.is_none_or(|limit| tiled <= limit);
+        if uses_tiles { tiled } else { self.memory(shape) }
+    }
+
     fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported> {
         match self.placing {
             TransformRule::Llx => Ok(()),
@@ -141,7 +149,7 @@ impl Method for Tsm {
             context.note(Note::AllRowsZero);
             return output(problem.to_embedding(&[], 0), Outcome::without_iterations());
         }
-        let options = self.options(problem.similarities.rows(), data.shape(), context)?;
+        let options = self.options(&problem, context)?;
         let mut updates = AlternatingUpdates::new(problem, options, context.seed.stream(UPDATES))?;
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
@@ -203,8 +211,18 @@ impl Tsm {
         Ok((problem, tau))
     }
 
-    fn options(&self, inputs: usize, shape: DataShape, context: &mut Context) -> Result<AlternatingOptions> {
-        let needed = self.needed_memory(DataShape { rows: inputs, ..shape }, true);
+    /// Chooses the storage of the matrices, now that the similarities and the number of virtual inputs are known.
+    fn options(&self, problem: &TsmProblem, context: &mut Context) -> Result<AlternatingOptions> {
+        let inputs = problem.similarities.rows();
+        let double = inputs <= MAX_DOUBLE_ROWS;
+        let updates = |store_tiles| {
+            let options =
+                AlternatingOptions { store_tiles, double_precision: double, ..AlternatingOptions::default() };
+            // S, its shifted copy, and the offsets of its entries in the tiles.
+            let similar = problem.similarities.values().len() as f64 * 28.0;
+            (similar + AlternatingUpdates::memory(inputs as f64, self.n_components as f64, &options)) as u64
+        };
+        let needed = updates(true);
         let fits = context.memory_limit().is_none_or(|limit| needed <= limit);
         let dense = match (self.matrices, context.checkpoint()) {
             (MatrixStorage::Tiles, _) => true,
@@ -213,6 +231,15 @@ impl Tsm {
             (MatrixStorage::Auto, Some(archive)) => AlternatingUpdates::has_tiles(archive)?,
             (MatrixStorage::Auto, None) => inputs <= MAX_TILED_ROWS && fits,
         };
+        let needed_now = updates(dense);
+        if let Some(limit) = context.memory_limit().filter(|&limit| needed_now > limit) {
+            let mut remedies = vec![Remedy::RaiseMaxMemory, Remedy::Landmarks(5000)];
+            if dense {
+                remedies.insert(0, Remedy::Set { name: "matrices", value: "factors" });
+            }
+            let what = format!("the matrices of {inputs} rows, virtual ones included,");
+            return Err(Error::Memory { what, needed: needed_now, limit, remedies });
+        }
         context.note(Note::Info(match (self.matrices, dense) {
             (_, true) => format!("matrices in tiles: about {} in total", format_bytes(needed)),
             (MatrixStorage::Factors, _) => {
@@ -225,7 +252,6 @@ impl Tsm {
                 format!("matrices from factors: tiles would not fit into memory (about {})", format_bytes(needed))
             }
         }));
-        let double = inputs <= MAX_DOUBLE_ROWS;
         Ok(AlternatingOptions {
             momentum: self.momentum,
             store_tiles: dense,
@@ -245,15 +271,16 @@ impl Tsm {
         // Density is only a guess if tau is set.
         let similar = similarities_memory(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // A copy of the rows with the virtual ones, and their directions.
-        let copies = 3.0 * shape.bytes as f64;
+        let copies = 2.0 * shape.bytes as f64;
         let search = lowland_neighbors::search_memory(
             DataShape { rows: shape.rows.min(4096), ..shape },
             Metric::Cosine,
             2,
             Search::Exact,
         );
-        let updates = AlternatingUpdates::memory(n, d, &options);
-        pca_memory(self.n_components, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
+        // The updates begin when the copies and the search are gone.
+        let start = copies + similar + pca_memory(self.n_components, shape).max(search) as f64;
+        start.max(similar + AlternatingUpdates::memory(n, d, &options)) as u64
     }
 }
 

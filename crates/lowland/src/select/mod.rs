@@ -20,7 +20,7 @@ use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, Scal
 use lowland_core::message::Note;
 use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Observer, StopReason};
-use lowland_core::{Data, DataShape, Error, Result, Seed};
+use lowland_core::{Data, DataShape, Error, MemoryBudget, Result, Seed};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::ConnectedComponents;
 
@@ -151,7 +151,7 @@ pub fn by_held_out(
     n_components: &[usize],
     folds: usize,
     seed: Seed,
-    max_memory: Option<u64>,
+    memory: &MemoryBudget,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Candidate>> {
     if folds < 2 || folds > data.rows() {
@@ -167,7 +167,8 @@ pub fn by_held_out(
             let mut scores = Vec::new();
             for fold in 0..folds {
                 let (held, kept): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % folds == fold);
-                let options = FitOptions { seed, max_memory, observer: Some(&mut *observer), ..FitOptions::default() };
+                let memory = memory.clone();
+                let options = FitOptions { seed, memory, observer: Some(&mut *observer), ..FitOptions::default() };
                 let model = match candidate.fit_with(&data.select(&kept), options) {
                     // An incomplete candidate cannot be compared with others.
                     Err(Error::Stopped { .. }) if !candidates.is_empty() => return Ok(candidates),

@@ -51,9 +51,9 @@ fn a_recommendation_lists_close_candidates() {
 #[test]
 fn held_out_rows_score_every_combination() {
     let lvm = Lvm { max_iter: 30, ..Lvm::default() };
-    let candidates = by_held_out(&sheet(90), &lvm, &[5], &[1, 2], 3, Seed(1), None, &mut NoObserver).unwrap();
+    let candidates = by_held_out(&sheet(90), &lvm, &[5], &[1, 2], 3, Seed(1), &MemoryBudget::default(), &mut NoObserver).unwrap();
     assert_eq!(candidates.iter().map(|candidate| candidate.values.len()).collect::<Vec<_>>(), [3, 3]);
-    assert!(by_held_out(&sheet(90), &lvm, &[5], &[1], 1, Seed(1), None, &mut NoObserver).is_err());
+    assert!(by_held_out(&sheet(90), &lvm, &[5], &[1], 1, Seed(1), &MemoryBudget::default(), &mut NoObserver).is_err());
 }
 
 #[test]
