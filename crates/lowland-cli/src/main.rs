@@ -31,8 +31,30 @@ fn run() -> Result<ExitCode, Failure> {
     args::check_images_flag(std::env::args())?;
     let matches = args::command().get_matches();
     let Cli { command } = Cli::from_arg_matches(&matches)?;
+    limit_arenas();
+    report_fewer_threads(command.threads(), command.run().is_none_or(|run| run.quiet));
     // One pool for everything that the command does.
     lowland::with_threads(command.threads(), || run_command(&command, &matches))?
+}
+
+/// Lets all threads allocate from one arena if the address space is limited: each arena of glibc reserves 64 MiB of it.
+fn limit_arenas() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if lowland::address_space_limit().is_some() {
+        // SAFETY: mallopt only sets a number; no other thread exists yet.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
+}
+
+/// Says so if there is address space for fewer threads than asked for.
+fn report_fewer_threads(threads: Option<usize>, quiet: bool) {
+    let Some(limit) = lowland::address_space_limit() else { return };
+    let wanted = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let count = lowland::threads_within_limits(threads);
+    if count < wanted && !quiet {
+        let limit = lowland::data::format_bytes(limit);
+        print::print_stderr(&format!("{count} of {wanted} threads: the address space is limited to {limit} (ulimit -v)"));
+    }
 }
 
 fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Failure> {

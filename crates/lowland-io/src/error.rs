@@ -221,6 +221,15 @@ impl FileError {
 }
 
 impl FileErrorKind {
+    /// Returns whether reading would take more memory than allowed.
+    pub fn is_too_large(&self) -> bool {
+        match self {
+            FileErrorKind::TooLarge { .. } => true,
+            FileErrorKind::Labels(error) => error.kind.is_too_large(),
+            _ => false,
+        }
+    }
+
     /// The message in the words of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match self {

@@ -44,7 +44,8 @@ impl PcaAlgorithm {
             PcaAlgorithm::Covariance => {
                 // A tile of rows in double precision for each thread; the matrix, its copies and the workspace of the
                 // decomposition.
-                let tiles = threads.min((dim / 64.0).ceil()) * n.min(TILE as f64) * (dim + 64.0) * 8.0;
+                let front = if dim > 64.0 { 64.0 } else { 0.0 };
+                let tiles = threads.min((dim / 64.0).ceil()) * n.min(TILE as f64) * (dim + front) * 8.0;
                 tiles + dense_memory(shape.dim)
             }
             PcaAlgorithm::Iterative => {

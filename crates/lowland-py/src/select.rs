@@ -5,7 +5,7 @@ use lowland::method::Method;
 use lowland::methods::{Lllvm, Lvm};
 use lowland::run::{Context, Stage};
 use lowland::select::{self, Candidate, SelectionCriterion};
-use lowland::{Error, Seed};
+use lowland::{MemoryBudget, Seed};
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
@@ -33,21 +33,18 @@ pub fn choose(
 ) -> PyResult<SelectionTuple> {
     let data = rows.to_data()?;
     drop(rows);
-    let seed = Seed(seed);
+    let (seed, memory) = (Seed(seed), MemoryBudget::new(max_memory.or_else(lowland::available_memory)));
     let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
         data.check_finite()?;
         if let Some(folds) = folds {
-            let (lvm, limit) = (from_text::<Lvm>(&params)?, max_memory.or_else(lowland_io::available_memory));
+            let lvm = from_text::<Lvm>(&params)?;
             let (k, d) = (&n_neighbors, &n_components);
-            return Ok(select::by_held_out(&data, &lvm, k, d, folds, seed, limit, watcher)?);
+            return Ok(select::by_held_out(&data, &lvm, k, d, folds, seed, &memory, watcher)?);
         }
         let model = from_text::<Lllvm>(&params)?;
         let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components);
-        if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
-            let remedies =
-                vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
-            return Err(Error::Memory { what: "the selection".into(), needed, limit, remedies }.into());
-        }
+        let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
+        memory.check("the selection", needed, &remedies)?;
         let mut context = Context::new(watcher, seed, None);
         context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
         Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, &mut context)?)

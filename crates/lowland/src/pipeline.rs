@@ -63,7 +63,9 @@ impl Pipeline {
         let limit = limit.map(|limit| limit.saturating_sub(held));
         let method = self.runner()?.memory_within(self.preprocessing.output(shape), limit);
         let steps = self.preprocessing.memory(shape).saturating_add(fit_overhead(shape));
-        Ok(held.saturating_add(method).max(shape.bytes.saturating_add(steps)))
+        let needed = held.saturating_add(method).max(shape.bytes.saturating_add(steps));
+        // The allocator rounds up and keeps some for itself.
+        Ok(needed.saturating_add(needed / 16))
     }
 
     /// Estimates the memory of the whole fit with what is reserved in the budget, or fails where it exceeds the limit.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lowland::message::{Note, Remedy};
 use lowland::method::Method;
 use lowland::methods::{Lllvm, Lvm};
 use lowland::params::Params;
@@ -45,9 +46,9 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
             let default = Lvm::default();
             let max_iter = args.max_iter.unwrap_or(default.max_iter);
             let params = Lvm { metric: args.metric, max_iter, ..default };
-            let (folds, seed, limit) = (args.folds, args.common.run.seed(), args.common.memory.limit());
+            let (folds, seed, memory) = (args.folds, args.common.run.seed(), args.common.run.memory());
             let choices =
-                select::by_held_out(&data, &params, n_neighbors, n_components, folds, seed, limit, &mut console)?;
+                select::by_held_out(&data, &params, n_neighbors, n_components, folds, seed, memory, &mut console)?;
             (SelectionCriterion::HeldOut, choices)
         }
     };
@@ -92,10 +93,10 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
 
 /// Prints the memory estimate, and fails if it is more than allowed.
 pub(super) fn check_memory(args: &SelectArgs, needed: u64, console: &mut Console) -> Result<(), Failure> {
-    console.note(&lowland::message::Note::MemoryEstimate { bytes: needed });
-    use lowland::message::Remedy;
     let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
-    input::check_memory("the selection", needed, args.common.memory.limit(), &remedies)
+    let total = args.common.run.memory().check("the selection", needed, &remedies)?;
+    console.note(&Note::MemoryEstimate { bytes: total });
+    Ok(())
 }
 
 /// Runs work that is not the fit of a method with the console as its observer.

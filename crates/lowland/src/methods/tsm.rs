@@ -271,7 +271,7 @@ impl Tsm {
         // Density is only a guess if tau is set.
         let similar = similarities_memory(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // A copy of the rows with the virtual ones, and their directions.
-        let copies = 2.0 * shape.bytes as f64;
+        let copies = 2.25 * shape.bytes as f64;
         let search = lowland_neighbors::search_memory(
             DataShape { rows: shape.rows.min(4096), ..shape },
             Metric::Cosine,
