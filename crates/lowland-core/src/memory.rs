@@ -65,9 +65,7 @@ impl MemoryBudget {
         let total = needed.saturating_add(self.reserved());
         match self.limit.filter(|&limit| total > limit) {
             None => Ok(total),
-            Some(limit) => {
-                Err(Error::Memory { what: what.into(), needed: total, limit, remedies: remedies.to_vec() })
-            }
+            Some(limit) => Err(Error::Memory { what: what.into(), needed: total, limit, remedies: remedies.to_vec() }),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use lowland::{MemoryBudget, Metric};
 use lowland::neighbors::NeighborGraph;
+use lowland::{MemoryBudget, Metric};
 
 use crate::budget::Budget;
 use crate::error::{FileError, FileErrorKind, Result};

@@ -1,16 +1,15 @@
 //! Atomic writing of files.
 
-use std::fs::{self, File};
 use std::path::Path;
 
 use lowland::MemoryBudget;
+use lowland::files::SystemFile;
 pub(crate) use lowland::files::write_atomically;
 
 use crate::budget::Budget;
 use crate::error::{FileError, FileErrorKind, Result};
 
-/// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the complete
-/// new one.
+/// Writes a whole file ([`lowland::files::write_atomically`]): a reader sees the old file or the complete new one.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind: FileErrorKind| kind.at(path))
 }
@@ -19,11 +18,11 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 pub fn read_bytes(path: &Path, memory: &MemoryBudget) -> Result<Vec<u8>, FileError> {
     let read = || {
         let budget = Budget::for_stream(memory);
-        let size = fs::metadata(path)?.len();
+        let size = std::fs::metadata(path)?.len();
         if size > budget.remaining() {
             return Err(budget.too_large("the file"));
         }
-        crate::source::read_limited(File::open(path)?, &budget, "the file")
+        crate::source::read_limited(SystemFile::open(path)?, &budget, "the file")
     };
     read().map_err(|kind: FileErrorKind| kind.at(path))
 }
@@ -31,6 +30,7 @@ pub fn read_bytes(path: &Path, memory: &MemoryBudget) -> Result<Vec<u8>, FileErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn limited(bytes: u64) -> MemoryBudget {
         MemoryBudget::new(Some(bytes))

@@ -6,8 +6,8 @@
 //! --nocapture` measures large data as well and prints the table of `bench/results`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use lowland::data::{Data, DataShape, Seed, Sparse};
 use lowland::registry::{METHODS, MethodInfo, ParsedMethod};

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::{Data, MemoryBudget};
 use lowland::methods::Lllvm;
 use lowland::select::{self, EdgeScore, GraphBounds};
+use lowland::{Data, MemoryBudget};
 use serde_json::json;
 
 use super::select::{check_memory, print_conclusion, with_context};

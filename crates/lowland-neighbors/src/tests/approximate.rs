@@ -94,7 +94,10 @@ fn the_approximate_search_handles_equal_rows_and_small_components() {
 fn few_rows_are_searched_exactly_and_many_by_the_cheaper_search() {
     let none = strategy::ApproximatePlan { projection: false, descent: false };
     let chosen = |data: &Data, k, metric| {
-        strategy::plan_approximate(data.shape(), &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
+        strategy::plan_approximate(
+            data.shape(),
+            &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() },
+        )
     };
     let auto = |data: &Data, k, metric| chosen(data, k, metric) != none;
     let zeros = |rows: usize, dim: usize| Data::dense(vec![0.0; rows * dim], dim).unwrap();
