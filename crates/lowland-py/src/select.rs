@@ -6,7 +6,7 @@ use lowland::methods::Lllvm;
 use lowland::params::Params;
 use lowland::run::{Context, Stage};
 use lowland::select::{self, Candidate};
-use lowland::{Error, Seed};
+use lowland::{MemoryBudget, Seed};
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
@@ -32,15 +32,13 @@ pub fn choose(
 ) -> PyResult<SelectionTuple> {
     let data = rows.to_data()?;
     drop(rows);
-    let seed = Seed(seed);
+    let (seed, memory) = (Seed(seed), MemoryBudget::new(max_memory.or_else(lowland::available_memory)));
     let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
         data.check_finite()?;
         let model = from_text(&params)?;
         let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components);
-        if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
-            let remedies = vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
-            return Err(Error::Memory { what: "the selection".into(), needed, limit, remedies }.into());
-        }
+        let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
+        memory.check("the selection", needed, &remedies)?;
         let mut context = Context::new(watcher, seed, None);
         context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
         Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, &mut context)?)

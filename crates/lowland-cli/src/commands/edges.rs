@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::Data;
 use lowland::methods::Lllvm;
 use lowland::select::{self, EdgeScore, GraphBounds};
+use lowland::{Data, MemoryBudget};
 use serde_json::json;
 
 use super::select::{check_memory, print_conclusion, with_context};
@@ -33,7 +33,7 @@ pub fn compare_edges(
     let other = match &args.edges {
         None => None,
         Some(path) => {
-            let graph = select::graph_from_pairs(data.rows(), &read_pairs(path)?);
+            let graph = select::graph_from_pairs(data.rows(), &read_pairs(path, args.common.run.memory())?);
             Some(graph.map_err(|error| Failure::from(error).within(path.display()))?)
         }
     };
@@ -98,8 +98,8 @@ fn verdict(tested: &[GraphBounds]) -> String {
 }
 
 /// Reads pairs of row numbers, one per line; the first line may be a header.
-fn read_pairs(path: &Path) -> Result<Vec<(usize, usize)>, Failure> {
-    let bytes = lowland_io::read_bytes(path, 1 << 30)?;
+fn read_pairs(path: &Path, memory: &MemoryBudget) -> Result<Vec<(usize, usize)>, Failure> {
+    let bytes = lowland_io::read_bytes(path, memory)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut pairs = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lowland::message::{Note, Remedy};
 use lowland::method::Method;
 use lowland::methods::Lllvm;
 use lowland::params::Params;
@@ -80,10 +81,10 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
 
 /// Prints the memory estimate, and fails if it is more than allowed.
 pub(super) fn check_memory(args: &SelectArgs, needed: u64, console: &mut Console) -> Result<(), Failure> {
-    console.note(&lowland::message::Note::MemoryEstimate { bytes: needed });
-    use lowland::message::Remedy;
     let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
-    input::check_memory("the selection", needed, args.common.memory.limit(), &remedies)
+    let total = args.common.run.memory().check("the selection", needed, &remedies)?;
+    console.note(&Note::MemoryEstimate { bytes: total });
+    Ok(())
 }
 
 /// Runs work that is not the fit of a method with the console as its observer.
