@@ -292,7 +292,7 @@ impl Model {
         let embedding = Embedding::load("embedding", archive)?;
         let n_features = archive.size("data/columns")?;
         let preprocessor = Preprocessor::load(&pipeline.preprocessing, archive, n_features)?;
-        let transformer = pipeline.runner()?.load(archive, preprocessor.output_dim(n_features))?;
+        let transformer = pipeline.runner(None)?.load(archive, preprocessor.output_dim(n_features))?;
         let feature_names = archive.texts("data/names")?.to_vec();
         if !feature_names.is_empty() && feature_names.len() != n_features {
             return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));

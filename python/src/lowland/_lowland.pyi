@@ -137,7 +137,6 @@ def choose(
     n_neighbors: list[int],
     n_components: list[int],
     *,
-    folds: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     max_memory: int | None = None,

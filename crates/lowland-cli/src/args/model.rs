@@ -24,9 +24,9 @@ pub struct TransformArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  lowland score mnist.lowland t10k-images-idx3-ubyte.gz --out likelihoods.csv")]
+#[command(after_help = "Example:\n  lowland score motion.lowland new.csv --out likelihoods.csv")]
 pub struct ScoreArgs {
-    /// Model saved by `lowland embed --save` (method lvm)
+    /// Model saved by `lowland embed --save` (method gplvm)
     pub model: PathBuf,
     /// Output file for the log-likelihood of each row (.csv). Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
