@@ -293,3 +293,7 @@ impl Transformer for IsomapTransformer {
         archive.put("isomap/values", self.values.as_slice());
     }
 }
+
+#[cfg(test)]
+#[path = "isomap_tests.rs"]
+mod tests;
