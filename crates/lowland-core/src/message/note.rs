@@ -311,7 +311,7 @@ impl Note {
                 let most = format!("the most negative is {:.2} % of the largest eigenvalue", 100.0 * most_negative);
                 if *count == 0 {
                     return format!(
-                        "the distances are not those of points in a space: {most}, and smaller than those of the {n_components} \
+                        "the distances are not those of points in a Euclidean space: {most}, and smaller than those of the {n_components} \
                          coordinates"
                     );
                 }
@@ -321,7 +321,7 @@ impl Note {
                     _ => format!("use {}", terms.setting("n_components", supported)),
                 };
                 format!(
-                    "the distances are not those of points in a space: {least}{count} negative eigenvalues are as large as those of the \
+                    "the distances are not those of points in a Euclidean space: {least}{count} negative eigenvalues are as large as those of the \
                      {n_components} coordinates ({:.2} % of the sum of their magnitudes; {most}); {advice}",
                     100.0 * share
                 )
