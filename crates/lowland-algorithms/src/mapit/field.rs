@@ -168,7 +168,8 @@ impl MapItField {
 
     fn reorder(&mut self, rows: &[u32]) {
         let graph = &mut self.graph;
-        (graph.near, graph.others) = (graph.near.renumber(rows), graph.others.renumber(rows));
+        graph.near.renumber_in_place(rows);
+        graph.others.renumber_in_place(rows);
         graph.marginals = rows.iter().map(|&row| graph.marginals[row as usize]).collect();
     }
 }
