@@ -96,13 +96,13 @@ fn a_saved_model_says_how_sure_and_how_likely_it_is_and_makes_rows_for_points() 
     good(at, &[&fit[..], &named].concat());
     let placed = good(at, &[&["transform", "m.lowland", "t.csv", "--quiet"][..], &named].concat());
     assert!(placed.starts_with("id,projection_x,projection_y,label,std\n"), "{placed}");
-    let scores = good(at, &[&["score", "m.lowland", "t.csv", "--quiet"][..], &named].concat());
+    good(at, &[&["embed", "t.csv", "--method", "gplvm", "--save", "g.lowland", "--quiet"][..], &named].concat());
+    let scores = good(at, &[&["score", "g.lowland", "t.csv", "--quiet"][..], &named].concat());
     assert_eq!((scores.lines().next(), scores.lines().count()), (Some("row,score"), 41));
     good(at, &["inverse", "m.lowland", "map.csv", "--out", "rows.csv", "--quiet"]);
     let rows = std::fs::read_to_string(at.join("rows.csv")).unwrap();
     assert!(rows.starts_with("id,a,b,c,label\nr0,"), "{rows}");
-    good(at, &[&["embed", "t.csv", "--method", "pca", "--save", "p.lowland", "--quiet"][..], &named].concat());
-    let words = bad(at, 2, &[&["score", "p.lowland", "t.csv"][..], &named].concat());
+    let words = bad(at, 2, &[&["score", "m.lowland", "t.csv"][..], &named].concat());
     assert!(words.contains("no likelihood"), "{words}");
 }
 
@@ -530,4 +530,20 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     assert_eq!(samples.lines().count(), 151);
     let words = bad(folder.path(), 4, &["samples", "m.lowland", "--out", "more.csv", "--max-memory", "1KiB"]);
     assert!(words.contains("memory: about") && words.contains("samples"), "{words}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf_8_is_an_error_or_a_file_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.csv");
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        let mut command = assert_cmd::Command::cargo_bin("lowland").unwrap();
+        command.current_dir(folder.path()).args(arguments).timeout(support::program::TIMEOUT).output().unwrap()
+    };
+    let missing = run(&["embed".as_ref(), name, "--quiet".as_ref()]);
+    assert_eq!(missing.status.code(), Some(3), "{}", String::from_utf8_lossy(&missing.stderr));
+    let flag = run(&["embed".as_ref(), "digits".as_ref(), "--method".as_ref(), name]);
+    assert_eq!(flag.status.code(), Some(2), "{}", String::from_utf8_lossy(&flag.stderr));
 }

@@ -3,6 +3,7 @@
 use lowland::message::Remedy;
 use lowland::method::Method;
 use lowland::methods::Lllvm;
+use lowland::params::Params;
 use lowland::run::{Context, Stage};
 use lowland::select::{self, Candidate, Subsamples};
 use lowland::{Error, Seed};

@@ -14,6 +14,8 @@ use lowland_nbody::KernelSum;
 
 /// Numbers per task.
 const CHUNK: usize = 1024;
+/// Largest strength of a point's repulsion: products with kernel sums are finite.
+const MAX_REPULSION_STRENGTH: f64 = 1e200;
 
 /// An [`Energy`] of a map, with the affinities and the engine that sums the repulsion.
 pub struct NeighborEmbeddingObjective {
@@ -109,9 +111,16 @@ impl NeighborEmbeddingObjective {
         self.potential.engine_name()
     }
 
-    /// Returns the kernel sum over ordered pairs of different points at `y`, as [`VectorField::evaluate`] uses it.
-    pub fn kernel_sum(&mut self, y: Points) -> Result<f64> {
-        self.potential.sum(y)
+    /// Returns the strength of each point's repulsion at `y` for a new point whose affinities sum to one: lambda, or one over
+    /// the mean kernel sum of a point.
+    pub fn repulsion_strength(&mut self, y: Points) -> Result<f64> {
+        let n = y.rows() as f64;
+        if let Energy::Elastic { lambda } = self.energy {
+            return Ok(lambda * n);
+        }
+        let (total, exponent) = self.potential.scaled_sum_with(y, self.energy.kernel())?;
+        // Beyond this, the repulsion by the map's points no longer depends on it.
+        Ok((n / total * exponent.exp()).min(MAX_REPULSION_STRENGTH))
     }
 
     /// Returns the trace of the Hessian at `y`, at the cost of two gradients. (The traces printed in section 2.1 of
@@ -135,14 +144,16 @@ fn hessian_trace(
     let (slope, next) = kernel.derivative();
     // sum (d K' + 2 s K'') over ordered pairs. K' is the next kernel's value; K'' is in its gradients, because
     // sum s K = 2 sum_i y_i . sum_j K (y_i - y_j) for any symmetric K.
-    let second = potential.sum_with(y, next)?;
+    let normalized = !matches!(energy, Energy::Elastic { .. });
+    let second = if normalized { potential.scaled_sum_with(y, next)?.0 } else { potential.sum_with(y, next)? };
     let curvature = dot(&potential.coordinates, &potential.gradients);
     let repulsion = -4.0 * slope / scale * (d * second + 2.0 * curvature);
     Ok(attraction
         + match energy {
             Energy::Elastic { lambda } => factors.lambda_factor * lambda * repulsion,
             _ => {
-                let total = potential.sum_with(y, kernel)?;
+                // Of the kernels, only the Gaussian is scaled, which is its own derivative: both sums have the same factor.
+                let (total, _) = potential.scaled_sum_with(y, kernel)?;
                 let forces = dot(&potential.gradients, &potential.gradients) / scale;
                 repulsion / total - 4.0 * forces / total.powi(2)
             }
@@ -151,11 +162,15 @@ fn hessian_trace(
 
 impl VectorField for NeighborEmbeddingObjective {
     fn evaluate(&mut self, y: Points, with_value: bool, out: &mut [f64]) -> Result<Option<f64>> {
-        let total = self.potential.sum(y)?;
         let EnergyFactors { exaggeration, lambda_factor } = self.factors;
         let (repulsion, strength) = match self.energy {
-            Energy::Elastic { lambda } => (lambda_factor * lambda * total, lambda_factor * lambda),
-            _ => (total.ln(), 1.0 / total),
+            Energy::Elastic { lambda } => {
+                (lambda_factor * lambda * self.potential.sum(y)?, lambda_factor * lambda)
+            }
+            _ => {
+                let (total, exponent) = self.potential.scaled_sum_with(y, self.energy.kernel())?;
+                (total.ln() - exponent, 1.0 / total)
+            }
         };
         self.repulsion_value = repulsion;
         let attraction = self.attraction.forces(self.energy.attraction(), y, with_value, out);

@@ -148,8 +148,9 @@ impl AccuracyController {
         let &[target, requested, measured, value_error, value] = archive.f64s("accuracy")? else {
             return Err(archive.invalid("the accuracy is not five numbers".into()));
         };
-        if !(target > 0.0 && requested > 0.0 && value_error >= 0.0) {
-            return Err(archive.invalid("the accuracy is negative".into()));
+        let is_accuracy = |error: f64| error > 0.0 && error < 1.0;
+        if !(is_accuracy(target) && is_accuracy(requested) && value_error >= 0.0) || measured < 0.0 {
+            return Err(archive.invalid("the accuracy is out of range".into()));
         }
         (self.target, self.requested, self.measured) = (target, requested, measured);
         (self.value_error, self.value) = (value_error, value);

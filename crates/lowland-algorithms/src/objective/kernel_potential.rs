@@ -14,6 +14,13 @@ use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest}
 const SAMPLE_SIZE: usize = 256;
 /// Rows per task.
 const ROWS: usize = 1024;
+/// The points are isolated if the kernel sum is below this share of the number of points: the sums of an engine contain
+/// that number, one for each point itself, and little remains of the rest after its subtraction.
+const ISOLATION: f64 = 1e-3;
+/// Maximal number of isolated points whose sums are computed pair by pair.
+const MAX_ISOLATED: usize = 8192;
+/// Smallest kernel sum in units of the number of points; below it, the subtraction leaves only rounding errors.
+const MIN_TOTAL: f64 = 1e-13;
 
 /// A potential and its gradients at every point of a map, with controlled accuracy.
 pub(crate) struct KernelPotential {
@@ -30,6 +37,8 @@ pub(crate) struct KernelPotential {
     engine_accuracy: f64,
     /// The engine's own bound of the error of the last sum.
     bound: Option<f64>,
+    /// Whether the last sum was computed pair by pair, because the points were isolated.
+    isolated: bool,
     cost: f64,
     /// The centered map in units of the kernel.
     pub coordinates: Vec<f64>,
@@ -61,6 +70,7 @@ impl KernelPotential {
             sample,
             engine_accuracy: f64::NAN,
             bound: None,
+            isolated: false,
             cost: 0.0,
             coordinates: Vec::new(),
             ones: vec![1.0; n],
@@ -106,7 +116,7 @@ impl KernelPotential {
 
     /// Returns the relative error of the total, as measured last.
     pub fn total_error(&self) -> f64 {
-        if self.is_exact() { 0.0 } else { self.controller.value_error() }
+        if self.is_exact() || self.isolated { 0.0 } else { self.controller.value_error() }
     }
 
     /// Computes the potential of unit charges at `y`; returns its sum over ordered pairs of different points.
@@ -117,6 +127,7 @@ impl KernelPotential {
     /// Like [`KernelPotential::sum`], with another kernel.
     pub fn sum_with(&mut self, y: Points, kernel: Kernel) -> Result<f64> {
         self.load(y);
+        self.isolated = false;
         let Self { engine, coordinates, ones, values, gradients, .. } = self;
         let coordinates = Points::new(coordinates, y.dim())?;
         if let Some(weights) = &self.pair_weights {
@@ -130,6 +141,20 @@ impl KernelPotential {
         self.cost += report.work;
         // Every point meets itself with `K(0) = 1`.
         Ok(self.total(self.ones.len() as f64))
+    }
+
+    /// Like [`KernelPotential::sum_with`], with all results multiplied by the exponential of a number, which is returned after
+    /// the sum. It is zero unless all points are far from each other, where a Gaussian sum would vanish.
+    pub fn scaled_sum_with(&mut self, y: Points, kernel: Kernel) -> Result<(f64, f64)> {
+        let total = self.sum_with(y, kernel)?;
+        let n = self.ones.len();
+        if total >= ISOLATION * n as f64 || n > MAX_ISOLATED || self.pair_weights.is_some() {
+            return Ok((total, 0.0));
+        }
+        self.isolated = true;
+        let Self { coordinates, values, gradients, .. } = self;
+        let exponent = isolated_potential(kernel, Points::new(coordinates, y.dim())?, values, gradients);
+        Ok((dot(&self.values, &self.ones).max(f64::MIN_POSITIVE), exponent))
     }
 
     /// Computes the potential of other charges at the map of the last sum.
@@ -210,7 +235,7 @@ impl KernelPotential {
 
     /// Returns the sum of the potentials less the contributions `own` of points to themselves.
     fn total(&self, own: f64) -> f64 {
-        (dot(&self.values, &self.ones) - own).max(f64::MIN_POSITIVE)
+        (dot(&self.values, &self.ones) - own).max(MIN_TOTAL * self.ones.len() as f64)
     }
 
     /// Returns the relative errors, on the sample, of the gradients and of the potential of the last sum with unit charges.
@@ -253,6 +278,31 @@ fn weighted_gaussian(weights: &[f64], y: Points, values: &mut [f64], gradients: 
             gradient.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(g, (a, b))| *g -= 2.0 * value * (a - b));
         }
     });
+}
+
+/// Computes the potential and its gradients without the contributions of points to themselves. The results are multiplied by
+/// the exponential of the returned number: for the Gaussian the smallest squared distance, so that nothing vanishes.
+fn isolated_potential(kernel: Kernel, y: Points, values: &mut [f64], gradients: &mut [f64]) -> f64 {
+    let (n, d) = (y.rows(), y.dim());
+    let (slope, next) = kernel.derivative();
+    let others = |i: usize| (0..n).filter(move |&j| j != i).map(move |j| (j, squared_distance(y.row(i), y.row(j))));
+    let exponent = if kernel == Kernel::Gaussian {
+        let nearest: Vec<f64> =
+            (0..n).into_par_iter().map(|i| others(i).fold(f64::INFINITY, |least, (_, s)| least.min(s))).collect();
+        nearest.into_iter().fold(f64::MAX, f64::min)
+    } else {
+        0.0
+    };
+    values.par_iter_mut().zip(gradients.par_chunks_mut(d)).enumerate().for_each(|(i, (total, gradient))| {
+        *total = 0.0;
+        gradient.fill(0.0);
+        for (j, s) in others(i) {
+            *total += kernel.value(s - exponent);
+            let factor = -2.0 * slope * next.value(s - exponent);
+            gradient.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(g, (a, b))| *g += factor * (a - b));
+        }
+    });
+    exponent
 }
 
 /// A potential at a map, for the accuracy control.

@@ -3,7 +3,7 @@
 use lowland_core::message::Remedy;
 use lowland_core::params::param_enum;
 use lowland_core::run::Context;
-use lowland_core::{Data, Embedding, Error, Result};
+use lowland_core::{Data, Embedding, Error, Points, Result};
 use lowland_linalg::block::column_means;
 use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
@@ -24,8 +24,14 @@ param_enum! {
 
 /// Noise relative to the size of the initial embedding. It separates equal rows and adds missing directions.
 const JITTER: f64 = 0.01;
+/// Distance below which points are at one place.
+const MIN_DISTANCE: f64 = 1e-100;
 /// Maximum number of iterations of the eigensolver; an initial embedding need not be more accurate.
 const SPECTRAL_ITERATIONS: usize = 100;
+
+/// Bound of the coordinates of a given initial embedding. The kernels have width one, which further out is not much more than
+/// the distance between adjacent numbers.
+const MAX_COORDINATE: f64 = 1e12;
 
 /// Computes an initial embedding whose first coordinate has standard deviation `size`.
 pub(super) fn initial_embedding(
@@ -85,7 +91,7 @@ pub(super) fn initial_embedding(
     Embedding::new(values, dim)
 }
 
-/// Returns an error if the embedding has the wrong size or is not finite.
+/// Returns an error if the embedding has the wrong size, is not finite or too large, or if all of its points coincide.
 fn check(embedding: &Embedding, n: usize, dim: usize) -> Result<()> {
     for (what, expected, found) in [
         ("points of the initial embedding", n, embedding.rows()),
@@ -95,5 +101,24 @@ fn check(embedding: &Embedding, n: usize, dim: usize) -> Result<()> {
             return Err(Error::Shape { what, expected, found });
         }
     }
-    embedding.points().check_finite()
+    embedding.points().check_finite()?;
+    if let Some(at) = embedding.values().iter().position(|v| v.abs() > MAX_COORDINATE) {
+        let (row, column, value) = (at / dim, at % dim, embedding.values()[at]);
+        return Err(Error::InitTooLarge { row, column, value, limit: MAX_COORDINATE });
+    }
+    if coincide(embedding.points()) {
+        return Err(Error::InitAtOnePoint { rows: n });
+    }
+    Ok(())
+}
+
+/// Returns whether all points are at one place, up to rounding.
+pub(super) fn coincide(points: Points) -> bool {
+    let d = points.dim();
+    let largest = points.values().iter().fold(0.0f64, |most, v| most.max(v.abs()));
+    let first = points.values().chunks_exact(d).next().unwrap_or(&[]);
+    // Squares of distances below the second bound vanish.
+    let limit = (4.0 * f64::EPSILON * largest).max(MIN_DISTANCE);
+    points.rows() > 1
+        && points.values().chunks_exact(d).all(|row| row.iter().zip(first).all(|(a, b)| (a - b).abs() <= limit))
 }

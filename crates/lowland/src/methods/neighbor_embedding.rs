@@ -20,7 +20,7 @@ use lowland_nbody::{Engine, new_engine};
 use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search, distance};
 
-use super::init::{Init, initial_embedding};
+use super::init::{Init, coincide, initial_embedding};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use crate::method::{FitInput, FitOutput};
 use crate::neighbor_stage::{self, Neighbors, neighbors, precomputed_graph};
@@ -198,10 +198,10 @@ impl NeighborEmbeddingSettings {
         if let Some(reason) = objective.unfinished_stage() {
             context.note(Note::ObjectiveModified { reason: reason.to_string() });
         }
-        let repulsion = match energy {
-            Energy::Elastic { lambda } => lambda * n as f64,
-            _ => n as f64 / objective.kernel_sum(embedding.points())?,
-        };
+        let repulsion = objective.repulsion_strength(embedding.points())?;
+        if coincide(embedding.points()) {
+            context.note(Note::PointsCoincide);
+        }
         let transformer = new_transformer(&embedding, repulsion);
         Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
     }
