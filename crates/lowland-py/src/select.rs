@@ -5,7 +5,7 @@ use lowland::method::Method;
 use lowland::methods::Lllvm;
 use lowland::params::Params;
 use lowland::run::{Context, Stage};
-use lowland::select::{self, Candidate, Subsamples};
+use lowland::select::{self, Candidate, SubsampleKind, Subsamples};
 use lowland::{Error, Seed};
 use pyo3::prelude::*;
 
@@ -19,7 +19,7 @@ type SelectionTuple = (Vec<(usize, usize, Vec<Vec<f64>>)>, Option<usize>, Vec<us
 
 /// Compares candidates by the bound of lllvm. `params` are the parameters of that method.
 #[pyfunction]
-#[pyo3(signature = (rows, params, n_neighbors, n_components, subsamples, subsample_rows, *, seed=0, threads=None, max_memory=None))]
+#[pyo3(signature = (rows, params, n_neighbors, n_components, subsamples, subsample_rows, subsample, *, seed=0, threads=None, max_memory=None))]
 pub fn choose(
     py: Python<'_>,
     rows: Rows,
@@ -28,13 +28,15 @@ pub fn choose(
     n_components: Vec<usize>,
     subsamples: usize,
     subsample_rows: usize,
+    subsample: &str,
     seed: u64,
     threads: Option<usize>,
     max_memory: Option<u64>,
 ) -> PyResult<SelectionTuple> {
     let data = rows.to_data()?;
     drop(rows);
-    let (seed, part) = (Seed(seed), Subsamples { count: subsamples, rows: subsample_rows });
+    let kind = SubsampleKind::parse(subsample).map_err(PyFailure::from)?;
+    let (seed, part) = (Seed(seed), Subsamples { count: subsamples, rows: subsample_rows, kind });
     let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
         data.check_finite()?;
         let model = from_text(&params)?;

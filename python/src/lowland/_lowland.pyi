@@ -138,6 +138,7 @@ def choose(
     n_components: list[int],
     subsamples: int,
     subsample_rows: int,
+    subsample: str,
     *,
     seed: int = 0,
     threads: int | None = None,

@@ -54,8 +54,9 @@ def select(
     n_neighbors: int | Iterable[int] = (5, 10, 15, 20),
     n_components: int | Iterable[int] = 2,
     *,
-    subsamples: int = 6,
+    subsamples: int = 5,
     subsample_rows: int = 200,
+    subsample: str = "near",
     n_jobs: int | None = None,
     random_state: Any = None,
     max_memory: int | None = None,
@@ -70,11 +71,13 @@ def select(
         Numbers of neighbors to try.
     n_components : int or iterable of int, default=2
         Numbers of dimensions to try.
-    subsamples : int, default=6
-        Number of subsamples on which the bounds are compared, if there are more rows than ``subsample_rows``:
-        in turn, the nearest rows of a random row, and rows drawn from all.
+    subsamples : int, default=5
+        Number of subsamples on which the bounds are compared, if there are more rows than ``subsample_rows``.
     subsample_rows : int, default=200
         Number of rows of each subsample.
+    subsample : {'near', 'all'}, default='near'
+        How the rows of a subsample are drawn: the nearest rows of a random row, or rows drawn from all, for data with much noise
+        and little curvature.
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -103,6 +106,7 @@ def select(
         _as_list(n_components),
         subsamples,
         subsample_rows,
+        subsample,
         seed=_input.seed(random_state),
         threads=_input.threads(n_jobs),
         max_memory=_input.memory(max_memory),

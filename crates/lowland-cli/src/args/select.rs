@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lowland::Metric;
-use lowland::select::Subsamples;
+use lowland::select::{SubsampleKind, Subsamples};
 
 use super::CommonArgs;
 
@@ -37,6 +37,10 @@ pub struct SelectArgs {
     /// Number of subsamples on which the bounds are compared, if there are more rows than --subsample-rows (lllvm)
     #[arg(long, value_name = "N", default_value_t = Subsamples::default().count)]
     pub subsamples: usize,
+    /// How the rows of a subsample are drawn: near, the nearest rows of a random row; all, from all rows, for data with much
+    /// noise and little curvature (lllvm)
+    #[arg(long, value_name = "KIND", default_value = "near")]
+    pub subsample: SubsampleArg,
     /// Number of rows of a subsample (lllvm)
     #[arg(long, value_name = "N", default_value_t = Subsamples::default().rows)]
     pub subsample_rows: usize,
@@ -77,6 +81,12 @@ pub enum SelectMethod {
     Tsm,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SubsampleArg {
+    Near,
+    All,
+}
+
 /// A list such as `3,5,8`, `3..30` or `3..30:3`, both ends included; sorted, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberList(pub Vec<usize>);
@@ -84,7 +94,11 @@ pub struct NumberList(pub Vec<usize>);
 impl SelectArgs {
     /// The rows on which bounds are compared.
     pub fn subsamples(&self) -> Subsamples {
-        Subsamples { count: self.subsamples, rows: self.subsample_rows }
+        let kind = match self.subsample {
+            SubsampleArg::Near => SubsampleKind::Near,
+            SubsampleArg::All => SubsampleKind::All,
+        };
+        Subsamples { count: self.subsamples, rows: self.subsample_rows, kind }
     }
 
     /// Whether edges are compared, rather than numbers chosen.

@@ -212,8 +212,13 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
     let saved_values = pipeline.values();
     for (name, text) in method_values(matches, info)? {
         let ParsedMethod { method, landmarks } = info.parse(&[(name, &text)])?;
-        let given =
-            Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), fixed: None, seed: pipeline.seed };
+        let given = Pipeline {
+            method,
+            landmarks,
+            preprocessing: args.common.preprocessing.steps(),
+            fixed: None,
+            seed: pipeline.seed,
+        };
         let value = |values: &[(&'static str, String)]| values.iter().find(|entry| entry.0 == name).cloned();
         let (given, saved) = (value(&given.values()), value(&saved_values));
         if given != saved {

@@ -73,21 +73,6 @@ pub fn recommend(candidates: &[Candidate]) -> Option<(usize, Vec<usize>)> {
     Some((best, (0..candidates.len()).filter(is_close).collect()))
 }
 
-/// Returns the best candidates on the subsamples of nearby rows and on those of all rows, if they differ.
-fn disagreement(candidates: &[Candidate]) -> Option<(usize, usize)> {
-    let best_of = |parity: usize| {
-        let bound = |at: usize| {
-            let bounds = candidates[at].best_bounds();
-            mean(&bounds.into_iter().skip(parity).step_by(2).collect::<Vec<_>>())
-        };
-        (0..candidates.len()).reduce(|a, b| if bound(b) > bound(a) { b } else { a })
-    };
-    if candidates.first()?.bounds.len() < 2 {
-        return None;
-    }
-    best_of(0).zip(best_of(1)).filter(|(near, far)| near != far)
-}
-
 /// Describes the recommendation.
 pub fn recommendation_text(candidates: &[Candidate]) -> String {
     let Some((best, close)) = recommend(candidates) else { return "there is nothing to choose from".into() };
@@ -107,13 +92,6 @@ pub fn recommendation_text(candidates: &[Candidate]) -> String {
         let (difference, error) = best_candidate.difference(&candidates[next]);
         let next = name(&candidates[next]);
         text.push_str(&format!("; larger than the next, {next}, by {difference:.3e} with an error of {error:.2e}"));
-    }
-    if let Some((near, far)) = disagreement(candidates) {
-        let (near, far) = (name(&candidates[near]), name(&candidates[far]));
-        text.push_str(&format!(
-            "; subsamples of nearby rows alone prefer {near}, those of all rows {far}: the former err with much noise, the latter with \
-            much curvature"
-        ));
     }
     if candidates.len() == 1 {
         text.push_str("; it is the only one");

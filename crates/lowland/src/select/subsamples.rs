@@ -1,24 +1,45 @@
 //! Subsamples: the rows on which candidates are compared if there are too many for the model.
 
 use lowland_core::run::Progress;
-use lowland_core::{Data, Metric, Result, Seed};
+use lowland_core::{Data, Error, Metric, Result, Seed};
 use lowland_neighbors::nearest_to_with;
 
-/// The subsamples on which candidates are compared: in turn, the nearest rows of a random row, and rows drawn from all.
-///
-/// Rows drawn from all are so far apart that the curvature of a manifold looks like more dimensions; the nearest rows of a row are so
-/// close together that noise hides dimensions. Either kind alone errs on one side, so their bounds are averaged.
+/// How the rows of a subsample are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SubsampleKind {
+    /// The nearest rows of a random row. They are as dense as the data, so that curvature is not mistaken for more dimensions; but
+    /// noise hides dimensions if it is larger than the distances between them.
+    #[default]
+    Near,
+    /// Rows drawn from all. They are farther apart, so that noise matters less and curvature more.
+    All,
+}
+
+impl SubsampleKind {
+    /// Parses `near` or `all`.
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "near" => Ok(Self::Near),
+            "all" => Ok(Self::All),
+            _ => Err(Error::Parameter { name: "subsample", value: text.into(), allowed: "near or all".into() }),
+        }
+    }
+}
+
+/// The subsamples on which candidates are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subsamples {
     /// Number of subsamples.
     pub count: usize,
     /// Number of rows of each. Data with no more rows is used as a whole, once.
     pub rows: usize,
+    /// How the rows are drawn.
+    pub kind: SubsampleKind,
 }
 
 impl Default for Subsamples {
     fn default() -> Self {
-        Self { count: 6, rows: 200 }
+        Self { count: 5, rows: 200, kind: SubsampleKind::default() }
     }
 }
 
@@ -40,17 +61,19 @@ impl Subsamples {
         if n <= self.rows {
             return Ok(vec![(0..n).collect()]);
         }
-        let centers = draw_rows((0..n).collect(), self.count.div_ceil(2).min(n), seed.stream("centers"));
-        let graph = nearest_to_with(&data.select(&centers), data, self.rows, metric, progress)?;
-        let subsample = |at: usize| {
-            let mut rows: Vec<usize> = match at % 2 {
-                0 => graph.row(at / 2).0.iter().map(|&j| j as usize).collect(),
-                _ => draw_rows((0..n).collect(), self.rows, seed.stream("rows").item(at)),
-            };
-            rows.sort_unstable();
-            rows
+        let mut drawn: Vec<Vec<usize>> = match self.kind {
+            SubsampleKind::Near => {
+                let centers = draw_rows((0..n).collect(), self.count.min(n), seed.stream("centers"));
+                let graph = nearest_to_with(&data.select(&centers), data, self.rows, metric, progress)?;
+                (0..centers.len()).map(|at| graph.row(at).0.iter().map(|&j| j as usize).collect()).collect()
+            }
+            SubsampleKind::All => {
+                let seed = seed.stream("rows");
+                (0..self.count).map(|at| draw_rows((0..n).collect(), self.rows, seed.item(at))).collect()
+            }
         };
-        Ok((0..self.count.min(2 * centers.len())).map(subsample).collect())
+        drawn.iter_mut().for_each(|rows| rows.sort_unstable());
+        Ok(drawn)
     }
 }
 

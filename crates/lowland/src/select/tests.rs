@@ -93,7 +93,7 @@ fn recommended_dimensions(dim: usize, n: usize, columns: usize) -> usize {
     let mut context = Context::new(&mut no_observer, Seed(3), None);
     let params = Lllvm { starts: 1, max_iter: 20, ..params() };
     let lists: Vec<usize> = (dim.max(2) - 1..=dim + 1).collect();
-    let subsamples = Subsamples { count: 2, rows: 100 };
+    let subsamples = Subsamples { count: 2, rows: 100, ..Subsamples::default() };
     let candidates = by_bound(&manifold(dim, n, columns, 11), &params, &[8], &lists, subsamples, &mut context).unwrap();
     assert!(candidates.iter().all(|candidate| candidate.bounds.len() == 2), "{candidates:?}");
     candidates[recommend(&candidates).unwrap().0].n_components
@@ -110,21 +110,25 @@ fn the_dimensions_of_a_noisy_manifold_of_four_dimensions_are_recommended() {
 }
 
 #[test]
-fn subsamples_are_in_turn_near_a_row_and_from_all_rows() {
+fn subsamples_are_near_a_row_or_from_all_rows() {
     let n = 4000;
     let data = Data::dense((0..n).map(|i| i as f32).collect(), 1).unwrap();
-    let draw = |count, rows, seed| {
-        let subsamples = Subsamples { count, rows };
-        subsamples.draw(&data, lowland_core::Metric::Euclidean, Seed(seed), &mut |_| Ok(())).unwrap()
-    };
-    let drawn = draw(5, 40, 1);
-    assert_eq!((drawn.len(), drawn.clone(), drawn == draw(5, 40, 2)), (5, draw(5, 40, 1), false));
-    for (at, rows) in drawn.iter().enumerate() {
-        assert!(rows.len() == 40 && rows.windows(2).all(|pair| pair[0] < pair[1]), "{rows:?}");
-        let spread = rows[39] - rows[0];
-        assert!(if at % 2 == 0 { spread < 45 } else { spread > 2500 }, "{at}: {rows:?}");
+    for kind in [SubsampleKind::Near, SubsampleKind::All] {
+        let draw = |rows, seed| {
+            let subsamples = Subsamples { count: 5, rows, kind };
+            subsamples.draw(&data, lowland_core::Metric::Euclidean, Seed(seed), &mut |_| Ok(())).unwrap()
+        };
+        let drawn = draw(40, 1);
+        assert_eq!((drawn.len(), drawn.clone(), drawn == draw(40, 2)), (5, draw(40, 1), false));
+        for rows in drawn {
+            assert!(rows.len() == 40 && rows.windows(2).all(|pair| pair[0] < pair[1]), "{rows:?}");
+            let spread = rows[39] - rows[0];
+            assert!(if kind == SubsampleKind::Near { spread < 45 } else { spread > 2500 }, "{kind:?}: {rows:?}");
+        }
+        assert_eq!(draw(n, 1), [(0..n).collect::<Vec<_>>()]);
     }
-    assert_eq!(draw(5, n, 1), [(0..n).collect::<Vec<_>>()]);
+    assert_eq!(SubsampleKind::parse("all").unwrap(), SubsampleKind::All);
+    assert!(SubsampleKind::parse("some").unwrap_err().to_string().contains("near or all"));
 }
 
 #[test]
