@@ -2,26 +2,25 @@
 
 use std::path::Path;
 
+use lowland::Data;
 use lowland::data::DataShape;
-use lowland::message::Remedy;
+use lowland::message::{Remedy, display_path};
 use lowland::preprocessing::Preprocessing;
 use lowland::run::{Context, NoObserver};
-use lowland::{Data, Error};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
 use crate::args::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs, RunArgs};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::usage::available_memory;
 
 /// Reads a file or generates a built-in data set, and prints what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    load_named(&input.input, &input.read, run, console)
+    load_from(&input.input, &input.read, run, console)
 }
 
 /// The same for an input that a flag names.
-pub fn load_named(name: &str, options: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    let mut table = read(name, options, run)?;
+pub fn load_from(path: &Path, options: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
+    let mut table = read(path, options, run)?;
     // Strings are their own ids.
     if let (Data::Text(lines), None) = (&table.data, &table.ids) {
         table.ids = Some(lines.to_vec());
@@ -37,40 +36,40 @@ pub fn load_named(name: &str, options: &ReadArgs, run: &RunArgs, console: &mut C
         Data::Text(lines) => count(lines.len(), "string", "s"),
         data => format!("{}, {}, {}", count(data.rows(), "row", "s"), count(data.dim(), "column", "s"), data.kind()),
     };
-    console.info(&format!("{name}: {shape}{classes}"));
+    console.info(&format!("{}: {shape}{classes}", display_path(path)));
     Ok(table)
 }
 
 /// Built-in names take precedence: a file of the same name is read with a path such as `./digits`.
-fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
+fn read(path: &Path, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
     let builtins = lowland_io::builtins();
-    if let Some(builtin) = builtins.iter().find(|builtin| builtin.name == name) {
+    if let Some(builtin) = builtins.iter().find(|builtin| path.as_os_str() == builtin.name) {
         return generate(builtin, input, run);
     }
-    let path = Path::new(name);
     if !path.exists() {
         let names: Vec<&str> = builtins.iter().map(|builtin| builtin.name).collect();
         return Err(Failure::input(format!(
-            "{name}: no such file, and not a built-in data set ({})",
+            "{}: no such file, and not a built-in data set ({})",
+            display_path(path),
             names.join(", ")
         )));
     }
     if input.n_points.is_some() || input.noise.is_some() {
         return Err(Failure::flag("--n-points and --noise are for the built-in generators; for a file use --max-rows"));
     }
-    Ok(lowland_io::read(path, &read_options(input)?)?)
+    Ok(lowland_io::read(path, &read_options(input, run)?)?)
 }
 
 /// The shape of the rows, if the header of the file declares it.
-pub fn declared_shape(input: &InputArgs) -> Option<DataShape> {
-    let is_builtin = lowland_io::builtins().iter().any(|builtin| builtin.name == input.input);
+pub fn declared_shape(input: &InputArgs, run: &RunArgs) -> Option<DataShape> {
+    let is_builtin = lowland_io::builtins().iter().any(|builtin| input.input.as_os_str() == builtin.name);
     // Dropped rows do not count.
     let keeps_rows = matches!(input.read.missing, MissingArg::Refuse);
     (!is_builtin && keeps_rows)
-        .then(|| lowland_io::declared_shape(Path::new(&input.input), &read_options(&input.read).ok()?))?
+        .then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read, run).ok()?))?
 }
 
-fn read_options(input: &ReadArgs) -> Result<ReadOptions, Failure> {
+fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure> {
     Ok(ReadOptions {
         label_column: input.label_column.clone(),
         id_column: input.id_column.clone(),
@@ -87,8 +86,7 @@ fn read_options(input: &ReadArgs) -> Result<ReadOptions, Failure> {
             MissingArg::Drop => Missing::Drop,
         },
         max_rows: input.max_rows,
-        // A file may take all memory there is.
-        max_bytes: available_memory(),
+        memory: run.memory().clone(),
         ..ReadOptions::default()
     })
 }
@@ -108,15 +106,15 @@ fn generate(builtin: &Builtin, input: &ReadArgs, run: &RunArgs) -> Result<Table,
     }
     // Values in single precision; true coordinates and workspace in double precision.
     let needed = (input.n_points.unwrap_or(builtin.rows) as f64 * builtin.dim as f64 * 30.0) as u64;
-    if let Some(limit) = available_memory().filter(|&limit| needed > limit) {
-        let (what, remedies) = (format!("data set {}", builtin.name), vec![Remedy::FewerPoints]);
-        return Err(Error::Memory { what, needed, limit, remedies }.into());
-    }
+    let remedies = [Remedy::FewerPoints, Remedy::RaiseMaxMemory];
+    run.memory().check(format!("data set {}", builtin.name), needed, &remedies)?;
     let table = lowland_io::builtin(builtin.name, input.n_points, input.noise, run.seed())?;
-    Ok(match input.max_rows {
+    let table = match input.max_rows {
         Some(max) if max < table.rows() => table.select(&(0..max).collect::<Vec<_>>()),
         _ => table,
-    })
+    };
+    run.memory().reserve(table.memory_besides_rows());
+    Ok(table)
 }
 
 impl PreprocessingArgs {
@@ -128,16 +126,15 @@ impl PreprocessingArgs {
     /// Preprocesses data, for commands that fit no model.
     pub fn apply(&self, data: &Data, run: &RunArgs) -> Result<Data, Failure> {
         data.check_finite()?;
+        let (steps, shape) = (self.steps(), data.shape());
+        let needed = shape.bytes.saturating_add(steps.memory(shape));
+        run.memory().check("the preprocessing", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows])?;
         let mut observer = NoObserver;
         let mut context = Context::new(&mut observer, run.seed(), None);
-        Ok(self.steps().fit(data, &mut context)?.1)
-    }
-}
-
-/// Fails if more memory is needed than allowed.
-pub fn check_memory(what: &str, needed: u64, limit: Option<u64>, remedies: &[Remedy]) -> Result<(), Failure> {
-    match limit.filter(|&limit| needed > limit) {
-        None => Ok(()),
-        Some(limit) => Err(Error::Memory { what: what.into(), needed, limit, remedies: remedies.to_vec() }.into()),
+        let prepared = steps.fit(data, &mut context)?.1;
+        if !steps.is_empty() {
+            run.memory().reserve(prepared.shape().bytes);
+        }
+        Ok(prepared)
     }
 }

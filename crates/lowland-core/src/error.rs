@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::bytes::format_bytes;
-use crate::message::{Remedy, RustTerms, Terms};
+use crate::message::{Remedy, RustTerms, Terms, display_path};
 
 /// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -35,6 +35,24 @@ pub enum Error {
         found: usize,
     },
 
+    /// All points of the given initial embedding are at one place, from which nothing separates them.
+    InitAtOnePoint {
+        /// Number of points.
+        rows: usize,
+    },
+
+    /// A coordinate of the given initial embedding is too large.
+    InitTooLarge {
+        /// Row of the first such coordinate.
+        row: usize,
+        /// Column of the first such coordinate.
+        column: usize,
+        /// The coordinate.
+        value: f64,
+        /// The largest coordinate allowed.
+        limit: f64,
+    },
+
     /// There are too few points.
     TooFewPoints {
         /// What needs the points.
@@ -55,6 +73,14 @@ pub enum Error {
         value: String,
         /// What is allowed.
         allowed: String,
+    },
+
+    /// An option cannot be combined with fixed positions.
+    FixedPositions {
+        /// Number of rows with fixed positions.
+        fixed: usize,
+        /// The option.
+        conflict: &'static str,
     },
 
     /// The metric cannot be used with this data.
@@ -134,12 +160,27 @@ impl Error {
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
             ),
             Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),
+            Error::InitAtOnePoint { rows } => format!(
+                "all {rows} points of the initial embedding are at one place, and nothing would separate them.{}",
+                Remedy::sentence(&[Remedy::Set { name: "init", value: "random" }], terms)
+            ),
+            Error::InitTooLarge { row, column, value, limit } => format!(
+                "row {row}, column {column} of the initial embedding is {value:e} (counting from 0): coordinates are at \
+                 most {limit:e}, since points affect each other over distances of about one; divide the initial embedding \
+                 by its standard deviation"
+            ),
             Error::TooFewPoints { what, needed, found, remedies } => format!(
                 "{what} needs at least {needed} {}, found {found}.{}",
                 if *needed == 1 { "point" } else { "points" },
                 Remedy::sentence(remedies, terms)
             ),
             Error::Parameter { name, value, allowed } => format!("{}: {allowed}", terms.setting(name, value)),
+            Error::FixedPositions { fixed, conflict } => format!(
+                "{} ({fixed} rows) takes the place of the fit and cannot be combined with {}.{}",
+                terms.parameter("fixed"),
+                terms.parameter(conflict),
+                Remedy::sentence(&[Remedy::Omit(conflict), Remedy::Omit("fixed")], terms)
+            ),
             Error::Metric { metric, reason } => format!("metric {metric} {reason}"),
             Error::Kind { what, kind, remedies } => {
                 format!("{what} cannot use {kind} data.{}", Remedy::sentence(remedies, terms))
@@ -151,7 +192,7 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Format { what, reason } => format!("not a usable {what}: {reason}"),
-            Error::File { path, reason } => format!("{}: {reason}", path.display()),
+            Error::File { path, reason } => format!("{}: {reason}", display_path(path)),
             Error::Numerical { what, reason } => format!("{what} failed: {reason}"),
             Error::Stopped { stage } => format!("stopped during {stage}, before there was an embedding to keep"),
             Error::Threads { reason } => format!("cannot start the threads: {reason}"),

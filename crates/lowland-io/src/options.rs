@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use lowland::MemoryBudget;
+
 /// Options of [`read`](crate::read). The default detects what can be detected and rejects missing values.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
@@ -25,9 +27,17 @@ pub struct ReadOptions {
     pub format: Option<FileFormat>,
     /// Maximum number of rows to read.
     pub max_rows: Option<usize>,
-    /// Maximum number of bytes that reading may take, for the decompressed bytes and the table together. Default: 300
-    /// times the size of the file, and at least 1 GiB.
-    pub max_bytes: Option<u64>,
+    /// Memory that reading may take, for the decompressed bytes and the table together. What the table holds besides its
+    /// rows stays reserved in it. Without a limit, a file may take 300 times its size, and at least 1 GiB.
+    pub memory: MemoryBudget,
+}
+
+/// Options of writing tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteOptions {
+    /// Puts `'` before cells of CSV and TSV files that spreadsheet programs would evaluate: text that begins with `=`, `+`,
+    /// `-`, `@`, a tab or a carriage return. By default cells are written as they are, so that they read back unchanged.
+    pub escape_formulas: bool,
 }
 
 /// Whether the first line of delimited text holds column names.
@@ -115,7 +125,8 @@ impl FileFormat {
 
     /// Detects the format from the extension of a file; a further `.gz` is ignored.
     pub fn guess(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        // What is not UTF-8 is no ending that is known, and may stand before one.
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         // MNIST's own names: train-images-idx3-ubyte, also written train-images.idx3-ubyte.
         if let Some((_, tail)) = name.rsplit_once("idx")

@@ -1,20 +1,22 @@
 //! The bytes of a file: memory-mapped where possible, decompressed where needed, never more than the limit.
 
-use std::fs::File;
-use std::io::Read;
-use std::ops::Deref;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::{Deref, Range};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use lowland::MemoryBudget;
+use lowland::files::SystemFile;
 use memmap2::Mmap;
 
 use crate::budget::Budget;
-use crate::error::Result;
+use crate::error::{FileErrorKind, Result};
 
 /// All bytes of a file.
 pub(crate) enum FileBytes {
-    /// A memory-mapped file.
-    Mapped(Mmap),
+    /// A memory-mapped file. It is unmapped as soon as the table is read: if another program truncates it meanwhile, access
+    /// to the mapping ends the process.
+    Mapped { map: Mmap, file: SystemFile },
     /// Bytes read from a pipe, or decompressed.
     Owned(Vec<u8>),
 }
@@ -24,7 +26,7 @@ impl Deref for FileBytes {
 
     fn deref(&self) -> &[u8] {
         match self {
-            FileBytes::Mapped(map) => map,
+            FileBytes::Mapped { map, .. } => map,
             FileBytes::Owned(bytes) => bytes,
         }
     }
@@ -37,32 +39,53 @@ impl AsRef<[u8]> for FileBytes {
 }
 
 impl FileBytes {
-    /// Opens a file without decompressing it.
-    pub fn open(path: &Path) -> Result<Self> {
-        let mut file = File::open(path)?;
-        let about = file.metadata()?;
+    /// Opens a file without decompressing it. A pipe or device, whose size is not known, is read up to a limit.
+    pub fn open(path: &Path, memory: &MemoryBudget) -> Result<(Self, Budget)> {
+        let file = SystemFile::open(path)?;
+        let about = file.as_file().metadata()?;
         if about.is_dir() {
             return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
         }
         if about.is_file() && about.len() > 0 {
             // SAFETY: the mapping is read-only; as with every mapping, another program must not truncate the file meanwhile.
-            return Ok(FileBytes::Mapped(unsafe { Mmap::map(&file)? }));
+            let map = unsafe { Mmap::map(file.as_file())? };
+            let budget = Budget::new(map.len(), memory);
+            return Ok((FileBytes::Mapped { map, file }, budget));
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(FileBytes::Owned(bytes))
+        let stream = Budget::for_stream(memory);
+        let bytes = read_limited(file, &stream, "the stream, whose size is not known beforehand,")?;
+        let budget = Budget::new(bytes.len(), memory);
+        drop(stream);
+        budget.reserve("the stream", bytes.len(), 1)?;
+        Ok((FileBytes::Owned(bytes), budget))
+    }
+
+    /// Reads a range of 32-bit floats of a mapped file from the file itself; `None` if it is not mapped. Unlike access to the
+    /// mapping, this gives an error if the file was truncated.
+    pub fn read_floats(&mut self, range: Range<usize>) -> Result<Option<Vec<f32>>> {
+        let FileBytes::Mapped { file, .. } = self else { return Ok(None) };
+        let mut values = vec![0f32; range.len() / size_of::<f32>()];
+        file.seek(SeekFrom::Start(range.start as u64))?;
+        match file.read_exact(bytemuck::cast_slice_mut(&mut values)) {
+            Ok(()) => Ok(Some(values)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(FileErrorKind::Truncated {
+                what: "values",
+                declared: range.len() as u64,
+                available: file.as_file().metadata()?.len().saturating_sub(range.start as u64),
+            }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Opens a file and decompresses it if it is gzip (recognized by its first two bytes, whatever its name).
-    pub fn open_decompressed(path: &Path, max_bytes: Option<u64>) -> Result<(Self, Budget)> {
-        Self::open(path)?.decompress(max_bytes)
+    pub fn open_decompressed(path: &Path, memory: &MemoryBudget) -> Result<(Self, Budget)> {
+        let (bytes, budget) = Self::open(path, memory)?;
+        Ok((bytes.decompress(&budget)?, budget))
     }
 
-    /// Decompresses the bytes if they are gzip. Returns them and the budget that is left for the table.
-    pub fn decompress(self, max_bytes: Option<u64>) -> Result<(Self, Budget)> {
-        let budget = Budget::new(self.len(), max_bytes);
-        let bytes = if is_gzip(&self) { FileBytes::Owned(decompress_gzip(&self, &budget)?) } else { self };
-        Ok((bytes, budget))
+    /// Decompresses the bytes if they are gzip.
+    pub fn decompress(self, budget: &Budget) -> Result<Self> {
+        Ok(if is_gzip(&self) { FileBytes::Owned(decompress_gzip(&self, budget)?) } else { self })
     }
 }
 
@@ -75,27 +98,49 @@ pub(crate) fn decompress_gzip(packed: &[u8], budget: &Budget) -> Result<Vec<u8>>
     read_limited(MultiGzDecoder::new(packed), budget, "the gzip file")
 }
 
-/// Reads to the end, or until the budget is exhausted; the bytes are reserved from it.
-pub(crate) fn read_limited(reader: impl Read, budget: &Budget, what: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader.take(budget.remaining().saturating_add(1)).read_to_end(&mut bytes)?;
-    budget.reserve(what, bytes.len(), 1)?;
-    Ok(bytes)
+/// Reads to the end, or until the budget is exhausted. The bytes are reserved from it before they are allocated, a part at
+/// a time, so that a stream without an end is refused early.
+pub(crate) fn read_limited(mut reader: impl Read, budget: &Budget, what: &str) -> Result<Vec<u8>> {
+    const FIRST: usize = 64 << 10;
+    let mut bytes: Vec<u8> = Vec::new();
+    loop {
+        if bytes.len() == bytes.capacity() {
+            // As vectors grow, but never beyond the budget.
+            let room = usize::try_from(budget.remaining()).unwrap_or(usize::MAX);
+            let more = bytes.capacity().max(FIRST).min(room);
+            if more == 0 {
+                let mut next = [0];
+                return if read_some(&mut reader, &mut next)? == 0 { Ok(bytes) } else { Err(budget.too_large(what)) };
+            }
+            budget.reserve(what, more, 1)?;
+            bytes.reserve_exact(more);
+        }
+        let start = bytes.len();
+        let end = bytes.capacity().min(start + (1 << 20));
+        bytes.resize(end, 0);
+        let read = read_some(&mut reader, &mut bytes[start..]);
+        bytes.truncate(start + *read.as_ref().unwrap_or(&0));
+        if read? == 0 {
+            budget.release(bytes.capacity() - bytes.len());
+            bytes.shrink_to_fit();
+            return Ok(bytes);
+        }
+    }
 }
 
-/// Runs the reader of a third-party crate and turns a panic into an error: such readers have been seen to panic on damaged
-/// files.
-#[cfg(any(feature = "tables", feature = "hdf5"))]
-pub(crate) fn catch_panics<T>(format: &'static str, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(crate::error::FileErrorKind::format(format, "the content contradicts itself; the file is damaged"))
-    })
+/// Reads some bytes; 0 at the end.
+fn read_some(reader: &mut impl Read, into: &mut [u8]) -> Result<usize> {
+    loop {
+        match reader.read(into) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => return Ok(read?),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::FileErrorKind;
     use std::io::Write;
 
     fn packed(bytes: &[u8]) -> Vec<u8> {
@@ -107,7 +152,8 @@ mod tests {
     #[test]
     fn all_members_of_a_gzip_file_are_decompressed_up_to_the_limit() {
         let two = [packed(b"1,2\n"), packed(b"3,4\n")].concat();
-        let unpacked = |bytes: &[u8], max_bytes| decompress_gzip(bytes, &Budget::new(bytes.len(), max_bytes));
+        let unpacked =
+            |bytes: &[u8], limit| decompress_gzip(bytes, &Budget::new(bytes.len(), &MemoryBudget::new(limit)));
         assert_eq!(unpacked(&two, None).unwrap(), b"1,2\n3,4\n");
         let bomb = packed(&vec![b'0'; 1 << 20]);
         assert!(bomb.len() < 1 << 12);
@@ -120,8 +166,9 @@ mod tests {
     #[test]
     fn folders_and_missing_files_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(FileBytes::open(folder.path()).is_err());
-        assert!(FileBytes::open(&folder.path().join("none")).is_err());
+        let memory = MemoryBudget::default();
+        assert!(FileBytes::open(folder.path(), &memory).is_err());
+        assert!(FileBytes::open(&folder.path().join("none"), &memory).is_err());
     }
 
     // A pipe cannot be mapped, and its size is not known beforehand.
@@ -134,12 +181,13 @@ mod tests {
         let bytes = sent.clone();
         let writing = std::thread::spawn(move || writer.write_all(&bytes).unwrap());
         let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
-        let read = FileBytes::open(Path::new(&path)).unwrap();
+        let memory = MemoryBudget::default();
+        let (read, budget) = FileBytes::open(Path::new(&path), &memory).unwrap();
         writing.join().unwrap();
         assert!(matches!(read, FileBytes::Owned(_)));
         assert_eq!(*read, *sent);
-        assert_eq!(*read.decompress(None).unwrap().0, *b"1,2\n".repeat(1000));
-        let device = FileBytes::open(Path::new("/dev/null")).unwrap();
+        assert_eq!(*read.decompress(&budget).unwrap(), *b"1,2\n".repeat(1000));
+        let (device, _) = FileBytes::open(Path::new("/dev/null"), &memory).unwrap();
         assert!(matches!(device, FileBytes::Owned(_)) && device.is_empty());
     }
 }

@@ -3,9 +3,11 @@
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::run::{Context, NoObserver, Observer};
-use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, with_threads};
+use lowland_core::{Data, DataShape, Embedding, Error, MemoryBudget, Metric, Result, Seed, with_threads};
 use lowland_neighbors::NeighborGraph;
 
+use crate::fixed::FixedPositions;
+use crate::landmarks::LANDMARKS;
 use crate::method::{DynMethod, FitInput, FitOutput, Method};
 use crate::methods::*;
 use crate::model::Model;
@@ -22,6 +24,9 @@ pub struct FitOptions<'a> {
     pub preprocessing: Preprocessing,
     /// Number of rows to fit; the embedding is extended to the others by locally linear extension. `None` fits all rows.
     pub landmarks: Option<usize>,
+    /// Known positions of some rows, which take the place of the fit: they are kept, and the other rows are placed by locally
+    /// linear extension, with the metric of the method. `None` fits the method.
+    pub fixed: Option<&'a FixedPositions>,
     /// Precomputed nearest neighbors of the preprocessed data.
     pub neighbors: Option<&'a NeighborGraph>,
     /// The embedding that iterations start from, for methods with a parameter `init`.
@@ -32,10 +37,8 @@ pub struct FitOptions<'a> {
     pub observer: Option<&'a mut dyn Observer>,
     /// A checkpoint of an earlier run with the same method, data and options, to continue from.
     pub resume: Option<&'a Archive>,
-    /// Bytes that the run may use; `None` for no limit.
-    pub max_memory: Option<u64>,
-    /// Bytes that the caller needs at the same time, counted against the limit.
-    pub reserved_memory: u64,
+    /// Memory that the run may use, the data included; no limit by default.
+    pub memory: MemoryBudget,
     /// Number of threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
     pub threads: Option<usize>,
 }
@@ -48,30 +51,34 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
     }
 }
 
-/// Estimates the memory of a fit to data of this shape, in bytes. Fails if it exceeds the limit of the options. Needs only
-/// the shape, so that it can be called before the data is read.
+/// Estimates the memory of a fit to data of this shape, in bytes, with the data and what is reserved in the budget of the
+/// options. Fails if it exceeds the limit. Needs only the shape, so that it can be called before the data is read.
 pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptions) -> Result<u64> {
-    pipeline(method.clone_box(), options).check_memory(shape, options.max_memory, options.reserved_memory)
+    pipeline(method.clone_box(), options).check_memory(shape, &options.memory)
 }
 
 fn pipeline(method: Box<dyn DynMethod>, options: &FitOptions) -> Pipeline {
     let landmarks = options.landmarks.filter(|&count| count > 0);
-    Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, seed: options.seed }
+    let fixed = options.fixed.map(FixedPositions::len);
+    Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, fixed, seed: options.seed }
 }
 
 fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
     method.validate()?;
     let pipeline = pipeline(method, &options);
     check_input(&pipeline, data)?;
+    if let Some(fixed) = options.fixed {
+        check_fixed(fixed, &options)?;
+    }
     let mut no_observer = NoObserver;
     let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
     context.set_init(options.init);
-    let needed = pipeline.check_memory(data.shape(), options.max_memory, options.reserved_memory)?;
+    let needed = pipeline.check_memory(data.shape(), &options.memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
-    let runner = pipeline.runner()?;
-    let other_memory = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
-    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(other_memory)));
+    let runner = pipeline.runner(options.fixed)?;
+    let other_memory = pipeline.memory_besides_method(data.shape());
+    context.set_memory_limit(options.memory.remaining().map(|limit| limit.saturating_sub(other_memory)));
     pipeline.identify(data, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
@@ -90,6 +97,19 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
     Ok(Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names))
+}
+
+/// Rejects options that mean nothing without a fit.
+fn check_fixed(fixed: &FixedPositions, options: &FitOptions) -> Result<()> {
+    let conflicts = [
+        (LANDMARKS, options.landmarks.is_some_and(|count| count > 0)),
+        ("init", options.init.is_some()),
+        ("resume", options.resume.is_some()),
+    ];
+    match conflicts.into_iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(Error::FixedPositions { fixed: fixed.len(), conflict: name }),
+        None => Ok(()),
+    }
 }
 
 fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {

@@ -23,8 +23,8 @@
 //! # }
 //! ```
 //!
-//! All options besides the parameters of the method are in [`FitOptions`]: seed, preprocessing, landmarks, precomputed
-//! neighbors, an observer for progress and checkpoints, a memory limit, and the number of threads.
+//! All options besides the parameters of the method are in [`FitOptions`]: seed, preprocessing, landmarks, known
+//! positions, precomputed neighbors, an observer for progress and checkpoints, a memory limit, and the number of threads.
 //!
 //! ```
 //! use lowland::methods::Lvm;
@@ -53,7 +53,7 @@
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`run`] | observers, progress, checkpoints |
-//! | [`select`] | choosing parameters by likelihood |
+//! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
 //!
@@ -63,6 +63,7 @@
 pub mod data;
 pub mod files;
 pub mod fit;
+mod fixed;
 mod landmarks;
 pub mod method;
 pub mod methods;
@@ -77,8 +78,11 @@ pub mod select;
 mod training_rows;
 
 pub use fit::{Fit, FitOptions};
+pub use fixed::FixedPositions;
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, message, params, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, Labels, MemoryBudget, Metric, Points, Result, Seed,
+    address_space_limit, available_memory, check_computed_embedding, message, params, resident_memory,
+    threads_within_limits, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;

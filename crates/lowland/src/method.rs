@@ -137,10 +137,19 @@ pub trait Method: Params + Send + Sync + 'static {
     fn metric(&self) -> Option<Metric> {
         None
     }
+    /// Whether every row of the embedding has the norm of its row of the data.
+    fn keeps_norms(&self) -> bool {
+        false
+    }
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
-    /// Returns the number of bytes that a fit needs besides the data.
+    /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
     fn memory(&self, shape: DataShape) -> u64;
+    /// Returns the number of bytes that a fit uses if it may use `limit`: more than [`Self::memory`] if the method has a
+    /// faster way that needs more.
+    fn memory_within(&self, shape: DataShape, _limit: Option<u64>) -> u64 {
+        self.memory(shape)
+    }
     /// Number of neighbors per row that a fit to `rows` rows needs; 0 if the method uses no neighbor graph.
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
@@ -174,16 +183,22 @@ pub trait DynMethod: Send + Sync {
     fn transforms_exactly(&self) -> bool;
     /// Name and value of every parameter, as text.
     fn values(&self) -> Vec<(&'static str, String)>;
+    /// Name and default value of every parameter, as text.
+    fn default_values(&self) -> Vec<(&'static str, String)>;
     /// Returns an error if the parameters are invalid for any data.
     fn validate(&self) -> Result<()>;
     /// Number of dimensions of the embedding.
     fn n_components(&self) -> usize;
     /// Returns the metric of the neighbor search, if the method has one.
     fn metric(&self) -> Option<Metric>;
+    /// Whether every row of the embedding has the norm of its row of the data.
+    fn keeps_norms(&self) -> bool;
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
-    /// Returns the number of bytes that a fit needs besides the data.
+    /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
     fn memory(&self, shape: DataShape) -> u64;
+    /// Returns the number of bytes that a fit uses if it may use `limit`.
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64;
     /// Number of neighbors per row that a fit to `rows` rows needs; 0 if the method uses no neighbor graph.
     fn required_neighbors(&self, rows: usize) -> usize;
     /// Checks whether the method can be fitted to some of the rows and extended to the others.
@@ -217,6 +232,14 @@ impl<M: Method> DynMethod for M {
         Params::values(self)
     }
 
+    fn default_values(&self) -> Vec<(&'static str, String)> {
+        Params::values(&M::default())
+    }
+
+    fn keeps_norms(&self) -> bool {
+        Method::keeps_norms(self)
+    }
+
     fn validate(&self) -> Result<()> {
         Method::validate(self)
     }
@@ -235,6 +258,10 @@ impl<M: Method> DynMethod for M {
 
     fn memory(&self, shape: DataShape) -> u64 {
         Method::memory(self, shape)
+    }
+
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
+        Method::memory_within(self, shape, limit)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {

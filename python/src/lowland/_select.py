@@ -15,8 +15,13 @@ class Choice(NamedTuple):
 
     n_neighbors: int
     n_components: int
-    #: Lower bound of each start, or mean log-likelihood of the rows of each fold.
-    values: np.ndarray
+    #: Lower bounds of the evidence, n_subsamples x n_starts.
+    bounds: np.ndarray
+
+    @property
+    def bound(self) -> float:
+        """Largest bound of all starts, averaged over the subsamples."""
+        return float(self.bounds.max(axis=1).mean())
 
 
 class Selection:
@@ -49,14 +54,15 @@ def select(
     n_neighbors: int | Iterable[int] = (5, 10, 15, 20),
     n_components: int | Iterable[int] = 2,
     *,
-    method: str = "lllvm",
-    folds: int = 5,
+    subsamples: int = 5,
+    subsample_rows: int = 200,
+    subsample: str = "near",
     n_jobs: int | None = None,
     random_state: Any = None,
     max_memory: int | None = None,
     **params: Any,
 ) -> Selection:
-    """Choose the numbers of neighbors and dimensions, as ``lowland select`` does.
+    """Choose the numbers of neighbors and dimensions by the bound of :class:`lowland.LLLVM`, as ``lowland select`` does.
 
     Parameters
     ----------
@@ -65,11 +71,13 @@ def select(
         Numbers of neighbors to try.
     n_components : int or iterable of int, default=2
         Numbers of dimensions to try.
-    method : {'lllvm', 'lvm'}, default='lllvm'
-        ``'lllvm'`` compares lower bounds of the evidence, for up to a few thousand rows. ``'lvm'`` compares the
-        likelihood of held-out rows.
-    folds : int, default=5
-        Number of folds if ``method='lvm'``.
+    subsamples : int, default=5
+        Number of subsamples on which the bounds are compared, if there are more rows than ``subsample_rows``.
+    subsample_rows : int, default=200
+        Number of rows of each subsample.
+    subsample : {'near', 'all'}, default='near'
+        How the rows of a subsample are drawn: the nearest rows of a random row, or rows drawn from all, for data with much noise
+        and little curvature.
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -77,7 +85,7 @@ def select(
     max_memory : int, default=None
         Memory limit in bytes. None means the available memory.
     **params
-        Other parameters of the method.
+        Other parameters of :class:`lowland.LLLVM`.
 
     Returns
     -------
@@ -91,19 +99,19 @@ def select(
     >>> len(selection.choices), selection.best.n_neighbors in (4, 8)
     (2, True)
     """
-    if method not in ("lllvm", "lvm"):
-        raise ValueError(f"method = {method!r}: expected 'lllvm' or 'lvm'")
     choices, best, close, words = _lowland.choose(
         _input.rows(X),
         [(name, _input.text(value)) for name, value in params.items()],
         _as_list(n_neighbors),
         _as_list(n_components),
-        folds=folds if method == "lvm" else None,
+        subsamples,
+        subsample_rows,
+        subsample,
         seed=_input.seed(random_state),
         threads=_input.threads(n_jobs),
         max_memory=_input.memory(max_memory),
     )
-    return Selection([Choice(k, d, np.asarray(values)) for k, d, values in choices], best, close, words)
+    return Selection([Choice(k, d, np.asarray(bounds)) for k, d, bounds in choices], best, close, words)
 
 
 def _as_list(values: int | Iterable[int]) -> list[int]:

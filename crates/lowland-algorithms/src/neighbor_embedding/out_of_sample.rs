@@ -59,8 +59,16 @@ impl PointObjective for NeighborEmbeddingTransform<'_> {
         let d = point.len();
         let attraction = self.energy.attraction();
         let (potential, slopes) = potentials[0];
-        let mut value = self.repulsion * potential;
-        let mut gradient: Vec<f64> = slopes.iter().map(|slope| self.repulsion * slope).collect();
+        let (mut value, repulsion) = match self.energy {
+            Energy::Elastic { .. } => (self.repulsion * potential, self.repulsion),
+            // The new point adds its potential to the map's kernel sum twice, once in each order.
+            _ => {
+                let points = self.map.rows() as f64;
+                let share = 2.0 * self.repulsion * potential / points;
+                (0.5 * points * share.ln_1p(), self.repulsion / (1.0 + share))
+            }
+        };
+        let mut gradient: Vec<f64> = slopes.iter().map(|slope| repulsion * slope).collect();
         for (&j, &w) in columns.iter().zip(weights) {
             let there = self.map.row(j as usize);
             let (f, slope, _) = attraction.derivatives(squared_distance(point, there));
@@ -99,7 +107,9 @@ mod tests {
                     .sum();
                 let kernel = energy.kernel();
                 let squared = |j: usize| squared_distance(point, map.row(j)) / energy.scale();
-                attraction + 0.02 * (0..n).map(|j| kernel.value(squared(j))).sum::<f64>()
+                let potential: f64 = (0..n).map(|j| kernel.value(squared(j))).sum();
+                let normalized = 0.5 * n as f64 * (1.0 + 0.04 * potential / n as f64).ln();
+                attraction + if let Energy::Elastic { .. } = energy { 0.02 * potential } else { normalized }
             };
             for row in 0..rows as usize {
                 let point = &found[row * d..(row + 1) * d];

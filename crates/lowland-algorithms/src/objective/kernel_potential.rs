@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::accuracy::AccuracyProbe;
 use super::{AccuracyController, ObjectiveChange, squared_distance};
 use lowland_core::archive::Archive;
-use lowland_core::{Points, Result, Seed};
+use lowland_core::{Error, Points, Result, Seed};
 use lowland_linalg::block::{column_means, dot};
 use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest};
 
@@ -14,6 +14,13 @@ use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest}
 const SAMPLE_SIZE: usize = 256;
 /// Rows per task.
 const ROWS: usize = 1024;
+/// The points are isolated if the kernel sum is below this share of the number of points: the sums of an engine contain
+/// that number, one for each point itself, and little remains of the rest after its subtraction.
+const ISOLATION: f64 = 1e-3;
+/// Maximal number of isolated points whose sums are computed pair by pair.
+const MAX_ISOLATED: usize = 8192;
+/// Smallest kernel sum in units of the number of points; below it, the subtraction leaves only rounding errors.
+const MIN_TOTAL: f64 = 1e-13;
 
 /// A potential and its gradients at every point of a map, with controlled accuracy.
 pub(crate) struct KernelPotential {
@@ -30,6 +37,10 @@ pub(crate) struct KernelPotential {
     engine_accuracy: f64,
     /// The engine's own bound of the error of the last sum.
     bound: Option<f64>,
+    /// The engine's own bound of the relative error of the last gradients, infinite if it exceeds them.
+    force_bound: Option<f64>,
+    /// Whether the last sum was computed pair by pair, because the points were isolated.
+    isolated: bool,
     cost: f64,
     /// The centered map in units of the kernel.
     pub coordinates: Vec<f64>,
@@ -61,6 +72,8 @@ impl KernelPotential {
             sample,
             engine_accuracy: f64::NAN,
             bound: None,
+            force_bound: None,
+            isolated: false,
             cost: 0.0,
             coordinates: Vec::new(),
             ones: vec![1.0; n],
@@ -89,9 +102,9 @@ impl KernelPotential {
         self.scale
     }
 
-    /// Returns the engine's own bound of the error of the last sum, if it has one.
-    pub fn bound(&self) -> Option<f64> {
-        self.bound
+    /// Returns the engine's own bound of the relative error of the last gradients, if it has one.
+    pub fn force_bound(&self) -> Option<f64> {
+        self.force_bound
     }
 
     /// Returns whether the last sum was exact.
@@ -106,7 +119,7 @@ impl KernelPotential {
 
     /// Returns the relative error of the total, as measured last.
     pub fn total_error(&self) -> f64 {
-        if self.is_exact() { 0.0 } else { self.controller.value_error() }
+        if self.is_exact() || self.isolated { 0.0 } else { self.controller.value_error() }
     }
 
     /// Computes the potential of unit charges at `y`; returns its sum over ordered pairs of different points.
@@ -117,6 +130,7 @@ impl KernelPotential {
     /// Like [`KernelPotential::sum`], with another kernel.
     pub fn sum_with(&mut self, y: Points, kernel: Kernel) -> Result<f64> {
         self.load(y);
+        self.isolated = false;
         let Self { engine, coordinates, ones, values, gradients, .. } = self;
         let coordinates = Points::new(coordinates, y.dim())?;
         if let Some(weights) = &self.pair_weights {
@@ -127,9 +141,28 @@ impl KernelPotential {
         let request = PotentialRequest { kernel, targets: coordinates, sources: coordinates, charges: ones };
         let report = engine.potential(request, PotentialOutput { values, gradients })?;
         self.bound = report.bound;
+        self.force_bound = report.force_bound.map(|bound| {
+            let size = dot(gradients, gradients).sqrt();
+            // Relative to the exact gradients, which are at least this large.
+            if bound == 0.0 { 0.0 } else { (bound / (size - bound).max(0.0)).abs() }
+        });
         self.cost += report.work;
         // Every point meets itself with `K(0) = 1`.
         Ok(self.total(self.ones.len() as f64))
+    }
+
+    /// Like [`KernelPotential::sum_with`], with all results multiplied by the exponential of a number, which is returned after
+    /// the sum. It is zero unless all points are far from each other, where a Gaussian sum would vanish.
+    pub fn scaled_sum_with(&mut self, y: Points, kernel: Kernel) -> Result<(f64, f64)> {
+        let total = self.sum_with(y, kernel)?;
+        let n = self.ones.len();
+        if total >= ISOLATION * n as f64 || n > MAX_ISOLATED || self.pair_weights.is_some() {
+            return Ok((total, 0.0));
+        }
+        self.isolated = true;
+        let Self { coordinates, values, gradients, .. } = self;
+        let exponent = isolated_potential(kernel, Points::new(coordinates, y.dim())?, values, gradients);
+        Ok((dot(&self.values, &self.ones).max(f64::MIN_POSITIVE), exponent))
     }
 
     /// Computes the potential of other charges at the map of the last sum.
@@ -154,7 +187,7 @@ impl KernelPotential {
         // Exact sums need no control; whether they are exact is known after the first.
         if !self.is_exact() && self.controller.is_due(iteration) {
             let mut controller = self.controller;
-            controller.update(value, &mut PotentialProbe { potential: self, y, curvature })?;
+            controller.update(iteration, value, &mut PotentialProbe { potential: self, y, curvature })?;
             self.controller = controller;
         }
         Ok(self.apply_accuracy())
@@ -164,6 +197,13 @@ impl KernelPotential {
     pub fn adjust_fixed_accuracy(&mut self, iteration: usize, y: Points) -> Result<ObjectiveChange> {
         let changed = self.adjust_accuracy(iteration, y, None, &mut |_| Ok(f64::NAN))?;
         Ok(if changed { ObjectiveChange::Accuracy } else { ObjectiveChange::None })
+    }
+
+    /// Returns the root mean square error of the gradients' coordinates at `y`, measured on the sample.
+    pub fn gradient_error(&mut self, y: Points) -> Result<f64> {
+        self.sum(y)?;
+        let (_, [wrong, _], _) = self.measure_sample(y.dim())?;
+        Ok((wrong / (self.sample.len() * y.dim()) as f64).sqrt())
     }
 
     /// Discards the last value of the objective, which has changed.
@@ -210,7 +250,7 @@ impl KernelPotential {
 
     /// Returns the sum of the potentials less the contributions `own` of points to themselves.
     fn total(&self, own: f64) -> f64 {
-        (dot(&self.values, &self.ones) - own).max(f64::MIN_POSITIVE)
+        (dot(&self.values, &self.ones) - own).max(MIN_TOTAL * self.ones.len() as f64)
     }
 
     /// Returns the relative errors, on the sample, of the gradients and of the potential of the last sum with unit charges.
@@ -218,6 +258,16 @@ impl KernelPotential {
         if self.is_exact() {
             return Ok([0.0; 2]);
         }
+        let ([total_wrong, scatter], [wrong, size], total) = self.measure_sample(d)?;
+        // Coinciding points exert no force, which then has no error either.
+        let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
+        // The mean error on the sample, and the uncertainty of that mean.
+        Ok([relative, (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE)])
+    }
+
+    /// Returns, for the last sum on the sample: the errors of the values and their squares, the squared errors of the
+    /// gradients and the squares of the gradients themselves, and the sum of the values; each summed over the points.
+    fn measure_sample(&self, d: usize) -> Result<([f64; 2], [f64; 2], f64)> {
         let Self { kernel, sample, coordinates, ones, values, gradients, .. } = self;
         let row = |i: usize| i * d..(i + 1) * d;
         let targets: Vec<f64> = sample.iter().flat_map(|&i| &coordinates[row(i)]).copied().collect();
@@ -234,10 +284,7 @@ impl KernelPotential {
             wrong += squared_distance(&gradients[row(i)], &exact_gradients[row(at)]);
             size += exact_gradients[row(at)].iter().map(|v| v * v).sum::<f64>();
         }
-        // Coinciding points exert no force, which then has no error either.
-        let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
-        // The mean error on the sample, and the uncertainty of that mean.
-        Ok([relative, (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE)])
+        Ok(([total_wrong, scatter], [wrong, size], total))
     }
 }
 
@@ -253,6 +300,31 @@ fn weighted_gaussian(weights: &[f64], y: Points, values: &mut [f64], gradients: 
             gradient.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(g, (a, b))| *g -= 2.0 * value * (a - b));
         }
     });
+}
+
+/// Computes the potential and its gradients without the contributions of points to themselves. The results are multiplied by
+/// the exponential of the returned number: for the Gaussian the smallest squared distance, so that nothing vanishes.
+fn isolated_potential(kernel: Kernel, y: Points, values: &mut [f64], gradients: &mut [f64]) -> f64 {
+    let (n, d) = (y.rows(), y.dim());
+    let (slope, next) = kernel.derivative();
+    let others = |i: usize| (0..n).filter(move |&j| j != i).map(move |j| (j, squared_distance(y.row(i), y.row(j))));
+    let exponent = if kernel == Kernel::Gaussian {
+        let nearest: Vec<f64> =
+            (0..n).into_par_iter().map(|i| others(i).fold(f64::INFINITY, |least, (_, s)| least.min(s))).collect();
+        nearest.into_iter().fold(f64::MAX, f64::min)
+    } else {
+        0.0
+    };
+    values.par_iter_mut().zip(gradients.par_chunks_mut(d)).enumerate().for_each(|(i, (total, gradient))| {
+        *total = 0.0;
+        gradient.fill(0.0);
+        for (j, s) in others(i) {
+            *total += kernel.value(s - exponent);
+            let factor = -2.0 * slope * next.value(s - exponent);
+            gradient.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(g, (a, b))| *g += factor * (a - b));
+        }
+    });
+    exponent
 }
 
 /// A potential at a map, for the accuracy control.
@@ -276,5 +348,19 @@ impl AccuracyProbe for PotentialProbe<'_, '_> {
 
     fn curvature(&mut self) -> Result<f64> {
         (self.curvature)(self.potential)
+    }
+
+    fn work(&mut self, accuracy: f64) -> Result<Option<f64>> {
+        self.set_accuracy(accuracy);
+        let before = self.potential.cost;
+        match self.potential.sum(self.y) {
+            Ok(_) => Ok(Some(self.potential.cost - before)),
+            Err(Error::Numerical { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_certified(&self) -> bool {
+        self.potential.bound.is_some_and(|bound| bound > 0.0)
     }
 }

@@ -4,7 +4,10 @@ use super::Optimizer;
 use crate::objective::{ObjectiveChange, VectorField};
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
-use lowland_core::{Embedding, Points, Result};
+use lowland_core::{Embedding, Error, Points, Result};
+
+/// Bound of the coordinates in a checkpoint: squares of distances are finite.
+const MAX_COORDINATE: f64 = 1e100;
 
 /// The state of a descent: the map, the objective and the optimizer.
 pub struct Descent<F> {
@@ -40,6 +43,10 @@ impl<F: VectorField> Stepper for Descent<F> {
             ObjectiveChange::Objective => self.optimizer.reset(),
         }
         let report = self.optimizer.step(&mut self.objective, &mut self.y, self.dim)?;
+        if report.change.is_nan() {
+            let reason = format!("a coordinate became NaN at iteration {}", self.iteration);
+            return Err(Error::Numerical { what: "the iteration", reason });
+        }
         self.value = report.value.unwrap_or(self.value);
         // The descent has not converged while the objective itself still changes.
         let change = if self.objective.has_pending_changes() { report.change.max(1.0) } else { report.change };
@@ -69,8 +76,14 @@ impl<F: VectorField> Stepper for Descent<F> {
         if y.len() != self.y.len() {
             return Err(archive.invalid(format!("its map has {} coordinates, not {}", y.len(), self.y.len())));
         }
+        if let Some(v) = y.iter().find(|v| v.abs() > MAX_COORDINATE) {
+            return Err(archive.invalid(format!("its map has a coordinate of {v}")));
+        }
         (self.y, self.value) = (y.to_vec(), value);
         self.iteration = archive.size("descent/iteration")?;
+        if self.iteration > u32::MAX as usize {
+            return Err(archive.invalid(format!("iteration {} is beyond any run", self.iteration)));
+        }
         self.objective.restore(archive)?;
         self.optimizer.restore(archive, self.y.len())
     }

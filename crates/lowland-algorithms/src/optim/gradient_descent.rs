@@ -54,12 +54,18 @@ impl<F: VectorField + ?Sized> Optimizer<F> for GradientDescent {
         self.update.resize(y.len(), 0.0);
         self.gradient.resize(y.len(), 0.0);
         let with_value = self.steps.is_multiple_of(VALUE_PERIOD);
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         let value = field.evaluate(Points::new(y, dim)?, with_value, &mut self.gradient)?;
         let rate = self.params.learning_rate.unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(50.0));
         let GradientDescentParams { momentum, min_gain, .. } = self.params;
         let size = dot(y, y).sqrt();
-        let max_step = (self.params.max_relative_step * size / n.sqrt()).clamp(f64::MIN_POSITIVE, self.params.max_step);
+        // Without a relative limit, a map of size zero would give infinity times zero.
+        let GradientDescentParams { max_step, max_relative_step, .. } = self.params;
+        let max_step = if max_relative_step.is_finite() {
+            (max_relative_step * size / n.sqrt()).clamp(f64::MIN_POSITIVE, max_step)
+        } else {
+            max_step
+        };
         let parts: Vec<f64> = y
             .par_chunks_mut(CHUNK)
             .zip(self.update.par_chunks_mut(CHUNK))

@@ -123,6 +123,9 @@ impl LineSearch {
         if self.gradient.len() != len {
             return Err(archive.invalid("the gradient does not fit the map".into()));
         }
+        if !(step > 0.0 && step <= 1.0) || value.is_infinite() {
+            return Err(archive.invalid("the step or the value of the line search is out of range".into()));
+        }
         (self.step, self.value) = (step, (!value.is_nan()).then_some(value));
         Ok(())
     }

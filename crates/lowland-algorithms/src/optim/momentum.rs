@@ -47,7 +47,7 @@ impl<F: VectorField + ?Sized> Optimizer<F> for MomentumDescent {
         let value = field.evaluate(Points::new(y, dim)?, true, &mut self.field)?;
         let MomentumDescentParams { learning_rate: rate, momentum, early_steps, max_step } = self.params;
         let momentum = momentum[usize::from(self.steps >= early_steps)];
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         let size = dot(y, y).sqrt();
         let parts: Vec<f64> = y
             .par_chunks_mut(CHUNK)

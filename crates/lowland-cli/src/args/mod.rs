@@ -15,6 +15,7 @@ mod plot;
 mod quality;
 mod run;
 mod select;
+mod write;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -30,8 +31,9 @@ pub use neighbors::NeighborArgs;
 pub use picture::{DensityArg, PictureArgs, UncertaintyArg, check_images_flag};
 pub use plot::PlotArgs;
 pub use quality::QualityArgs;
-pub use run::{MemoryArgs, RunArgs};
+pub use run::RunArgs;
 pub use select::{SelectArgs, SelectMethod};
+pub use write::WriteArgs;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -39,7 +41,7 @@ Examples:
   lowland embed cells.csv --label-column type --out map.csv   a map of your own table
   lowland quality cells.csv map.csv --label-column type       scores of the map
 
-Exit codes: 0 success; 1 failure (disk, threads, numerics); 2 invalid flag or value; 3 unusable input;
+Exit codes: 0 success; 1 failure (disk, stdout, threads, numerics); 2 invalid flag or value; 3 unusable input;
 4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that existed by then has been written);
 141 stdout was closed by its reader.";
 
@@ -65,7 +67,7 @@ pub enum Command {
     Reconstruct(ReconstructArgs),
     /// Sample maps from the posterior of a saved model
     Samples(SamplesArgs),
-    /// Choose numbers of neighbors and dimensions, and compare edges, by likelihood
+    /// Choose numbers of neighbors and dimensions, and compare edges, by the bound of lllvm
     Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),
@@ -98,7 +100,12 @@ pub enum Command {
 impl Command {
     /// The number of threads to use; `None` for all cores.
     pub fn threads(&self) -> Option<usize> {
-        let run = match self {
+        self.run().map_or(Some(1), RunArgs::threads)
+    }
+
+    /// How the command runs; `None` for commands that do not compute anything.
+    pub fn run(&self) -> Option<&RunArgs> {
+        Some(match self {
             Command::Embed(args) => &args.common.run,
             Command::Transform(args) => &args.run,
             Command::Score(args) => &args.run,
@@ -114,10 +121,8 @@ impl Command {
             Command::Data(DataArgs {
                 action: Some(DataAction::Describe { run, .. } | DataAction::Generate { run, .. }),
             }) => run,
-            // These do not compute anything.
-            Command::Data(_) | Command::Methods { .. } | Command::Completions { .. } => return Some(1),
-        };
-        run.threads()
+            Command::Data(_) | Command::Methods { .. } | Command::Completions { .. } => return None,
+        })
     }
 }
 

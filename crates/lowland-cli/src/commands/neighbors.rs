@@ -1,24 +1,24 @@
 //! `lowland neighbors`: computes a neighbor graph, for use with `embed --neighbors`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use lowland::message::display_path;
 use lowland::message::{Note, Remedy};
 use lowland::neighbors::{self, NeighborParams, Search};
 
 use crate::args::NeighborArgs;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::input::{self, check_memory};
+use crate::input;
 use crate::paths::{self, extension};
 use crate::print::format_duration;
 use crate::usage::Stopwatch;
 
 pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
-    paths::check(&[Path::new(&args.common.input.input)], &[&args.out])?;
+    paths::check(&[args.common.input.input.as_path()], &[&args.out])?;
     if extension(&args.out) != "npz" {
-        return Err(Failure::flag(format!("--out {}: a neighbor graph is an .npz file", args.out.display())));
+        return Err(Failure::flag(format!("--out {}: a neighbor graph is an .npz file", display_path(&args.out))));
     }
     let search = match (args.exact, args.approximate) {
         (true, _) => Search::Exact,
@@ -34,10 +34,12 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let mut console = Console::new(&args.common.run)?;
     let table = input::load(&args.common.input, &args.common.run, &mut console)?;
     let (steps, shape) = (args.common.preprocessing.steps(), table.data.shape());
-    let search_memory = neighbors::search_memory(steps.output(shape), args.metric, args.n_neighbors, search);
-    let needed = [shape.bytes, steps.memory(shape), search_memory].into_iter().fold(0, u64::saturating_add);
-    console.note(&Note::MemoryEstimate { bytes: needed });
-    check_memory("the neighbor search", needed, args.common.memory.limit(), &SEARCH_REMEDIES)?;
+    let output = steps.output(shape);
+    let search_memory = neighbors::search_memory(output, args.metric, args.n_neighbors, search);
+    let prepared = if steps.is_empty() { 0 } else { output.bytes };
+    let needed = steps.memory(shape).max(prepared.saturating_add(search_memory)).saturating_add(shape.bytes);
+    let total = args.common.run.memory().check("the neighbor search", needed, &SEARCH_REMEDIES)?;
+    console.note(&Note::MemoryEstimate { bytes: total });
     let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
     let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(&data, &params, progress))?;
     lowland_io::write_graph(&args.out, &found.graph).map_err(Failure::write)?;
@@ -50,7 +52,7 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
         args.n_neighbors,
         found.graph.rows(),
         found.algorithm,
-        args.out.display(),
+        display_path(&args.out),
         format_duration(watch.elapsed().wall_seconds)
     ));
     Ok(ExitCode::SUCCESS)

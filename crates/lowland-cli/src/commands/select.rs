@@ -1,14 +1,15 @@
-//! `lowland select`: chooses numbers of neighbors and dimensions by likelihood.
+//! `lowland select`: chooses numbers of neighbors and dimensions by the bound of lllvm.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lowland::message::{Note, Remedy};
 use lowland::method::Method;
-use lowland::methods::{Lllvm, Lvm};
+use lowland::methods::Lllvm;
 use lowland::params::Params;
 use lowland::run::{Context, Stage};
-use lowland::select::{self, Candidate, SelectionCriterion};
+use lowland::select::{self, Candidate};
 use lowland_view::{ChartOptions, Curve, draw_chart};
 use serde_json::json;
 
@@ -31,31 +32,19 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
         return compare_edges(args, &params, &data, &mut console);
     }
     let (n_neighbors, n_components) = (&args.n_neighbors.0, &args.n_components.0);
-    let (by, choices) = match args.method {
-        SelectMethod::Tsm => return select_threshold(args, &data, &mut console),
-        SelectMethod::Lllvm => {
-            let needed = select::memory(&params, data.shape(), n_neighbors, n_components);
-            check_memory(args, needed.saturating_add(data.shape().bytes), &mut console)?;
-            let choices = with_context(args, &mut console, |context| {
-                select::by_bound(&data, &params, n_neighbors, n_components, context)
-            })?;
-            (SelectionCriterion::Bound, choices)
-        }
-        SelectMethod::Lvm => {
-            let default = Lvm::default();
-            let max_iter = args.max_iter.unwrap_or(default.max_iter);
-            let params = Lvm { metric: args.metric, max_iter, ..default };
-            let (folds, seed, limit) = (args.folds, args.common.run.seed(), args.common.memory.limit());
-            let choices =
-                select::by_held_out(&data, &params, n_neighbors, n_components, folds, seed, limit, &mut console)?;
-            (SelectionCriterion::HeldOut, choices)
-        }
-    };
+    if args.method == SelectMethod::Tsm {
+        return select_threshold(args, &data, &mut console);
+    }
+    let needed = select::memory(&params, data.shape(), n_neighbors, n_components, args.subsamples());
+    check_memory(args, needed.saturating_add(data.shape().bytes), &mut console)?;
+    let choices = with_context(args, &mut console, |context| {
+        select::by_bound(&data, &params, n_neighbors, n_components, args.subsamples(), context)
+    })?;
     console.finish();
-    write_choices(args, by, &choices)?;
-    let recommendation = select::recommendation_text(&choices, by);
+    write_choices(args, &choices)?;
+    let recommendation = select::recommendation_text(&choices);
     if args.common.run.json {
-        let list: Vec<_> = choices.iter().map(choice_json).collect();
+        let list: Vec<_> = with_differences(&choices).iter().map(choice_json).collect();
         print_json(&json!({ "event": "choices", "choices": list, "recommendation": recommendation }));
     } else {
         print_stdout(&choice_table(&choices))?;
@@ -92,10 +81,10 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
 
 /// Prints the memory estimate, and fails if it is more than allowed.
 pub(super) fn check_memory(args: &SelectArgs, needed: u64, console: &mut Console) -> Result<(), Failure> {
-    console.note(&lowland::message::Note::MemoryEstimate { bytes: needed });
-    use lowland::message::Remedy;
-    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
-    input::check_memory("the selection", needed, args.common.memory.limit(), &remedies)
+    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
+    let total = args.common.run.memory().check("the selection", needed, &remedies)?;
+    console.note(&Note::MemoryEstimate { bytes: total });
+    Ok(())
 }
 
 /// Runs work that is not the fit of a method with the console as its observer.
@@ -115,48 +104,57 @@ pub(super) fn print_conclusion(args: &SelectArgs, text: &str) {
     }
 }
 
+/// A candidate with its difference from the recommended one and the error of that.
+fn with_differences(choices: &[Candidate]) -> Vec<(&Candidate, f64, f64)> {
+    let best = select::recommend(choices).map(|(best, _)| &choices[best]);
+    let difference = |choice: &Candidate| match best {
+        Some(best) if best != choice => choice.difference(best),
+        _ => (0.0, 0.0),
+    };
+    choices.iter().map(|choice| (choice, difference(choice))).map(|(choice, (by, error))| (choice, by, error)).collect()
+}
+
 fn choice_table(choices: &[Candidate]) -> String {
-    let mut text = String::from("n_neighbors  n_components          best          mean           std\n");
-    for choice in choices {
+    let mut text = String::from("n_neighbors  n_components         bound           std    difference         error\n");
+    for (choice, difference, error) in with_differences(choices) {
         let _ = writeln!(
             text,
-            "{:>11}  {:>12}  {:>12.4}  {:>12.4}  {:>12.4}",
+            "{:>11}  {:>12}  {:>12.4}  {:>12.4}  {difference:>12.4}  {error:>12.4}",
             choice.n_neighbors,
             choice.n_components,
-            choice.best(),
-            choice.mean(),
-            choice.std()
+            choice.bound(),
+            choice.std(),
         );
     }
     text
 }
 
-fn choice_json(choice: &Candidate) -> serde_json::Value {
+fn choice_json((choice, difference, error): &(&Candidate, f64, f64)) -> serde_json::Value {
     json!({
-        "n_neighbors": choice.n_neighbors, "n_components": choice.n_components, "values": choice.values,
-        "best": choice.best(), "mean": choice.mean(), "std": choice.std(),
+        "n_neighbors": choice.n_neighbors, "n_components": choice.n_components, "bounds": choice.bounds,
+        "bound": choice.bound(), "std": choice.std(), "difference": difference, "error": error,
     })
 }
 
 fn choices_csv(choices: &[Candidate]) -> String {
-    let mut text = String::from("n_neighbors,n_components,best,mean,std\n");
-    for c in choices {
-        let _ = writeln!(text, "{},{},{},{},{}", c.n_neighbors, c.n_components, c.best(), c.mean(), c.std());
+    let mut text = String::from("n_neighbors,n_components,bound,std,difference,error\n");
+    for (c, difference, error) in with_differences(choices) {
+        let _ = writeln!(text, "{},{},{},{},{difference},{error}", c.n_neighbors, c.n_components, c.bound(), c.std());
     }
     text
 }
 
-fn write_choices(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Result<(), Failure> {
+fn write_choices(args: &SelectArgs, choices: &[Candidate]) -> Result<(), Failure> {
     for path in &args.out {
         let is_table = extension(path) == "csv";
-        let bytes = if is_table { choices_csv(choices).into_bytes() } else { chart(args, by, choices)? };
+        let bytes = if is_table { choices_csv(choices).into_bytes() } else { chart(args, choices)? };
         lowland_io::write_bytes(path, &bytes).map_err(Failure::write)?;
     }
     Ok(())
 }
 
 /// Draws the criterion against the longer of the two lists, with a curve for each number in the other.
-fn chart(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Result<Vec<u8>, Failure> {
+fn chart(args: &SelectArgs, choices: &[Candidate]) -> Result<Vec<u8>, Failure> {
     let by_dimension = args.n_neighbors.0.len() == 1 && args.n_components.0.len() > 1;
     let (x_label, curve_label) =
         if by_dimension { ("n_components", "n_neighbors") } else { ("n_neighbors", "n_components") };
@@ -168,13 +166,10 @@ fn chart(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Re
             curves.push((number, Curve { name: format!("{curve_label} {number}"), points: Vec::new() }));
             curves.len() - 1
         });
-        let (mean, std) = (choice.mean(), choice.std());
-        curves[at].1.points.push([x as f64, by.value(choice), mean - std, mean + std]);
+        let (bound, std) = (choice.bound(), choice.std());
+        curves[at].1.points.push([x as f64, bound, bound - std, bound + std]);
     }
-    let y_label = match by {
-        SelectionCriterion::Bound => "bound of the best start; bars: mean and standard deviation over starts",
-        SelectionCriterion::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
-    };
+    let y_label = "bound of the best start, mean over subsamples; bars: standard deviation over subsamples or starts";
     let title = file_name(&args.common.input.input);
     let options = ChartOptions { title, x_label: x_label.into(), y_label: y_label.into(), ..ChartOptions::default() };
     Ok(draw_chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)

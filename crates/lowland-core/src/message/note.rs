@@ -1,6 +1,6 @@
 //! Notes: information and warnings about a run.
 
-use super::Terms;
+use super::{SimilarityNote, Terms};
 use crate::format_bytes;
 
 /// Severity of a note.
@@ -132,10 +132,19 @@ pub enum Note {
         engine: String,
         /// Relative error.
         error: f64,
-        /// Certified bound on the error of the potential, per point.
+        /// Certified bound of the same error; infinite if it exceeds the force.
         certified: Option<f64>,
         /// Why the error exceeds the tolerance; `None` if it does not.
         missed: Option<ToleranceMiss>,
+    },
+    /// Curvature of the objective at the embedding, and what the error of the repulsion does to its value.
+    PredictedNoise {
+        /// Trace of the Hessian divided by the number of coordinates.
+        mean_curvature: f64,
+        /// Standard deviation of the error of each coordinate that an inexact step leaves.
+        deviation: f64,
+        /// Expected change of the objective relative to its value.
+        relative_change: f64,
     },
     /// The iterations ended while the objective was still modified.
     ObjectiveModified {
@@ -147,15 +156,41 @@ pub enum Note {
         /// Number of neighbors used.
         n_neighbors: usize,
     },
+    /// All points ended at one place.
+    PointsCoincide,
     /// The posterior collapsed onto a point.
     PosteriorCollapsed {
         /// Precision of the prior at which it collapsed.
         alpha: f64,
     },
+    /// The noise of the model is at its lower limit: the rows repeat, or lie in clusters far apart.
+    NoiseAtLimit,
     /// Lower bounds of several random starts.
     StartBounds(Vec<f64>),
     /// Relevance of each dimension: the inverse squared length scale.
     Relevance(Vec<f64>),
+    /// Negative eigenvalues of a Gram matrix of distances that no embedding has exactly.
+    NegativeEigenvalues {
+        /// Number of negative eigenvalues that are at least as large, in magnitude, as the smallest of a coordinate.
+        count: usize,
+        /// Whether there may be more of them.
+        more: bool,
+        /// Their sum, as a fraction of the sum of the magnitudes of these and of those of the coordinates.
+        share: f64,
+        /// The most negative eigenvalue, as a fraction of the largest.
+        most_negative: f64,
+        /// Number of coordinates whose eigenvalue is larger than the magnitude of the most negative one.
+        supported: usize,
+        /// Number of coordinates.
+        n_components: usize,
+    },
+    /// Some rows are not connected to any landmark, so that their positions are arbitrary.
+    NotConnectedToLandmarks {
+        /// The rows.
+        rows: Vec<usize>,
+    },
+    /// A note of thresholded similarity matching.
+    Similarity(SimilarityNote),
     /// Other information.
     Info(String),
     /// Other warning.
@@ -174,8 +209,11 @@ impl Note {
             | Note::ApproximateNeighbors { .. }
             | Note::StartBounds(_)
             | Note::Relevance(_)
+            | Note::NegativeEigenvalues { count: 0, .. }
             | Note::RepulsionError { missed: None, .. }
+            | Note::PredictedNoise { .. }
             | Note::Info(_) => NoteLevel::Info,
+            Note::Similarity(note) => note.level(),
             _ => NoteLevel::Warning,
         }
     }
@@ -210,13 +248,11 @@ impl Note {
                 format!("the neighbor graph has {components} components; they were joined at their closest points")
             }
             Note::LargestComponentFitted { components, other_rows } => {
-                let listed: Vec<String> = other_rows.iter().take(MAX_LISTED_ROWS).map(usize::to_string).collect();
-                let more = if other_rows.len() > MAX_LISTED_ROWS { ", ..." } else { "" };
                 format!(
                     "the neighbor graph has {components} components; the largest was fitted, and {} rows were \
-                     transformed afterwards: {}{more}",
+                     transformed afterwards: {}",
                     other_rows.len(),
-                    listed.join(", ")
+                    list_rows(other_rows)
                 )
             }
             Note::ComponentsInCoordinates { components, constant, n_components } => format!(
@@ -247,8 +283,13 @@ impl Note {
                 format!("{what}{after} are approximate{residual}")
             }
             Note::RepulsionError { engine, error, certified, missed } => {
-                let certified = certified
-                    .map_or(String::new(), |bound| format!("; certified within {bound:.1e} n of the potential"));
+                let certified = match certified {
+                    None => String::new(),
+                    Some(bound) if *bound < 1.0 => format!("; certified to be at most {bound:.1e}"),
+                    Some(_) => {
+                        format!("; the certified bound exceeds the force: lower {}", terms.parameter("tolerance"))
+                    }
+                };
                 let missed = match missed {
                     None => String::new(),
                     Some(ToleranceMiss::ScheduleUnfinished) => format!(
@@ -262,6 +303,10 @@ impl Note {
                 };
                 format!("repulsion by {engine}: relative error {error:.1e} of the force, measured{certified}{missed}")
             }
+            Note::PredictedNoise { mean_curvature, deviation, relative_change } => format!(
+                "mean curvature {mean_curvature:.1e}: the error of the repulsion moves coordinates by about {deviation:.1e} \
+                 a step, which changes the objective by {relative_change:+.1e} of its value (predicted)"
+            ),
             Note::ObjectiveModified { reason } => {
                 format!("the iterations ended while {reason}: the embedding does not minimize the objective itself")
             }
@@ -272,17 +317,57 @@ impl Note {
                 terms.parameter("metric"),
                 terms.parameter("max_iter")
             ),
+            Note::PointsCoincide => {
+                "all points of the embedding are at one place: the attraction outweighs the repulsion everywhere".into()
+            }
             Note::PosteriorCollapsed { alpha } => format!(
                 "the embedding collapsed onto a point (alpha {alpha:.3e}); fix it, for instance with {}",
                 terms.setting("alpha", &"1e-3")
             ),
+            Note::NoiseAtLimit => {
+                "the noise is at its lower limit, since the rows repeat or lie in clusters that are far apart; the \
+                embedding shows hardly more than that: remove repeated rows, or embed each cluster on its own"
+                    .into()
+            }
             Note::StartBounds(bounds) => format!("lower bounds of the starts: {}", join(bounds, 2)),
             Note::Relevance(weights) => {
                 format!("relevance of each dimension (inverse squared length scale): {}", join(weights, 3))
             }
+            Note::NegativeEigenvalues { count, more, share, most_negative, supported, n_components } => {
+                let most = format!("the most negative is {:.2} % of the largest eigenvalue", 100.0 * most_negative);
+                if *count == 0 {
+                    return format!(
+                        "the distances are not those of points in a Euclidean space: {most}, and smaller than those of the {n_components} \
+                         coordinates"
+                    );
+                }
+                let least = if *more { "at least " } else { "" };
+                let advice = match supported {
+                    0 => "no number of dimensions keeps them".into(),
+                    _ => format!("use {}", terms.setting("n_components", supported)),
+                };
+                format!(
+                    "the distances are not those of points in a Euclidean space: {least}{count} negative eigenvalues are as large as those of the \
+                     {n_components} coordinates ({:.2} % of the sum of their magnitudes; {most}); {advice}",
+                    100.0 * share
+                )
+            }
+            Note::NotConnectedToLandmarks { rows } => format!(
+                "{} rows are not connected to any landmark by their neighbors, so that their positions are arbitrary; raise {}: {}",
+                rows.len(),
+                terms.parameter("landmarks"),
+                list_rows(rows)
+            ),
+            Note::Similarity(note) => note.describe(terms),
             Note::Info(text) | Note::Warning(text) => text.clone(),
         }
     }
+}
+
+/// The first rows of a list, and an ellipsis if there are more.
+fn list_rows(rows: &[usize]) -> String {
+    let listed: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(usize::to_string).collect();
+    listed.join(", ") + if rows.len() > MAX_LISTED_ROWS { ", ..." } else { "" }
 }
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ impl<'a> Context<'a> {
         self.memory_limit
     }
 
+    /// Returns the number of bytes that are left of [`Self::memory_limit`] besides `alive` bytes; `None` for no limit.
+    pub fn memory_left(&self, alive: f64) -> Option<u64> {
+        self.memory_limit.map(|limit| limit.saturating_sub(alive as u64))
+    }
+
     /// Announces the stages to the observer.
     pub fn announce_stages(&mut self, stages: &[Stage]) -> Result<()> {
         self.send(&Event::Plan(stages))
@@ -93,6 +98,11 @@ impl<'a> Context<'a> {
     /// Returns the checkpoint that the run continues from.
     pub fn checkpoint(&self) -> Option<&'a Archive> {
         self.checkpoint
+    }
+
+    /// Forgets the checkpoint once the iterations that it was made in are resumed: further iterations of the run start anew.
+    pub fn leave_checkpoint(&mut self) {
+        self.checkpoint = None;
     }
 
     /// Adds entries to every checkpoint of this run, if the observer wants checkpoints.

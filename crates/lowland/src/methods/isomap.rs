@@ -31,6 +31,7 @@ params! {
 
 const PATHS: &str = "shortest paths";
 const SCALING: &str = "scaling";
+const NEGATIVE: &str = "negative eigenvalues";
 
 impl Method for Isomap {
     const NAME: &'static str = "isomap";
@@ -63,14 +64,14 @@ impl Method for Isomap {
             Stage { name: neighbor_stage::STAGE, weight: search },
             Stage { name: PATHS, weight: paths },
             Stage { name: SCALING, weight: scaling },
+            Stage { name: NEGATIVE, weight: 0.5 * scaling },
         ]
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
-        let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
-        // All squared distances; the graph and its symmetric copy; blocks of vectors.
-        let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
-        lowland_neighbors::search_memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+        let k = self.n_neighbors.min(shape.rows);
+        let own = self.paths_memory(shape.rows, shape.rows as f64 * k as f64);
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).max(own as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -89,7 +90,9 @@ impl Method for Isomap {
         let gram = CenteredGram { means: block::column_means(&squares, n), squares };
         let (values, vectors) = context.stage(SCALING, |context| {
             // The largest eigenvalue tells whether any rows differ.
+            let alive = self.paths_memory(n, graph.indices().len() as f64);
             let options = EigenOptions {
+                max_memory: context.memory_left(alive),
                 tolerance: 1e-7,
                 max_iterations: 500,
                 ..EigenOptions::new(SpectrumEnd::Largest, wanted)
@@ -110,6 +113,9 @@ impl Method for Isomap {
         let mut coordinates = vec![0.0; n * dim];
         let top = values.first().copied().unwrap_or(0.0).max(0.0);
         let kept = values.iter().take_while(|&&value| value > 1e-12 * top && value > 0.0).count();
+        if let Some(note) = negative_eigenvalues(&gram, &values[..kept], context)? {
+            context.note(note);
+        }
         if kept < wanted {
             let reason = "the distances have fewer dimensions".into();
             context.note(Note::ZeroCoordinates { zero: dim - kept, requested: dim, reason });
@@ -163,6 +169,48 @@ impl Method for Isomap {
             && ConnectedComponents::from_matrix(&transformer.lengths).count() == 1;
         if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
+}
+
+impl Isomap {
+    /// Returns the number of bytes after the neighbor search: all squared distances, the graph and its symmetric copy, and
+    /// the eigensolver.
+    fn paths_memory(&self, rows: usize, edges: f64) -> f64 {
+        let n = rows as f64;
+        let solver = EigenOptions::new(SpectrumEnd::Largest, self.n_components).memory(rows);
+        n * n * 8.0 + edges * 64.0 + n * 40.0 + solver
+    }
+}
+
+/// Returns a note about the negative eigenvalues of the Gram matrix, of which the distances of points in a Euclidean space
+/// have none (Saul 2022, figure 11); `positive` holds the eigenvalues of the coordinates, descending.
+fn negative_eigenvalues(gram: &CenteredGram, positive: &[f64], context: &mut Context) -> Result<Option<Note>> {
+    let (Some(&largest), Some(&smallest)) = (positive.first(), positive.last()) else { return Ok(None) };
+    // As many as there are coordinates: with more of them that are as large, no coordinate can be relied on. An eigenvalue
+    // is far more accurate than its vector, which is not needed.
+    let wanted = positive.len().min(gram.dim() - 1);
+    let options = EigenOptions {
+        tolerance: 1e-3,
+        max_iterations: 100,
+        fallback_up_to: 0,
+        ..EigenOptions::new(SpectrumEnd::Smallest, wanted)
+    };
+    let seed = context.seed.stream(NEGATIVE);
+    let found = context.stage(NEGATIVE, |context| {
+        context.with_progress(|progress| eigenpairs(gram, &Identity, options, &[], 0, seed, progress))
+    })?;
+    let Some(most_negative) = found.values.first().map(|least| -least / largest).filter(|share| *share > 1e-9) else {
+        return Ok(None);
+    };
+    let large: Vec<f64> = found.values.iter().map(|value| -value).filter(|size| *size >= smallest).collect();
+    let (sum, kept): (f64, f64) = (large.iter().sum(), positive.iter().sum());
+    Ok(Some(Note::NegativeEigenvalues {
+        count: large.len(),
+        more: large.len() == wanted,
+        share: sum / (sum + kept),
+        most_negative,
+        supported: positive.iter().filter(|value| **value > most_negative * largest).count(),
+        n_components: positive.len(),
+    }))
 }
 
 /// Returns the squared lengths of the shortest paths between all points, row by row.
@@ -256,3 +304,7 @@ impl Transformer for IsomapTransformer {
         archive.put("isomap/values", self.values.as_slice());
     }
 }
+
+#[cfg(test)]
+#[path = "isomap_tests.rs"]
+mod tests;
