@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lowland::message::Remedy;
 use lowland::neighbors::{self as search, NeighborGraph, NeighborParams};
 use lowland::run::{Archive, ArchiveKind};
-use lowland::{MemoryBudget, Metric, Seed};
+use lowland::{Error, MemoryBudget, Metric, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -259,3 +259,7 @@ impl DynMethod for FixedRows {
         Box::new(Self { method: self.method.clone_box(), llx: self.llx, fixed: self.fixed.clone() })
     }
 }
+
+#[cfg(test)]
+#[path = "fixed_tests.rs"]
+mod tests;

@@ -53,7 +53,7 @@
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`run`] | observers, progress, checkpoints |
-//! | [`select`] | choosing parameters by likelihood |
+//! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
 //!

@@ -67,7 +67,7 @@ pub enum Command {
     Reconstruct(ReconstructArgs),
     /// Sample maps from the posterior of a saved model
     Samples(SamplesArgs),
-    /// Choose numbers of neighbors and dimensions, and compare edges, by likelihood
+    /// Choose numbers of neighbors and dimensions, and compare edges, by the bound of lllvm
     Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),

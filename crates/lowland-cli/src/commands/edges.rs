@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use lowland::method::Method;
 use lowland::methods::Lllvm;
 use lowland::select::{self, EdgeScore, GraphBounds};
 use lowland::{Data, MemoryBudget};
@@ -27,7 +28,7 @@ pub fn compare_edges(
             "edges are compared by --method lllvm, for one --n-neighbors and one --n-components",
         ));
     }
-    let needed = select::memory(params, data.shape(), &args.n_neighbors.0, &args.n_components.0);
+    let needed = params.memory(data.shape());
     check_memory(args, needed.saturating_add(data.shape().bytes), console)?;
     let pairs: Vec<(usize, usize)> = args.without_edge.iter().map(|edge| (edge.0, edge.1)).collect();
     let other = match &args.edges {

@@ -304,3 +304,7 @@ impl Transformer for IsomapTransformer {
         archive.put("isomap/values", self.values.as_slice());
     }
 }
+
+#[cfg(test)]
+#[path = "isomap_tests.rs"]
+mod tests;

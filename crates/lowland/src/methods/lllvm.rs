@@ -157,6 +157,9 @@ impl Lllvm {
         if let Some(alpha) = starts.collapsed_alpha() {
             context.note(Note::PosteriorCollapsed { alpha });
         }
+        if starts.noise_is_at_limit() {
+            context.note(Note::NoiseAtLimit);
+        }
         Ok((starts.into_posterior()?, outcome))
     }
 }

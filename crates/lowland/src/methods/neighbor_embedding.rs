@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use lowland_algorithms::affinity::{
     AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
-use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective};
+use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective, PredictedNoise};
 use lowland_algorithms::objective::{Accuracy, AccuracyController};
 use lowland_algorithms::optim::{
     Descent, FixedPoint, GradientDescent, GradientDescentParams, Lbfgs, LineSearch, Optimizer, OptimizerKind,
@@ -113,9 +113,9 @@ impl NeighborEmbeddingSettings {
     pub fn memory(&self, shape: DataShape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph, its lengths, the conditional affinities and their transpose, and the joint affinities with up to twice
-        // as many entries.
-        let graphs = n * edges * (8.0 + 12.0 + 12.0 + 12.0 + 2.0 * 12.0);
+        // The graph twice (once for checkpoints), and the joint affinities with up to twice as many entries, beside either the
+        // conditional affinities or a copy of the values while they are reordered.
+        let graphs = n * edges * (8.0 + 8.0 + 2.0 * 12.0 + 2.0 * 8.0);
         // Several perplexities need another matrix; the spectral direction needs a matrix and its factor.
         let several = if self.perplexity.values().len() > 1 { n * edges * 24.0 } else { 0.0 };
         let factor = if self.optimizer == OptimizerKind::Sd { n * edges * 2.0 * 60.0 } else { 0.0 };
@@ -198,6 +198,9 @@ impl NeighborEmbeddingSettings {
             };
             let (engine, certified) = (objective.engine_name().to_string(), objective.certified_bound());
             context.note(Note::RepulsionError { engine, error, certified, missed });
+            let noise = objective.predicted_noise(embedding.points())?;
+            let PredictedNoise { mean_curvature, deviation, relative_change, .. } = noise;
+            context.note(Note::PredictedNoise { mean_curvature, deviation, relative_change });
         }
         if let Some(reason) = objective.unfinished_stage() {
             context.note(Note::ObjectiveModified { reason: reason.to_string() });

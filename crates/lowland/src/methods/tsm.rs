@@ -9,7 +9,7 @@ use lowland_core::{Data, DataShape, Error, Metric, Result, Seed};
 use lowland_linalg::pca_memory;
 use lowland_neighbors::{self, Search};
 
-use super::components::available_components;
+use super::components::{MAX_PADDED_COMPONENTS, available_components};
 use super::tsm_layers::fit_layers;
 use super::tsm_transformer::TsmTransformer;
 use crate::method::{FitInput, FitOutput, LandmarksUnsupported, Method};
@@ -180,7 +180,7 @@ impl Method for Tsm {
         let max_components = data.dim().min(data.rows());
         let limit = "the number of columns or of rows";
         available_components(self.n_components, max_components, limit, context)?;
-        if self.layers.0.first().is_some_and(|&widest| widest > max_components.max(self.n_components)) {
+        if self.layers.0.first().is_some_and(|&widest| widest > max_components.max(MAX_PADDED_COMPONENTS)) {
             return invalid_parameter("layers", &self.layers, format!("at most {max_components} ({limit})"));
         }
         fit_layers(self, data, context)
