@@ -31,7 +31,7 @@ pub fn memory(style: &PictureArgs, points: usize, maps: usize) -> u64 {
     let width = u64::from(style.width.unwrap_or(PictureOptions::default().width));
     let height = style.height.map_or(width, u64::from);
     // Colors in single precision, sums of a density, and the encoded file; positions, colors and weights of the points.
-    let pixels = width.saturating_mul(height).saturating_mul(40);
+    let pixels = width.saturating_mul(height).saturating_mul(32);
     pixels.saturating_add((points as u64).saturating_mul(80).saturating_mul(maps as u64))
 }
 
