@@ -1,4 +1,5 @@
 use super::*;
+use lowland::MemoryBudget;
 use proptest::prelude::*;
 
 fn npy(text: &str, values: &[u8]) -> Vec<u8> {
@@ -42,9 +43,8 @@ fn values_do_not_change_when_the_file_is_truncated_after_it_was_read() {
     let path = folder.path().join("x.npy");
     let values: Vec<f32> = (0..1 << 16).map(|v| v as f32).collect();
     std::fs::write(&path, encode("<f4", &[1 << 12, 16], bytemuck::cast_slice(&values))).unwrap();
-    let Data::Dense(x) = read(FileBytes::open(&path).unwrap(), None, &Budget::unlimited()).unwrap() else {
-        panic!("dense")
-    };
+    let (bytes, budget) = FileBytes::open(&path, &MemoryBudget::new(None)).unwrap();
+    let Data::Dense(x) = read(bytes, None, &budget).unwrap() else { panic!("dense") };
     // Access to a mapping would end the process with SIGBUS.
     std::fs::File::options().write(true).open(&path).unwrap().set_len(128).unwrap();
     assert_eq!(x.values(), values);
@@ -55,7 +55,7 @@ fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     std::fs::write(&path, encode("<f4", &[1 << 12, 16], &[0; 1 << 18])).unwrap();
-    let mut bytes = FileBytes::open(&path).unwrap();
+    let (mut bytes, _) = FileBytes::open(&path, &MemoryBudget::new(None)).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(128 + 1000).unwrap();
     let error = bytes.read_floats(128..128 + (1 << 18)).unwrap_err();
     assert!(matches!(error, FileErrorKind::Truncated { declared: 262_144, available: 1000, .. }), "{error}");
