@@ -6,7 +6,7 @@ use lowland::fit::check_memory;
 use lowland::message::RustTerms;
 use lowland::registry::MethodInfo;
 use lowland::run::{Archive, ArchiveKind, Event, StopReason};
-use lowland::{Data, Embedding, Error, FitOptions, Model, Result, Seed};
+use lowland::{Data, Embedding, Error, FitOptions, MemoryBudget, Model, Result, Seed};
 use lowland_testkit::fixtures::clouds;
 
 type Values<'a> = &'a [(&'a str, &'a str)];
@@ -20,7 +20,7 @@ fn unlimited<'a>() -> FitOptions<'a> {
 }
 
 fn limited<'a>(bytes: u64) -> FitOptions<'a> {
-    FitOptions { max_memory: Some(bytes), ..FitOptions::default() }
+    FitOptions { memory: MemoryBudget::new(Some(bytes)), ..FitOptions::default() }
 }
 
 /// Enough rows for tiles in single precision to dominate the memory.
@@ -38,7 +38,7 @@ fn tiles_are_used_if_they_fit_into_memory() {
         model.notes().iter().map(|note| note.describe(&RustTerms)).collect::<Vec<_>>().join("\n")
     };
     assert!(notes(unlimited()).contains("matrices in tiles"));
-    let limited_notes = notes(limited(57 << 20));
+    let limited_notes = notes(limited(40 << 20));
     assert!(limited_notes.contains("tiles would not fit into memory"), "{limited_notes}");
     let [tiles, factors] = ["tiles", "factors"].map(|mode| {
         let values = [FEW_UPDATES, &[("matrices", mode)]].concat();
@@ -58,7 +58,7 @@ fn a_threshold_with_too_many_pairs_is_a_memory_error() {
 }
 
 #[test]
-fn a_resumed_run_keeps_its_tiles_regardless_of_memory() {
+fn a_resumed_run_keeps_its_tiles_or_is_refused() {
     let data = many_rows();
     let complete = fit(&data, FEW_UPDATES, unlimited()).unwrap();
     let mut saved = None;
@@ -73,7 +73,10 @@ fn a_resumed_run_keeps_its_tiles_regardless_of_memory() {
     };
     fit(&data, FEW_UPDATES, FitOptions { observer: Some(&mut save), ..unlimited() }).unwrap();
     let checkpoint = Archive::from_bytes(&saved.expect("three updates"), ArchiveKind::Checkpoint).unwrap();
-    let resumed = fit(&data, FEW_UPDATES, FitOptions { resume: Some(&checkpoint), ..limited(57 << 20) }).unwrap();
+    let resume = |options| fit(&data, FEW_UPDATES, FitOptions { resume: Some(&checkpoint), ..options });
+    let error = resume(limited(40 << 20)).err().expect("the tiles of the checkpoint do not fit");
+    assert!(matches!(error, Error::Memory { .. }) && error.to_string().contains("Raise max_memory"), "{error}");
+    let resumed = resume(unlimited()).unwrap();
     assert!(resumed.to_bytes() == complete.to_bytes());
 }
 
