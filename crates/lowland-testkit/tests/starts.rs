@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use lowland_core::archive::Archive;
 use lowland::message::Note;
 use lowland::run::Event;
 use lowland::{Data, Embedding, Error, FitOptions, Model, Result, Seed};
+use lowland_core::archive::Archive;
 use lowland_testkit::fixtures::clouds;
 
 /// Every method that takes an initial embedding, with each of its optimizers.

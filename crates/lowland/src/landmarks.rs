@@ -143,7 +143,8 @@ impl DynMethod for Landmarks {
             // The standard deviations are extended as an additional coordinate.
             let with_std = append_std(fitted.embedding.points(), std.as_deref())?;
             let known = with_std.points();
-            let weights = context.with_progress(|progress| llx.weights(data, seed, &mut |done| progress(0.7 * done)))?;
+            let weights =
+                context.with_progress(|progress| llx.weights(data, seed, &mut |done| progress(0.7 * done)))?;
             let unreached = Llx::unreached_rows(&weights, &rows);
             if !unreached.is_empty() {
                 context.note(Note::NotConnectedToLandmarks { rows: unreached });
@@ -153,7 +154,8 @@ impl DynMethod for Landmarks {
         })?;
         let keeps_norms = self.method.keeps_norms();
         let embedding = if keeps_norms { scale_to_data(embedding, data, context)? } else { embedding };
-        let transformer = LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std, keeps_norms };
+        let transformer =
+            LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std, keeps_norms };
         let transformer: Box<dyn Transformer> = Box::new(transformer);
         Ok(FitOutput { embedding, transformer, outcome: fitted.outcome, neighbors: None })
     }

@@ -164,9 +164,7 @@ impl VectorField for NeighborEmbeddingObjective {
     fn evaluate(&mut self, y: Points, with_value: bool, out: &mut [f64]) -> Result<Option<f64>> {
         let EnergyFactors { exaggeration, lambda_factor } = self.factors;
         let (repulsion, strength) = match self.energy {
-            Energy::Elastic { lambda } => {
-                (lambda_factor * lambda * self.potential.sum(y)?, lambda_factor * lambda)
-            }
+            Energy::Elastic { lambda } => (lambda_factor * lambda * self.potential.sum(y)?, lambda_factor * lambda),
             _ => {
                 let (total, exponent) = self.potential.scaled_sum_with(y, self.energy.kernel())?;
                 (total.ln() - exponent, 1.0 / total)

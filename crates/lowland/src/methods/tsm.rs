@@ -61,7 +61,11 @@ impl ParamValue for HiddenLayers {
     }
 
     fn to_text(&self) -> String {
-        if self.0.is_empty() { "none".into() } else { self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",") }
+        if self.0.is_empty() {
+            "none".into()
+        } else {
+            self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+        }
     }
 }
 
