@@ -32,19 +32,16 @@ __all__ = [
 ]
 
 
-class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
+class LVM(InverseTransformMixin, StdMixin, Estimator):
     """Latent variable model: clear clusters, with a standard deviation for every point.
 
     The default. Clear clusters in two or three dimensions; embeddings with more dimensions (and
     reach 2 or 3) for search and classification; and a standard deviation that shows which points
     are misplaced.
 
-    The likelihood of a row is the likelihood of its relations to its neighbors, given its distances
-    to them: how well the embedding keeps similar rows close and dissimilar rows apart. Use it to
-    compare embeddings of the same rows (numbers of neighbors or of dimensions). It is not a density
-    of the rows and does not detect outliers: a row far from all others has few relations to keep
-    and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use
-    the standard deviation of the transformed rows.
+    The standard deviation compares the rows of one model, fitted or new: the larger, the less the
+    embedding keeps of the row's relations to its neighbors. It is not an error in the units of the
+    data: it shrinks with the number of iterations, like its inverse square root.
 
     Parameters
     ----------
@@ -70,6 +67,12 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         embeddings with many dimensions.
     levels : int or 'auto', default='auto'
         Levels of coarse-graining: 0 considers every pair of points, each level fewer of them.
+    coarse_landmarks : int or 'auto', default='auto'
+        Number of landmarks of the first level of coarse-graining; further levels have more or fewer
+        by the same factor.
+    adjacent : {'directed', 'either'}, default='directed'
+        Adjacent points that do not count as dissimilar: those with an edge in the direction of the
+        pair, or in either.
     max_iter : int, default=400
         Maximum number of iterations.
     momentum : float, default=0.9
@@ -80,6 +83,8 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         Handling of a neighbor graph with several components.
     tol : float, default=1e-6
         Relative change of the log-likelihood at which the iterations stop.
+    solver_tol : float, default=0.5
+        Reduction of the residual at which the linear system of an iteration counts as solved.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -145,8 +150,6 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
     (5,)
     >>> model.inverse_transform(model.embedding_[:1]).shape
     (1, 64)
-    >>> model.score_samples(X[100:105]).shape
-    (5,)
     """
 
     _method = "lvm"
@@ -163,11 +166,14 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         neighbors: Any = None,
         reach: int = 1,
         levels: int | str = "auto",
+        coarse_landmarks: int | str = "auto",
+        adjacent: str = "directed",
         max_iter: int = 400,
         momentum: float = 0.9,
         variances: str = "free",
         components: str = "join",
         tol: float = 1e-6,
+        solver_tol: float = 0.5,
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -188,11 +194,14 @@ class LVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         self.neighbors = neighbors
         self.reach = reach
         self.levels = levels
+        self.coarse_landmarks = coarse_landmarks
+        self.adjacent = adjacent
         self.max_iter = max_iter
         self.momentum = momentum
         self.variances = variances
         self.components = components
         self.tol = tol
+        self.solver_tol = solver_tol
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize

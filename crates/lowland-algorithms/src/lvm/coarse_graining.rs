@@ -49,14 +49,14 @@ pub struct LandmarkCells {
     pub distances: Vec<f64>,
 }
 
-/// Distances between the points of a data set, clamped to a finite range.
+/// Distances between the points of a data set, positive and finite.
 #[derive(Clone, Copy)]
 pub struct BoundedDistance<'a> {
     /// The points.
     pub data: &'a Data,
     /// The metric.
     pub metric: Metric,
-    /// Upper bound of all distances: those of a sparse precomputed matrix may be infinite.
+    /// Takes the place of infinite distances, which a sparse precomputed matrix may have.
     pub max: f64,
     /// Lower bound of all distances: coinciding points still need a positive length scale.
     pub min: f64,
@@ -68,10 +68,9 @@ impl BoundedDistance<'_> {
         self.clamp(distance(self.data, i as usize, self.data, j as usize, self.metric))
     }
 
-    /// Clamps a distance to the range.
+    /// Replaces a distance that is too small or not finite.
     pub fn clamp(&self, distance: f64) -> f64 {
-        // In this order NaN becomes the upper bound.
-        distance.min(self.max).max(self.min)
+        if distance.is_finite() { distance.max(self.min) } else { self.max }
     }
 
     /// Returns the index of the nearest landmark of each point; ties go to the first.

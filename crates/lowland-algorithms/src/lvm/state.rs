@@ -27,8 +27,8 @@ pub struct LvmState {
     pub(super) link_weight: f64,
     /// The weight of a dissimilar pair of points.
     pub(super) dissimilar_weight: f64,
-    /// Upper bound of all distances, in the units of the data.
-    pub(super) max_distance: f64,
+    /// Takes the place of infinite distances, in the units of the data.
+    pub(super) infinite_distance: f64,
     /// Number of iterations that the points were updated for. New points are updated as often.
     pub(super) iterations: usize,
     /// The neighbors of each point, if a reach of more than one step follows them.
@@ -50,7 +50,7 @@ impl LvmState {
             tree: cells.tree.clone(),
             link_weight: cells.link_weight,
             dissimilar_weight: cells.dissimilar_weight,
-            max_distance: cells.max_distance,
+            infinite_distance: cells.infinite_distance,
             iterations: em.iteration(),
             neighbors: (reach > 1).then(|| graph.clone()),
         }
@@ -83,7 +83,7 @@ impl LvmState {
         archive.put("lvm/variances", self.variances.as_slice());
         archive.put("lvm/reach", self.row_scales.as_slice());
         archive.put("lvm/radius", self.radius.as_slice());
-        archive.put("lvm/max_distance", vec![self.max_distance]);
+        archive.put("lvm/max_distance", vec![self.infinite_distance]);
         archive.put("lvm/iterations", self.iterations as u64);
         self.tree.save(archive);
         if let Some(neighbors) = &self.neighbors {
@@ -104,7 +104,7 @@ impl LvmState {
         let variances = non_negative("lvm/variances")?;
         let n = variances.len();
         // Models of earlier versions have neither a bound of the distances nor their number of iterations.
-        let max_distance = match archive.has("lvm/max_distance") {
+        let infinite_distance = match archive.has("lvm/max_distance") {
             true => archive.finite("lvm/max_distance")?.iter().copied().fold(0.0, f64::max),
             false => f64::MAX,
         };
@@ -120,7 +120,7 @@ impl LvmState {
             tree: LandmarkTree::load(archive, n)?,
             link_weight: *link_weight,
             dissimilar_weight: *dissimilar_weight,
-            max_distance,
+            infinite_distance,
             iterations,
             neighbors: neighbors.then(|| NeighborGraph::load("lvm/neighbors", archive)).transpose()?,
             variances,
@@ -130,7 +130,12 @@ impl LvmState {
             && Some(out.means.len()) == n.checked_mul(dim)
             && [out.row_scales.len(), out.radius.len()] == [n; 2]
             && graph_fits;
-        if !(consistent && *unit > 0.0 && *link_weight >= 0.0 && *dissimilar_weight >= 0.0 && out.max_distance > 0.0) {
+        if !(consistent
+            && *unit > 0.0
+            && *link_weight >= 0.0
+            && *dissimilar_weight >= 0.0
+            && out.infinite_distance > 0.0)
+        {
             return Err(bad("the parts of the model differ in size"));
         }
         Ok(out)

@@ -58,8 +58,8 @@ pub(super) struct CellLayout {
     pub link_weight: f64,
     /// The weight of a dissimilar pair of points.
     pub dissimilar_weight: f64,
-    /// Upper bound of all distances, in the units of the data.
-    pub max_distance: f64,
+    /// Takes the place of infinite distances, in the units of the data.
+    pub infinite_distance: f64,
 }
 
 /// Smaller distances, relative to the median edge, are replaced by this one.
@@ -129,7 +129,7 @@ impl TrainingPairs {
             .zip(dissimilar.weight_sums())
             .map(|(similar, dissimilar)| similar + dissimilar)
             .collect();
-        let cells = CellLayout { tree: coarse_graining.tree, link_weight, dissimilar_weight, max_distance: max };
+        let cells = CellLayout { tree: coarse_graining.tree, link_weight, dissimilar_weight, infinite_distance: max };
         let longest_edge2 = longest.iter().map(|d| (d / unit).powi(2)).collect();
         let numbering = MemoryOrder::default();
         Ok(Self { unit, similar, dissimilar, weight_sums, longest_edge2, cells, numbering })

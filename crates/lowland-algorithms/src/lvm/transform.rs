@@ -48,9 +48,10 @@ impl LvmState {
             .into_par_iter()
             .map_init(NewPoint::default, |new_point, i| {
                 let (neighbors, distances) = graph.row(i);
-                // In this order NaN becomes the upper bound.
-                let distance_to =
-                    |j: u32| distance(new, i, data, j as usize, options.metric).min(self.max_distance).max(0.0);
+                let distance_to = |j: u32| {
+                    let length = distance(new, i, data, j as usize, options.metric);
+                    if length.is_finite() { length } else { self.infinite_distance }
+                };
                 let edges = NewEdges::new(self, neighbors, distances, options.reach, distance_to);
                 new_point.set_pairs(self, &edges, options.adjacency, distance_to);
                 new_point.fit(self);

@@ -3,7 +3,7 @@
 use crate::fit::Fit;
 use crate::fit::FitOptions;
 use crate::method::Method;
-use crate::methods::{ComponentHandling, Lvm, Spectral};
+use crate::methods::{AdjacencyRule, ComponentHandling, Lvm, Spectral};
 use crate::model::Model;
 use lowland_core::message::Note;
 use lowland_core::params::Auto;
@@ -155,4 +155,44 @@ fn rows_with_only_duplicate_neighbors_do_not_collapse() {
         let groups = (0..29).map(|i| distance(i, i + 1)).sum::<f64>() / 29.0;
         assert!(groups > 3.0 * copies && groups > 0.0, "{method}: copies {copies}, groups {groups}");
     }
+}
+
+#[test]
+fn landmarks_adjacency_and_solver_tolerance_are_parameters() {
+    let lvm = || Lvm { levels: Auto::Value(1), max_iter: 30, ..Lvm::default() };
+    let data = groups(200, 5, 3.0, 7);
+    let default = fit(&data, lvm());
+    let same = fit(&data, Lvm { coarse_landmarks: Auto::Value(27), solver_tol: 0.5, ..lvm() });
+    // 27 landmarks are the default for 200 rows.
+    assert_eq!(same.embedding(), default.embedding());
+    for other in [
+        Lvm { coarse_landmarks: Auto::Value(10), ..lvm() },
+        Lvm { adjacent: AdjacencyRule::Either, ..lvm() },
+        Lvm { solver_tol: 0.01, ..lvm() },
+    ] {
+        let model = fit(&data, other);
+        assert!(model.embedding() != default.embedding());
+        assert!(group_purity(&model) > 0.9, "{}", group_purity(&model));
+    }
+    // More landmarks than rows are as many as possible.
+    fit(&data, Lvm { coarse_landmarks: Auto::Value(1000), ..lvm() });
+    let invalid = [
+        (Lvm { coarse_landmarks: Auto::Value(0), ..lvm() }, "coarse_landmarks"),
+        (Lvm { solver_tol: 0.0, ..lvm() }, "solver_tol"),
+        (Lvm { solver_tol: 1.0, ..lvm() }, "solver_tol"),
+        (Lvm { solver_tol: f64::NAN, ..lvm() }, "solver_tol"),
+    ];
+    for (lvm, name) in invalid {
+        assert!(lvm.fit(&data).err().expect(name).to_string().contains(name));
+    }
+}
+
+#[test]
+fn models_keep_the_graph_that_a_longer_reach_needs() {
+    let (data, new) = (groups(200, 5, 3.0, 8), groups(20, 5, 3.0, 9));
+    let model = fit(&data, Lvm { levels: Auto::Value(2), reach: 3, max_iter: 30, ..Lvm::default() });
+    let loaded = Model::from_bytes(&model.to_bytes()).unwrap();
+    let transformed = model.transform_with(&new, &mut no_progress).unwrap();
+    let again = loaded.transform_with(&new, &mut no_progress).unwrap();
+    assert_eq!((again.embedding, again.std), (transformed.embedding, transformed.std));
 }
