@@ -4,8 +4,11 @@ LOWLAND is the program. FIGURE is one of
   dimensions   Fig 3 and S10: 9-NN test error and time against the number of dimensions; the last 10,000 rows are the test set
   grid         Fig S5: 1-NN test error for some k and reach
   outliers     Fig S3: the 100 least certain rows as images; the rows of ARRAY are square images, the next argument is a .png
-  words        Fig 4: how often the nearest neighbor stays among the nearest r, compared with PCA; ARRAY is a word2vec file
-  table        Table 1: four nearest words before and after, in ten dimensions; ARRAY as above
+  calibration  std of fitted and of new rows: its AUROC for a wrong nearest label, the error without the least certain rows; a third of
+               the rows are new, or the number in the argument after LABELS.npy (the last ones)
+  levels       Fig S8: no and one level for the first 7,000 rows; distances between and within classes
+  words        Fig 4: how often the nearest neighbor stays among the nearest r, for 5,000 words, compared with PCA; ARRAY is a word2vec file
+  table        Tables 1 and S2: four nearest words before and after, in ten dimensions; ARRAY as above
 """
 
 import json
@@ -61,32 +64,94 @@ elif figure_name == "outliers":
     tiles = np.array(images[rows]).reshape(-1, side, side)
     sheet = np.concatenate([np.concatenate(tiles[i : i + 20], axis=1) for i in range(0, len(tiles), 20)])
     imsave(sys.argv[4], 1 - sheet / sheet.max(), cmap="gray")
-elif figure_name == "words":
+elif figure_name == "calibration":
+    from sklearn.metrics import roc_auc_score
 
-    def recall(map_, first, at=(1, 2, 4, 8, 16, 32, 64)):
-        near = NearestNeighbors(n_neighbors=max(at), n_jobs=-1).fit(map_).kneighbors(return_distance=False)
-        place = np.where(near == first[:, None], np.arange(max(at)), max(at)).min(axis=1)
-        return [f"{np.mean(place < r):.3f}" for r in at]
-
-    flags = ("--normalize", "--tol", 0)
-    full = embed("--method", "pca", "--n-components", 300, "--normalize")[0]
-    first = NearestNeighbors(n_neighbors=1, n_jobs=-1).fit(full).kneighbors(return_distance=False)[:, 0]
-    for d in (5, 10, 20):
-        map_, total, _ = embed("--n-components", d, "--n-neighbors", 4, "--reach", 3, *flags)
-        print(f"lvm d={d}", *recall(map_, first), f"{total:.0f} CPU s", sep=" | ", flush=True)
-    for d in (10, 20, 50, 100):
-        print(f"PCA d={d}", *recall(full[:, :d], first), sep=" | ", flush=True)
-elif figure_name == "table":
+    labels, rows = np.load(sys.argv[4]).ravel(), np.load(array)
+    count = int(sys.argv[5]) if len(sys.argv) > 5 else len(rows) // 3
+    fitted, new = scratch / "fitted.npy", scratch / "new.npy"
+    np.save(fitted, rows[:-count])
+    np.save(new, rows[-count:])
+    model, maps = scratch / "model.lowland", [scratch / "fitted.csv", scratch / "new.csv"]
+    quiet = ["--quiet", "--out"]
+    subprocess.run([program, "embed", fitted, "--no-quality", "--save", model, *quiet, maps[0]], check=True)
+    subprocess.run([program, "transform", model, new, *quiet, maps[1]], check=True)
+    # Two coordinates and the standard deviation.
+    placed, added = (np.genfromtxt(path, delimiter=",", skip_header=1) for path in maps)
+    search = NearestNeighbors(n_neighbors=1, n_jobs=-1).fit(placed[:, :2])
+    own, true = labels[:-count], [labels[:-count], labels[-count:]]
+    found = [own[search.kneighbors(return_distance=False)[:, 0]], own[search.kneighbors(added[:, :2], return_distance=False)[:, 0]]]
+    for name, map_, truth, label in zip(("fitted", "new"), (placed, added), true, found):
+        wrong, std = label != truth, map_[:, 2]
+        order = np.argsort(std)
+        rest = [wrong[order[: int(len(order) * (1 - part))]].mean() for part in (0, 0.05, 0.1, 0.2)]
+        auroc = roc_auc_score(wrong, std)
+        print(name, f"median std {np.median(std):.4g}", f"AUROC {auroc:.3f}", *(f"{error:.4f}" for error in rest), sep=" | ")
+elif figure_name == "levels":
+    labels, rows = np.load(sys.argv[4]).ravel()[:7000], np.load(array)[:7000]
+    array = scratch / "rows.npy"
+    np.save(array, rows)
+    for levels in (0, 1):
+        map_ = embed("--levels", levels, "--tol", 0)[0]
+        np.save(f"lvm-levels-{levels}.npy", map_)
+        centers = np.array([np.median(map_[labels == label], axis=0) for label in range(10)])
+        within = np.median([np.median(np.linalg.norm(map_[labels == label] - centers[label], axis=1)) for label in range(10)])
+        between = np.median(np.linalg.norm(centers[:, None] - centers[None], axis=2)[np.triu_indices(10, 1)])
+        near = NearestNeighbors(n_neighbors=1).fit(map_).kneighbors(return_distance=False)[:, 0]
+        print(f"levels {levels}: between {between:.0f}, within {within:.0f}, ratio {between / within:.2f}, 1-NN error {np.mean(labels[near] != labels):.4f}")
+elif figure_name in ("words", "table"):
     from bench.datasets import read_word_vectors
 
-    words, rows = read_word_vectors(Path(array))
-    map_ = embed("--n-components", 10, "--n-neighbors", 4, "--reach", 3, "--normalize", "--tol", 0)[0]
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    for word in "tractable latent variable model nonlinear dimensionality reduction".split():
-        if word not in words:
-            continue
-        at = words.index(word)
-        near = [np.argsort(((table - table[at]) ** 2).sum(1))[:5] for table in (unit, map_)]
-        print(word, *(", ".join(words[j] for j in some if j != at) for some in near), sep=" | ")
+    if array.endswith(".vec"):  # Text: a line with the counts, then a word and its values per line.
+        lines = Path(array).read_text(encoding="utf-8").rstrip("\n").split("\n")[1:]
+        words = [line.split(" ", 1)[0] for line in lines]
+        rows = np.array([np.array(line.split(" ")[1:], np.float32) for line in lines])
+    else:
+        words, rows = read_word_vectors(Path(array))
+    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    flags = ("--n-neighbors", 4, "--reach", 3, "--normalize", "--tol", 0)
+    if figure_name == "words":
+        sample = np.random.default_rng(0).choice(len(words), min(5000, len(words)), replace=False)
+
+        def nearest(table, count):
+            """The nearest other rows of the sample, by blocks."""
+            out, squares = [], (table**2).sum(1)
+            for part in np.array_split(sample, max(1, len(sample) // 100)):
+                distance = squares - 2 * table[part] @ table.T
+                distance[np.arange(len(part)), part] = np.inf
+                near = np.argpartition(distance, count, axis=1)[:, :count]
+                order = np.argsort(np.take_along_axis(distance, near, axis=1), axis=1)
+                out.append(np.take_along_axis(near, order, axis=1))
+            return np.concatenate(out)
+
+        def recall(table, first, at=(1, 2, 4, 8, 16, 32, 64)):
+            table = (table - table.mean(0)).astype(np.float32)
+            place = np.where(nearest(table, max(at)) == first[:, None], np.arange(max(at)), max(at)).min(axis=1)
+            return [f"{np.mean(place < r):.3f}" for r in at]
+
+        first = nearest(unit, 1)[:, 0]
+        # Coordinates after the largest number of dimensions that is asked for are left out.
+        full = embed("--method", "pca", "--n-components", min(100, rows.shape[1]), "--normalize")[0]
+        for d in (10, 20, 50, 100):
+            print(f"PCA d={d}", *recall(full[:, :d], first), sep=" | ", flush=True)
+        for d in (5, 10, 20):
+            map_, total, _ = embed("--n-components", d, *flags)
+            print(f"lvm d={d}", *recall(map_, first), f"{total:.0f} CPU s", sep=" | ", flush=True)
+    else:
+        map_ = embed("--n-components", 10, "--levels", 2, *flags)[0]
+        title = "tractable latent variable model nonlinear dimensionality reduction"
+        preamble = (
+            "People United_States Order form more perfect Union establish insure domestic Tranquility provide common defense promote "
+            "Welfare secure Blessings Liberty Posterity ordain Constitution America"
+        )
+        index, kept = {word: at for at, word in enumerate(words)}, []
+        for word in f"{title} {preamble}".split():
+            at = index.get(word, index.get(word.lower()))
+            if at is not None:
+                near = [np.argsort(((table - table[at]) ** 2).sum(1))[:5] for table in (unit, map_)]
+                near = [[words[j] for j in some if j != at][:4] for some in near]
+                kept.append(len(set(near[0]) & set(near[1])))
+                print(words[at], *(", ".join(some) for some in near), sep=" | ", flush=True)
+        print(f"kept of the four nearest: {np.mean(kept):.2f}")
 else:
     sys.exit(__doc__)

@@ -42,6 +42,9 @@ def test_page_contains_all_data_and_can_be_saved(few, digits, tmp_path):
     assert (tmp_path / "map.html").read_bytes() == page.html and len(list(tmp_path.iterdir())) == 1
     (tmp_path / "other").touch()
     assert (tmp_path / "map.html").stat().st_mode == (tmp_path / "other").stat().st_mode
+    (tmp_path / "map.html").chmod(0o600)
+    page.save(tmp_path / "map.html")
+    assert (tmp_path / "map.html").stat().st_mode & 0o777 == 0o600
     assert page._repr_html_().startswith("<iframe") and "MiB" in repr(page)
     with pytest.raises(ValueError, match="expected 150, found 3"):
         lowland.view(model, columns={"wrong": [1, 2, 3]})

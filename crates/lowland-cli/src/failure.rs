@@ -1,13 +1,15 @@
 //! Failures and their exit codes, which are a contract for scripts (`lowland --help` lists them).
 
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 use lowland::Error;
+use lowland::message::escape_control_in_lines;
 use lowland_io::FileError;
 use lowland_view::PictureError;
 
-use crate::print::print_stderr;
+use crate::print::{check_open, print_stderr};
 use crate::terms::FlagTerms;
 
 /// Exit code of a run stopped by Ctrl-C or SIGTERM, as shells expect it.
@@ -15,7 +17,8 @@ pub const STOPPED: u8 = 130;
 /// Exit code of a failure that is neither the user's nor the input's.
 const FAILED: u8 = 1;
 const INVALID_FLAG: u8 = 2;
-const UNUSABLE_INPUT: u8 = 3;
+/// Exit code of input that cannot be used.
+pub const UNUSABLE_INPUT: u8 = 3;
 const TOO_LITTLE_MEMORY: u8 = 4;
 /// Exit code after SIGPIPE, as shells expect it.
 const CLOSED_PIPE: u8 = 141;
@@ -50,6 +53,14 @@ impl Failure {
         Self::new(FAILED, message)
     }
 
+    /// Results that could not be written to stdout.
+    pub fn stdout(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            _ => Self::runtime(format!("cannot write to standard output: {error}")),
+        }
+    }
+
     /// A file that could not be written.
     pub fn write(error: FileError) -> Self {
         Self::runtime(error.describe(&FlagTerms))
@@ -66,10 +77,7 @@ impl Failure {
     /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
-            Failure::Usage(error) => {
-                let _ = error.print();
-                ExitCode::from(INVALID_FLAG)
-            }
+            Failure::Usage(error) => report_usage(&error),
             Failure::ClosedPipe => ExitCode::from(CLOSED_PIPE),
             Failure::Message { code, message } => {
                 print_stderr(&format!("error: {message}"));
@@ -77,6 +85,24 @@ impl Failure {
             }
         }
     }
+}
+
+/// Prints help and versions to stdout, and what is wrong with the arguments to stderr.
+fn report_usage(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return match check_open().and_then(|()| error.print()).and_then(|()| std::io::stdout().flush()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => Failure::stdout(error).report(),
+        };
+    }
+    // Clap colors its messages, but repeats arguments as they are.
+    if escape_control_in_lines(&text) == text {
+        let _ = error.print();
+    } else {
+        print_stderr(text.trim_end());
+    }
+    ExitCode::from(INVALID_FLAG)
 }
 
 impl From<clap::Error> for Failure {
@@ -116,6 +142,6 @@ impl From<FileError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::BrokenPipe { Failure::ClosedPipe } else { Self::runtime(error) }
+        Self::runtime(error)
     }
 }

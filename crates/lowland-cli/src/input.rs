@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lowland::data::DataShape;
-use lowland::message::Remedy;
+use lowland::message::{Remedy, display_path};
 use lowland::preprocessing::Preprocessing;
 use lowland::run::{Context, NoObserver};
 use lowland::{Data, Error};
@@ -16,12 +16,12 @@ use crate::usage::available_memory;
 
 /// Reads a file or generates a built-in data set, and prints what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    load_named(&input.input, &input.read, run, console)
+    load_from(&input.input, &input.read, run, console)
 }
 
 /// The same for an input that a flag names.
-pub fn load_named(name: &str, options: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    let mut table = read(name, options, run)?;
+pub fn load_from(path: &Path, options: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
+    let mut table = read(path, options, run)?;
     // Strings are their own ids.
     if let (Data::Text(lines), None) = (&table.data, &table.ids) {
         table.ids = Some(lines.to_vec());
@@ -37,21 +37,21 @@ pub fn load_named(name: &str, options: &ReadArgs, run: &RunArgs, console: &mut C
         Data::Text(lines) => count(lines.len(), "string", "s"),
         data => format!("{}, {}, {}", count(data.rows(), "row", "s"), count(data.dim(), "column", "s"), data.kind()),
     };
-    console.info(&format!("{name}: {shape}{classes}"));
+    console.info(&format!("{}: {shape}{classes}", display_path(path)));
     Ok(table)
 }
 
 /// Built-in names take precedence: a file of the same name is read with a path such as `./digits`.
-fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
+fn read(path: &Path, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
     let builtins = lowland_io::builtins();
-    if let Some(builtin) = builtins.iter().find(|builtin| builtin.name == name) {
+    if let Some(builtin) = builtins.iter().find(|builtin| path.as_os_str() == builtin.name) {
         return generate(builtin, input, run);
     }
-    let path = Path::new(name);
     if !path.exists() {
         let names: Vec<&str> = builtins.iter().map(|builtin| builtin.name).collect();
         return Err(Failure::input(format!(
-            "{name}: no such file, and not a built-in data set ({})",
+            "{}: no such file, and not a built-in data set ({})",
+            display_path(path),
             names.join(", ")
         )));
     }
@@ -63,11 +63,10 @@ fn read(name: &str, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
 
 /// The shape of the rows, if the header of the file declares it.
 pub fn declared_shape(input: &InputArgs) -> Option<DataShape> {
-    let is_builtin = lowland_io::builtins().iter().any(|builtin| builtin.name == input.input);
+    let is_builtin = lowland_io::builtins().iter().any(|builtin| input.input.as_os_str() == builtin.name);
     // Dropped rows do not count.
     let keeps_rows = matches!(input.read.missing, MissingArg::Refuse);
-    (!is_builtin && keeps_rows)
-        .then(|| lowland_io::declared_shape(Path::new(&input.input), &read_options(&input.read).ok()?))?
+    (!is_builtin && keeps_rows).then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read).ok()?))?
 }
 
 fn read_options(input: &ReadArgs) -> Result<ReadOptions, Failure> {

@@ -2,29 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use lowland::message::display_path;
+
 use crate::failure::Failure;
 
-/// Rejects outputs in folders that do not exist, and outputs that would replace an input or each other.
+/// Rejects outputs that cannot be written (in folders that do not exist, over files that are read-only), and outputs that would
+/// replace an input or each other.
 pub fn check(inputs: &[&Path], outputs: &[&PathBuf]) -> Result<(), Failure> {
     for (i, output) in outputs.iter().enumerate() {
-        let folder = folder_of(output);
-        if !folder.is_dir() {
-            let (output, folder) = (output.display(), folder.display());
-            return Err(Failure::flag(format!("{output}: there is no folder {folder}; create it first")));
-        }
-        if output.is_dir() {
-            return Err(Failure::flag(format!("{}: is a folder; name a file in it", output.display())));
-        }
+        lowland_io::check_target(output)
+            .map_err(|error| Failure::flag(format!("{}: {error}", display_path(output))))?;
         if inputs.iter().any(|input| is_same_file(input, output)) {
             return Err(Failure::flag(format!(
                 "{}: would replace an input file; choose another name",
-                output.display()
+                display_path(output)
             )));
         }
         if outputs[..i].iter().any(|other| is_same_file(other, output)) {
             return Err(Failure::flag(format!(
                 "{}: is the path of two outputs; choose different names",
-                output.display()
+                display_path(output)
             )));
         }
     }
@@ -34,7 +31,8 @@ pub fn check(inputs: &[&Path], outputs: &[&PathBuf]) -> Result<(), Failure> {
 /// Whether two paths refer to the same file, which need not exist.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     let absolute = |path: &Path| -> Option<PathBuf> {
-        path.canonicalize().ok().or_else(|| Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?)))
+        let path = lowland_io::resolve_links(path).ok()?;
+        path.canonicalize().ok().or_else(|| Some(folder_of(&path).canonicalize().ok()?.join(path.file_name()?)))
     };
     absolute(a).is_some_and(|a| absolute(b).is_some_and(|b| a == b))
 }
@@ -48,7 +46,7 @@ pub fn extension(path: &Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 
-/// The last component of a path, or the text itself if there is none.
-pub fn file_name(path: &str) -> String {
-    Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy().into_owned())
+/// The last component of a path, or the path itself if there is none.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

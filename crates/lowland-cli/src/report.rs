@@ -96,7 +96,7 @@ pub fn run_report(
     let trace = &model.outcome().trace;
     json!({
         "program": { "name": "lowland", "version": env!("CARGO_PKG_VERSION") },
-        "input": { "name": args.common.input.input, "rows": data.rows(), "columns": data.dim(), "kind": data.kind() },
+        "input": { "name": args.common.input.input.to_string_lossy(), "rows": data.rows(), "columns": data.dim(), "kind": data.kind() },
         "method": model.method().name(),
         "parameters": parameters_json(&model.pipeline().values()),
         "prepare": parameters_json(&model.preprocessing().values()),

@@ -96,13 +96,13 @@ fn a_saved_model_says_how_sure_and_how_likely_it_is_and_makes_rows_for_points() 
     good(at, &[&fit[..], &named].concat());
     let placed = good(at, &[&["transform", "m.lowland", "t.csv", "--quiet"][..], &named].concat());
     assert!(placed.starts_with("id,projection_x,projection_y,label,std\n"), "{placed}");
-    let scores = good(at, &[&["score", "m.lowland", "t.csv", "--quiet"][..], &named].concat());
+    good(at, &[&["embed", "t.csv", "--method", "gplvm", "--save", "g.lowland", "--quiet"][..], &named].concat());
+    let scores = good(at, &[&["score", "g.lowland", "t.csv", "--quiet"][..], &named].concat());
     assert_eq!((scores.lines().next(), scores.lines().count()), (Some("row,score"), 41));
     good(at, &["inverse", "m.lowland", "map.csv", "--out", "rows.csv", "--quiet"]);
     let rows = std::fs::read_to_string(at.join("rows.csv")).unwrap();
     assert!(rows.starts_with("id,a,b,c,label\nr0,"), "{rows}");
-    good(at, &[&["embed", "t.csv", "--method", "pca", "--save", "p.lowland", "--quiet"][..], &named].concat());
-    let words = bad(at, 2, &[&["score", "p.lowland", "t.csv"][..], &named].concat());
+    let words = bad(at, 2, &[&["score", "m.lowland", "t.csv"][..], &named].concat());
     assert!(words.contains("no likelihood"), "{words}");
 }
 
@@ -437,11 +437,10 @@ fn select_prints_a_table_draws_a_picture_and_recommends() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
     assert_eq!(std::fs::read_to_string(folder.path().join("s.csv")).unwrap().lines().count(), 7);
     assert_eq!(&std::fs::read(folder.path().join("s.png")).unwrap()[..4], b"\x89PNG");
-    let held_out =
-        ["select", "r.csv", "--method", "lvm", "--n-neighbors", "4,6", "--folds", "2", "--max-iter", "20", "--json"];
-    let json = good(folder.path(), &held_out);
+    let json = good(folder.path(), &[&["select", "r.csv", "--n-neighbors", "4,6", "--json"], &few[..]].concat());
     assert!(json.lines().last().unwrap().contains("\"recommendation\""), "{json}");
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "9..3"]).contains("expected a list"));
+    bad(folder.path(), 2, &["select", "r.csv", "--method", "lvm"]);
     assert!(bad(folder.path(), 2, &["select", "r.csv", "--n-neighbors", "50"]).contains("from 1 to 49"));
     bad(folder.path(), 4, &["select", "r.csv", "--max-memory", "1KiB"]);
     // Alpha set by the bound ruins the map: that is said, once for all choices.
@@ -531,4 +530,20 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     assert_eq!(samples.lines().count(), 151);
     let words = bad(folder.path(), 4, &["samples", "m.lowland", "--out", "more.csv", "--max-memory", "1KiB"]);
     assert!(words.contains("memory: about") && words.contains("samples"), "{words}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf_8_is_an_error_or_a_file_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.csv");
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        let mut command = assert_cmd::Command::cargo_bin("lowland").unwrap();
+        command.current_dir(folder.path()).args(arguments).timeout(support::program::TIMEOUT).output().unwrap()
+    };
+    let missing = run(&["embed".as_ref(), name, "--quiet".as_ref()]);
+    assert_eq!(missing.status.code(), Some(3), "{}", String::from_utf8_lossy(&missing.stderr));
+    let flag = run(&["embed".as_ref(), "digits".as_ref(), "--method".as_ref(), name]);
+    assert_eq!(flag.status.code(), Some(2), "{}", String::from_utf8_lossy(&flag.stderr));
 }

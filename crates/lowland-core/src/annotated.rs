@@ -159,6 +159,25 @@ impl AnnotatedEmbedding {
     }
 }
 
+/// Returns an error if a coordinate, standard deviation or covariance that was computed is not finite: such an embedding is
+/// not returned and not written.
+pub fn check_computed_embedding(embedding: Points, std: Option<&[f64]>, covariances: Option<&[f64]>) -> Result<()> {
+    let dim = embedding.dim();
+    let parts = [
+        ("coordinate", Some(embedding.values()), dim),
+        ("standard deviation", std, 1),
+        ("covariance", covariances, dim * dim),
+    ];
+    for (what, values, width) in parts {
+        let values = values.unwrap_or_default();
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            let reason = format!("a {what} of row {} (from 0) is {}", at / width, values[at]);
+            return Err(Error::Numerical { what: "the computation of the embedding", reason });
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,5 +205,20 @@ mod tests {
         assert_eq!((second.labels.unwrap().name(0), second.columns[0].1[0].as_str()), ("b", "2"));
         all.ids = Some(vec!["only one".into()]);
         assert!(all.check().is_err());
+    }
+
+    #[test]
+    fn computed_values_that_are_not_finite_are_named() {
+        let message = |values: &[f64], std: &[f64], covariances: &[f64]| {
+            let points = Points::new(values, 2).unwrap();
+            check_computed_embedding(points, Some(std), Some(covariances)).err().map(|error| error.to_string())
+        };
+        let (fine, cov, bad) = ([0.0, 1.0, 2.0, 3.0], [1.0; 8], f64::NAN);
+        assert_eq!(message(&fine, &[0.1, 0.2], &cov), None);
+        assert!(message(&[0.0, 1.0, bad, 3.0], &[], &[]).unwrap().contains("a coordinate of row 1 (from 0) is NaN"));
+        assert!(
+            message(&fine, &[f64::INFINITY], &[]).unwrap().contains("a standard deviation of row 0 (from 0) is inf")
+        );
+        assert!(message(&fine, &[], &[&cov[..5], &[bad]].concat()).unwrap().contains("a covariance of row 1 (from 0)"));
     }
 }

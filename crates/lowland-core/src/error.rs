@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::bytes::format_bytes;
-use crate::message::{Remedy, RustTerms, Terms};
+use crate::message::{Remedy, RustTerms, Terms, display_path};
 
 /// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -73,6 +73,14 @@ pub enum Error {
         value: String,
         /// What is allowed.
         allowed: String,
+    },
+
+    /// An option cannot be combined with fixed positions.
+    FixedPositions {
+        /// Number of rows with fixed positions.
+        fixed: usize,
+        /// The option.
+        conflict: &'static str,
     },
 
     /// The metric cannot be used with this data.
@@ -167,6 +175,12 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Parameter { name, value, allowed } => format!("{}: {allowed}", terms.setting(name, value)),
+            Error::FixedPositions { fixed, conflict } => format!(
+                "{} ({fixed} rows) takes the place of the fit and cannot be combined with {}.{}",
+                terms.parameter("fixed"),
+                terms.parameter(conflict),
+                Remedy::sentence(&[Remedy::Omit(conflict), Remedy::Omit("fixed")], terms)
+            ),
             Error::Metric { metric, reason } => format!("metric {metric} {reason}"),
             Error::Kind { what, kind, remedies } => {
                 format!("{what} cannot use {kind} data.{}", Remedy::sentence(remedies, terms))
@@ -178,7 +192,7 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Format { what, reason } => format!("not a usable {what}: {reason}"),
-            Error::File { path, reason } => format!("{}: {reason}", path.display()),
+            Error::File { path, reason } => format!("{}: {reason}", display_path(path)),
             Error::Numerical { what, reason } => format!("{what} failed: {reason}"),
             Error::Stopped { stage } => format!("stopped during {stage}, before there was an embedding to keep"),
             Error::Threads { reason } => format!("cannot start the threads: {reason}"),

@@ -21,7 +21,7 @@ mod seed;
 pub mod simd;
 mod threads;
 
-pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder};
+pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder, check_computed_embedding};
 pub use bytes::format_bytes;
 pub use data::{Data, DataShape, Dense, Sparse};
 pub use embedding::{Embedding, Points};

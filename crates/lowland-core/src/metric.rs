@@ -75,10 +75,62 @@ impl Metric {
                 Some((row, column)) => {
                     unusable(format!("needs distances >= 0; row {row}, column {column} is negative"))
                 }
-                None => Ok(()),
+                None => match first_asymmetric(x) {
+                    Some((i, j, [one, other])) => unusable(format!(
+                        "needs symmetric distances; row {i}, column {j} is {one}, but row {j}, column {i} is {other}. Replace \
+                         the matrix by the mean of itself and its transpose"
+                    )),
+                    None => Ok(()),
+                },
             },
             _ => Ok(()),
         }
+    }
+}
+
+/// Two distances of the same points may differ by this share of the largest distance: those that were computed from inner
+/// products in single precision differ by up to about half of it.
+const SYMMETRY_TOLERANCE: f32 = 1e-3;
+
+/// The first row and column of a square matrix whose value differs from the transposed one, and both values. An entry that
+/// a sparse matrix has on one side only is accepted: a row need not list all distances.
+fn first_asymmetric(data: &Data) -> Option<(usize, usize, [f32; 2])> {
+    /// Side of the blocks that are compared at a time, so that columns are read from the cache.
+    const BLOCK: usize = 64;
+    let largest = |values: &[f32]| SYMMETRY_TOLERANCE * values.iter().copied().fold(0.0, f32::max);
+    match data {
+        Data::Dense(x) => {
+            let (n, tolerance) = (x.rows(), largest(x.values()));
+            let mut first: Option<(usize, usize)> = None;
+            for rows in (0..n).step_by(BLOCK) {
+                for columns in (rows..n).step_by(BLOCK) {
+                    for i in rows..n.min(rows + BLOCK) {
+                        let row = x.row(i);
+                        for j in columns.max(i + 1)..n.min(columns + BLOCK) {
+                            if (row[j] - x.row(j)[i]).abs() > tolerance && first.is_none_or(|first| (i, j) < first) {
+                                first = Some((i, j));
+                            }
+                        }
+                    }
+                }
+            }
+            first.map(|(i, j)| (i, j, [x.row(i)[j], x.row(j)[i]]))
+        }
+        Data::Sparse(x) => {
+            let tolerance = largest(x.values());
+            let transposed = |i: usize, j: usize| {
+                let (columns, values) = x.row(j);
+                columns.binary_search(&(i as u32)).ok().map(|at| values[at])
+            };
+            (0..x.rows()).find_map(|i| {
+                let (columns, values) = x.row(i);
+                columns.iter().zip(values).find_map(|(&j, &one)| {
+                    let other = transposed(i, j as usize).filter(|other| (one - other).abs() > tolerance)?;
+                    Some((i, j as usize, [one, other]))
+                })
+            })
+        }
+        Data::Text(_) => None,
     }
 }
 
@@ -143,6 +195,7 @@ impl FromStr for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Sparse;
 
     #[test]
     fn metrics_round_trip_through_their_names() {
@@ -166,5 +219,22 @@ mod tests {
         assert!(Metric::Euclidean.check(&words).is_err());
         assert!(Metric::Levenshtein.check(&numbers).is_err());
         assert!(Metric::Hellinger.check(&numbers).unwrap_err().to_string().contains("row 1, column 0"));
+    }
+    #[test]
+    fn precomputed_distances_must_be_symmetric() {
+        let n = 150usize;
+        let mut values: Vec<f32> = (0..n * n).map(|at| (at / n).abs_diff(at % n) as f32).collect();
+        values[3 * n + 7] += 0.01;
+        assert!(Metric::Precomputed.check(&Data::dense(values.clone(), n).unwrap()).is_ok(), "rounding is accepted");
+        values[130 * n + 7] += 1.0;
+        values[20 * n + 149] = 5.0;
+        let error = Metric::Precomputed.check(&Data::dense(values, n).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("row 7, column 130 is 123, but row 130, column 7 is 124"), "{error}");
+        // Row 2 lists no distance to point 0: that is no contradiction.
+        let sparse =
+            |other| Data::Sparse(Sparse::new(vec![0, 2, 3, 3], vec![1, 2, 0], vec![1.0, 2.0, other], 3).unwrap());
+        assert!(Metric::Precomputed.check(&sparse(1.0)).is_ok());
+        let error = Metric::Precomputed.check(&sparse(4.0)).unwrap_err().to_string();
+        assert!(error.contains("row 0, column 1 is 1, but row 1, column 0 is 4"), "{error}");
     }
 }

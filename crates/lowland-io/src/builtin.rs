@@ -67,6 +67,8 @@ const BUILTINS: [Builtin; 7] = [
 
 const DIGITS: usize = 1797;
 const BLOBS: usize = 5;
+/// Largest standard deviation of the noise: draws of up to 30 standard deviations are within the range of 32-bit floats.
+const MAX_NOISE: f64 = 1e37;
 
 /// Returns the data sets that [`builtin`] can create.
 pub fn builtins() -> &'static [Builtin] {
@@ -92,11 +94,11 @@ pub fn builtin(name: &str, n_points: Option<usize>, noise: Option<f64>, seed: Se
             allowed: format!("from 1 to {most} for {name}"),
         });
     }
-    if let Some(noise) = noise.filter(|noise| !(*noise >= 0.0 && noise.is_finite())) {
+    if let Some(noise) = noise.filter(|noise| !(0.0..=MAX_NOISE).contains(noise)) {
         return Err(Error::Parameter {
             name: "noise",
-            value: noise.to_string(),
-            allowed: "a standard deviation, 0 or more".into(),
+            value: format!("{noise:?}"),
+            allowed: format!("a standard deviation from 0 to {MAX_NOISE:e}"),
         });
     }
     let seed = seed.stream(name);
@@ -276,6 +278,17 @@ mod tests {
         let heights: Vec<f32> = dense(&roll).values().chunks(3).map(|row| row[1]).collect();
         let mean = heights.iter().sum::<f32>() / 400.0;
         assert!((mean - 10.5).abs() < 1.0, "{mean}");
+    }
+
+    #[test]
+    fn noise_beyond_32_bit_floats_is_rejected_and_the_largest_allowed_is_finite() {
+        for noise in [1e300, 1.1e37, -1.0, f64::NAN, f64::INFINITY] {
+            let error = builtin("blobs", Some(10), Some(noise), Seed(0)).err().unwrap().to_string();
+            assert!(error.contains("from 0 to 1e37"), "{error}");
+        }
+        for name in ["blobs", "swiss-roll"] {
+            make(name, 2000, Some(1e37)).data.check_finite().unwrap();
+        }
     }
 
     #[test]

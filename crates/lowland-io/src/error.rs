@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use lowland::message::{RustTerms, Terms};
+use lowland::message::{RustTerms, Terms, display_path, excerpt, excerpt_of_sentence, list_names};
 use thiserror::Error as ThisError;
 
 /// A file that cannot be read or written.
 #[derive(Debug, ThisError)]
-#[error("{}: {kind}", path.display())]
+#[error("{}: {kind}", display_path(path))]
 #[non_exhaustive]
 pub struct FileError {
     /// The file.
@@ -56,7 +56,7 @@ pub enum FileErrorKind {
     },
 
     /// The content does not follow the format.
-    #[error("not a usable {format} file: {reason}")]
+    #[error("not a usable {format} file: {}", excerpt_of_sentence(reason))]
     Format {
         /// The format.
         format: &'static str,
@@ -118,7 +118,11 @@ pub enum FileErrorKind {
     },
 
     /// A cell is too large for a 32-bit float.
-    #[error("{location}, column {column}: {found} is beyond the range of 32-bit floats (3.4e38); scale the column")]
+    #[error(
+        "{location}, column {}: {} is beyond the range of 32-bit floats (3.4e38); scale the column",
+        excerpt(column),
+        excerpt(found)
+    )]
     Overflow {
         /// Where.
         location: Location,
@@ -142,7 +146,7 @@ pub enum FileErrorKind {
     },
 
     /// A requested column, array or entry does not exist.
-    #[error("no {what} {name:?}; there is {}", if available.is_empty() { "none".to_string() } else { available.join(", ") })]
+    #[error("no {what} \"{}\"; there is {}", excerpt(name), if available.is_empty() { "none".into() } else { list_names(available) })]
     NoSuch {
         /// Column, array, entry.
         what: &'static str,
@@ -216,7 +220,7 @@ pub(crate) type Result<T, E = FileErrorKind> = std::result::Result<T, E>;
 impl FileError {
     /// The message in the words of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
-        format!("{}: {}", self.path.display(), self.kind.describe(terms))
+        format!("{}: {}", display_path(&self.path), self.kind.describe(terms))
     }
 }
 
@@ -265,7 +269,7 @@ fn ragged(line: u64, expected: usize, found: usize, terms: &dyn Terms) -> String
 }
 
 fn missing(location: &Location, column: &str, found: &str, count: usize, terms: &dyn Terms) -> String {
-    let found = if found.is_empty() { "empty" } else { found };
+    let (found, column) = (if found.is_empty() { "empty" } else { &excerpt(found) }, excerpt(column));
     let count = if count > 1 { format!(" ({count} such cells in all)") } else { String::new() };
     let drop = terms.setting("missing", &"drop");
     format!("{location}, column {column} is {found}{count}: fill such cells in, or leave such rows out with {drop}")
@@ -289,11 +293,11 @@ fn not_number(location: &Location, column: &str, found: &str, remedy: NumberReme
         }
         NumberRemedy::Advice(advice) => advice.to_string(),
     };
-    format!("{location}, column {column}: {found:?} is not a number; {remedy}")
+    format!("{location}, column {}: \"{}\" is not a number; {remedy}", excerpt(column), excerpt(found))
 }
 
 fn not_numeric(column: &str, content: &str, terms: &dyn Terms) -> String {
-    format!("column {column:?} holds {content}, not numbers; {}", column_remedy(terms))
+    format!("column \"{}\" holds {content}, not numbers; {}", excerpt(column), column_remedy(terms))
 }
 
 fn column_remedy(terms: &dyn Terms) -> String {

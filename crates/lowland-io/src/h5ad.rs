@@ -8,9 +8,10 @@ use lowland::Data;
 use lowland::data::Dense;
 
 use crate::budget::{Budget, STRING_OVERHEAD};
+use crate::catch_panics::catch_panics;
 use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
-use crate::source::{FileBytes, catch_panics};
+use crate::source::FileBytes;
 use crate::sparse::{self, CompressedMatrix, MatrixShape};
 use crate::table::{Table, labels_from_texts};
 

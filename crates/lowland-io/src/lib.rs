@@ -2,13 +2,15 @@
 //!
 //! [`read`] reads a file of any [`FileFormat`] into a [`Table`]; [`builtin`] generates or unpacks the built-in data sets.
 //! Sizes declared in a file are checked against its length and a memory limit before anything is allocated, so that a
-//! damaged or hostile file gives an error. Files are written under a temporary name and then renamed: a reader sees the old
-//! file or the complete new one.
+//! damaged or hostile file gives an error. Files are written under no name or a temporary one until they are complete
+//! ([`lowland::files`]): a reader sees the old file or the complete new one.
 
 #[cfg(feature = "tables")]
 mod arrow_ipc;
 mod budget;
 mod builtin;
+#[cfg(any(feature = "tables", feature = "hdf5"))]
+mod catch_panics;
 mod check;
 #[cfg(feature = "tables")]
 mod columnar;
@@ -36,6 +38,8 @@ mod write_columns;
 mod write_file;
 mod write_table;
 
+pub use lowland::files::{check_target, resolve_links};
+
 pub use builtin::{Builtin, builtin, builtins};
 pub use check::check;
 pub use error::{FileError, FileErrorKind, Location, NumberRemedy};
@@ -43,7 +47,7 @@ pub use graph::{read_graph, write_graph};
 pub use labels::labels_of_rows;
 pub use map::{coordinate_name, read_map, write_map, write_map_csv};
 pub use memory::available_memory;
-pub use options::{FileFormat, Header, Missing, ReadOptions};
+pub use options::{FileFormat, Header, Missing, ReadOptions, WriteOptions};
 pub use read::{declared_shape, read, read_memory};
 pub use table::Table;
 pub use write_file::{read_bytes, write_bytes};

@@ -3,22 +3,22 @@
 use std::io::Write;
 use std::path::Path;
 
-use lowland::{AnnotatedEmbedding, Embedding, Labels};
+use lowland::{AnnotatedEmbedding, Embedding, Labels, check_computed_embedding};
 
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
 #[cfg(feature = "tables")]
+use crate::catch_panics::catch_panics;
+#[cfg(feature = "tables")]
 use crate::columnar::read_text_columns;
 use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
 use crate::error::{FileError, FileErrorKind, Location, NumberRemedy, Result};
 use crate::npy::{self, NpyArray};
-use crate::options::FileFormat;
+use crate::options::{FileFormat, WriteOptions};
 #[cfg(feature = "tables")]
 use crate::parquet::ParquetFile;
 use crate::source::FileBytes;
-#[cfg(feature = "tables")]
-use crate::source::catch_panics;
 use crate::write_columns::{ColumnValues, OutputColumn, write, write_delimited};
 use crate::write_file::write_atomically;
 
@@ -30,23 +30,34 @@ pub(crate) struct TextColumns {
 
 /// Writes an embedding as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
 /// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., each pair once, then its other columns) or `.npy`
-/// (coordinates only, `f64`).
-pub fn write_map(path: &Path, map: &AnnotatedEmbedding) -> Result<(), FileError> {
-    write_any(path, map).map_err(|kind| kind.at(path))
+/// (coordinates only, `f64`). An embedding with values that are not finite is not written.
+pub fn write_map(path: &Path, map: &AnnotatedEmbedding, options: &WriteOptions) -> Result<(), FileError> {
+    write_any(path, map, options).map_err(|kind| kind.at(path))
 }
 
 /// Writes an embedding as CSV into a stream, such as standard output.
-pub fn write_map_csv(out: &mut dyn Write, map: &AnnotatedEmbedding) -> Result<(), FileError> {
-    write_delimited(out, b',', map.rows(), &columns(map)).map_err(|kind| kind.at(Path::new("standard output")))
+pub fn write_map_csv(out: &mut dyn Write, map: &AnnotatedEmbedding, options: &WriteOptions) -> Result<(), FileError> {
+    let write = |out: &mut dyn Write| {
+        check_map(map)?;
+        write_delimited(out, b',', map.rows(), &columns(map), options)
+    };
+    write(out).map_err(|kind| kind.at(Path::new("standard output")))
 }
 
-fn write_any(path: &Path, map: &AnnotatedEmbedding) -> Result<()> {
+/// Every map is checked here before it is written.
+fn check_map(map: &AnnotatedEmbedding) -> Result<()> {
+    check_computed_embedding(map.points(), map.std.as_deref(), map.covariances.as_deref())?;
+    Ok(map.check()?)
+}
+
+fn write_any(path: &Path, map: &AnnotatedEmbedding, options: &WriteOptions) -> Result<()> {
+    check_map(map)?;
     if FileFormat::to_write(path) == Some(FileFormat::Npy) {
         let points = map.points();
         let bytes = npy::encode("<f8", &[points.rows(), points.dim()], bytemuck::cast_slice(points.values()));
         return write_atomically(path, |file| Ok(file.write_all(&bytes)?));
     }
-    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map))
+    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map), options)
 }
 
 fn columns(map: &AnnotatedEmbedding) -> Vec<OutputColumn<'_>> {

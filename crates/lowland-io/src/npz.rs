@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read, Write};
 
 use lowland::data::Sparse;
+use lowland::message::list_names;
 use lowland::{Data, Embedding};
 use zip::ZipArchive;
 use zip::write::SimpleFileOptions;
@@ -161,17 +162,26 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Resu
         table
     };
     let rows = table.rows();
-    let fits = |archive: &mut NpzArchive, name: &str| archive.header(name).is_ok_and(|header| header.shape == [rows]);
     // An array that was requested must match (the count is checked later); others are used only if they match.
-    let guess = |archive: &mut NpzArchive, names: &[&'static str]| {
-        archive.first_of(names).filter(|name| fits(archive, name)).map(str::to_string)
+    let guess = |archive: &mut NpzArchive, names: &[&'static str], what: &str, notes: &mut Vec<String>| {
+        let name = archive.first_of(names)?;
+        let shape = archive.header(name).ok()?.shape;
+        if shape == [rows] {
+            return Some(name.to_string());
+        }
+        notes.push(format!("array {name:?} was not taken as {what}: its shape is {shape:?} instead of [{rows}]"));
+        None
     };
-    let label = options.label_column.clone().or_else(|| guess(&mut archive, &LABEL_NAMES));
+    let mut notes = std::mem::take(&mut table.notes);
+    let label = options.label_column.clone();
+    let label = label.or_else(|| guess(&mut archive, &LABEL_NAMES, "labels", &mut notes));
+    let id = options.id_column.clone();
+    let id = id.or_else(|| guess(&mut archive, &ID_NAMES, "ids", &mut notes));
+    table.notes = notes;
     if let Some(name) = label {
         table.labels = Some(archive.array(&name, |array| array.to_labels())?);
         table.notes.push(format!("array {name:?} was taken as labels"));
     }
-    let id = options.id_column.clone().or_else(|| guess(&mut archive, &ID_NAMES));
     if let Some(name) = id {
         table.ids = Some(archive.texts(&name)?);
     }
@@ -193,13 +203,13 @@ fn data_array(archive: &mut NpzArchive, options: &ReadOptions) -> Result<String>
         [only] => Ok(only.clone()),
         [] => Err(FileErrorKind::format(
             FORMAT,
-            format!("none of its arrays ({}) has rows and columns of numbers", archive.names().join(", ")),
+            format!("none of its arrays ({}) has rows and columns of numbers", list_names(archive.names())),
         )),
         several => match DATA_NAMES.iter().find(|name| several.iter().any(|known| known == *name)) {
             Some(name) => Ok((*name).to_string()),
             None => Err(FileErrorKind::format(
                 FORMAT,
-                format!("it holds several arrays ({}); say which with key (--key)", several.join(", ")),
+                format!("it holds several arrays ({}); say which with key (--key)", list_names(several)),
             )),
         },
     }
@@ -255,6 +265,8 @@ mod tests {
         assert_eq!(read_with(&two, None).unwrap().data.dim(), 1);
         let asked = read_with(&two, Some("Z")).unwrap();
         assert_eq!((asked.data.dim(), asked.labels), (2, None), "labels that do not fit are not guessed");
+        let note = "array \"labels\" was not taken as labels: its shape is [2] instead of [1]";
+        assert!(asked.notes.iter().any(|known| known == note), "{:?}", asked.notes);
         let error = read_with(&[("a", matrix(&[1.0], 1)), ("b", matrix(&[1.0], 1))], None).unwrap_err();
         assert!(error.to_string().contains("a, b") && error.to_string().contains("--key"), "{error}");
         let error = read_with(&two, Some("Q")).unwrap_err();

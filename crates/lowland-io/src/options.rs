@@ -30,6 +30,14 @@ pub struct ReadOptions {
     pub max_bytes: Option<u64>,
 }
 
+/// Options of writing tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteOptions {
+    /// Puts `'` before cells of CSV and TSV files that spreadsheet programs would evaluate: text that begins with `=`, `+`,
+    /// `-`, `@`, a tab or a carriage return. By default cells are written as they are, so that they read back unchanged.
+    pub escape_formulas: bool,
+}
+
 /// Whether the first line of delimited text holds column names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
@@ -115,7 +123,8 @@ impl FileFormat {
 
     /// Detects the format from the extension of a file; a further `.gz` is ignored.
     pub fn guess(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        // What is not UTF-8 is no ending that is known, and may stand before one.
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         // MNIST's own names: train-images-idx3-ubyte, also written train-images.idx3-ubyte.
         if let Some((_, tail)) = name.rsplit_once("idx")

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use lowland::data::DataShape;
+use lowland::message::{display_path, excerpt_of_sentence};
 
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
 use crate::budget::Budget;
+#[cfg(feature = "tables")]
+use crate::catch_panics::catch_panics;
 use crate::check::{self, check_table};
 #[cfg(feature = "tables")]
 use crate::columnar::read_table;
@@ -18,8 +21,6 @@ use crate::options::{FileFormat, ReadOptions};
 #[cfg(feature = "tables")]
 use crate::parquet::ParquetFile;
 use crate::source::FileBytes;
-#[cfg(feature = "tables")]
-use crate::source::catch_panics;
 use crate::table::Table;
 use crate::{delimited, idx, npy, npz, text, word2vec};
 
@@ -85,13 +86,16 @@ fn read_checked(
     if let Some(labels) = labels {
         let read = read_labels(&labels, table.rows(), &budget);
         table.labels = Some(read.map_err(|error| FileErrorKind::Labels(error.into()))?);
-        table.notes.push(format!("labels come from {}", labels.display()));
+        table.notes.push(format!("labels come from {}", display_path(&labels)));
     }
     if let Some(most) = options.max_rows.filter(|&most| most < table.rows()) {
         table = table.select(&(0..most).collect::<Vec<_>>());
     }
     budget.reserve("the check for repeated rows", table.rows(), check::DUPLICATE_CHECK_BYTES)?;
-    check_table(table, options)
+    let mut table = check_table(table, options)?;
+    // Names of columns and arrays may be of any length.
+    table.notes.iter_mut().for_each(|note| *note = excerpt_of_sentence(note));
+    Ok(table)
 }
 
 /// Rejects options that do not apply to the format: ignored silently, they would be noticed only in the map.

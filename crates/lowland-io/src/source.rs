@@ -1,20 +1,21 @@
 //! The bytes of a file: memory-mapped where possible, decompressed where needed, never more than the limit.
 
-use std::fs::File;
-use std::io::Read;
-use std::ops::Deref;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::{Deref, Range};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use lowland::files::SystemFile;
 use memmap2::Mmap;
 
 use crate::budget::Budget;
-use crate::error::Result;
+use crate::error::{FileErrorKind, Result};
 
 /// All bytes of a file.
 pub(crate) enum FileBytes {
-    /// A memory-mapped file.
-    Mapped(Mmap),
+    /// A memory-mapped file. It is unmapped as soon as the table is read: if another program truncates it meanwhile, access
+    /// to the mapping ends the process.
+    Mapped { map: Mmap, file: SystemFile },
     /// Bytes read from a pipe, or decompressed.
     Owned(Vec<u8>),
 }
@@ -24,7 +25,7 @@ impl Deref for FileBytes {
 
     fn deref(&self) -> &[u8] {
         match self {
-            FileBytes::Mapped(map) => map,
+            FileBytes::Mapped { map, .. } => map,
             FileBytes::Owned(bytes) => bytes,
         }
     }
@@ -39,18 +40,36 @@ impl AsRef<[u8]> for FileBytes {
 impl FileBytes {
     /// Opens a file without decompressing it.
     pub fn open(path: &Path) -> Result<Self> {
-        let mut file = File::open(path)?;
-        let about = file.metadata()?;
+        let mut file = SystemFile::open(path)?;
+        let about = file.as_file().metadata()?;
         if about.is_dir() {
             return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
         }
         if about.is_file() && about.len() > 0 {
             // SAFETY: the mapping is read-only; as with every mapping, another program must not truncate the file meanwhile.
-            return Ok(FileBytes::Mapped(unsafe { Mmap::map(&file)? }));
+            let map = unsafe { Mmap::map(file.as_file())? };
+            return Ok(FileBytes::Mapped { map, file });
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(FileBytes::Owned(bytes))
+    }
+
+    /// Reads a range of 32-bit floats of a mapped file from the file itself; `None` if it is not mapped. Unlike access to the
+    /// mapping, this gives an error if the file was truncated.
+    pub fn read_floats(&mut self, range: Range<usize>) -> Result<Option<Vec<f32>>> {
+        let FileBytes::Mapped { file, .. } = self else { return Ok(None) };
+        let mut values = vec![0f32; range.len() / size_of::<f32>()];
+        file.seek(SeekFrom::Start(range.start as u64))?;
+        match file.read_exact(bytemuck::cast_slice_mut(&mut values)) {
+            Ok(()) => Ok(Some(values)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(FileErrorKind::Truncated {
+                what: "values",
+                declared: range.len() as u64,
+                available: file.as_file().metadata()?.len().saturating_sub(range.start as u64),
+            }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Opens a file and decompresses it if it is gzip (recognized by its first two bytes, whatever its name).
@@ -83,19 +102,9 @@ pub(crate) fn read_limited(reader: impl Read, budget: &Budget, what: &str) -> Re
     Ok(bytes)
 }
 
-/// Runs the reader of a third-party crate and turns a panic into an error: such readers have been seen to panic on damaged
-/// files.
-#[cfg(any(feature = "tables", feature = "hdf5"))]
-pub(crate) fn catch_panics<T>(format: &'static str, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(crate::error::FileErrorKind::format(format, "the content contradicts itself; the file is damaged"))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::FileErrorKind;
     use std::io::Write;
 
     fn packed(bytes: &[u8]) -> Vec<u8> {

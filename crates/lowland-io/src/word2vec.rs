@@ -1,6 +1,7 @@
 //! Word vectors: the binary format of word2vec, and the text format of word2vec, fastText and GloVe.
 
 use lowland::Data;
+use lowland::message::excerpt;
 
 use crate::budget::Budget;
 use crate::error::{FileErrorKind, Location, NumberRemedy, Result};
@@ -13,7 +14,7 @@ const TEXT_FORMAT: &str = "word vector text";
 /// Reads the binary format: `n dim\n`, then each word, a space, `dim` little-endian floats and an optional newline.
 pub(crate) fn read_binary(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Result<Table> {
     let end = bytes.iter().take(64).position(|&byte| byte == b'\n');
-    let header = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok()).and_then(counts);
+    let header = end.map_or(Ok(None), |end| counts(&bytes[..end], BINARY_FORMAT))?;
     let Some((words, dim)) = header.filter(|&(_, dim)| dim > 0) else {
         return Err(FileErrorKind::format(
             BINARY_FORMAT,
@@ -60,7 +61,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().map(|(at, line)| (at as u64 + 1, line));
     let mut lines = std::iter::from_fn(move || lines.find(|(_, line)| !line.trim_ascii().is_empty())).peekable();
     let Some(&(_, first)) = lines.peek() else { return Err(FileErrorKind::Empty("the file is empty")) };
-    let declared = std::str::from_utf8(first).ok().and_then(counts).filter(|&(_, dim)| dim > 0);
+    let declared = counts(first, TEXT_FORMAT)?.filter(|&(_, dim)| dim > 0);
     if declared.is_some() {
         lines.next();
     }
@@ -77,7 +78,7 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
         let location = Location::Line(line);
         let all: Vec<&[u8]> = fields(text).collect();
         if all.len() <= dim {
-            return Err(FileErrorKind::Ragged { line, expected: dim + 1, found: all.len() });
+            return Err(FileErrorKind::Ragged { line, expected: dim.saturating_add(1), found: all.len() });
         }
         // The numbers are the last `dim` fields: GloVe has words with spaces in them.
         let (word, numbers) = all.split_at(all.len() - dim);
@@ -115,11 +116,19 @@ pub(crate) fn read_text(bytes: &[u8], options: &ReadOptions, budget: &Budget) ->
     Ok(table)
 }
 
-/// Parses a line of exactly two counts.
-fn counts(line: &str) -> Option<(usize, usize)> {
-    let mut fields = line.split_ascii_whitespace();
-    let both = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    fields.next().is_none().then_some(both)
+/// Parses a line of exactly two counts; `None` if it is something else.
+fn counts(line: &[u8], format: &'static str) -> Result<Option<(usize, usize)>> {
+    let all: Vec<&[u8]> = fields(line).take(3).collect();
+    let [words, dim] = all[..] else { return Ok(None) };
+    if !all.concat().iter().all(u8::is_ascii_digit) {
+        return Ok(None);
+    }
+    let parse = |digits: &[u8]| {
+        let digits = String::from_utf8_lossy(digits);
+        let too_large = |_| format!("its first line counts {}, more than any file can hold", excerpt(&digits));
+        digits.parse().map_err(|error| FileErrorKind::format(format, too_large(error)))
+    };
+    Ok(Some((parse(words)?, parse(dim)?)))
 }
 
 fn fields(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
@@ -186,6 +195,9 @@ mod tests {
         assert!(message("a 1 2\nb 1e60 3\n").contains("1e60"));
         assert!(message("5 2\na 1 2\n").contains("counts 5 words, 1 follow"));
         assert!(message("words\n").contains("no numbers"));
+        let count = "99999999999999999999999";
+        assert!(message(&format!("{count} 1\na 1\n")).contains(&format!("counts {count}, more than")));
+        assert!(message(&format!("1 {}\na 1\n", u64::MAX)).contains("line 2 has 2 fields"));
     }
 
     #[test]

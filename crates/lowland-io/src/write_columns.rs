@@ -6,7 +6,7 @@ use std::path::Path;
 use lowland::Labels;
 
 use crate::error::{FileErrorKind, Result};
-use crate::options::FileFormat;
+use crate::options::{FileFormat, WriteOptions};
 use crate::write_file::write_atomically;
 
 /// A named column.
@@ -56,14 +56,20 @@ impl ColumnValues<'_> {
 }
 
 /// Writes columns of equal length in any of the tabular formats; `what` and `allowed` are for the error message.
-pub(crate) fn write(path: &Path, what: &'static str, allowed: &'static str, columns: &[OutputColumn]) -> Result<()> {
+pub(crate) fn write(
+    path: &Path,
+    what: &'static str,
+    allowed: &'static str,
+    columns: &[OutputColumn],
+    options: &WriteOptions,
+) -> Result<()> {
     let rows = columns.first().map_or(0, |column| column.values.len());
     if let Some(other) = columns.iter().find(|column| column.values.len() != rows) {
         return Err(FileErrorKind::Count { what: "values of a column", expected: rows, found: other.values.len() });
     }
     match FileFormat::to_write(path) {
-        Some(FileFormat::Csv) => write_atomically(path, |file| write_delimited(file, b',', rows, columns)),
-        Some(FileFormat::Tsv) => write_atomically(path, |file| write_delimited(file, b'\t', rows, columns)),
+        Some(FileFormat::Csv) => write_atomically(path, |file| write_delimited(file, b',', rows, columns, options)),
+        Some(FileFormat::Tsv) => write_atomically(path, |file| write_delimited(file, b'\t', rows, columns, options)),
         #[cfg(feature = "tables")]
         Some(FileFormat::Parquet) => write_atomically(path, |file| crate::parquet::write_parquet(file, rows, columns)),
         #[cfg(not(feature = "tables"))]
@@ -78,23 +84,40 @@ pub(crate) fn cannot_write(path: &Path, what: &'static str, allowed: &'static st
     FileErrorKind::CannotWrite { what, format, allowed }
 }
 
+/// Whether spreadsheet programs would evaluate a cell. Numbers with a sign are numbers.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
+}
+
 pub(crate) fn write_delimited(
     file: &mut dyn Write,
     delimiter: u8,
     rows: usize,
     columns: &[OutputColumn],
+    options: &WriteOptions,
 ) -> Result<()> {
     let failed = |error: csv::Error| match error.into_kind() {
         csv::ErrorKind::Io(error) => FileErrorKind::Io(error),
         other => FileErrorKind::format("delimited text", format!("{other:?}")),
     };
     let mut out = csv::WriterBuilder::new().delimiter(delimiter).from_writer(file);
-    out.write_record(columns.iter().map(|column| &column.name)).map_err(failed)?;
+    let mark = |cell: &mut String| {
+        if options.escape_formulas && is_formula(cell) {
+            cell.insert(0, '\'');
+        }
+    };
     let mut cell = String::new();
+    for column in columns {
+        cell.clone_from(&column.name);
+        mark(&mut cell);
+        out.write_field(&cell).map_err(failed)?;
+    }
+    out.write_record(None::<&[u8]>).map_err(failed)?;
     for i in 0..rows {
         for column in columns {
             cell.clear();
             column.values.write(i, &mut cell);
+            mark(&mut cell);
             out.write_field(&cell).map_err(failed)?;
         }
         out.write_record(None::<&[u8]>).map_err(failed)?;

@@ -1,15 +1,14 @@
 //! Atomic writing of files.
 
-use std::fs::{self, File};
 use std::path::Path;
 
+use lowland::files::SystemFile;
 pub(crate) use lowland::files::write_atomically;
 
 use crate::budget::Budget;
 use crate::error::{FileError, FileErrorKind, Result};
 
-/// Writes a file under a temporary name in the same folder, then renames it: a reader sees the old file or the complete
-/// new one.
+/// Writes a whole file ([`lowland::files::write_atomically`]): a reader sees the old file or the complete new one.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind: FileErrorKind| kind.at(path))
 }
@@ -17,11 +16,11 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// Reads a whole file of at most `limit` bytes.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let read = || {
-        let size = fs::metadata(path)?.len();
+        let size = std::fs::metadata(path)?.len();
         if size > limit {
             return Err(FileErrorKind::TooLarge { what: "the file".into(), limit });
         }
-        crate::source::read_limited(File::open(path)?, &Budget::new(0, Some(limit)), "the file")
+        crate::source::read_limited(SystemFile::open(path)?, &Budget::new(0, Some(limit)), "the file")
     };
     read().map_err(|kind: FileErrorKind| kind.at(path))
 }
@@ -29,6 +28,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_no_temporary_file() {

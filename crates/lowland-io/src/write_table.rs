@@ -8,19 +8,20 @@ use lowland::data::Dense;
 use crate::error::{FileError, FileErrorKind, Result};
 use crate::npy;
 use crate::npz;
-use crate::options::FileFormat;
+use crate::options::{FileFormat, WriteOptions};
 use crate::table::Table;
 use crate::write_columns::{ColumnValues, OutputColumn, cannot_write, write};
 use crate::write_file::write_atomically;
 
 /// Writes a table. Dense rows go to `.csv`, `.tsv`, `.parquet` (columns `id`, the data, `label`), `.npy` (the data only) or
 /// `.npz` (arrays `X`, `labels`, `ids`, `truth`); sparse rows to `.npz`; strings to `.txt`.
-pub fn write_table(path: &Path, table: &Table) -> Result<(), FileError> {
-    write_any(path, table).map_err(|kind| kind.at(path))
+pub fn write_table(path: &Path, table: &Table, options: &WriteOptions) -> Result<(), FileError> {
+    write_any(path, table, options).map_err(|kind| kind.at(path))
 }
 
-fn write_any(path: &Path, table: &Table) -> Result<()> {
+fn write_any(path: &Path, table: &Table, options: &WriteOptions) -> Result<()> {
     table.check_counts()?;
+    table.data.check_finite()?;
     let put = |bytes: &[u8]| write_atomically(path, |file| Ok(file.write_all(bytes)?));
     match (FileFormat::to_write(path), &table.data) {
         (Some(FileFormat::Npy), Data::Dense(x)) => put(&encode(x)),
@@ -32,7 +33,7 @@ fn write_any(path: &Path, table: &Table) -> Result<()> {
             }
             put(lines.iter().flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())
         }
-        (_, Data::Dense(x)) => write_columns(path, table, x),
+        (_, Data::Dense(x)) => write_columns(path, table, x, options),
         (_, Data::Sparse(_)) => Err(cannot_write(path, "a sparse table", ".npz")),
         (_, Data::Text(_)) => Err(cannot_write(path, "a table of strings", ".txt")),
     }
@@ -57,7 +58,7 @@ fn with_annotations<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> V
     arrays
 }
 
-fn write_columns(path: &Path, table: &Table, x: &Dense) -> Result<()> {
+fn write_columns(path: &Path, table: &Table, x: &Dense, options: &WriteOptions) -> Result<()> {
     let features = (0..x.dim()).map(|start| OutputColumn {
         name: match &table.columns {
             Some(names) => names[start].clone(),
@@ -69,7 +70,7 @@ fn write_columns(path: &Path, table: &Table, x: &Dense) -> Result<()> {
     let labels =
         table.labels.as_ref().map(|labels| OutputColumn { name: "label".into(), values: ColumnValues::Labels(labels) });
     let columns: Vec<OutputColumn> = ids.into_iter().chain(features).chain(labels).collect();
-    write(path, "a table", ".csv, .tsv, .parquet, .npy or .npz", &columns)
+    write(path, "a table", ".csv, .tsv, .parquet, .npy or .npz", &columns, options)
 }
 
 #[cfg(test)]
@@ -82,7 +83,7 @@ mod tests {
     fn round_trip(name: &str, table: &Table, options: &ReadOptions) -> Table {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        write_table(&path, table).unwrap();
+        write_table(&path, table, &WriteOptions::default()).unwrap();
         crate::read(&path, options).unwrap()
     }
 
@@ -115,7 +116,8 @@ mod tests {
         let table = crate::builtin("blobs", Some(10), None, Seed(1)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         for name in ["t.csv.gz", "t.tsv.GZ", "t.npy.gz", "t.npz.gz", "t.parquet.gz"] {
-            let error = write_table(&folder.path().join(name), &table).unwrap_err().to_string();
+            let error =
+                write_table(&folder.path().join(name), &table, &WriteOptions::default()).unwrap_err().to_string();
             assert!(error.to_lowercase().contains("a table cannot be written as .gz; use .csv"), "{error}");
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -136,9 +138,23 @@ mod tests {
         assert_eq!(back.data.fingerprint(), sparse.data.fingerprint());
         let text = Table::new(Data::text(vec!["a b".into(), String::new(), "c".into()]));
         assert_eq!(round_trip("t.txt", &text, &ReadOptions::default()).data.fingerprint(), text.data.fingerprint());
-        let refuse = |name: &str, table: &Table| write_table(Path::new(name), table).unwrap_err().to_string();
+        let refuse = |name: &str, table: &Table| {
+            write_table(Path::new(name), table, &WriteOptions::default()).unwrap_err().to_string()
+        };
         assert!(refuse("t.csv", &sparse).contains("a sparse table cannot be written as .csv; use .npz"));
         assert!(refuse("t.csv", &text).contains("use .txt"));
         assert!(refuse("t.txt", &Table::new(Data::text(vec!["a\nb".into()]))).contains("line break"));
+    }
+
+    #[test]
+    fn rows_that_are_not_finite_are_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::new(Data::dense(vec![1.0, f32::INFINITY], 2).unwrap());
+        for name in ["t.csv", "t.npy", "t.npz"] {
+            let error =
+                write_table(&folder.path().join(name), &table, &WriteOptions::default()).unwrap_err().to_string();
+            assert!(error.contains("row 0, column 1 is inf"), "{error}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

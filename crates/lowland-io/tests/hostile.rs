@@ -4,10 +4,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use lowland::Seed;
 use lowland_io::{FileErrorKind, ReadOptions, read_graph, read_map, read_memory};
+#[cfg(feature = "tables")]
+use proptest::prelude::*;
 
 /// Bytes held now, and the most held since the mark.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -96,20 +98,25 @@ fn try_file(folder: &Path, name: &str, bytes: &[u8]) {
     let _ = (read_graph(&path), read_map(&path));
 }
 
-/// Panics inside the readers of others are caught and become errors; only our own are worth a line.
-fn quiet() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        if info.location().is_some_and(|at| at.file().contains("lowland")) {
+/// Panics that were reported. Those inside the readers of others are caught and become errors, without a report.
+static REPORTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Waits for the other tests, and counts the panics that are reported from now on.
+fn take_turn() -> MutexGuard<'static, ()> {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            REPORTED.fetch_add(1, Ordering::Relaxed);
             usual(info);
-        }
-    }));
+        }));
+    });
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
 fn files_cut_short_or_with_bytes_changed_give_a_table_or_an_error() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    quiet();
+    let _turn = take_turn();
     let folder = tempfile::tempdir().unwrap();
     for path in golden() {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -134,6 +141,69 @@ fn files_cut_short_or_with_bytes_changed_give_a_table_or_an_error() {
             }
         }
     }
+    assert_eq!(REPORTED.load(Ordering::Relaxed), 0, "a panic was reported");
+}
+
+#[cfg(feature = "tables")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn arrow_files_with_any_words_changed_give_a_table_or_an_error(
+        which in 0usize..6,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![any::<i32>(), -9..9, Just(i32::MAX)]), 1..6),
+        cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
+    ) {
+        let _turn = take_turn();
+        let arrow = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "arrow" || ending == "feather");
+        let files: Vec<PathBuf> = golden().into_iter().filter(arrow).collect();
+        prop_assert_eq!(files.len(), 6);
+        let mut bytes = std::fs::read(&files[which]).unwrap();
+        for (index, value) in changes {
+            // Lengths and offsets are aligned to four bytes.
+            let at = index.index(bytes.len() / 4) * 4;
+            bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        try_memory(files[which].file_name().unwrap().to_str().unwrap(), &bytes);
+    }
+}
+
+/// Without a limit of its own, a file of a few kilobytes may take a gigabyte; what it takes depends on what it holds, not on
+/// what it declares.
+#[cfg(feature = "tables")]
+#[test]
+fn small_arrow_files_that_declare_large_buffers_take_little_memory() {
+    let _turn = take_turn();
+    for name in ["pandas.feather", "vectors_zstd.feather"] {
+        let whole = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)).unwrap();
+        for at in (0..whole.len() - 8).step_by(8) {
+            let mut bytes = whole.clone();
+            bytes[at..at + 8].copy_from_slice(&(900i64 << 20).to_le_bytes());
+            let (most, _) = most_held(|| read_memory(name.as_ref(), bytes, &ReadOptions::default()));
+            assert!(most <= MOST_ALLOWED, "{name} with a size at {at}: {most} bytes held");
+        }
+    }
+}
+
+#[cfg(feature = "tables")]
+#[test]
+fn a_parquet_page_that_declares_two_gigabytes_is_an_error_before_they_are_allocated() {
+    let _turn = take_turn();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map.parquet");
+    let map = lowland::Embedding::new(Seed(1).normals(400), 2).unwrap().into();
+    lowland_io::write_map(&path, &map, &Default::default()).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    // After the magic word, the header of the first page: its type, then its unpacked size.
+    assert_eq!((whole[4], whole[6]), (0x15, 0x15));
+    let size = 7 + whole[7..].iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+    let bytes = [&whole[..7], &[0xfe, 0xff, 0xff, 0xff, 0x0f], &whole[size..]].concat();
+    let (most, read) = most_held(|| read_memory("map.parquet".as_ref(), bytes, &ReadOptions::default()));
+    let error = read.err().unwrap().to_string();
+    assert!(error.contains("a page declares more than its bytes can hold"), "{error}");
+    assert!(most <= MOST_ALLOWED, "{most} bytes held");
 }
 
 /// An archive of packed arrays of bytes, all zero: type, shape, number of bytes.
@@ -159,7 +229,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 // Each is a valid file whose bytes, unpacked, stay within the limit; what is made of them would not.
 #[test]
 fn small_files_that_become_large_tables_are_refused_before_they_do() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = take_turn();
     let column = |label: bool, name: &str| ReadOptions {
         label_column: label.then(|| name.into()),
         id_column: (!label).then(|| name.into()),
@@ -202,7 +272,7 @@ fn parquet_lists_and_shared_strings_are_counted_by_what_they_become() {
     use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
     use parquet::schema::types::Type;
     use std::sync::Arc;
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = take_turn();
     const ROWS: usize = 1000;
     // A column of numbers and another one.
     let parquet = |other: Type, write: &dyn Fn(&mut SerializedColumnWriter)| {

@@ -31,7 +31,7 @@ mod _lowland {
     #[pymodule_export]
     use select::choose;
     #[pymodule_export]
-    use view::page;
+    use view::{page, write_file};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

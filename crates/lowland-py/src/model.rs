@@ -6,7 +6,7 @@ use lowland::params::Params;
 use lowland::preprocessing::Preprocessing;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::StopReason;
-use lowland::{Data, FitOptions, Seed};
+use lowland::{Data, Embedding, Error, FitOptions, FixedPositions, Seed};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ type TransformArrays<'py> =
 /// Fits a method. Returns the model, and the exception that ended the fit early (Ctrl-C or from a callback), if any.
 #[pyfunction]
 #[pyo3(signature = (
-    method, params, rows, *, preprocessing=Vec::new(), graph=None, init=None, seed=0, threads=None, max_memory=None,
+    method, params, rows, *, preprocessing=Vec::new(), graph=None, init=None, fixed=None, seed=0, threads=None, max_memory=None,
     feature_names=Vec::new(), on_progress=None, on_note=None, on_step=None, every=50
 ))]
 pub fn fit<'py>(
@@ -41,6 +41,7 @@ pub fn fit<'py>(
     preprocessing: Vec<(String, String)>,
     graph: Option<&Bound<'py, Graph>>,
     init: Option<PyReadonlyArray2<'py, f64>>,
+    fixed: Option<PyReadonlyArray2<'py, f64>>,
     seed: u64,
     threads: Option<usize>,
     max_memory: Option<u64>,
@@ -61,6 +62,10 @@ pub fn fit<'py>(
     drop(rows);
     let graph = graph.map(|graph| graph.get().inner.clone());
     let init = init.as_ref().map(to_embedding).transpose()?;
+    let fixed = match &fixed {
+        Some(positions) => Some(fixed_positions(&to_embedding(positions)?, &data)?),
+        None => None,
+    };
     let callbacks = Callbacks { on_progress, on_note, on_step, every };
     let WatchOutput { result, raised } = watch(py, threads, &callbacks, |watcher| {
         let options = FitOptions {
@@ -69,6 +74,7 @@ pub fn fit<'py>(
             landmarks,
             neighbors: graph.as_deref(),
             init: init.as_ref(),
+            fixed: fixed.as_ref(),
             feature_names,
             observer: Some(watcher),
             max_memory: max_memory.or_else(lowland_io::available_memory),
@@ -77,6 +83,15 @@ pub fn fit<'py>(
         Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
     })?;
     Ok((result, raised.map(|error| error.into_value(py).into_bound(py))))
+}
+
+/// Known positions, one per row of the data, NaN where they are unknown.
+fn fixed_positions(positions: &Embedding, data: &Data) -> Result<FixedPositions, PyFailure> {
+    if positions.rows() != data.rows() {
+        let what = "rows of fixed (NaN where the position is unknown)";
+        return Err(Error::Shape { what, expected: data.rows(), found: positions.rows() }.into());
+    }
+    Ok(FixedPositions::from_all_rows(positions)?)
 }
 
 #[pymethods]

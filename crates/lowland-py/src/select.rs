@@ -1,10 +1,11 @@
-//! Selection of the numbers of neighbors and dimensions by likelihood.
+//! Selection of the numbers of neighbors and dimensions by the bound of lllvm.
 
 use lowland::message::Remedy;
 use lowland::method::Method;
-use lowland::methods::{Lllvm, Lvm};
+use lowland::methods::Lllvm;
+use lowland::params::Params;
 use lowland::run::{Context, Stage};
-use lowland::select::{self, Candidate, SelectionCriterion};
+use lowland::select::{self, Candidate};
 use lowland::{Error, Seed};
 use pyo3::prelude::*;
 
@@ -16,17 +17,15 @@ use crate::watch::{Callbacks, watch};
 /// clearly worse, and the recommendation as text.
 type SelectionTuple = (Vec<(usize, usize, Vec<f64>)>, Option<usize>, Vec<usize>, String);
 
-/// Compares candidates by the bound of lllvm (if `folds` is `None`) or by the held-out likelihood of lvm. `params` are the
-/// parameters of that method.
+/// Compares candidates by the bound of lllvm. `params` are the parameters of that method.
 #[pyfunction]
-#[pyo3(signature = (rows, params, n_neighbors, n_components, *, folds=None, seed=0, threads=None, max_memory=None))]
+#[pyo3(signature = (rows, params, n_neighbors, n_components, *, seed=0, threads=None, max_memory=None))]
 pub fn choose(
     py: Python<'_>,
     rows: Rows,
     params: Vec<(String, String)>,
     n_neighbors: Vec<usize>,
     n_components: Vec<usize>,
-    folds: Option<usize>,
     seed: u64,
     threads: Option<usize>,
     max_memory: Option<u64>,
@@ -36,16 +35,10 @@ pub fn choose(
     let seed = Seed(seed);
     let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
         data.check_finite()?;
-        if let Some(folds) = folds {
-            let (lvm, limit) = (from_text::<Lvm>(&params)?, max_memory.or_else(lowland_io::available_memory));
-            let (k, d) = (&n_neighbors, &n_components);
-            return Ok(select::by_held_out(&data, &lvm, k, d, folds, seed, limit, watcher)?);
-        }
-        let model = from_text::<Lllvm>(&params)?;
+        let model = from_text(&params)?;
         let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components);
         if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
-            let remedies =
-                vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
+            let remedies = vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
             return Err(Error::Memory { what: "the selection".into(), needed, limit, remedies }.into());
         }
         let mut context = Context::new(watcher, seed, None);
@@ -55,11 +48,9 @@ pub fn choose(
     if let Some(error) = output.raised {
         return Err(error);
     }
-    let (candidates, by) =
-        (output.result, if folds.is_some() { SelectionCriterion::HeldOut } else { SelectionCriterion::Bound });
-    let text = select::recommendation_text(&candidates, by);
-    let (best, close) =
-        select::recommend(&candidates, by).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
+    let candidates = output.result;
+    let text = select::recommendation_text(&candidates);
+    let (best, close) = select::recommend(&candidates).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
     let list = candidates
         .into_iter()
         .map(|candidate| (candidate.n_neighbors, candidate.n_components, candidate.values))
@@ -67,9 +58,9 @@ pub fn choose(
     Ok((list, best, close, text))
 }
 
-/// Builds a method from parameter values as text, and validates it.
-fn from_text<M: Method>(values: &[(String, String)]) -> Result<M, PyFailure> {
-    let mut method = M::default();
+/// Builds the method from parameter values as text, and validates it.
+fn from_text(values: &[(String, String)]) -> Result<Lllvm, PyFailure> {
+    let mut method = Lllvm::default();
     for (name, value) in values {
         method.set(name, value)?;
     }

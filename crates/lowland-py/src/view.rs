@@ -1,5 +1,7 @@
 //! The interactive page.
 
+use std::path::PathBuf;
+
 use lowland::neighbors::{NeighborGraph, nearest_points_with};
 use lowland::{AnnotatedEmbedding, Data, Labels};
 use lowland_view::page::{ColumnData, Page, PageColumn, PageMap, detect_images, render_html};
@@ -7,6 +9,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::error::PyFailure;
 use crate::graph::Graph;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
@@ -16,6 +19,12 @@ const NEIGHBORS: usize = 15;
 
 /// Name, caption, coordinates, standard deviations.
 type EmbeddingTuple<'py> = (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>);
+
+/// Writes a file atomically.
+#[pyfunction]
+pub fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+    Ok(py.detach(|| lowland_io::write_bytes(&path, content)).map_err(PyFailure::from)?)
+}
 
 /// Renders a page of embeddings of the same rows. Shows images if `rows` look like images, and, with `graph`, the true
 /// neighbors and which of them each embedding preserves.

@@ -45,6 +45,7 @@ method_suite!(ee_distances, "ee", [("max_iter", "30"), ("repulsion", "distances"
 method_suite!(mapit, "mapit", [("max_iter", "100")], iterates);
 method_suite!(mapit_exact, "mapit", [("variant", "exact"), ("max_iter", "30"), ("kernel", "gaussian")], iterates);
 method_suite!(mapit_sampled, "mapit", [("variant", "sampled"), ("max_iter", "40")], iterates);
+method_suite!(mapit_reach, "mapit", [("reach", "2"), ("n_neighbors", "5"), ("max_iter", "60")], iterates);
 method_suite!(mapit_objective, "mapit", [("variant", "objective"), ("max_iter", "30")], iterates);
 method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
 method_suite!(
@@ -100,6 +101,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (mapit::VALUES, mapit::METHOD),
     (mapit_exact::VALUES, mapit_exact::METHOD),
     (mapit_sampled::VALUES, mapit_sampled::METHOD),
+    (mapit_reach::VALUES, mapit_reach::METHOD),
     (mapit_objective::VALUES, mapit_objective::METHOD),
     (tsm::VALUES, tsm::METHOD),
     (tsm_factors::VALUES, tsm_factors::METHOD),

@@ -1,5 +1,5 @@
 //! Comparison of the latent variable model with an independent numpy program: the exact model on 150 digits, and one level of
-//! coarse-graining on the same points (golden/extract.py creates the arrays).
+//! coarse-graining on the same points (golden/extract.py creates the arrays); and all pairs of two levels (golden/make_lvm_levels.py).
 
 use lowland::run::Stepper;
 use lowland::{Data, Embedding, Metric, Seed};
@@ -30,7 +30,7 @@ fn graph(pattern: &Embedding, data: &Data) -> Csr {
 
 fn pairs(levels: usize) -> TrainingPairs {
     let data = data();
-    let options = PairOptions { levels, adjacency: AdjacencyRule::Directed, seed: Seed(0) };
+    let options = PairOptions { levels, landmarks: None, adjacency: AdjacencyRule::Directed, seed: Seed(0) };
     TrainingPairs::new(&data, Metric::Euclidean, &graph(&golden("edges"), &data), options, &mut |_| Ok(()))
         .expect("valid pairs")
 }
@@ -147,6 +147,46 @@ fn cells_counts_and_scales_of_landmarks_match() {
         for j in (0..landmarks.len()).filter(|&j| j != i) {
             assert!((above.row_scales[i] + above.column_scales[j] - scales.row(i)[j]).abs() < 1e-11);
             assert_eq!(above.counts[i] * above.counts[j], weights.row(i)[j]);
+        }
+    }
+}
+
+/// The landmarks of golden/make_lvm_levels.py.
+fn chosen_landmarks(group: &DissimilarGroup, count: usize, _: Seed) -> Vec<usize> {
+    let size = group.members.len();
+    let mut order: Vec<usize> = (0..size).collect();
+    order.sort_by_key(|&at| (37 * group.members[at] as usize + 11 * size) % 307);
+    order.truncate(count);
+    order.sort_unstable();
+    order
+}
+
+#[test]
+fn pairs_of_two_levels_match() {
+    let x = golden("two_levels_x");
+    let data = Data::dense(x.values().iter().map(|&v| v as f32).collect(), x.dim()).expect("complete rows");
+    let length = |i, j| lowland::neighbors::distance(&data, i, &data, j, Metric::Euclidean);
+    let listed = golden("two_levels_edges");
+    let edges = (0..listed.rows()).map(|at| [listed.row(at)[0] as usize, listed.row(at)[1] as usize]);
+    let edges = Csr::from_triplets(300, 300, edges.map(|[i, j]| (i as u32, j as u32, length(i, j))));
+    let landmarks = Some(landmark_count(300) / 2);
+    let options = PairOptions { levels: 2, landmarks, adjacency: AdjacencyRule::Directed, seed: Seed(0) };
+    let edges = edges.expect("within the matrix");
+    let pairs =
+        TrainingPairs::with_landmarks(&data, Metric::Euclidean, &edges, options, &chosen_landmarks, &mut |_| Ok(()))
+            .expect("valid pairs");
+    let unit = pairs.unit();
+    let (mut similar, mut dissimilar) = (pairs.similar_pairs(), pairs.dissimilar_pairs());
+    similar.sort_by_key(|pair| (pair.0, pair.1));
+    dissimilar.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.3.total_cmp(&b.3)));
+    for (name, found, power) in [("two_levels_similar", similar, 2), ("two_levels_dissimilar", dissimilar, 1)] {
+        let expected = golden(name);
+        assert_eq!(found.len(), expected.rows(), "{name}");
+        for (at, (i, j, weight, scale)) in found.into_iter().enumerate() {
+            let row = expected.row(at);
+            assert_eq!([f64::from(i), f64::from(j)], row[..2], "{name} {at}");
+            assert!((weight / row[2] - 1.0).abs() < 1e-12, "{name} {at}: {weight} {row:?}");
+            assert!((scale * f64::powi(unit, power) / row[3] - 1.0).abs() < 1e-6, "{name} {at}: {scale} {row:?}");
         }
     }
 }

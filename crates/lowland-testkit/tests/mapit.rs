@@ -88,6 +88,16 @@ fn duplicates_and_disconnected_graphs_work_in_other_dimensions_and_kernels() {
 }
 
 #[test]
+fn more_samples_than_points_are_reduced_to_the_number_of_other_points() {
+    let data = clouds(3, 20, 5, 3.0, 4);
+    let sampled = |samples: &str| fit(&data, &[("variant", "sampled"), ("samples", samples), ("max_iter", "5")]);
+    let model = sampled("1e300");
+    let reduced = |note: &Note| matches!(note, Note::SamplesReduced { used: 59, .. });
+    assert!(model.notes().iter().any(reduced), "{:?}", model.notes());
+    assert_eq!(model.embedding(), sampled("5.9").embedding());
+}
+
+#[test]
 fn sampling_non_neighbors_preserves_most_neighbors() {
     let data = clouds(4, 60, 6, 2.0, 8);
     let neighbors = |values: &[(&str, &str)]| {

@@ -1,5 +1,6 @@
 //! Comparison with runs of the author's TSM program (golden/extract.py): 300 digits, three settings.
 
+use lowland::message::SimilarityNote;
 use lowland::quality::angle_scores;
 use lowland::{Data, Embedding, Points, Seed};
 use lowland_algorithms::tsm::{AlternatingOptions, AlternatingUpdates, TsmProblem};
@@ -107,7 +108,8 @@ fn scores_and_virtual_inputs_match() {
         assert!((scores.deviation - expected("deviation")).abs() < 1e-6, "run {run}: {scores:?}");
         assert!((scores.jaccard - expected("jaccard")).abs() < 1e-12, "run {run}: {scores:?}");
         let (problem, found) = TsmProblem::new(&data, setting.tau, setting.dim, Seed(0), &mut |_| Ok(())).unwrap();
-        assert_eq!(300 + found.virtual_rows, golden(&format!("inputs_{run}")).dim());
+        let SimilarityNote::SimilarRows { virtual_rows, .. } = found else { panic!("{found:?}") };
+        assert_eq!(300 + virtual_rows, golden(&format!("inputs_{run}")).dim());
         let cap = problem.max_sum * problem.unit * problem.unit;
         assert!((cap - expected("cap")).abs() < 1e-5 * cap.abs(), "run {run}: {cap}");
     }

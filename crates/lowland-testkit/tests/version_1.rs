@@ -1,4 +1,4 @@
-//! Models saved by version 0.1 (format version 1) still load and transform new rows to the same bits. The files were written
+//! Models saved by version 0.1 (format version 1) still load and transform new rows to the same bits (lvm apart). The files were written
 //! by that version: 40 points of the Swiss roll, standardized.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,14 @@ fn models_of_version_1_transform_as_before() {
         let model = Model::load(path(&format!("{method}.lowland"))).expect("a model of version 1");
         assert_eq!((model.method().name(), model.embedding().rows()), (method, 40));
         let expected = read_map(&path(&format!("{method}.npy"))).expect("their transform").embedding;
-        assert_eq!(model.transform(&new).expect("a transform"), expected, "{method}");
+        let found = model.transform(&new).expect("a transform");
+        if method == "lvm" {
+            // New rows are updated more often than in version 0.1: close, but not to the same bits.
+            let worst = found.values().iter().zip(expected.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 0.1, "{worst}");
+        } else {
+            assert_eq!(found, expected, "{method}");
+        }
     }
 }
 

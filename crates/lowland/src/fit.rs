@@ -6,6 +6,8 @@ use lowland_core::run::{Context, NoObserver, Observer};
 use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, with_threads};
 use lowland_neighbors::NeighborGraph;
 
+use crate::fixed::FixedPositions;
+use crate::landmarks::LANDMARKS;
 use crate::method::{DynMethod, FitInput, FitOutput, Method};
 use crate::methods::*;
 use crate::model::Model;
@@ -22,6 +24,9 @@ pub struct FitOptions<'a> {
     pub preprocessing: Preprocessing,
     /// Number of rows to fit; the embedding is extended to the others by locally linear extension. `None` fits all rows.
     pub landmarks: Option<usize>,
+    /// Known positions of some rows, which take the place of the fit: they are kept, and the other rows are placed by locally
+    /// linear extension, with the metric of the method. `None` fits the method.
+    pub fixed: Option<&'a FixedPositions>,
     /// Precomputed nearest neighbors of the preprocessed data.
     pub neighbors: Option<&'a NeighborGraph>,
     /// The embedding that iterations start from, for methods with a parameter `init`.
@@ -56,20 +61,24 @@ pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptio
 
 fn pipeline(method: Box<dyn DynMethod>, options: &FitOptions) -> Pipeline {
     let landmarks = options.landmarks.filter(|&count| count > 0);
-    Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, seed: options.seed }
+    let fixed = options.fixed.map(FixedPositions::len);
+    Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, fixed, seed: options.seed }
 }
 
 fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
     method.validate()?;
     let pipeline = pipeline(method, &options);
     check_input(&pipeline, data)?;
+    if let Some(fixed) = options.fixed {
+        check_fixed(fixed, &options)?;
+    }
     let mut no_observer = NoObserver;
     let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
     context.set_init(options.init);
     let needed = pipeline.check_memory(data.shape(), options.max_memory, options.reserved_memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
-    let runner = pipeline.runner()?;
+    let runner = pipeline.runner(options.fixed)?;
     let other_memory = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
     context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(other_memory)));
     pipeline.identify(data, &mut context)?;
@@ -90,6 +99,19 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
     Ok(Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names))
+}
+
+/// Rejects options that mean nothing without a fit.
+fn check_fixed(fixed: &FixedPositions, options: &FitOptions) -> Result<()> {
+    let conflicts = [
+        (LANDMARKS, options.landmarks.is_some_and(|count| count > 0)),
+        ("init", options.init.is_some()),
+        ("resume", options.resume.is_some()),
+    ];
+    match conflicts.into_iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(Error::FixedPositions { fixed: fixed.len(), conflict: name }),
+        None => Ok(()),
+    }
 }
 
 fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {

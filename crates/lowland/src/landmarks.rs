@@ -2,11 +2,13 @@
 //! extension.
 
 use lowland_algorithms::llx::Llx;
+use lowland_algorithms::tsm::{row_norms, scale_to_norms};
 use lowland_core::archive::Archive;
-use lowland_core::message::Note;
+use lowland_core::message::{Note, SimilarityNote};
 use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Progress, Stage};
 use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
+use lowland_linalg::Csr;
 
 use crate::method::{DynMethod, FitInput, FitOutput, LandmarksUnsupported, TransformOutput, Transformer};
 use crate::neighbor_stage;
@@ -14,7 +16,7 @@ use crate::neighbor_stage;
 /// The name of the parameter that every method has besides its own.
 pub const LANDMARKS: &str = "landmarks";
 
-const EXTENSION: &str = "extension";
+pub(crate) const EXTENSION: &str = "extension";
 
 /// A method that is fitted to evenly spaced rows and extended to the others.
 pub(crate) struct Landmarks {
@@ -29,8 +31,7 @@ impl Landmarks {
         if let Err(LandmarksUnsupported { name, value, allowed }) = method.supports_landmarks() {
             return Err(Error::Parameter { name, value, allowed: allowed.into() });
         }
-        let (dim, metric) = (method.n_components(), method.metric().unwrap_or(Metric::Euclidean));
-        let llx = if method.preserves_origin() { Llx::linear(dim) } else { Llx::affine(dim, metric) };
+        let llx = extension_of(method.as_ref());
         Ok(Self { method, count, llx })
     }
 
@@ -39,6 +40,27 @@ impl Landmarks {
         let bytes = (shape.bytes as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
         DataShape { rows, bytes, ..shape }
     }
+}
+
+/// The locally linear extension of a method: by angles and unconstrained weights if zero means zero, by the method's metric
+/// and weights that sum to one otherwise.
+pub(crate) fn extension_of(method: &dyn DynMethod) -> Llx {
+    let (dim, metric) = (method.n_components(), method.metric().unwrap_or(Metric::Euclidean));
+    if method.preserves_origin() { Llx::linear(dim) } else { Llx::affine(dim, metric) }
+}
+
+/// Expected seconds of an extension.
+pub(crate) fn extension_seconds(shape: DataShape) -> f64 {
+    neighbor_stage::seconds(shape) + shape.rows as f64 * shape.dim.max(10) as f64 * 4e-8
+}
+
+/// Bytes that an extension needs besides the data.
+pub(crate) fn extension_memory(llx: &Llx, shape: DataShape) -> u64 {
+    let k = llx.n_neighbors.min(shape.rows);
+    let search = lowland_neighbors::search_memory(shape, llx.metric, k, llx.search);
+    // The weights as lists, rows and columns; the embedding and the blocks of the solver.
+    let weights = shape.rows as f64 * (k as f64 * 60.0 + llx.n_neighbors as f64 * 20.0);
+    search.saturating_add(weights as u64)
 }
 
 impl DynMethod for Landmarks {
@@ -62,6 +84,14 @@ impl DynMethod for Landmarks {
         self.method.values()
     }
 
+    fn default_values(&self) -> Vec<(&'static str, String)> {
+        self.method.default_values()
+    }
+
+    fn keeps_norms(&self) -> bool {
+        self.method.keeps_norms()
+    }
+
     fn validate(&self) -> Result<()> {
         self.method.validate()
     }
@@ -76,19 +106,13 @@ impl DynMethod for Landmarks {
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let mut stages = self.method.stages(self.landmark_shape(shape));
-        let (n, dim) = (shape.rows as f64, shape.dim.max(10) as f64);
-        stages.push(Stage { name: EXTENSION, weight: neighbor_stage::seconds(shape) + n * dim * 4e-8 });
+        stages.push(Stage { name: EXTENSION, weight: extension_seconds(shape) });
         stages
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
-        let k = self.llx.n_neighbors.min(shape.rows);
         let part = self.landmark_shape(shape);
-        let search = lowland_neighbors::search_memory(shape, self.llx.metric, k, self.llx.search);
-        // The weights as lists, rows and columns; the embedding and the blocks of the solver.
-        let weights = shape.rows as f64 * (k as f64 * 60.0 + self.llx.n_neighbors as f64 * 20.0);
-        let extension = search.saturating_add(weights as u64);
-        part.bytes.saturating_add(self.method.memory(part).max(extension))
+        part.bytes.saturating_add(self.method.memory(part).max(extension_memory(&self.llx, shape)))
     }
 
     fn required_neighbors(&self, _rows: usize) -> usize {
@@ -119,26 +143,50 @@ impl DynMethod for Landmarks {
             // The standard deviations are extended as an additional coordinate.
             let with_std = append_std(fitted.embedding.points(), std.as_deref())?;
             let known = with_std.points();
-            let (extended, report) =
-                context.with_progress(|progress| llx.extend(data, &rows, known, seed, progress))?;
-            if !report.converged {
-                let residual = report.residuals.iter().copied().reduce(f64::max);
-                context.note(Note::Approximate { what: "extended coordinates", iterations: None, residual });
+            let weights = context.with_progress(|progress| llx.weights(data, seed, &mut |done| progress(0.7 * done)))?;
+            let unreached = Llx::unreached_rows(&weights, &rows);
+            if !unreached.is_empty() {
+                context.note(Note::NotConnectedToLandmarks { rows: unreached });
             }
+            let extended = extend(&weights, &rows, known, context)?;
             split_std(extended, std.as_deref())
         })?;
-        let transformer = LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std };
+        let keeps_norms = self.method.keeps_norms();
+        let embedding = if keeps_norms { scale_to_data(embedding, data, context)? } else { embedding };
+        let transformer = LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std, keeps_norms };
         let transformer: Box<dyn Transformer> = Box::new(transformer);
         Ok(FitOutput { embedding, transformer, outcome: fitted.outcome, neighbors: None })
     }
 
     fn load(&self, archive: &Archive, n_features: usize) -> Result<Box<dyn Transformer>> {
-        Ok(Box::new(LlxTransformer::load(self.llx, archive, n_features)?))
+        let loaded = LlxTransformer::load(self.llx, archive, n_features)?;
+        Ok(Box::new(LlxTransformer { keeps_norms: self.method.keeps_norms(), ..loaded }))
     }
 
     fn clone_box(&self) -> Box<dyn DynMethod> {
         Box::new(Self { method: self.method.clone_box(), count: self.count, llx: self.llx })
     }
+}
+
+/// Extends the positions of `rows` by the given weights, with a note if the solver did not converge.
+pub(crate) fn extend(weights: &Csr, rows: &[usize], known: Points, context: &mut Context) -> Result<Embedding> {
+    let (extended, report) = context.with_progress(|progress| {
+        Llx::extend_by_weights(weights, rows, known, &mut |done| progress(0.7 + 0.3 * done))
+    })?;
+    if !report.converged {
+        let residual = report.residuals.iter().copied().reduce(f64::max);
+        context.note(Note::Approximate { what: "extended coordinates", iterations: None, residual });
+    }
+    Ok(extended)
+}
+
+/// Scales every row to the norm of its row of the data, with a note about rows at zero.
+fn scale_to_data(embedding: Embedding, data: &Data, context: &mut Context) -> Result<Embedding> {
+    let (embedding, count) = scale_to_norms(embedding, &row_norms(data))?;
+    if count > 0 {
+        context.note(Note::Similarity(SimilarityNote::NormsNotScaled { count }));
+    }
+    Ok(embedding)
 }
 
 /// Returns the embedding with the standard deviations, if there are any, as its last coordinate.
@@ -165,6 +213,8 @@ pub struct LlxTransformer {
     pub(crate) embedding: Embedding,
     /// Standard deviation of each row's position, if the method has one.
     pub(crate) std: Option<Vec<f64>>,
+    /// Whether new rows are scaled to the norms of their data.
+    pub(crate) keeps_norms: bool,
 }
 
 impl LlxTransformer {
@@ -180,7 +230,7 @@ impl LlxTransformer {
             && data.rows() == embedding.rows()
             && std.as_ref().is_none_or(|std| std.len() == data.rows() && std.iter().all(|s| *s >= 0.0));
         if fits {
-            Ok(Self { llx, data, embedding, std })
+            Ok(Self { llx, data, embedding, std, keeps_norms: false })
         } else {
             Err(archive.invalid("its parts differ in size".into()))
         }
@@ -192,7 +242,10 @@ impl Transformer for LlxTransformer {
         let std = self.std.as_deref();
         let with_std = append_std(self.embedding.points(), std)?;
         let transformed = self.llx.transform(new, &self.data, with_std.points(), progress)?;
-        let (embedding, std) = split_std(transformed, std)?;
+        let (mut embedding, std) = split_std(transformed, std)?;
+        if self.keeps_norms {
+            embedding = scale_to_norms(embedding, &row_norms(new))?.0;
+        }
         Ok(TransformOutput { std, ..embedding.into() })
     }
 

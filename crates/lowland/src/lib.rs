@@ -23,8 +23,8 @@
 //! # }
 //! ```
 //!
-//! All options besides the parameters of the method are in [`FitOptions`]: seed, preprocessing, landmarks, precomputed
-//! neighbors, an observer for progress and checkpoints, a memory limit, and the number of threads.
+//! All options besides the parameters of the method are in [`FitOptions`]: seed, preprocessing, landmarks, known
+//! positions, precomputed neighbors, an observer for progress and checkpoints, a memory limit, and the number of threads.
 //!
 //! ```
 //! use lowland::methods::Lvm;
@@ -63,6 +63,7 @@
 pub mod data;
 pub mod files;
 pub mod fit;
+mod fixed;
 mod landmarks;
 pub mod method;
 pub mod methods;
@@ -77,8 +78,10 @@ pub mod select;
 mod training_rows;
 
 pub use fit::{Fit, FitOptions};
+pub use fixed::FixedPositions;
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, message, params, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, check_computed_embedding,
+    message, params, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;

@@ -137,6 +137,10 @@ pub trait Method: Params + Send + Sync + 'static {
     fn metric(&self) -> Option<Metric> {
         None
     }
+    /// Whether every row of the embedding has the norm of its row of the data.
+    fn keeps_norms(&self) -> bool {
+        false
+    }
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Returns the number of bytes that a fit needs besides the data.
@@ -174,12 +178,16 @@ pub trait DynMethod: Send + Sync {
     fn transforms_exactly(&self) -> bool;
     /// Name and value of every parameter, as text.
     fn values(&self) -> Vec<(&'static str, String)>;
+    /// Name and default value of every parameter, as text.
+    fn default_values(&self) -> Vec<(&'static str, String)>;
     /// Returns an error if the parameters are invalid for any data.
     fn validate(&self) -> Result<()>;
     /// Number of dimensions of the embedding.
     fn n_components(&self) -> usize;
     /// Returns the metric of the neighbor search, if the method has one.
     fn metric(&self) -> Option<Metric>;
+    /// Whether every row of the embedding has the norm of its row of the data.
+    fn keeps_norms(&self) -> bool;
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Returns the number of bytes that a fit needs besides the data.
@@ -215,6 +223,14 @@ impl<M: Method> DynMethod for M {
 
     fn values(&self) -> Vec<(&'static str, String)> {
         Params::values(self)
+    }
+
+    fn default_values(&self) -> Vec<(&'static str, String)> {
+        Params::values(&M::default())
+    }
+
+    fn keeps_norms(&self) -> bool {
+        Method::keeps_norms(self)
     }
 
     fn validate(&self) -> Result<()> {

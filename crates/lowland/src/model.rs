@@ -5,7 +5,7 @@ use std::path::Path;
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Outcome, Progress};
-use lowland_core::{Data, Embedding, Error, Points, Result, Seed};
+use lowland_core::{Data, Embedding, Error, Points, Result, Seed, check_computed_embedding};
 use lowland_neighbors::NeighborGraph;
 
 use crate::files;
@@ -181,7 +181,9 @@ impl Model {
         let prepared = self.preprocess(new)?;
         prepared.check_finite()?;
         let output = self.transformer.transform(&prepared, progress)?;
-        self.training_rows.restore(&self.embedding, self.transformer.as_ref(), new, output)
+        let output = self.training_rows.restore(&self.embedding, self.transformer.as_ref(), new, output)?;
+        check_computed_embedding(output.embedding.points(), output.std.as_deref(), output.covariances.as_deref())?;
+        Ok(output)
     }
 
     /// Returns the log-likelihood of each new row under the model.
@@ -204,7 +206,9 @@ impl Model {
     /// Draws embeddings from the posterior.
     pub fn samples(&self, count: usize, seed: Seed) -> Result<Vec<Embedding>> {
         let samples = self.transformer.samples(count, seed)?;
-        samples.ok_or_else(|| self.unsupported("posterior of embeddings", "lllvm has"))
+        let samples = samples.ok_or_else(|| self.unsupported("posterior of embeddings", "lllvm has"))?;
+        samples.iter().try_for_each(|sample| check_computed_embedding(sample.points(), None, None))?;
+        Ok(samples)
     }
 
     /// Returns rows for positions in the embedding. The rows are preprocessed, as in the fit.
@@ -215,13 +219,18 @@ impl Model {
     /// Returns rows for positions in the embedding. Reports progress.
     pub fn inverse_transform_with(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
-        self.transformer.inverse(points, progress)?.ok_or_else(|| self.no_inverse())
+        let rows = self.transformer.inverse(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        check_computed_rows(&rows)?;
+        Ok(rows)
     }
 
     /// Returns rows for positions in the embedding, with the standard deviation of every value if the method has one.
     pub fn inverse_transform_std(&self, points: Points, progress: &mut Progress) -> Result<(Data, Option<Data>)> {
         self.check_points(points)?;
-        self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())
+        let rows = self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        check_computed_rows(&rows.0)?;
+        rows.1.as_ref().map_or(Ok(()), check_computed_rows)?;
+        Ok(rows)
     }
 
     fn no_inverse(&self) -> Error {
@@ -283,7 +292,7 @@ impl Model {
         let embedding = Embedding::load("embedding", archive)?;
         let n_features = archive.size("data/columns")?;
         let preprocessor = Preprocessor::load(&pipeline.preprocessing, archive, n_features)?;
-        let transformer = pipeline.runner()?.load(archive, preprocessor.output_dim(n_features))?;
+        let transformer = pipeline.runner(None)?.load(archive, preprocessor.output_dim(n_features))?;
         let feature_names = archive.texts("data/names")?.to_vec();
         if !feature_names.is_empty() && feature_names.len() != n_features {
             return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
@@ -307,4 +316,15 @@ impl Model {
             n_features,
         })
     }
+}
+
+/// Returns an error if a value that was computed is not finite.
+fn check_computed_rows(rows: &Data) -> Result<()> {
+    rows.check_finite().map_err(|error| match error {
+        Error::NotFinite { row, column, value, .. } => Error::Numerical {
+            what: "the computation of rows",
+            reason: format!("row {row}, column {column} (from 0) is {value}; the model or the point is out of range"),
+        },
+        other => other,
+    })
 }

@@ -137,8 +137,10 @@ fn truncate_precomputed(graph: &NeighborGraph, n: usize, k: usize, metric: Metri
 }
 
 fn check_rows(graph: &NeighborGraph, n: usize) -> Result<()> {
-    if graph.rows() == n && graph.targets() == n {
-        return Ok(());
+    let sizes =
+        [("rows of the neighbor graph", graph.rows()), ("points that the neighbor graph refers to", graph.targets())];
+    match sizes.into_iter().find(|&(_, found)| found != n) {
+        None => Ok(()),
+        Some((what, found)) => Err(Error::Shape { what, expected: n, found }),
     }
-    Err(Error::Shape { what: "rows of the neighbor graph", expected: n, found: graph.rows() })
 }

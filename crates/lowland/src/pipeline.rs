@@ -2,10 +2,11 @@
 
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::Remedy;
-use lowland_core::params::{ParamValue, Params};
+use lowland_core::params::{ParamValue, Params, parse as parse_value};
 use lowland_core::run::{Context, Stage};
 use lowland_core::{Data, DataShape, Error, Result, Seed};
 
+use crate::fixed::{FIXED, FixedPositions, FixedRows};
 use crate::landmarks::{LANDMARKS, Landmarks};
 use crate::method::{DynMethod, Method};
 use crate::preprocessing::Preprocessing;
@@ -27,27 +28,31 @@ pub struct Pipeline {
     pub preprocessing: Preprocessing,
     /// Number of rows that are fitted; `None` for all.
     pub landmarks: Option<usize>,
+    /// Number of rows with known positions, which take the place of the fit; `None` if the method is fitted.
+    pub fixed: Option<usize>,
     /// Seed of everything random.
     pub seed: Seed,
 }
 
 impl Pipeline {
-    /// The method as it runs: on all rows, or on the landmarks.
-    pub(crate) fn runner(&self) -> Result<Box<dyn DynMethod>> {
-        match self.landmarks {
-            None => Ok(self.method.clone_box()),
-            Some(count) => Ok(Box::new(Landmarks::new(self.method.clone_box(), count)?)),
+    /// The method as it runs: on all rows, on the landmarks, or not at all if positions are known (`None` for those of a
+    /// saved model, or where only memory is estimated).
+    pub(crate) fn runner(&self, positions: Option<&FixedPositions>) -> Result<Box<dyn DynMethod>> {
+        match (self.fixed, self.landmarks) {
+            (Some(_), _) => Ok(Box::new(FixedRows::new(self.method.clone_box(), positions.cloned())?)),
+            (None, None) => Ok(self.method.clone_box()),
+            (None, Some(count)) => Ok(Box::new(Landmarks::new(self.method.clone_box(), count)?)),
         }
     }
 
     /// Whether transforming a training row returns exactly its coordinates in the embedding.
     pub(crate) fn transforms_exactly(&self) -> bool {
-        self.landmarks.is_none() && self.method.transforms_exactly()
+        self.landmarks.is_none() && self.fixed.is_none() && self.method.transforms_exactly()
     }
 
     /// Bytes of the whole fit, the data included.
     pub(crate) fn memory(&self, shape: DataShape) -> Result<u64> {
-        let method = self.runner()?.memory(self.preprocessing.output(shape));
+        let method = self.runner(None)?.memory(self.preprocessing.output(shape));
         Ok(shape.bytes.saturating_add(self.preprocessing.memory(shape)).saturating_add(method))
     }
 
@@ -109,10 +114,11 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Name and value of every parameter of the method, and `landmarks` where it is set.
+    /// Name and value of every parameter of the method, and `landmarks` and the number of `fixed` rows where they are set.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         let mut values = self.method.values();
         values.extend(self.landmarks.map(|count| (LANDMARKS, count.to_text())));
+        values.extend(self.fixed.map(|count| (FIXED, count.to_text())));
         values
     }
 
@@ -142,17 +148,18 @@ impl Pipeline {
 
     fn load_by(archive: &Archive, parse: impl Fn(&[(&str, &str)]) -> Result<ParsedMethod>) -> Result<Self> {
         let mut preprocessing = Preprocessing::default();
-        let mut values = Vec::new();
+        let (mut values, mut fixed) = (Vec::new(), None);
         for text in archive.texts("job/parameters")? {
             let Some((name, value)) = text.split_once('=') else {
                 return Err(archive.invalid(format!("the parameter '{text}' has no value")));
             };
             match name.strip_prefix("prepare.") {
                 Some(name) => preprocessing.set(name, value)?,
+                None if name == FIXED => fixed = Some(parse_value(FIXED, value)?),
                 None => values.push((name, value)),
             }
         }
         let ParsedMethod { method, landmarks } = parse(&values)?;
-        Ok(Self { method, preprocessing, landmarks, seed: Seed(archive.number("job/seed")?) })
+        Ok(Self { method, preprocessing, landmarks, fixed, seed: Seed(archive.number("job/seed")?) })
     }
 }

@@ -63,7 +63,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
 
-    def fit(self, X: Any, y: Any = None) -> Estimator:
+    def fit(self, X: Any, y: Any = None, *, fixed: Any = None) -> Estimator:
         """Compute the embedding of X.
 
         Ctrl-C stops within a second. If there is an embedding by then, it is available in ``embedding_`` when
@@ -75,6 +75,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             With ``metric='precomputed'``, a square matrix of distances, or a sparse matrix of the distances to the
             neighbors of each row.
         y : ignored
+        fixed : array-like of shape (n_samples, n_components), default=None
+            Known positions of some rows, NaN in the others. They take the place of the fit: they are kept, and the other
+            rows are placed by locally linear extension, with the metric of the estimator. Its other parameters must have
+            their default values.
 
         Returns
         -------
@@ -95,6 +99,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 preprocessing=[(name, _input.text(getattr(self, name))) for name, _, _, _ in PREPROCESSING],
                 graph=None if graph is None else graph._graph,
                 init=self._initial_embedding(),
+                fixed=None if fixed is None else _input.points(fixed),
                 seed=_input.seed(self.random_state),
                 threads=_input.threads(self.n_jobs),
                 max_memory=_input.memory(self.max_memory),
@@ -121,7 +126,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise raised
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None, *, fixed: Any = None) -> np.ndarray:
         """Compute the embedding of X and return it.
 
         Parameters
@@ -129,12 +134,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
             As in ``fit``.
         y : ignored
+        fixed : array-like of shape (n_samples, n_components), default=None
+            As in ``fit``.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, fixed=fixed).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Map new rows into the embedding.

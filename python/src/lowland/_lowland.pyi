@@ -1,5 +1,6 @@
 """The Rust module. Rows are arrays, parts of a sparse matrix or strings; parameters are passed as text."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -118,6 +119,7 @@ def datasets() -> list[tuple[str, str, int, int]]: ...
 def dataset(
     name: str, n_points: int | None = None, noise: float | None = None, seed: int = 0
 ) -> tuple[NDArray[np.float32], tuple[list[int], list[str]] | None, NDArray[np.float64] | None]: ...
+def write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def page(
     title: str,
     maps: list[tuple[str, str, NDArray[np.float64], list[float] | None]],
@@ -135,7 +137,6 @@ def choose(
     n_neighbors: list[int],
     n_components: list[int],
     *,
-    folds: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     max_memory: int | None = None,

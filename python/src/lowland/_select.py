@@ -15,7 +15,7 @@ class Choice(NamedTuple):
 
     n_neighbors: int
     n_components: int
-    #: Lower bound of each start, or mean log-likelihood of the rows of each fold.
+    #: Lower bound of each start.
     values: np.ndarray
 
 
@@ -49,8 +49,6 @@ def select(
     n_neighbors: int | Iterable[int] = (5, 10, 15, 20),
     n_components: int | Iterable[int] = 2,
     *,
-    method: str = "lllvm",
-    folds: int = 5,
     n_jobs: int | None = None,
     random_state: Any = None,
     max_memory: int | None = None,
@@ -65,11 +63,6 @@ def select(
         Numbers of neighbors to try.
     n_components : int or iterable of int, default=2
         Numbers of dimensions to try.
-    method : {'lllvm', 'lvm'}, default='lllvm'
-        ``'lllvm'`` compares lower bounds of the evidence, for up to a few thousand rows. ``'lvm'`` compares the
-        likelihood of held-out rows.
-    folds : int, default=5
-        Number of folds if ``method='lvm'``.
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -77,7 +70,7 @@ def select(
     max_memory : int, default=None
         Memory limit in bytes. None means the available memory.
     **params
-        Other parameters of the method.
+        Other parameters of :class:`lowland.LLLVM`.
 
     Returns
     -------
@@ -91,14 +84,11 @@ def select(
     >>> len(selection.choices), selection.best.n_neighbors in (4, 8)
     (2, True)
     """
-    if method not in ("lllvm", "lvm"):
-        raise ValueError(f"method = {method!r}: expected 'lllvm' or 'lvm'")
     choices, best, close, words = _lowland.choose(
         _input.rows(X),
         [(name, _input.text(value)) for name, value in params.items()],
         _as_list(n_neighbors),
         _as_list(n_components),
-        folds=folds if method == "lvm" else None,
         seed=_input.seed(random_state),
         threads=_input.threads(n_jobs),
         max_memory=_input.memory(max_memory),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,14 +32,9 @@ class View:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the page to a single file that needs no other files.
 
-        The file is replaced atomically.
+        The file is replaced atomically, and keeps its mode.
         """
-        # A temporary folder instead of a temporary file, so that the page gets the permissions of any new file.
-        with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path)), suffix=".tmp") as folder:
-            temporary = os.path.join(folder, "page.html")
-            with open(temporary, "wb") as file:
-                file.write(self.html)
-            os.replace(temporary, path)
+        _lowland.write_file(path, self.html)
 
     def _repr_html_(self) -> str:
         content = base64.b64encode(self.html).decode()

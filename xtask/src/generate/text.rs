@@ -69,6 +69,9 @@ impl PythonType {
             "a number, or several separated by commas" => {
                 Self { annotation: "float | Sequence[float]", documented: "float or list of float".into() }
             }
+            "none, or whole numbers separated by commas" => {
+                Self { annotation: "str | int | Sequence[int]", documented: "'none', int or list of int".into() }
+            }
             _ if expects.starts_with("a metric") => plain("str"),
             _ => {
                 if let Some((number, word)) = expects.split_once(" or ").filter(|(_, word)| is_word(word)) {

@@ -18,6 +18,7 @@ use lowland_core::message::Remedy;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed};
 use lowland_linalg::{Csr, PcgReport};
+use lowland_neighbors::graph::ConnectedComponents;
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_to_with, nearest_with};
 use weights::{RidgePenalty, WeightSolver};
 
@@ -33,7 +34,10 @@ pub struct Llx {
     pub metric: Metric,
     /// Whether weights sum to one, so that a translation of the map translates its extension.
     pub affine: bool,
-    /// `epsilon` of eq 14: the penalty of a weight, relative to the squared norm of the row it multiplies.
+    /// `epsilon` of eq 14: the penalty of a weight, relative to the squared norm of the row it multiplies, or to the sum of
+    /// the squared distances if weights sum to one. Where an embedding is extended, it is the same for all neighbors, as in
+    /// the paper. [`Llx::transform`] multiplies it by the distance of the neighbor relative to the mean distance (see
+    /// [`RidgePenalty::ByDistance`] for the reason).
     pub ridge: f64,
     /// How neighbors are searched.
     pub search: Search,
@@ -126,6 +130,24 @@ impl Llx {
     ) -> Result<(Embedding, PcgReport)> {
         let weights = self.weights(data, seed, &mut |done| progress(0.7 * done))?;
         extend(&weights, landmarks, map, &mut |done| progress(0.7 + 0.3 * done))
+    }
+
+    /// Extends `map`, the positions of `landmarks` (ascending), with given weights.
+    pub fn extend_by_weights(
+        weights: &Csr,
+        landmarks: &[usize],
+        map: Points,
+        progress: &mut Progress,
+    ) -> Result<(Embedding, PcgReport)> {
+        extend(weights, landmarks, map, progress)
+    }
+
+    /// Returns the rows that no chain of weights connects to a landmark: eq 15 leaves their positions undetermined.
+    pub fn unreached_rows(weights: &Csr, landmarks: &[usize]) -> Vec<usize> {
+        let components = ConnectedComponents::from_matrix(weights);
+        let mut reached = vec![false; components.count()];
+        landmarks.iter().for_each(|&i| reached[components.labels()[i] as usize] = true);
+        (0..weights.rows()).filter(|&i| !reached[components.labels()[i] as usize]).collect()
     }
 
     /// Transforms new rows, given the map of `data`: each position is a combination of those of its neighbors.

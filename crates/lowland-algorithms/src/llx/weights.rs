@@ -9,7 +9,10 @@ use lowland_linalg::dense::{Cholesky, power_of_two_near, product_nt};
 pub(super) enum RidgePenalty {
     /// Equally for all neighbors (eq 14).
     Uniform,
-    /// In proportion to the neighbor's distance, so that a row of the training data gets its own position.
+    /// In proportion to the neighbor's distance relative to the mean distance, for new rows. A row of the training data is
+    /// its own nearest neighbor, at distance zero. With a uniform penalty it would share its weight with the other
+    /// neighbors (by `epsilon` times as much, more for similar ones) and be placed beside its own position; without a
+    /// penalty on itself, it gets its own position, and rows near it positions near it.
     ByDistance,
 }
 

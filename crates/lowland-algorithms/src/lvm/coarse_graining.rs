@@ -6,6 +6,8 @@
 //! maximum of a sum over independent choices is the sum of the maxima, `A_i = max_a (A_a + delta_ia)` and `B_j =
 //! max_b (B_b + delta_jb)`. One pass over the points is enough.
 
+use super::landmark_tree::{Branch, LandmarkTree};
+use super::training_pairs::HALF_COINCIDENCE;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Metric, Result, Seed};
 use lowland_neighbors::{distance, nearest_to_with};
@@ -158,6 +160,41 @@ pub(super) struct CoarseGraining {
     pub groups: Vec<DissimilarGroup>,
     /// Landmarks with the members they represent, which are weakly similar.
     pub links: Vec<LandmarkLink>,
+    /// The division of the points, which new points follow.
+    pub tree: LandmarkTree,
+}
+
+/// Chooses landmarks: given a group, their number and a seed, returns their indices in the group in ascending order.
+pub type LandmarkChoice<'a> = dyn Fn(&DissimilarGroup, usize, Seed) -> Vec<usize> + 'a;
+
+/// How [`CoarseGraining::divide`] divides.
+#[derive(Clone, Copy)]
+pub(super) struct Division<'a> {
+    /// Distances between the points.
+    pub distances: BoundedDistance<'a>,
+    /// Number of landmarks relative to [`landmark_count`].
+    pub landmark_ratio: f64,
+    /// Chooses the landmarks of a group.
+    pub choose: &'a LandmarkChoice<'a>,
+    /// The unit of length scales; see [`Division::scale`].
+    pub unit: f64,
+}
+
+impl Division<'_> {
+    /// Converts a distance to a length scale.
+    pub(super) fn scale(&self, distance: f64) -> f64 {
+        distance / self.unit * HALF_COINCIDENCE.sqrt()
+    }
+
+    /// Number of landmarks among `members`: at least one, and fewer than the members.
+    fn landmarks_among(&self, members: usize) -> usize {
+        let count = if self.landmark_ratio == 1.0 {
+            landmark_count(members)
+        } else {
+            (landmark_count(members) as f64 * self.landmark_ratio).round() as usize
+        };
+        count.clamp(1, members - 1)
+    }
 }
 
 /// Smaller groups are not divided: that would not save pairs.
@@ -171,26 +208,26 @@ pub fn landmark_count(members: usize) -> usize {
 
 impl CoarseGraining {
     /// Divides `group` recursively to the given depth: both the cells and the group of their landmarks get one level
-    /// less.
+    /// less. Returns the branch of [`CoarseGraining::tree`] that the group became, if it is one of points.
     pub(super) fn divide(
         &mut self,
         group: DissimilarGroup,
         levels: usize,
-        distances: &BoundedDistance,
-        scale: &impl Fn(f64) -> f64,
+        division: &Division,
         seed: Seed,
         progress: &mut Progress,
-    ) -> Result<()> {
-        if group.members.len() < 2 {
-            return Ok(());
-        }
+    ) -> Result<Option<Branch>> {
+        let of_points = group.of_points;
         if levels == 0 || group.members.len() < MIN_GROUP_SIZE {
-            self.groups.push(group);
-            return Ok(());
+            let cell = of_points.then(|| self.tree.add_cell(&group.members));
+            if group.members.len() > 1 {
+                self.groups.push(group);
+            }
+            return Ok(cell);
         }
-        let landmarks = sample_indices(group.members.len(), landmark_count(group.members.len()), seed);
-        let cells = LandmarkCells::new(distances, &group, &landmarks, progress)?;
-        let above = cells.landmark_group(&group, &landmarks, scale);
+        let landmarks = (division.choose)(&group, division.landmarks_among(group.members.len()), seed);
+        let cells = LandmarkCells::new(&division.distances, &group, &landmarks, progress)?;
+        let above = cells.landmark_group(&group, &landmarks, |distance| division.scale(distance));
         for (cell, &landmark) in cells.members.iter().zip(&landmarks) {
             let others = cell.iter().filter(|&&at| at != landmark);
             self.links.extend(others.map(|&at| LandmarkLink {
@@ -200,16 +237,20 @@ impl CoarseGraining {
                 distance: cells.distances[at],
             }));
         }
-        for (number, cell) in cells.members.iter().enumerate() {
-            self.divide(group.select(cell), levels - 1, distances, scale, seed.item(number), progress)?;
+        let mut branches = Vec::with_capacity(landmarks.len());
+        for (number, (cell, &landmark)) in cells.members.iter().zip(&landmarks).enumerate() {
+            let branch = self.divide(group.select(cell), levels - 1, division, seed.item(number), progress)?;
+            branches.extend(branch.map(|branch| (group.members[landmark], branch)));
         }
-        self.divide(above, levels - 1, distances, scale, seed.stream("above"), progress)
+        self.divide(above, levels - 1, division, seed.stream("above"), progress)?;
+        Ok(of_points.then(|| self.tree.add_node(&branches)))
     }
 }
 
-/// Draws `count` of the indices below `total` without replacement, uniformly; returns them in ascending order.
-fn sample_indices(total: usize, count: usize, seed: Seed) -> Vec<usize> {
+/// Draws landmarks uniformly, without replacement.
+pub(super) fn random_landmarks(group: &DissimilarGroup, count: usize, seed: Seed) -> Vec<usize> {
     use rand::Rng;
+    let total = group.members.len();
     let mut rng = seed.stream("landmarks").rng();
     let mut numbers: Vec<usize> = (0..total).collect();
     for at in 0..count.min(total) {

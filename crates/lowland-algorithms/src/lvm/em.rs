@@ -100,6 +100,11 @@ impl LvmEm {
         &self.pairs
     }
 
+    /// Number of iterations so far.
+    pub fn iteration(&self) -> usize {
+        self.iteration
+    }
+
     /// The means, row-major, in the order of the data.
     pub fn means(&self) -> Vec<f64> {
         self.pairs.numbering().to_original_order(&self.means, self.dim)

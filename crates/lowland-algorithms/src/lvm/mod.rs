@@ -12,7 +12,10 @@ mod em;
 mod excluded_pairs;
 mod inverse;
 mod kernel;
+mod landmark_tree;
 mod m_step;
+mod new_edges;
+mod new_point;
 mod options;
 mod similar_pairs;
 mod state;
@@ -21,10 +24,12 @@ mod transform;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transform_tests;
 
-pub use coarse_graining::{BoundedDistance, DissimilarGroup, LandmarkCells, landmark_count};
+pub use coarse_graining::{BoundedDistance, DissimilarGroup, LandmarkCells, LandmarkChoice, landmark_count};
 pub use em::LvmEm;
 pub use options::{EmOptions, Precision, Variances};
 pub use state::LvmState;
 pub use training_pairs::{AdjacencyRule, PairOptions, TrainingPairs};
-pub use transform::LvmTransformOutput;
+pub use transform::{LvmTransformOptions, LvmTransformOutput};

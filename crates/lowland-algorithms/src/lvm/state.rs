@@ -1,6 +1,7 @@
 //! The fitted state of the model: everything that transforming new points requires.
 
-use super::training_pairs::TrainingPairs;
+use super::em::LvmEm;
+use super::landmark_tree::LandmarkTree;
 use lowland_core::Result;
 use lowland_core::archive::Archive;
 use lowland_neighbors::NeighborGraph;
@@ -20,61 +21,49 @@ pub struct LvmState {
     /// The distance from each point to its last neighbor in the graph, in the units of the data: closer points are
     /// its mutual neighbors.
     pub(super) radius: Vec<f64>,
-    /// The start of each cell in `cell_members`, and the end of the last.
-    cell_starts: Vec<u32>,
-    cell_members: Vec<u32>,
-    /// The cell of each point, or the number of cells if it has none.
-    cell_of: Vec<u32>,
-    /// The landmark of each point.
-    pub(super) landmarks: Vec<u32>,
+    /// The cells of the points and their landmarks.
+    pub(super) tree: LandmarkTree,
     /// The weight of the similarity between a point and its landmark.
     pub(super) link_weight: f64,
     /// The weight of a dissimilar pair of points.
     pub(super) dissimilar_weight: f64,
+    /// Upper bound of all distances, in the units of the data.
+    pub(super) max_distance: f64,
+    /// Number of iterations that the points were updated for. New points are updated as often.
+    pub(super) iterations: usize,
+    /// The neighbors of each point, if a reach of more than one step follows them.
+    pub(super) neighbors: Option<NeighborGraph>,
 }
 
 impl LvmState {
-    /// Takes over the state that [`super::LvmEm`] has reached. `graph` holds the neighbors that the pairs were built
-    /// from.
-    pub fn new(pairs: &TrainingPairs, means: &[f64], variances: &[f64], graph: &NeighborGraph) -> Self {
-        let n = pairs.points();
+    /// Takes over the state that an iteration has reached. `graph` holds the neighbors that the pairs were built from.
+    pub fn new(em: &LvmEm, graph: &NeighborGraph, reach: usize) -> Self {
+        let (pairs, means) = (em.pairs(), em.means());
         let cells = pairs.cells();
-        let radius = (0..n).map(|i| graph.row(i).1.last().map_or(0.0, |&d| f64::from(d))).collect();
-        let mut out = Self {
-            dim: means.len() / n,
+        Self {
+            dim: means.len() / pairs.points(),
             unit: pairs.unit(),
-            means: means.to_vec(),
-            variances: variances.to_vec(),
+            means,
+            variances: em.variances(),
             row_scales: pairs.row_scales(),
-            radius,
-            cell_starts: cells.starts.clone(),
-            cell_members: cells.members.clone(),
-            cell_of: Vec::new(),
-            landmarks: cells.landmarks.clone(),
+            radius: (0..pairs.points()).map(|i| graph.row(i).1.last().map_or(0.0, |&d| f64::from(d))).collect(),
+            tree: cells.tree.clone(),
             link_weight: cells.link_weight,
             dissimilar_weight: cells.dissimilar_weight,
-        };
-        out.assign_cells();
-        out
-    }
-
-    /// Fills `cell_of` from the members of the cells.
-    fn assign_cells(&mut self) {
-        let count = self.cell_starts.len() - 1;
-        self.cell_of = vec![count as u32; self.variances.len()];
-        for cell in 0..count {
-            let members = &self.cell_members[self.cell_starts[cell] as usize..self.cell_starts[cell + 1] as usize];
-            members.iter().for_each(|&i| self.cell_of[i as usize] = cell as u32);
+            max_distance: cells.max_distance,
+            iterations: em.iteration(),
+            neighbors: (reach > 1).then(|| graph.clone()),
         }
     }
 
-    /// Returns the members of the cell of a point; empty if it has none.
-    pub(super) fn cell_members(&self, point: usize) -> &[u32] {
-        let cell = self.cell_of[point] as usize;
-        match self.cell_starts.get(cell + 1) {
-            Some(&end) => &self.cell_members[self.cell_starts[cell] as usize..end as usize],
-            None => &[],
-        }
+    /// Whether the state contains the neighbors that a reach of several steps follows.
+    pub fn has_neighbors(&self) -> bool {
+        self.neighbors.is_some()
+    }
+
+    /// Sets the neighbors of each point.
+    pub fn set_neighbors(&mut self, graph: NeighborGraph) {
+        self.neighbors = Some(graph);
     }
 
     /// Number of points.
@@ -94,13 +83,16 @@ impl LvmState {
         archive.put("lvm/variances", self.variances.as_slice());
         archive.put("lvm/reach", self.row_scales.as_slice());
         archive.put("lvm/radius", self.radius.as_slice());
-        archive.put("lvm/starts", self.cell_starts.as_slice());
-        archive.put("lvm/members", self.cell_members.as_slice());
-        archive.put("lvm/landmarks", self.landmarks.as_slice());
+        archive.put("lvm/max_distance", vec![self.max_distance]);
+        archive.put("lvm/iterations", self.iterations as u64);
+        self.tree.save(archive);
+        if let Some(neighbors) = &self.neighbors {
+            neighbors.save("lvm/neighbors", archive);
+        }
     }
 
-    /// Reads the state of a model of `dim` dimensions.
-    pub fn load(archive: &Archive, dim: usize) -> Result<Self> {
+    /// Reads the state of a model of `dim` dimensions, fitted by at most `max_iter` iterations.
+    pub fn load(archive: &Archive, dim: usize, max_iter: usize) -> Result<Self> {
         let bad = |reason: &str| archive.invalid(reason.into());
         let [unit, link_weight, dissimilar_weight] = archive.finite("lvm/numbers")? else {
             return Err(bad("'lvm/numbers' should hold three numbers"));
@@ -109,32 +101,38 @@ impl LvmState {
             let values = archive.finite(name)?;
             if values.iter().any(|v| *v < 0.0) { Err(bad("it holds a negative length")) } else { Ok(values.to_vec()) }
         };
-        let mut out = Self {
+        let variances = non_negative("lvm/variances")?;
+        let n = variances.len();
+        // Models of earlier versions have neither a bound of the distances nor their number of iterations.
+        let max_distance = match archive.has("lvm/max_distance") {
+            true => archive.finite("lvm/max_distance")?.iter().copied().fold(0.0, f64::max),
+            false => f64::MAX,
+        };
+        let iterations =
+            if archive.has("lvm/iterations") { archive.size("lvm/iterations")? } else { max_iter }.min(max_iter);
+        let neighbors = archive.has("lvm/neighbors/indptr");
+        let out = Self {
             dim,
             unit: *unit,
             means: archive.finite("lvm/means")?.to_vec(),
-            variances: non_negative("lvm/variances")?,
             row_scales: non_negative("lvm/reach")?,
             radius: non_negative("lvm/radius")?,
-            cell_starts: archive.u32s("lvm/starts")?.to_vec(),
-            cell_members: archive.u32s("lvm/members")?.to_vec(),
-            cell_of: Vec::new(),
-            landmarks: archive.u32s("lvm/landmarks")?.to_vec(),
+            tree: LandmarkTree::load(archive, n)?,
             link_weight: *link_weight,
             dissimilar_weight: *dissimilar_weight,
+            max_distance,
+            iterations,
+            neighbors: neighbors.then(|| NeighborGraph::load("lvm/neighbors", archive)).transpose()?,
+            variances,
         };
-        let n = out.variances.len();
+        let graph_fits = out.neighbors.as_ref().is_none_or(|graph| [graph.rows(), graph.targets()] == [n; 2]);
         let consistent = n > 0
             && Some(out.means.len()) == n.checked_mul(dim)
-            && [out.row_scales.len(), out.radius.len(), out.landmarks.len()] == [n; 3]
-            && out.cell_members.iter().chain(&out.landmarks).all(|&i| (i as usize) < n)
-            && out.cell_starts.first() == Some(&0)
-            && out.cell_starts.last() == Some(&(out.cell_members.len() as u32))
-            && out.cell_starts.is_sorted();
-        if !(consistent && *unit > 0.0 && *link_weight >= 0.0 && *dissimilar_weight >= 0.0) {
+            && [out.row_scales.len(), out.radius.len()] == [n; 2]
+            && graph_fits;
+        if !(consistent && *unit > 0.0 && *link_weight >= 0.0 && *dissimilar_weight >= 0.0 && out.max_distance > 0.0) {
             return Err(bad("the parts of the model differ in size"));
         }
-        out.assign_cells();
         Ok(out)
     }
 }

@@ -1,7 +1,10 @@
 //! The pairs that a model is fitted to: which are similar and which dissimilar, their length scales and weights.
 
-use super::coarse_graining::{BoundedDistance, CoarseGraining, DissimilarGroup, LandmarkLink};
+use super::coarse_graining::{
+    BoundedDistance, CoarseGraining, DissimilarGroup, Division, LandmarkChoice, landmark_count, random_landmarks,
+};
 use super::dissimilar_pairs::DissimilarPairs;
+use super::landmark_tree::LandmarkTree;
 use super::similar_pairs::SimilarPairs;
 use lowland_core::params::param_enum;
 use lowland_core::run::Progress;
@@ -23,6 +26,9 @@ param_enum! {
 pub struct PairOptions {
     /// Levels of coarse-graining.
     pub levels: usize,
+    /// Number of landmarks of the first level, or [`landmark_count`]. Further levels have more or fewer by the same
+    /// factor.
+    pub landmarks: Option<usize>,
     /// Which adjacent pairs are excluded from the dissimilar pairs.
     pub adjacency: AdjacencyRule,
     /// Seed for drawing the landmarks.
@@ -46,15 +52,14 @@ pub struct TrainingPairs {
 /// The part of the coarse-graining that the transform of new points needs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CellLayout {
-    /// The groups of points that represent themselves, concatenated, and the start of each.
-    pub starts: Vec<u32>,
-    pub members: Vec<u32>,
-    /// The landmark of each point, or the point itself if it has none.
-    pub landmarks: Vec<u32>,
+    /// The cells of the points and their landmarks.
+    pub tree: LandmarkTree,
     /// The weight of the similarity between a point and its landmark.
     pub link_weight: f64,
     /// The weight of a dissimilar pair of points.
     pub dissimilar_weight: f64,
+    /// Upper bound of all distances, in the units of the data.
+    pub max_distance: f64,
 }
 
 /// Smaller distances, relative to the median edge, are replaced by this one.
@@ -73,12 +78,26 @@ impl TrainingPairs {
         options: PairOptions,
         progress: &mut Progress,
     ) -> Result<TrainingPairs> {
+        Self::with_landmarks(data, metric, edges, options, &random_landmarks, progress)
+    }
+
+    /// Builds the pairs with a given choice of landmarks.
+    pub fn with_landmarks(
+        data: &Data,
+        metric: Metric,
+        edges: &Csr,
+        options: PairOptions,
+        choose: &LandmarkChoice,
+        progress: &mut Progress,
+    ) -> Result<TrainingPairs> {
         let n = edges.rows();
         let lengths = || edges.values().iter().copied().filter(|d| d.is_finite() && *d > 0.0);
         let unit = median(lengths().collect());
         let max = 2.0 * lengths().fold(unit, f64::max);
         let distances = BoundedDistance { data, metric, max, min: MIN_RELATIVE_DISTANCE * unit };
-        let scale = |distance: f64| distance / unit * HALF_COINCIDENCE.sqrt();
+        let landmark_ratio = options.landmarks.map_or(1.0, |count| count as f64 / landmark_count(n) as f64);
+        let division = Division { distances, landmark_ratio, choose, unit };
+        let scale = |distance: f64| division.scale(distance);
         let longest: Vec<f64> = (0..n).map(|i| longest_edge(edges, i, &distances)).collect();
 
         let all_points = DissimilarGroup {
@@ -89,7 +108,7 @@ impl TrainingPairs {
             of_points: true,
         };
         let mut coarse_graining = CoarseGraining::default();
-        coarse_graining.divide(all_points, options.levels, &distances, &scale, options.seed, progress)?;
+        coarse_graining.divide(all_points, options.levels, &division, options.seed, progress)?;
 
         // Similarities from coarse-graining sum to n, dissimilarities to the sum of all similarities.
         let link_count: f64 = coarse_graining.links.iter().map(|link| link.count).sum();
@@ -110,7 +129,7 @@ impl TrainingPairs {
             .zip(dissimilar.weight_sums())
             .map(|(similar, dissimilar)| similar + dissimilar)
             .collect();
-        let cells = CellLayout::new(n, &coarse_graining, link_weight, dissimilar_weight);
+        let cells = CellLayout { tree: coarse_graining.tree, link_weight, dissimilar_weight, max_distance: max };
         let longest_edge2 = longest.iter().map(|d| (d / unit).powi(2)).collect();
         let numbering = MemoryOrder::default();
         Ok(Self { unit, similar, dissimilar, weight_sums, longest_edge2, cells, numbering })
@@ -192,22 +211,6 @@ impl TrainingPairs {
 
     pub(super) fn cells(&self) -> &CellLayout {
         &self.cells
-    }
-}
-
-impl CellLayout {
-    fn new(n: usize, coarse_graining: &CoarseGraining, link_weight: f64, dissimilar_weight: f64) -> Self {
-        let (mut starts, mut members) = (vec![0u32], Vec::with_capacity(n));
-        for group in coarse_graining.groups.iter().filter(|group| group.of_points) {
-            members.extend_from_slice(&group.members);
-            starts.push(members.len() as u32);
-        }
-        let mut landmarks: Vec<u32> = (0..n as u32).collect();
-        // If there are several landmarks, the nearest one: the last level comes last.
-        for LandmarkLink { landmark, member, .. } in &coarse_graining.links {
-            landmarks[*member as usize] = *landmark;
-        }
-        Self { starts, members, landmarks, link_weight, dissimilar_weight }
     }
 }
 

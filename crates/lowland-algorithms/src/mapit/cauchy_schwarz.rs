@@ -115,7 +115,7 @@ impl CauchySchwarzDivergence {
             MapItCost::Pairs => [self.zeros.clone(), self.zeros.clone()],
             MapItCost::Neighborhoods | MapItCost::Marginals => [self.marginals.clone(), self.map_marginals.clone()],
         };
-        Ok(MapItFittedState { marginals, entropies: self.entropies })
+        Ok(MapItFittedState { marginals, entropies: self.entropies, neighborhoods: None })
     }
 
     /// Writes the gradient of proposition 11: `4 sum_j (P_ij / c1 - K_ij / c2) S_ij (y_i - y_j)`.

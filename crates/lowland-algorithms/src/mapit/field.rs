@@ -98,6 +98,13 @@ impl MapItField {
         self
     }
 
+    /// Aligns the marginals of points within `reach` steps along the neighborhoods; 1 is the released program. `affinities` are
+    /// those that the field was created with.
+    pub fn with_reach(mut self, affinities: &Csr, reach: usize) -> Result<Self> {
+        self.graph = self.graph.with_reach(affinities, reach)?;
+        Ok(self)
+    }
+
     /// Returns the name of the engine and the relative error of its force as measured last.
     pub fn measured_error(&self) -> Option<(&'static str, f64)> {
         match &self.others {
@@ -117,7 +124,11 @@ impl MapItField {
             self.numbering.scatter(rows, 1, &mut marginals);
             marginals
         });
-        Ok(MapItFittedState { marginals, entropies: self.entropies })
+        let neighborhoods = self.graph.has_reach().then(|| match self.numbering.is_natural() {
+            true => self.graph.near.clone(),
+            false => self.graph.near.renumber(&self.numbering.rows()),
+        });
+        Ok(MapItFittedState { marginals, entropies: self.entropies, neighborhoods })
     }
 
     /// Writes the field in the order of the rows; returns the value.
@@ -156,7 +167,11 @@ impl MapItField {
                 [c1, c2]
             }
             NonNeighborSums::Sample(sampling) => {
-                let found = sampling.entropies(&self.graph, y, similarity, near);
+                let aligned = match self.graph.has_reach() {
+                    true => edges::sum_marginals(self.graph.aligned(), points, similarity, &mut vec![0.0; y.rows()]),
+                    false => near,
+                };
+                let found = sampling.entropies(&self.graph, y, similarity, aligned);
                 let entropies = self.entropy.choose(found, near);
                 sampling.field(&self.graph, &self.map_marginals, entropies, y, similarity, out);
                 entropies
@@ -164,13 +179,6 @@ impl MapItField {
         };
         self.entropies = entropies;
         Ok(entropies[1].ln() - entropies[0].ln())
-    }
-
-    fn reorder(&mut self, rows: &[u32]) {
-        let graph = &mut self.graph;
-        graph.near.renumber_in_place(rows);
-        graph.others.renumber_in_place(rows);
-        graph.marginals = rows.iter().map(|&row| graph.marginals[row as usize]).collect();
     }
 }
 
@@ -194,7 +202,7 @@ impl VectorField for MapItField {
             NonNeighborSums::Potential(potential) => {
                 let change = potential.adjust_fixed_accuracy(iteration, y);
                 if let Some(rows) = self.numbering.reorder_if_due(iteration, y) {
-                    self.reorder(&rows);
+                    self.graph.renumber(&rows);
                 }
                 return change;
             }
@@ -217,7 +225,7 @@ impl VectorField for MapItField {
                 potential.restore(archive)?;
                 if let Some(order) = MemoryOrder::load(archive, self.map_marginals.len())? {
                     let rows = self.numbering.set_order(order);
-                    self.reorder(&rows);
+                    self.graph.renumber(&rows);
                 }
                 Ok(())
             }

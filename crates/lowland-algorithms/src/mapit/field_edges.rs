@@ -10,7 +10,7 @@ use crate::objective::edge_sums::{EdgeBlock, EdgeCoefficients, PaddedPoints, ROW
 use lowland_core::simd::{Simd, SimdKernel, run_kernel};
 
 /// Adds sums over edges to `2 d` numbers for each row: `sum_j w_ij S_ij (y_i - y_j)`, with the neighbor's marginal `p_j` in
-/// place of `w_ij` for neighbors, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over the neighbors only. `S = -K'`. With
+/// place of `w_ij` for aligned pairs, then `sum_j (K_ij - q_j) S_ij (y_i - y_j)` over these only. `S = -K'`. With
 /// `counted`, all pairs are contained in `out` already, and a neighbor's own affinity is subtracted again. Returns the sum of
 /// `w_ij K_ij` over all edges, with their own weights.
 pub(super) fn add_field_edges(
@@ -54,7 +54,7 @@ impl<const D: usize, const T: bool> SimdKernel for FieldSums<'_, D, T> {
 
     #[inline(always)]
     fn run<F: Simd>(self, fours: F) -> [f64; 1] {
-        let (graph, d) = (self.graph, self.points.y.dim());
+        let (graph, aligned, d) = (self.graph, self.graph.aligned(), self.points.y.dim());
         let mut far = NonNeighborCoefficients::<F, T> { value: fours.splat(0.0) };
         let mut near = NeighborCoefficients::<F, T> {
             marginals: &graph.marginals,
@@ -64,7 +64,7 @@ impl<const D: usize, const T: bool> SimdKernel for FieldSums<'_, D, T> {
         };
         for (i, out) in (self.first..).zip(self.out.chunks_exact_mut(2 * d)) {
             sum_over_edges::<F, D, 1>(fours, self.points, i, graph.others.row(i), &mut far, &mut out[..d]);
-            sum_over_edges::<F, D, 2>(fours, self.points, i, graph.near.row(i), &mut near, out);
+            sum_over_edges::<F, D, 2>(fours, self.points, i, aligned.row(i), &mut near, out);
         }
         [fours.sum(far.value) + fours.sum(near.value)]
     }

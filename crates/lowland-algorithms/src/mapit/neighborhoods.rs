@@ -2,12 +2,15 @@
 
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
+use rayon::prelude::*;
 
 /// Symmetric affinities, with the largest of every row separated from the others.
 pub(super) struct Neighborhoods {
-    /// The `k` largest affinities of each row: `N(i)`.
+    /// The `k` largest affinities of each row: `N(i)`, over which marginals are summed.
     pub near: Csr,
-    /// The other affinities.
+    /// Pairs within `reach` steps along `near`, with their affinities; `None` if these are `near` itself.
+    reached: Option<Csr>,
+    /// The affinities of pairs that are not aligned.
     pub others: Csr,
     /// `p_j`, the sum of `P_lj` over `l` in `N(j)`.
     pub marginals: Vec<f64>,
@@ -36,8 +39,72 @@ impl Neighborhoods {
         let near = affinities.filter(is_near);
         let others = affinities.filter(|i, j, p| !is_near(i, j, p));
         let marginals = near.row_sums();
-        Ok(Self { near, others, marginals })
+        Ok(Self { near, reached: None, others, marginals })
     }
+
+    /// Aligns neighbors of neighbors too, up to `reach` steps from each point. `affinities` are those of [`Self::new`].
+    pub fn with_reach(mut self, affinities: &Csr, reach: usize) -> Result<Self> {
+        if reach <= 1 {
+            return Ok(self);
+        }
+        let n = self.near.rows();
+        let rows: Vec<Vec<u32>> = (0..n)
+            .into_par_iter()
+            .map(|i| {
+                let mut row = within_steps(&self.near, self.near.row(i).0, reach - 1);
+                row.retain(|&j| j as usize != i);
+                row
+            })
+            .collect();
+        let indptr = [0].into_iter().chain(rows.iter().scan(0, |end, row| {
+            *end += row.len();
+            Some(*end)
+        }));
+        let pairs =
+            rows.iter().enumerate().flat_map(|(i, row)| row.iter().map(move |&j| affinities.get(i, j as usize)));
+        let (indptr, values) = (indptr.collect(), pairs.collect());
+        self.others = self.others.filter(|i, j, _| rows[i].binary_search(&(j as u32)).is_err());
+        self.reached = Some(Csr::new(indptr, rows.concat(), values, n)?);
+        Ok(self)
+    }
+
+    /// Returns the pairs whose marginals are aligned, with their affinities.
+    pub fn aligned(&self) -> &Csr {
+        self.reached.as_ref().unwrap_or(&self.near)
+    }
+
+    /// Returns whether pairs beyond the neighborhoods are aligned.
+    pub fn has_reach(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    /// Permutes the points: row `rows[i]` becomes row `i`.
+    pub fn renumber(&mut self, rows: &[u32]) {
+        self.near.renumber_in_place(rows);
+        self.others.renumber_in_place(rows);
+        self.reached = self.reached.as_ref().map(|reached| reached.renumber(rows));
+        self.marginals = rows.iter().map(|&row| self.marginals[row as usize]).collect();
+    }
+}
+
+/// Returns `first` and the points within `steps` of them along the rows of `near`, in ascending order.
+pub(super) fn within_steps(near: &Csr, first: &[u32], steps: usize) -> Vec<u32> {
+    let mut found = first.to_vec();
+    found.sort_unstable();
+    let mut frontier = found.clone();
+    for _ in 0..steps {
+        let mut next: Vec<u32> = frontier.iter().flat_map(|&j| near.row(j as usize).0).copied().collect();
+        next.sort_unstable();
+        next.dedup();
+        next.retain(|j| found.binary_search(j).is_err());
+        if next.is_empty() {
+            break;
+        }
+        found.extend(&next);
+        found.sort_unstable();
+        frontier = next;
+    }
+    found
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One more point on a fixed map, by the criterion of the fit: the program's field on it, which with everything else fixed is
 //! the gradient of a function of its coordinates; or the cost that was minimized, of one point more.
 
+use super::neighborhoods::within_steps;
 use super::{MapItCost, SimilarityKernel};
 use crate::objective::squared_distance;
 use crate::out_of_sample::{AffinityRow, MapPotential, OutOfSampleObjective, PointObjective, minimize_points};
@@ -16,6 +17,8 @@ pub struct MapItFittedState {
     pub marginals: [Vec<f64>; 2],
     /// The entropy weights `c1, c2`.
     pub entropies: [f64; 2],
+    /// The neighborhoods of the points, if the neighbors of a new point's neighbors are aligned too.
+    pub neighborhoods: Option<Csr>,
 }
 
 /// The criterion for a new point on a fixed map.
@@ -28,6 +31,8 @@ pub struct MapItTransform<'a> {
     pub state: &'a MapItFittedState,
     /// Number of neighbors of a new point.
     pub k: usize,
+    /// Number of steps along the neighborhoods within which marginals are aligned.
+    pub reach: usize,
     /// The cost that was minimized, or `None` for the released program.
     pub cost: Option<MapItCost>,
 }
@@ -104,11 +109,20 @@ impl PointObjective for FieldOfPoint<'_> {
     }
 
     fn start(&self, row: AffinityRow) -> (Vec<f64>, Attractions) {
-        let MapItFittedState { marginals: [p, q], entropies: [c1, c2] } = self.0.state;
-        let attraction = |(rank, (j, affinity)): (usize, (usize, f64))| {
-            if rank < self.0.k { (j, p[j] / c1 - q[j] / c2, true) } else { (j, affinity / c1, false) }
-        };
-        let points: Vec<_> = self.0.ranked(row).into_iter().enumerate().map(attraction).collect();
+        let MapItFittedState { marginals: [p, q], entropies: [c1, c2], neighborhoods } = self.0.state;
+        let align = |j: usize| (j, p[j] / c1 - q[j] / c2, true);
+        let ranked = self.0.ranked(row);
+        let (near, others) = ranked.split_at(self.0.k.min(ranked.len()));
+        let mut points: Vec<_> = near.iter().map(|&(j, _)| align(j)).collect();
+        let mut beyond = Vec::new();
+        if let Some(neighborhoods) = neighborhoods {
+            let near: Vec<u32> = near.iter().map(|&(j, _)| j as u32).collect();
+            beyond = within_steps(neighborhoods, &near, self.0.reach - 1);
+            beyond.retain(|j| !near.contains(j));
+            points.extend(beyond.iter().map(|&j| align(j as usize)));
+        }
+        let others = others.iter().filter(|(j, _)| beyond.binary_search(&(*j as u32)).is_err());
+        points.extend(others.map(|&(j, affinity)| (j, affinity / c1, false)));
         let scale = points.iter().map(|point| point.1.abs()).sum::<f64>().max(f64::MIN_POSITIVE);
         let weights: Vec<(usize, f64)> = points.iter().map(|&(j, w, _)| (j, w)).collect();
         (self.0.most_central(&weights), Attractions { points, scale })

@@ -34,7 +34,7 @@ impl NonNeighborSampling {
     /// Returns the points drawn for `i`, and the weight of each.
     fn draw(&self, graph: &Neighborhoods, i: usize) -> (impl Iterator<Item = usize>, f64) {
         let n = graph.marginals.len();
-        let (near, _) = graph.near.row(i);
+        let (near, _) = graph.aligned().row(i);
         let left = n - 1 - near.len().min(n - 1);
         let count = if left > 0 { self.count } else { 0 };
         let mut rng = self.seed.item(self.iteration).item(i).rng();
@@ -50,14 +50,14 @@ impl NonNeighborSampling {
         (draws, self.weight.unwrap_or(left as f64 / count.max(1) as f64))
     }
 
-    /// Returns `c1`, summed over all affinities, and `c2`, estimated from the neighbors and the sample. A given weight
+    /// Returns `c1`, summed over all affinities, and `c2`, estimated from the aligned pairs, whose sums are `aligned`, and the sample. A given weight
     /// applies to forces only.
     pub(super) fn entropies(
         &self,
         graph: &Neighborhoods,
         y: Points,
         similarity: SimilarityKernel,
-        near: [f64; 2],
+        aligned: [f64; 2],
     ) -> [f64; 2] {
         let estimate = Self { weight: None, ..*self };
         let similar = |i: usize, j: usize| similarity.kernel().value(squared_distance(y.row(i), y.row(j)));
@@ -75,7 +75,7 @@ impl NonNeighborSampling {
                 sums
             })
             .collect();
-        parts.iter().fold(near, |sum, part| [sum[0] + part[0], sum[1] + part[1]])
+        parts.iter().fold(aligned, |sum, part| [sum[0] + part[0], sum[1] + part[1]])
     }
 
     /// Writes the field. Attraction and repulsion of non-neighbors are those of the sample.
@@ -95,7 +95,7 @@ impl NonNeighborSampling {
                 let force = coefficient(value) * slope;
                 out.iter_mut().zip(y.row(i).iter().zip(y.row(j))).for_each(|(out, (a, b))| *out += force * (a - b));
             };
-            for &j in graph.near.row(i).0 {
+            for &j in graph.aligned().row(i).0 {
                 let j = j as usize;
                 add(j, &|_| graph.marginals[j] / c1 - map_marginals[j] / c2);
             }

@@ -1,6 +1,7 @@
 //! Step 3 (Saul 2022, eqs 8 and 9): the coordinates of the map from `L`.
 
 use lowland_core::Result;
+use lowland_core::message::SimilarityNote;
 use lowland_linalg::{block, dense};
 
 /// The eigenpairs of the Gram matrix of a map, `G = L + tau/(1-tau) u u'` with `u_i = sqrt(max(0, L_ii))`.
@@ -48,35 +49,18 @@ impl GramEigenpairs {
         rows.flat_map(|row| scales.iter().enumerate().map(|(c, s)| row.get(c).map_or(0.0, |v| v * s))).collect()
     }
 
-    /// Returns a warning about negative eigenvalues, which no map can have: how many coordinates are lost, how
-    /// negative they are, and which number of dimensions, at most `most`, to try.
-    pub fn negative_eigenvalue_warning(&self, most: usize) -> Option<String> {
+    /// Returns a note about negative eigenvalues, which no map can have: how many coordinates are lost, how negative
+    /// they are, and which number of dimensions, at most `most`, to try.
+    pub fn negative_eigenvalues(&self, most: usize) -> Option<SimilarityNote> {
         let largest = self.values.first().copied().unwrap_or(0.0);
         let least = self.values.iter().copied().fold(0.0f64, f64::min);
         // Rounding can make zeros slightly negative.
-        if !(least < -1e-6 * largest.abs()) {
-            return None;
-        }
-        let used = self.values.iter().take(self.dim);
-        let zeroed = used.clone().filter(|v| **v <= 0.0).count();
-        let positive = self.values.iter().filter(|v| **v > 0.0).count().min(self.dim);
-        let share = -100.0 * least / largest.abs().max(f64::MIN_POSITIVE);
-        let lost = if zeroed > 0 {
-            format!(
-                "{zeroed} of {} coordinates are zero, so that n_components = {positive} would hold this map; ",
-                self.dim
-            )
-        } else {
-            String::new()
-        };
-        let remedy = match most.min(2 * self.dim) {
-            more if more > self.dim => format!("needs more dimensions: try n_components = {more}"),
-            _ => "may need a larger tau".into(),
-        };
-        Some(format!(
-            "the GramEigenpairs matrix has negative eigenvalues, down to {share:.2} % of the largest, which were dropped; {lost}a map that \
-             keeps the angles {remedy}"
-        ))
+        (least < -1e-6 * largest.abs()).then(|| SimilarityNote::NegativeEigenvalues {
+            share: -least / largest.abs().max(f64::MIN_POSITIVE),
+            n_components: self.dim,
+            positive: self.values.iter().take(self.dim).filter(|v| **v > 0.0).count(),
+            suggested: Some(most.min(2 * self.dim)).filter(|&more| more > self.dim),
+        })
     }
 }
 

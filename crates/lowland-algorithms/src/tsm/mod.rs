@@ -9,6 +9,7 @@ mod alternating_updates;
 mod eigenpairs;
 mod gram;
 mod histogram;
+mod norms;
 mod off_pattern;
 mod problem;
 mod relu_transform;
@@ -23,5 +24,6 @@ pub use lowland_neighbors::cosine_similarity::{CosineSimilarity, SimilarPair, th
 pub use alternating_updates::{AlternatingOptions, AlternatingUpdates};
 pub use gram::GramEigenpairs;
 pub use histogram::AngleHistogram;
-pub use problem::{SimilaritySummary, TsmProblem};
+pub use norms::{row_norms, scale_to_norms};
+pub use problem::TsmProblem;
 pub use relu_transform::relu_transform;

@@ -1,6 +1,7 @@
 //! Step 1 (Saul 2022): the sparse similarities, with virtual inputs for inputs that have none.
 
 use super::virtual_rows::{MAX_STEPS, concat_rows, virtual_rows};
+use lowland_core::message::SimilarityNote;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Result, Seed};
 use lowland_linalg::dense::power_of_two_near;
@@ -28,65 +29,15 @@ pub struct TsmProblem {
     pub output_dim: usize,
 }
 
-/// Summary of the similarities, before virtual inputs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SimilaritySummary {
-    /// The threshold.
-    pub tau: f64,
-    /// Number of zero rows.
-    pub zero_rows: usize,
-    /// Number of rows without another row within the angle.
-    pub isolated: usize,
-    /// Number of rows with exactly one.
-    pub single: usize,
-    /// Rows within the angle: median, mean and maximum.
-    pub neighbors: [f64; 3],
-    /// Fraction of all pairs, including a row with itself, that are not similar.
-    pub sparsity: f64,
-    /// Number of virtual rows.
-    pub virtual_rows: usize,
-    /// Number of isolated rows for which no virtual rows were added.
-    pub unconnected: usize,
-}
-
-impl SimilaritySummary {
-    /// Describes the similarities in a sentence.
-    pub fn describe(&self) -> String {
-        let [median, mean, most] = self.neighbors;
-        let mut text = format!(
-            "tau {:.4} ({:.1} degrees): neighbors median {median}, mean {mean:.1}, most {most}; {:.2} % of the pairs are \
-             dissimilar; {} rows have one neighbor, {} none",
-            self.tau,
-            self.tau.acos().to_degrees(),
-            100.0 * self.sparsity,
-            self.single,
-            self.isolated
-        );
-        if self.virtual_rows > 0 {
-            text.push_str(&format!(", and got {} virtual ones on the way to their nearest", self.virtual_rows));
-        }
-        if self.unconnected > 0 {
-            text.push_str(&format!(
-                "; {} of them stay alone: their nearest is opposite, or {MAX_STEPS} and more such angles away",
-                self.unconnected
-            ));
-        }
-        if self.zero_rows > 0 {
-            text.push_str(&format!("; {} zero rows map to zero", self.zero_rows));
-        }
-        text
-    }
-}
-
 impl TsmProblem {
-    /// Computes the similarities of the rows beyond `tau`, for a map of `dim` dimensions.
+    /// Computes the similarities of the rows beyond `tau`, for a map of `dim` dimensions, and describes them.
     pub fn new(
         data: &Data,
         tau: f64,
         dim: usize,
         seed: Seed,
         progress: &mut Progress,
-    ) -> Result<(Self, SimilaritySummary)> {
+    ) -> Result<(Self, SimilarityNote)> {
         let all_cosines = CosineSimilarity::new(data)?;
         let rows: Vec<usize> = (0..data.rows()).filter(|&i| all_cosines.norms()[i] > 0.0).collect();
         let all_nonzero = rows.len() == data.rows();
@@ -101,7 +52,7 @@ impl TsmProblem {
         });
         let (added, unconnected) = virtual_rows(&cosines, &nonzero_rows, tau, &degrees, progress)?;
         let virtual_rows = added.as_ref().map_or(0, Data::rows);
-        let summary = SimilaritySummary { virtual_rows, unconnected, ..summarize(tau, data.rows(), &degrees) };
+        let summary = summarize(tau, data.rows(), &degrees, virtual_rows, unconnected);
         drop(cosines);
         let augmented = match added {
             Some(added) => concat_rows(&nonzero_rows, &added)?,
@@ -159,26 +110,33 @@ impl TsmProblem {
     }
 }
 
-fn summarize(tau: f64, total_rows: usize, degrees: &[u32]) -> SimilaritySummary {
+fn summarize(
+    tau: f64,
+    total_rows: usize,
+    degrees: &[u32],
+    virtual_rows: usize,
+    unconnected: usize,
+) -> SimilarityNote {
     let n = degrees.len();
     let mut sorted = degrees.to_vec();
     sorted.sort_unstable();
     let middle = |at: usize| f64::from(sorted.get(at).copied().unwrap_or(0));
     let sum: f64 = sorted.iter().map(|&d| f64::from(d)).sum();
     let count = |degree: u32| degrees.iter().filter(|d| **d == degree).count();
-    SimilaritySummary {
+    SimilarityNote::SimilarRows {
         tau,
-        zero_rows: total_rows - n,
-        isolated: count(0),
-        single: count(1),
         neighbors: [
             (middle(n.saturating_sub(1) / 2) + middle(n / 2)) / 2.0,
             sum / n.max(1) as f64,
             sorted.last().map_or(0.0, |&d| f64::from(d)),
         ],
-        sparsity: 1.0 - (sum + n as f64) / (n.max(1) as f64).powi(2),
-        virtual_rows: 0,
-        unconnected: 0,
+        dissimilar: 1.0 - (sum + n as f64) / (n.max(1) as f64).powi(2),
+        single: count(1),
+        isolated: count(0),
+        virtual_rows,
+        unconnected,
+        max_virtual_rows: MAX_STEPS as usize,
+        zero_rows: total_rows - n,
     }
 }
 

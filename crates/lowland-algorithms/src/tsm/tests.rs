@@ -1,6 +1,7 @@
 //! Compares the parts with dense implementations, and tests the whole on small data.
 
 use super::*;
+use lowland_core::message::SimilarityNote;
 use lowland_core::run::Stepper;
 use lowland_core::with_threads;
 use lowland_core::{Data, Points, Seed};
@@ -155,9 +156,10 @@ fn zero_rows_map_to_zero_and_isolated_rows_get_virtual_neighbors() {
     values[3..6].copy_from_slice(&[1.5, 0.0, 2.0]);
     let data = Data::dense(values, 3).unwrap();
     let (problem, found) = TsmProblem::new(&data, 0.9, 2, Seed(0), &mut no_progress).unwrap();
-    assert_eq!((found.zero_rows, found.isolated), (1, 1));
+    let SimilarityNote::SimilarRows { zero_rows, isolated, virtual_rows, .. } = found else { panic!("{found:?}") };
+    assert_eq!((zero_rows, isolated), (1, 1));
     // 53 degrees in steps of at most 25.8.
-    assert_eq!((found.virtual_rows, problem.similarities.rows()), (2, 13));
+    assert_eq!((virtual_rows, problem.similarities.rows()), (2, 13));
     let lone = problem.similarities.row(0).0;
     assert!(lone.len() >= 2, "{lone:?}");
     let options = AlternatingOptions { double_precision: true, ..AlternatingOptions::default() };
@@ -194,11 +196,12 @@ fn gram_matrix_matches_equation_8_and_negative_eigenvalues_are_reported() {
             gram.values
         );
         let least = expected.last().copied().unwrap();
-        for (most, remedy) in [(50, "n_components = 6"), (4, "n_components = 4"), (3, "a larger tau")] {
-            let warning = gram.negative_eigenvalue_warning(most);
-            assert_eq!(warning.is_some(), least < 0.0, "{warning:?}");
-            let share = format!("{:.2} %", -100.0 * least / expected[0]);
-            assert!(warning.is_none_or(|text| text.contains(&share) && text.contains(remedy)));
+        for (most, suggestion) in [(50, Some(6)), (4, Some(4)), (3, None)] {
+            let note = gram.negative_eigenvalues(most);
+            assert_eq!(note.is_some(), least < 0.0, "{note:?}");
+            let Some(SimilarityNote::NegativeEigenvalues { share, positive, suggested, .. }) = note else { continue };
+            assert!((share + least / expected[0]).abs() < 1e-10 && suggested == suggestion, "{note:?}");
+            assert_eq!(positive, expected.iter().take(d).filter(|v| **v > 0.0).count());
         }
         let y = gram.coordinates();
         let total: f64 = y.iter().map(|v| v * v).sum();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CommonArgs, PictureArgs, method_names};
+use super::{CommonArgs, PictureArgs, WriteArgs, method_names};
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -26,6 +26,8 @@ pub struct CompareArgs {
     /// Also write the aligned maps to this folder, as METHOD.csv
     #[arg(long, value_name = "FOLDER")]
     pub maps: Option<PathBuf>,
+    #[command(flatten)]
+    pub write: WriteArgs,
     #[command(flatten)]
     pub picture: PictureArgs,
     #[command(flatten)]

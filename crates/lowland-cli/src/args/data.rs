@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{InputArgs, RunArgs};
+use super::{InputArgs, RunArgs, WriteArgs};
 
 #[derive(Args)]
 pub struct DataArgs {
@@ -29,6 +29,8 @@ pub enum DataAction {
         /// Output file (.csv .tsv .parquet .npy)
         #[arg(long, short, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        write: WriteArgs,
         #[command(flatten)]
         input: InputArgs,
         #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::registry::DEFAULT_METHOD;
 
-use super::{CommonArgs, method_names};
+use super::{CommonArgs, WriteArgs, method_names};
 
 const EMBED_HELP: &str = "\
 Examples:
@@ -14,6 +14,7 @@ Examples:
   lowland embed swiss-roll --n-points 5000 --method spectral --n-neighbors 12 --out roll.parquet --out roll.png
   lowland embed train-images-idx3-ubyte.gz --pca 50 --save mnist.lowland --report mnist.json --out mnist.csv
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
+  lowland embed cells.csv --id-column cell --fixed known.csv --out all.csv
   lowland embed names.txt --metric levenshtein --out names.csv
 
 --out may be repeated; the extension selects the format: .csv .tsv .parquet .npy (the map), .png .svg .pdf (a picture), .html (an
@@ -29,6 +30,10 @@ pub struct EmbedArgs {
     /// Neighbor graph written by `lowland neighbors` (or an .npz with arrays indices and distances)
     #[arg(long, value_name = "FILE")]
     pub neighbors: Option<PathBuf>,
+    /// Map of some rows, whose positions are kept; the others are placed by locally linear extension instead of a fit. Rows are
+    /// matched by the column id (row numbers from 0 if the data has no ids)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["neighbors", "checkpoint", "resume"])]
+    pub fixed: Option<PathBuf>,
     /// Output file; may be repeated
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
@@ -53,6 +58,8 @@ pub struct EmbedArgs {
     /// Continue from a checkpoint of the same data and parameters
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub write: WriteArgs,
     #[command(flatten)]
     pub common: CommonArgs,
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 pub struct InputArgs {
     /// A file (.npy .npz .csv .tsv .parquet .arrow .h5ad .bin .vec .txt, MNIST IDX; also .gz), or the name of a built-in
     /// data set (see `lowland data`)
-    pub input: String,
+    pub input: PathBuf,
     #[command(flatten)]
     pub read: ReadArgs,
 }

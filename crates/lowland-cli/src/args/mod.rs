@@ -15,6 +15,7 @@ mod plot;
 mod quality;
 mod run;
 mod select;
+mod write;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -32,6 +33,7 @@ pub use plot::PlotArgs;
 pub use quality::QualityArgs;
 pub use run::{MemoryArgs, RunArgs};
 pub use select::{SelectArgs, SelectMethod};
+pub use write::WriteArgs;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -39,7 +41,7 @@ Examples:
   lowland embed cells.csv --label-column type --out map.csv   a map of your own table
   lowland quality cells.csv map.csv --label-column type       scores of the map
 
-Exit codes: 0 success; 1 failure (disk, threads, numerics); 2 invalid flag or value; 3 unusable input;
+Exit codes: 0 success; 1 failure (disk, stdout, threads, numerics); 2 invalid flag or value; 3 unusable input;
 4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that existed by then has been written);
 141 stdout was closed by its reader.";
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, MemoryArgs, RunArgs};
+use super::{InputArgs, MemoryArgs, RunArgs, WriteArgs};
 
 #[derive(Args)]
 #[command(after_help = "Example:\n  lowland transform mnist.lowland t10k-images-idx3-ubyte.gz --out new.csv")]
@@ -16,15 +16,17 @@ pub struct TransformArgs {
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     #[command(flatten)]
+    pub write: WriteArgs,
+    #[command(flatten)]
     pub input: InputArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  lowland score mnist.lowland t10k-images-idx3-ubyte.gz --out likelihoods.csv")]
+#[command(after_help = "Example:\n  lowland score motion.lowland new.csv --out likelihoods.csv")]
 pub struct ScoreArgs {
-    /// Model saved by `lowland embed --save` (method lvm)
+    /// Model saved by `lowland embed --save` (method gplvm)
     pub model: PathBuf,
     /// Output file for the log-likelihood of each row (.csv). Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
@@ -46,6 +48,8 @@ pub struct InverseArgs {
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
     #[command(flatten)]
+    pub write: WriteArgs,
+    #[command(flatten)]
     pub run: RunArgs,
 }
 
@@ -59,6 +63,8 @@ pub struct ReconstructArgs {
     /// Output file for the rows, each column followed by its standard deviation (.csv .tsv .parquet .npy)
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub write: WriteArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -1,5 +1,7 @@
 //! The flags that determine how a picture looks.
 
+use std::ffi::OsString;
+
 use clap::{Args, ValueEnum};
 use lowland_view::SIDE_RANGE;
 
@@ -87,14 +89,14 @@ pub enum UncertaintyArg {
 }
 
 /// Rejects `--images 8x8`, which would be read as `--images` and a file named `8x8`.
-pub fn check_images_flag(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
-    let is_size = |text: &str| {
+pub fn check_images_flag(arguments: &[OsString]) -> Result<(), Failure> {
+    let is_size = |text: &OsString| {
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+        let sides = text.to_str().and_then(|text| text.split_once('x'));
+        sides.is_some_and(|(width, height)| is_number(width) && is_number(height))
     };
-    let arguments: Vec<String> = arguments.collect();
     match arguments.windows(2).find(|pair| pair[0] == "--images" && is_size(&pair[1])) {
-        Some(pair) => Err(Failure::flag(format!("write --images={}, without a space", pair[1]))),
+        Some(pair) => Err(Failure::flag(format!("write --images={}, without a space", pair[1].display()))),
         None => Ok(()),
     }
 }

@@ -29,7 +29,7 @@ pub struct PlotArgs {
     pub out: Vec<PathBuf>,
     /// Data of the maps (a file or a built-in name): classes, ids, columns to color by, images
     #[arg(long, value_name = "INPUT")]
-    pub data: Option<String>,
+    pub data: Option<PathBuf>,
     /// Report of `embed --report`, for the caption; one per map, in the same order
     #[arg(long, value_name = "FILE.json")]
     pub report: Vec<PathBuf>,

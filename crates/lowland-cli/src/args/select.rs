@@ -11,7 +11,6 @@ use super::CommonArgs;
 const SELECT_HELP: &str = "\
 Examples:
   lowland select roll.csv --n-neighbors 4..20:2 --n-components 1..3 --out bounds.png --out bounds.csv
-  lowland select big.npy --method lvm --n-neighbors 5,9,15 --n-components 2,5,10
   lowland select roll.csv --n-neighbors 9 --without-edge 28,29
   lowland select roll.csv --n-neighbors 9 --screen-edges
   lowland select words.bin --method tsm --density 0.01 --out angles.png
@@ -21,8 +20,7 @@ A LIST is 3,5,8 or 3..30 or 3..30:3, both ends included. The table is printed on
 #[derive(Args)]
 #[command(after_help = SELECT_HELP)]
 pub struct SelectArgs {
-    /// Criterion: lllvm, the lower bound on the evidence; lvm, the likelihood of held-out rows; tsm, the threshold, from the
-    /// angles between rows
+    /// Criterion: lllvm, the lower bound on the evidence; tsm, the threshold, from the angles between rows
     #[arg(long, value_name = "NAME", default_value = "lllvm")]
     pub method: SelectMethod,
     /// Numbers of neighbors to try
@@ -34,9 +32,6 @@ pub struct SelectArgs {
     /// Number of random starts per combination (lllvm)
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub starts: usize,
-    /// Number of folds of the cross-validation (lvm)
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub folds: usize,
     /// Share of all pairs that should be similar (tsm)
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub density: f64,
@@ -71,7 +66,6 @@ pub struct SelectArgs {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SelectMethod {
     Lllvm,
-    Lvm,
     Tsm,
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use lowland::message::display_path;
 use lowland::quality::{AnalogyQuestions, AnalogyScore};
 use lowland::{Data, Embedding};
 use serde_json::json;
@@ -22,7 +23,7 @@ pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
     let (vectors, words) = named_vectors(&args.vectors)?;
     let text = lowland_io::read_bytes(&args.questions, u64::MAX)?;
     let questions = AnalogyQuestions::parse(&String::from_utf8_lossy(&text))
-        .map_err(|error| Failure::from(error).within(args.questions.display()))?;
+        .map_err(|error| Failure::from(error).within(display_path(&args.questions)))?;
     let mut console = Console::new(&args.run)?;
     let scores = console.run_stage("analogies", |progress| {
         lowland::quality::score_analogies_with(vectors.points(), &words, &questions, progress)
@@ -68,12 +69,12 @@ fn named_vectors(path: &Path) -> Result<(Embedding, Vec<String>), Failure> {
     } else {
         let table = lowland_io::read(path, &Default::default())?;
         let Data::Dense(rows) = &table.data else {
-            return Err(Failure::flag(format!("{}: word vectors must be rows of numbers", path.display())));
+            return Err(Failure::flag(format!("{}: word vectors must be rows of numbers", display_path(path))));
         };
         (Embedding::new(rows.values().iter().map(|&v| f64::from(v)).collect(), rows.dim())?, table.ids)
     };
     match words {
         Some(words) => Ok((vectors, words)),
-        None => Err(Failure::flag(format!("{}: its rows have no names (a column id)", path.display()))),
+        None => Err(Failure::flag(format!("{}: its rows have no names (a column id)", display_path(path)))),
     }
 }

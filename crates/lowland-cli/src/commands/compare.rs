@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use lowland::fit::fit;
+use lowland::message::display_path;
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
 use lowland::quality::QualityReport;
 use lowland::registry::{MethodInfo, ParsedMethod};
@@ -115,7 +116,10 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let outputs = Outputs::figures_only(&args.out)?;
     let methods = parse_methods(args, matches)?;
     if let Some(folder) = args.maps.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Failure::flag(format!("--maps {}: there is no such folder; create it first", folder.display())));
+        return Err(Failure::flag(format!(
+            "--maps {}: there is no such folder; create it first",
+            display_path(folder)
+        )));
     }
     check_paths(args)?;
     let mut console = Console::new(&args.common.run)?;
@@ -148,7 +152,7 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     figure.align(&mut console);
     for each in &figure.maps {
         if let Some(path) = map_path(args, &each.name) {
-            log.record(&path, lowland_io::write_map(&path, &each.map).map_err(Failure::write));
+            log.record(&path, lowland_io::write_map(&path, &each.map, &args.write.options()).map_err(Failure::write));
         }
     }
     let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
@@ -198,7 +202,7 @@ fn placeholder_maps(methods: &[ParsedMethod], table: &Table) -> Result<Vec<Figur
 fn check_paths(args: &CompareArgs) -> Result<(), Failure> {
     let maps: Vec<PathBuf> = args.methods.iter().filter_map(|method| map_path(args, method)).collect();
     let inputs: Vec<&Path> =
-        [Path::new(&args.common.input.input)].into_iter().chain(args.common.input.read.labels.as_deref()).collect();
+        [args.common.input.input.as_path()].into_iter().chain(args.common.input.read.labels.as_deref()).collect();
     paths::check(&inputs, &args.out.iter().chain(&maps).collect::<Vec<_>>())
 }
 

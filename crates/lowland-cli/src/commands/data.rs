@@ -1,10 +1,10 @@
 //! `lowland data`: lists, describes and generates data sets.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use lowland::Data;
+use lowland::message::display_path;
 use serde_json::{Map, json};
 
 use crate::args::{DataAction, InputArgs, RunArgs};
@@ -21,12 +21,12 @@ pub fn data(action: &Option<DataAction>) -> Result<ExitCode, Failure> {
     match action {
         None | Some(DataAction::List) => list(),
         Some(DataAction::Describe { input, run }) => describe(input, run),
-        Some(DataAction::Generate { input, out, run }) => {
-            paths::check(&[Path::new(&input.input)], &[out])?;
+        Some(DataAction::Generate { input, out, write, run }) => {
+            paths::check(&[input.input.as_path()], &[out])?;
             let mut console = Console::new(run)?;
             let table = input::load(input, run, &mut console)?;
-            lowland_io::write_table(out, &table).map_err(Failure::write)?;
-            console.info(&format!("wrote {}", out.display()));
+            lowland_io::write_table(out, &table, &write.options()).map_err(Failure::write)?;
+            console.info(&format!("wrote {}", display_path(out)));
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,16 +1,18 @@
 //! `lowland embed`: from a file to a map, a picture, a model and a report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use lowland::fit::fit;
+use lowland::message::display_path;
 use lowland::neighbors::NeighborGraph;
 use lowland::pipeline::Pipeline;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::{Archive, ArchiveKind, StopReason};
-use lowland::{AnnotatedEmbedding, FitOptions, Metric};
+use lowland::{AnnotatedEmbedding, FitOptions, FixedPositions, Metric};
+use lowland_io::Table;
 use lowland_view::Density;
 use serde_json::json;
 
@@ -40,9 +42,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         return Err(Failure::flag(format!("--neighbors: {} does not use neighbors", args.method)));
     }
     let graph = args.neighbors.as_deref().map(lowland_io::read_graph).transpose()?;
+    let fixed_map = args.fixed.as_deref().map(lowland_io::read_map).transpose()?;
     let pipeline = match &checkpoint {
         Some(checkpoint) => resumed_pipeline(checkpoint, args, matches)?,
-        None => new_pipeline(args, matches, graph.as_ref())?,
+        None => new_pipeline(args, matches, graph.as_ref(), fixed_map.as_ref())?,
     };
     let run = RunArgs { seed: pipeline.seed.0, ..args.common.run.clone() };
     let mut console = Console::new(&run)?;
@@ -54,6 +57,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         pipeline.check_memory(shape, args.common.memory.limit(), 0)?;
     }
     let mut table = input::load(&args.common.input, &run, &mut console)?;
+    let fixed = fixed_map.map(|map| fixed_positions(map, &table)).transpose()?;
     if args.live {
         let html = page::render_live(&table, file_name(&args.common.input.input))?;
         console.serve_live_page(html, table.rows(), pipeline.method.name())?;
@@ -64,6 +68,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         seed: pipeline.seed,
         preprocessing: pipeline.preprocessing.clone(),
         landmarks: pipeline.landmarks,
+        fixed: fixed.as_ref(),
         neighbors: graph.as_ref(),
         feature_names: table.columns.clone().unwrap_or_default(),
         observer: Some(&mut console),
@@ -94,7 +99,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         labels: table.labels.take(),
         ..model.embedding().clone().into()
     };
-    outputs.write_map(&map, &mut log);
+    outputs.write_map(&map, &args.write.options(), &mut log);
     if let Some(path) = &args.save {
         log.write(path, &model.to_bytes());
     }
@@ -140,7 +145,12 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
 }
 
 /// The pipeline that the flags describe.
-fn new_pipeline(args: &EmbedArgs, matches: &ArgMatches, graph: Option<&NeighborGraph>) -> Result<Pipeline, Failure> {
+fn new_pipeline(
+    args: &EmbedArgs,
+    matches: &ArgMatches,
+    graph: Option<&NeighborGraph>,
+    fixed: Option<&AnnotatedEmbedding>,
+) -> Result<Pipeline, Failure> {
     let info = MethodInfo::find(&args.method)?;
     let mut values = method_values(matches, info)?;
     // The metric of a graph that has one is the default.
@@ -149,9 +159,40 @@ fn new_pipeline(args: &EmbedArgs, matches: &ArgMatches, graph: Option<&NeighborG
     {
         values.push(("metric", graph.metric().to_string()));
     }
+    // Fixed positions have as many dimensions as the map.
+    if let Some(fixed) = fixed
+        && !values.iter().any(|(name, _)| *name == "n_components")
+    {
+        values.push(("n_components", fixed.embedding.dim().to_string()));
+    }
     let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let ParsedMethod { method, landmarks } = info.parse(&values)?;
-    Ok(Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), seed: args.common.run.seed() })
+    let (preprocessing, seed) = (args.common.preprocessing.steps(), args.common.run.seed());
+    Ok(Pipeline { method, landmarks, fixed: fixed.map(AnnotatedEmbedding::rows), preprocessing, seed })
+}
+
+/// Matches the points of a map with the rows of the data: by their ids, by row numbers if the data has no ids, or one by one.
+fn fixed_positions(map: AnnotatedEmbedding, table: &Table) -> Result<FixedPositions, Failure> {
+    let number = |id: &String| {
+        id.parse().map_err(|_| {
+            Failure::flag(format!("--fixed: the data has no ids, so that ids must be row numbers from 0; found '{id}'"))
+        })
+    };
+    Ok(match (&map.ids, &table.ids) {
+        (Some(fixed), Some(ids)) => FixedPositions::from_ids(fixed, ids, map.embedding)?,
+        (Some(fixed), None) => {
+            let rows = fixed.iter().map(number).collect::<Result<_, _>>()?;
+            FixedPositions::new(rows, map.embedding)?
+        }
+        (None, _) if map.rows() == table.rows() => FixedPositions::from_all_rows(&map.embedding)?,
+        (None, _) => {
+            return Err(Failure::flag(format!(
+                "--fixed: the map has {} rows and no column id, and the data {} rows; add a column id",
+                map.rows(),
+                table.rows()
+            )));
+        }
+    })
 }
 
 /// The pipeline of a checkpoint. Flags that are given again must agree with it.
@@ -172,7 +213,7 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
     for (name, text) in method_values(matches, info)? {
         let ParsedMethod { method, landmarks } = info.parse(&[(name, &text)])?;
         let given =
-            Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), seed: pipeline.seed };
+            Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), fixed: None, seed: pipeline.seed };
         let value = |values: &[(&'static str, String)]| values.iter().find(|entry| entry.0 == name).cloned();
         let (given, saved) = (value(&given.values()), value(&saved_values));
         if given != saved {
@@ -193,13 +234,13 @@ fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
     let Some(path) = &args.resume else { return Ok(None) };
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
     let archive = Archive::from_bytes(&bytes, ArchiveKind::Checkpoint);
-    archive.map(Some).map_err(|error| Failure::from(error).within(path.display()))
+    archive.map(Some).map_err(|error| Failure::from(error).within(display_path(path)))
 }
 
 /// Rejects outputs that would replace an input. A checkpoint may replace the one that the run continues from.
 fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
-    let mut inputs = vec![Path::new(&args.common.input.input)];
-    inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).map(PathBuf::as_path));
+    let mut inputs = vec![args.common.input.input.as_path()];
+    inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).chain(&args.fixed).map(PathBuf::as_path));
     let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.report).collect();
     paths::check(&inputs, &[&files[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     inputs.extend(args.resume.as_deref());

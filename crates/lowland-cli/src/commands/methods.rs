@@ -1,7 +1,6 @@
 //! `lowland methods` and `lowland completions`.
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::process::ExitCode;
 
 use lowland::params::{ParamSpec, Params};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::command;
 use crate::failure::Failure;
-use crate::print::print_stdout;
+use crate::print::{print_data, print_stdout};
 use crate::terms::flag_name;
 
 /// Lists all methods, or describes one of them with its parameters.
@@ -80,7 +79,7 @@ fn parameter_json(spec: &ParamSpec) -> Value {
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "lowland", &mut script);
-    std::io::stdout().write_all(&script)?;
+    print_data(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 

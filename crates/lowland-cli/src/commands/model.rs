@@ -1,9 +1,9 @@
 //! `lowland score` and `lowland inverse`: likelihoods and rows from a saved model.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
+use lowland::message::display_path;
 use lowland::{AnnotatedEmbedding, Data, Model};
 use lowland_io::Table;
 
@@ -17,13 +17,18 @@ use crate::print::print_stdout;
 
 /// Writes the log-likelihood of each row under the model as CSV.
 pub fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
-    paths::check(&[&args.model, Path::new(&args.input.input)], &args.out.iter().collect::<Vec<_>>())?;
+    paths::check(&[&args.model, args.input.input.as_path()], &args.out.iter().collect::<Vec<_>>())?;
     let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
     check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
     let scores = console.run_stage("scores", |progress| model.score_with(&table.data, progress))?;
     console.finish();
+    if let Some(row) = scores.iter().position(|score| score.is_nan()) {
+        return Err(Failure::runtime(format!(
+            "the log-likelihood of row {row} (from 0) is NaN: the model is out of range"
+        )));
+    }
     let mut text = String::from("row,score\n");
     for (i, score) in scores.iter().enumerate() {
         let _ = writeln!(text, "{i},{score}");
@@ -45,9 +50,9 @@ pub fn inverse(args: &InverseArgs) -> Result<ExitCode, Failure> {
     let mut console = Console::new(&args.run)?;
     let rows = console.run_stage("inverse", |progress| model.inverse_transform_with(map.points(), progress))?;
     let table = rows_table(&model, rows, map, &mut console);
-    lowland_io::write_table(&args.out, &table).map_err(Failure::write)?;
+    lowland_io::write_table(&args.out, &table, &args.write.options()).map_err(Failure::write)?;
     console.finish();
-    console.info(&format!("wrote {}", args.out.display()));
+    console.info(&format!("wrote {}", display_path(&args.out)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,8 +1,8 @@
 //! `lowland neighbors`: computes a neighbor graph, for use with `embed --neighbors`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use lowland::message::display_path;
 use lowland::message::{Note, Remedy};
 use lowland::neighbors::{self, NeighborParams, Search};
 
@@ -16,9 +16,9 @@ use crate::usage::Stopwatch;
 
 pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
-    paths::check(&[Path::new(&args.common.input.input)], &[&args.out])?;
+    paths::check(&[args.common.input.input.as_path()], &[&args.out])?;
     if extension(&args.out) != "npz" {
-        return Err(Failure::flag(format!("--out {}: a neighbor graph is an .npz file", args.out.display())));
+        return Err(Failure::flag(format!("--out {}: a neighbor graph is an .npz file", display_path(&args.out))));
     }
     let search = match (args.exact, args.approximate) {
         (true, _) => Search::Exact,
@@ -50,7 +50,7 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
         args.n_neighbors,
         found.graph.rows(),
         found.algorithm,
-        args.out.display(),
+        display_path(&args.out),
         format_duration(watch.elapsed().wall_seconds)
     ));
     Ok(ExitCode::SUCCESS)

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use lowland::data::format_bytes;
+use lowland::message::display_path;
 use lowland_view::PictureFormat;
 
 use super::outputs::PAGE_EXTENSION;
@@ -42,9 +43,9 @@ impl OutputLog {
         let describe = |path: &PathBuf| match std::fs::metadata(path) {
             // Pages are sent to people, so their size matters.
             Ok(file) if extension(path) == PAGE_EXTENSION => {
-                format!("{} ({})", path.display(), format_bytes(file.len()))
+                format!("{} ({})", display_path(path), format_bytes(file.len()))
             }
-            _ => path.display().to_string(),
+            _ => display_path(path),
         };
         // Pictures and pages first.
         let is_visual = |path: &&PathBuf| {

@@ -1,9 +1,11 @@
 //! `--out`: the extension of a file determines what is written.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use lowland::AnnotatedEmbedding;
+use lowland::message::display_path;
+use lowland_io::WriteOptions;
 use lowland_view::{Density, PictureFormat};
 
 use super::figure::Figure;
@@ -14,6 +16,7 @@ use crate::args::{PictureArgs, RunArgs};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::paths::{extension, is_same_file};
+use crate::print::print_data;
 
 /// The extension of an interactive page.
 pub const PAGE_EXTENSION: &str = "html";
@@ -33,7 +36,7 @@ pub struct Outputs {
 impl Outputs {
     /// The files of a command that computes a map. If there are pictures or pages but no file with the map, the map is
     /// written next to them, so that it need not be computed again; never over a file of something else.
-    pub fn with_map(paths: &[PathBuf], input: &str, run: &RunArgs) -> Result<Self, Failure> {
+    pub fn with_map(paths: &[PathBuf], input: &Path, run: &RunArgs) -> Result<Self, Failure> {
         let mut outputs = Self::default();
         for path in paths {
             if MAP_EXTENSIONS.contains(&extension(path).as_str()) {
@@ -92,14 +95,14 @@ impl Outputs {
     }
 
     /// Writes the map to its files or to stdout.
-    pub fn write_map(&self, map: &AnnotatedEmbedding, log: &mut OutputLog) {
+    pub fn write_map(&self, map: &AnnotatedEmbedding, options: &WriteOptions, log: &mut OutputLog) {
         for path in &self.maps {
-            log.record(path, lowland_io::write_map(path, map).map_err(Failure::write));
+            log.record(path, lowland_io::write_map(path, map, options).map_err(Failure::write));
         }
         if self.to_stdout {
             let mut text = Vec::new();
-            let encoded = lowland_io::write_map_csv(&mut text, map).map_err(Failure::write);
-            if let Err(failure) = encoded.and_then(|()| Ok(std::io::stdout().write_all(&text)?)) {
+            let encoded = lowland_io::write_map_csv(&mut text, map, options).map_err(Failure::write);
+            if let Err(failure) = encoded.and_then(|()| print_data(&text)) {
                 log.fail(failure);
             }
         }
@@ -132,15 +135,15 @@ impl Outputs {
 fn unknown_extension(path: &Path, maps: &str) -> Failure {
     Failure::flag(format!(
         "--out {}: the extension determines what is written: {maps}.{} (a picture), .{PAGE_EXTENSION} (a page)",
-        path.display(),
+        display_path(path),
         PictureFormat::EXTENSIONS.join(" ."),
     ))
 }
 
 /// The path of the map next to a figure: the same name, unless that is the input or a file that is not a map.
-fn map_path_beside(figure: &Path, input: &str) -> PathBuf {
+fn map_path_beside(figure: &Path, input: &Path) -> PathBuf {
     let path = figure.with_extension("csv");
-    let is_taken = is_same_file(&path, Path::new(input)) || (path.exists() && !is_map(&path));
+    let is_taken = is_same_file(&path, input) || (path.exists() && !is_map(&path));
     if is_taken { figure.with_extension("map.csv") } else { path }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lowland::message::display_path;
 use lowland::{AnnotatedEmbedding, Labels, Metric};
 use lowland_io::Table;
 use lowland_view::Density;
@@ -67,7 +68,7 @@ fn check_same_points(files: &[PathBuf], figure: &Figure) -> Result<(), Failure> 
     let remedy = "a page links the points of its maps: write a page for each, or a picture of both";
     for (other, file) in others.iter().zip(&files[1..]) {
         let (one, two) = (&first.map, &other.map);
-        let (ours, theirs) = (files[0].display(), file.display());
+        let (ours, theirs) = (display_path(&files[0]), display_path(file));
         if one.rows() != two.rows() {
             let counts = format!("{ours} has {} points, {theirs} has {}", one.rows(), two.rows());
             return Err(Failure::input(format!("{counts}; {remedy}")));
@@ -81,7 +82,7 @@ fn check_same_points(files: &[PathBuf], figure: &Figure) -> Result<(), Failure> 
 
 fn check_flags(args: &PlotArgs) -> Result<(), Failure> {
     let mut inputs: Vec<&Path> = args.maps.iter().chain(&args.report).map(|path| path.as_path()).collect();
-    inputs.extend(args.data.iter().map(Path::new).chain(args.read.labels.as_deref()));
+    inputs.extend(args.data.as_deref().into_iter().chain(args.read.labels.as_deref()));
     paths::check(&inputs, &args.out.iter().collect::<Vec<_>>())?;
     let data_flags = [
         ("--n-points", args.read.n_points.is_some()),
@@ -108,19 +109,19 @@ fn check_flags(args: &PlotArgs) -> Result<(), Failure> {
 
 /// Reads the maps and their data; captions come from the reports.
 fn load(args: &PlotArgs, reports: &[Value], console: &mut Console) -> Result<Figure, Failure> {
-    let data = args.data.as_ref().map(|name| input::load_named(name, &args.read, &args.run, console)).transpose()?;
+    let data = args.data.as_ref().map(|name| input::load_from(name, &args.read, &args.run, console)).transpose()?;
     let captions: Vec<String> = reports.iter().map(|report| Caption::from_report(report).full_text()).collect();
     let mut maps = Vec::new();
     for (at, path) in args.maps.iter().enumerate() {
         let map = lowland_io::read_map(path)?;
         let map = check_finite(&map)
             .and_then(|()| attach_metadata(map, args, data.as_ref()))
-            .map_err(|failure| failure.within(path.display()))?;
+            .map_err(|failure| failure.within(display_path(path)))?;
         let name = args.names.get(at).cloned().unwrap_or_else(|| file_stem(path));
         maps.push(FigureMap { name, caption: captions.get(at).cloned().unwrap_or_default(), map });
     }
     let input = reports.first().and_then(|report| report["input"]["name"].as_str());
-    let title = match input.or(args.data.as_deref()) {
+    let title = match input.map(Path::new).or(args.data.as_deref()) {
         Some(input) => file_name(input),
         None if maps.len() == 1 => maps[0].name.clone(),
         None => String::new(),
@@ -133,7 +134,7 @@ fn load(args: &PlotArgs, reports: &[Value], console: &mut Console) -> Result<Fig
 
 /// The name of a file without its extension.
 fn file_stem(path: &Path) -> String {
-    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+    path.file_stem().map_or_else(|| display_path(path), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// Puts the points of all maps in the order of the first map that has ids, where they have the same points.
@@ -207,5 +208,5 @@ fn attach_metadata(
 fn read_report(path: &Path) -> Result<Value, Failure> {
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
     let report = serde_json::from_slice(&bytes);
-    report.map_err(|error| Failure::input(format!("{}: not a report: {error}", path.display())))
+    report.map_err(|error| Failure::input(format!("{}: not a report: {error}", display_path(path))))
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use lowland::AnnotatedEmbedding;
+use lowland::message::excerpt;
 use lowland::quality::{self, PrecomputedGraphs, QualityParams};
 use serde_json::json;
 
@@ -92,7 +93,10 @@ pub fn reorder_by_ids(
         return Err(Failure::input("the ids of the map are not unique, and not in the order of the data"));
     }
     let find = |id: &String| {
-        index.get(id).copied().ok_or_else(|| Failure::input(format!("the map has no point with the id {id}")))
+        index
+            .get(id)
+            .copied()
+            .ok_or_else(|| Failure::input(format!("the map has no point with the id {}", excerpt(id))))
     };
     let order = rows.iter().map(find).collect::<Result<Vec<usize>, Failure>>()?;
     Ok(map.select(&order))

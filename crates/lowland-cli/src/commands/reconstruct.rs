@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use lowland::message::display_path;
 use lowland::message::{Note, Remedy};
 use lowland::{Data, Embedding};
 use lowland_io::Table;
@@ -31,9 +32,9 @@ pub fn reconstruct(args: &ReconstructArgs) -> Result<ExitCode, Failure> {
         Some(std) => table = interleave_std(table, &std)?,
         None => console.info("this method has no standard deviations: only the rows are written"),
     }
-    lowland_io::write_table(&args.out, &table).map_err(Failure::write)?;
+    lowland_io::write_table(&args.out, &table, &args.write.options()).map_err(Failure::write)?;
     console.finish();
-    console.info(&format!("wrote {}", args.out.display()));
+    console.info(&format!("wrote {}", display_path(&args.out)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -61,7 +62,12 @@ pub fn samples(args: &SamplesArgs) -> Result<ExitCode, Failure> {
     let maps = model.samples(args.count, args.run.seed())?;
     lowland_io::write_bytes(&args.out, samples_table(&maps).as_bytes()).map_err(Failure::write)?;
     console.finish();
-    console.info(&format!("wrote {}: {} maps of {} rows", args.out.display(), maps.len(), model.embedding().rows()));
+    console.info(&format!(
+        "wrote {}: {} maps of {} rows",
+        display_path(&args.out),
+        maps.len(),
+        model.embedding().rows()
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,14 +1,14 @@
-//! `lowland select`: chooses numbers of neighbors and dimensions by likelihood.
+//! `lowland select`: chooses numbers of neighbors and dimensions by the bound of lllvm.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lowland::method::Method;
-use lowland::methods::{Lllvm, Lvm};
+use lowland::methods::Lllvm;
 use lowland::params::Params;
 use lowland::run::{Context, Stage};
-use lowland::select::{self, Candidate, SelectionCriterion};
+use lowland::select::{self, Candidate};
 use lowland_view::{ChartOptions, Curve, draw_chart};
 use serde_json::json;
 
@@ -31,29 +31,17 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
         return compare_edges(args, &params, &data, &mut console);
     }
     let (n_neighbors, n_components) = (&args.n_neighbors.0, &args.n_components.0);
-    let (by, choices) = match args.method {
-        SelectMethod::Tsm => return select_threshold(args, &data, &mut console),
-        SelectMethod::Lllvm => {
-            let needed = select::memory(&params, data.shape(), n_neighbors, n_components);
-            check_memory(args, needed.saturating_add(data.shape().bytes), &mut console)?;
-            let choices = with_context(args, &mut console, |context| {
-                select::by_bound(&data, &params, n_neighbors, n_components, context)
-            })?;
-            (SelectionCriterion::Bound, choices)
-        }
-        SelectMethod::Lvm => {
-            let default = Lvm::default();
-            let max_iter = args.max_iter.unwrap_or(default.max_iter);
-            let params = Lvm { metric: args.metric, max_iter, ..default };
-            let (folds, seed, limit) = (args.folds, args.common.run.seed(), args.common.memory.limit());
-            let choices =
-                select::by_held_out(&data, &params, n_neighbors, n_components, folds, seed, limit, &mut console)?;
-            (SelectionCriterion::HeldOut, choices)
-        }
-    };
+    if args.method == SelectMethod::Tsm {
+        return select_threshold(args, &data, &mut console);
+    }
+    let needed = select::memory(&params, data.shape(), n_neighbors, n_components);
+    check_memory(args, needed.saturating_add(data.shape().bytes), &mut console)?;
+    let choices = with_context(args, &mut console, |context| {
+        select::by_bound(&data, &params, n_neighbors, n_components, context)
+    })?;
     console.finish();
-    write_choices(args, by, &choices)?;
-    let recommendation = select::recommendation_text(&choices, by);
+    write_choices(args, &choices)?;
+    let recommendation = select::recommendation_text(&choices);
     if args.common.run.json {
         let list: Vec<_> = choices.iter().map(choice_json).collect();
         print_json(&json!({ "event": "choices", "choices": list, "recommendation": recommendation }));
@@ -94,7 +82,7 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
 pub(super) fn check_memory(args: &SelectArgs, needed: u64, console: &mut Console) -> Result<(), Failure> {
     console.note(&lowland::message::Note::MemoryEstimate { bytes: needed });
     use lowland::message::Remedy;
-    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts, Remedy::UseMethod("lvm")];
+    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
     input::check_memory("the selection", needed, args.common.memory.limit(), &remedies)
 }
 
@@ -146,17 +134,17 @@ fn choices_csv(choices: &[Candidate]) -> String {
     text
 }
 
-fn write_choices(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Result<(), Failure> {
+fn write_choices(args: &SelectArgs, choices: &[Candidate]) -> Result<(), Failure> {
     for path in &args.out {
         let is_table = extension(path) == "csv";
-        let bytes = if is_table { choices_csv(choices).into_bytes() } else { chart(args, by, choices)? };
+        let bytes = if is_table { choices_csv(choices).into_bytes() } else { chart(args, choices)? };
         lowland_io::write_bytes(path, &bytes).map_err(Failure::write)?;
     }
     Ok(())
 }
 
 /// Draws the criterion against the longer of the two lists, with a curve for each number in the other.
-fn chart(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Result<Vec<u8>, Failure> {
+fn chart(args: &SelectArgs, choices: &[Candidate]) -> Result<Vec<u8>, Failure> {
     let by_dimension = args.n_neighbors.0.len() == 1 && args.n_components.0.len() > 1;
     let (x_label, curve_label) =
         if by_dimension { ("n_components", "n_neighbors") } else { ("n_neighbors", "n_components") };
@@ -169,12 +157,9 @@ fn chart(args: &SelectArgs, by: SelectionCriterion, choices: &[Candidate]) -> Re
             curves.len() - 1
         });
         let (mean, std) = (choice.mean(), choice.std());
-        curves[at].1.points.push([x as f64, by.value(choice), mean - std, mean + std]);
+        curves[at].1.points.push([x as f64, choice.best(), mean - std, mean + std]);
     }
-    let y_label = match by {
-        SelectionCriterion::Bound => "bound of the best start; bars: mean and standard deviation over starts",
-        SelectionCriterion::HeldOut => "held-out log-likelihood: mean and standard deviation over folds",
-    };
+    let y_label = "bound of the best start; bars: mean and standard deviation over starts";
     let title = file_name(&args.common.input.input);
     let options = ChartOptions { title, x_label: x_label.into(), y_label: y_label.into(), ..ChartOptions::default() };
     Ok(draw_chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lowland::message::{display_path, excerpt};
 use lowland::method::TransformOutput;
 use lowland::{AnnotatedEmbedding, Model};
 use lowland_view::Density;
@@ -18,7 +19,7 @@ use crate::paths::{self, file_name};
 
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let outputs = Outputs::with_map(&args.out, &args.input.input, &args.run)?;
-    paths::check(&[&args.model, Path::new(&args.input.input)], &outputs.files().collect::<Vec<_>>())?;
+    paths::check(&[&args.model, args.input.input.as_path()], &outputs.files().collect::<Vec<_>>())?;
     let model = read_model(&args.model)?;
     let mut console = Console::new(&args.run)?;
     let mut table = input::load(&args.input, &args.run, &mut console)?;
@@ -28,7 +29,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let (ids, labels) = (table.ids.take(), table.labels.take());
     let map = AnnotatedEmbedding { std, covariances, ids, labels, ..embedding.into() };
     let mut log = OutputLog::default();
-    outputs.write_map(&map, &mut log);
+    outputs.write_map(&map, &args.write.options(), &mut log);
     let caption = format!("{} rows placed on a map of {}", map.rows(), model.embedding().rows());
     let figure = Figure {
         maps: vec![FigureMap { name: model.method().name().into(), caption: caption.clone(), map }],
@@ -46,7 +47,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
 /// Reads a model written by `embed --save`.
 pub fn read_model(path: &Path) -> Result<Model, Failure> {
     let bytes = lowland_io::read_bytes(path, u64::MAX)?;
-    Model::from_bytes(&bytes).map_err(|error| Failure::from(error).within(path.display()))
+    Model::from_bytes(&bytes).map_err(|error| Failure::from(error).within(display_path(path)))
 }
 
 /// Rejects columns with other names than those of the model, if both have names.
@@ -58,7 +59,8 @@ pub fn check_column_names(model: &[String], new: &[String]) -> Result<(), Failur
         None => Ok(()),
         Some(at) => Err(Failure::input(format!(
             "column {at} is \"{}\" where the model was fitted on \"{}\"; the columns must be the same, in the same order",
-            new[at], model[at]
+            excerpt(&new[at]),
+            excerpt(&model[at])
         ))),
     }
 }

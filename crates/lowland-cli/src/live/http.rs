@@ -34,8 +34,9 @@ pub fn serve(listener: &TcpListener, state: &Arc<LiveState>) {
             continue;
         };
         let Some(slot) = ConnectionSlot::acquire(state) else { continue };
+        let waiting = stream.try_clone().ok().map(|stream| state.waiting.add(stream));
         // Errors of a client that disconnects are ignored.
-        let handler = move || drop(respond_to(stream, &slot.0));
+        let handler = move || drop(respond_to(stream, &slot.0, waiting));
         // If the thread cannot be started, the handler is dropped and the connection closed.
         let _ = std::thread::Builder::new().name("live client".into()).stack_size(256 << 10).spawn(handler);
     }
@@ -47,7 +48,8 @@ struct ConnectionSlot(Arc<LiveState>);
 impl ConnectionSlot {
     fn acquire(state: &Arc<LiveState>) -> Option<Self> {
         let before = state.connections.fetch_add(1, Ordering::AcqRel);
-        Some(Self(Arc::clone(state))).filter(|_| before < MAX_CONNECTIONS)
+        // When there are too many, the one that has waited longest without a request is closed.
+        Some(Self(Arc::clone(state))).filter(|_| before < MAX_CONNECTIONS || state.waiting.close_oldest())
     }
 }
 
@@ -63,7 +65,7 @@ struct HttpRequest<'a> {
     method: &'a str,
     path: &'a str,
     hosts: Vec<&'a str>,
-    origin: Option<&'a str>,
+    origins: Vec<&'a str>,
 }
 
 impl<'a> HttpRequest<'a> {
@@ -74,12 +76,12 @@ impl<'a> HttpRequest<'a> {
         if !version.starts_with("HTTP/1.") || words.next().is_some() {
             return None;
         }
-        let mut request = Self { method, path, hosts: Vec::new(), origin: None };
+        let mut request = Self { method, path, hosts: Vec::new(), origins: Vec::new() };
         for line in lines.take_while(|line| !line.is_empty()) {
             let (name, value) = line.split_once(':')?;
             match name.to_ascii_lowercase().as_str() {
                 "host" => request.hosts.push(value.trim()),
-                "origin" => request.origin = Some(value.trim()),
+                "origin" => request.origins.push(value.trim()),
                 _ => {}
             }
         }
@@ -87,29 +89,42 @@ impl<'a> HttpRequest<'a> {
     }
 }
 
-fn respond_to(mut stream: TcpStream, state: &LiveState) -> std::io::Result<()> {
+fn respond_to(mut stream: TcpStream, state: &LiveState, waiting: Option<u64>) -> std::io::Result<()> {
     stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
-    let Some(head) = read_head(&mut stream)? else { return respond_error(&mut stream, "400 Bad Request") };
-    let Some(request) = HttpRequest::parse(&head) else { return respond_error(&mut stream, "400 Bad Request") };
+    let head = read_head(&mut stream);
+    if let Some(id) = waiting {
+        state.waiting.remove(id);
+    }
+    let Some(head) = head? else { return respond_error(&mut stream, "400 Bad Request") };
+    answer(&head, &mut stream, state)
+}
+
+/// Answers a request that has been read up to its empty line.
+pub(super) fn answer(head: &str, stream: &mut impl Write, state: &LiveState) -> std::io::Result<()> {
+    let Some(request) = HttpRequest::parse(head) else { return respond_error(stream, "400 Bad Request") };
     let is_own = matches!(request.hosts[..], [host] if state.is_own_host(host));
-    let same_origin =
-        request.origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|o| state.is_own_host(o)));
+    let is_own_origin = |origin: &str| origin.strip_prefix("http://").is_some_and(|host| state.is_own_host(host));
+    let same_origin = match request.origins[..] {
+        [] => true,
+        [origin] => is_own_origin(origin),
+        _ => false,
+    };
     if !is_own || !same_origin {
-        return respond_error(&mut stream, "403 Forbidden");
+        return respond_error(stream, "403 Forbidden");
     }
     let page = request.path.strip_prefix('/').and_then(|path| path.split_once('/'));
     let Some((_, name)) = page.filter(|(token, _)| state.is_valid_token(token)) else {
-        return respond_error(&mut stream, "404 Not Found");
+        return respond_error(stream, "404 Not Found");
     };
     match (request.method, name) {
-        ("GET", "") => respond(&mut stream, "200 OK", "text/html; charset=utf-8", state.page()),
-        ("GET", "events") => stream_events(&mut stream, state),
+        ("GET", "") => respond(stream, "200 OK", "text/html; charset=utf-8", state.page()),
+        ("GET", "events") => stream_events(stream, state),
         ("POST", "stop") => {
             state.request_stop();
-            respond(&mut stream, "204 No Content", "text/plain", b"")
+            respond(stream, "204 No Content", "text/plain", b"")
         }
-        (_, "" | "events" | "stop") => respond_error(&mut stream, "405 Method Not Allowed"),
-        _ => respond_error(&mut stream, "404 Not Found"),
+        (_, "" | "events" | "stop") => respond_error(stream, "405 Method Not Allowed"),
+        _ => respond_error(stream, "404 Not Found"),
     }
 }
 
@@ -132,11 +147,11 @@ fn read_head(stream: &mut TcpStream) -> std::io::Result<Option<String>> {
     Ok(String::from_utf8(head).ok())
 }
 
-fn respond_error(stream: &mut TcpStream, status: &str) -> std::io::Result<()> {
+fn respond_error(stream: &mut impl Write, status: &str) -> std::io::Result<()> {
     respond(stream, status, "text/plain", b"")
 }
 
-fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
+fn respond(stream: &mut impl Write, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{COMMON_HEADERS}\r\n");
     stream.write_all(head.as_bytes())?;
@@ -145,7 +160,7 @@ fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std
 }
 
 /// Sends new messages as events, always the latest: a slow client misses maps but delays nobody.
-fn stream_events(stream: &mut TcpStream, state: &LiveState) -> std::io::Result<()> {
+fn stream_events(stream: &mut impl Write, state: &LiveState) -> std::io::Result<()> {
     struct StreamGuard<'a>(&'a LiveState);
     impl Drop for StreamGuard<'_> {
         fn drop(&mut self) {
@@ -189,7 +204,7 @@ mod tests {
         let head = "POST /t/stop HTTP/1.1\r\nHOST: localhost:8\r\nOrigin:http://evil\r\n\r\n";
         let request = HttpRequest::parse(head).unwrap();
         assert_eq!((request.method, request.path), ("POST", "/t/stop"));
-        assert_eq!((request.hosts, request.origin), (vec!["localhost:8"], Some("http://evil")));
+        assert_eq!((request.hosts, request.origins), (vec!["localhost:8"], vec!["http://evil"]));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! State shared by the fit, the server and its connections.
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +27,38 @@ pub struct LiveState {
     /// All connections, and those that receive events.
     pub connections: AtomicUsize,
     pub streams: AtomicUsize,
+    /// Connections whose request has not been received.
+    pub waiting: WaitingConnections,
     pub closing: AtomicBool,
+}
+
+/// Connections whose request has not been received, oldest first.
+#[derive(Default)]
+pub struct WaitingConnections(Mutex<(u64, VecDeque<(u64, TcpStream)>)>);
+
+impl WaitingConnections {
+    fn lock(&self) -> MutexGuard<'_, (u64, VecDeque<(u64, TcpStream)>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a connection and returns its number.
+    pub fn add(&self, stream: TcpStream) -> u64 {
+        let mut waiting = self.lock();
+        waiting.0 += 1;
+        let id = waiting.0;
+        waiting.1.push_back((id, stream));
+        id
+    }
+
+    pub fn remove(&self, id: u64) {
+        self.lock().1.retain(|(other, _)| *other != id);
+    }
+
+    /// Closes the oldest one; returns whether there was one.
+    pub fn close_oldest(&self) -> bool {
+        let oldest = self.lock().1.pop_front();
+        oldest.is_some_and(|(_, stream)| stream.shutdown(Shutdown::Both).is_ok())
+    }
 }
 
 impl LiveState {
@@ -34,7 +66,8 @@ impl LiveState {
         let token = random_token();
         let (latest, changed) = (Mutex::default(), Condvar::new());
         let (connections, streams) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { page, token, port, stop, latest, changed, connections, streams, closing: AtomicBool::new(false) }
+        let (waiting, closing) = (WaitingConnections::default(), AtomicBool::new(false));
+        Self { page, token, port, stop, latest, changed, connections, streams, waiting, closing }
     }
 
     pub fn page(&self) -> &[u8] {

@@ -1,6 +1,6 @@
 //! Notes: information and warnings about a run.
 
-use super::Terms;
+use super::{SimilarityNote, Terms};
 use crate::format_bytes;
 
 /// Severity of a note.
@@ -90,6 +90,13 @@ pub enum Note {
         /// Number of neighbors of each point.
         neighbors: usize,
     },
+    /// More samples per point were requested than there are other points.
+    SamplesReduced {
+        /// Number of samples requested.
+        requested: f64,
+        /// Number of samples used.
+        used: usize,
+    },
     /// All rows are equal.
     AllRowsEqual,
     /// All rows are zero.
@@ -160,6 +167,28 @@ pub enum Note {
     StartBounds(Vec<f64>),
     /// Relevance of each dimension: the inverse squared length scale.
     Relevance(Vec<f64>),
+    /// Negative eigenvalues of a Gram matrix of distances that no embedding has exactly.
+    NegativeEigenvalues {
+        /// Number of negative eigenvalues that are at least as large, in magnitude, as the smallest of a coordinate.
+        count: usize,
+        /// Whether there may be more of them.
+        more: bool,
+        /// Their sum, as a fraction of the sum of the magnitudes of these and of those of the coordinates.
+        share: f64,
+        /// The most negative eigenvalue, as a fraction of the largest.
+        most_negative: f64,
+        /// Number of coordinates whose eigenvalue is larger than the magnitude of the most negative one.
+        supported: usize,
+        /// Number of coordinates.
+        n_components: usize,
+    },
+    /// Some rows are not connected to any landmark, so that their positions are arbitrary.
+    NotConnectedToLandmarks {
+        /// The rows.
+        rows: Vec<usize>,
+    },
+    /// A note of thresholded similarity matching.
+    Similarity(SimilarityNote),
     /// Other information.
     Info(String),
     /// Other warning.
@@ -178,9 +207,11 @@ impl Note {
             | Note::ApproximateNeighbors { .. }
             | Note::StartBounds(_)
             | Note::Relevance(_)
+            | Note::NegativeEigenvalues { count: 0, .. }
             | Note::RepulsionError { missed: None, .. }
             | Note::PredictedNoise { .. }
             | Note::Info(_) => NoteLevel::Info,
+            Note::Similarity(note) => note.level(),
             _ => NoteLevel::Warning,
         }
     }
@@ -215,13 +246,11 @@ impl Note {
                 format!("the neighbor graph has {components} components; they were joined at their closest points")
             }
             Note::LargestComponentFitted { components, other_rows } => {
-                let listed: Vec<String> = other_rows.iter().take(MAX_LISTED_ROWS).map(usize::to_string).collect();
-                let more = if other_rows.len() > MAX_LISTED_ROWS { ", ..." } else { "" };
                 format!(
                     "the neighbor graph has {components} components; the largest was fitted, and {} rows were \
-                     transformed afterwards: {}{more}",
+                     transformed afterwards: {}",
                     other_rows.len(),
-                    listed.join(", ")
+                    list_rows(other_rows)
                 )
             }
             Note::ComponentsInCoordinates { components, constant, n_components } => format!(
@@ -232,6 +261,10 @@ impl Note {
             Note::PerplexityReduced { perplexity, neighbors } => {
                 let name = terms.parameter("perplexity");
                 format!("{name} reduced to {perplexity:.4}: each point has {neighbors} neighbors")
+            }
+            Note::SamplesReduced { requested, used } => {
+                let name = terms.parameter("samples");
+                format!("{name}: {used} draws per point instead of {requested:.4}, one for each of the other points")
             }
             Note::AllRowsEqual => "all rows are equal: they share one position".into(),
             Note::AllRowsZero => "all rows are zero: they share one position".into(),
@@ -293,9 +326,41 @@ impl Note {
             Note::Relevance(weights) => {
                 format!("relevance of each dimension (inverse squared length scale): {}", join(weights, 3))
             }
+            Note::NegativeEigenvalues { count, more, share, most_negative, supported, n_components } => {
+                let most = format!("the most negative is {:.2} % of the largest eigenvalue", 100.0 * most_negative);
+                if *count == 0 {
+                    return format!(
+                        "the distances are not those of points in a space: {most}, and smaller than those of the {n_components} \
+                         coordinates"
+                    );
+                }
+                let least = if *more { "at least " } else { "" };
+                let advice = match supported {
+                    0 => "no number of dimensions keeps them".into(),
+                    _ => format!("use {}", terms.setting("n_components", supported)),
+                };
+                format!(
+                    "the distances are not those of points in a space: {least}{count} negative eigenvalues are as large as those of the \
+                     {n_components} coordinates ({:.2} % of the sum of their magnitudes; {most}); {advice}",
+                    100.0 * share
+                )
+            }
+            Note::NotConnectedToLandmarks { rows } => format!(
+                "{} rows are not connected to any landmark by their neighbors, so that their positions are arbitrary; raise {}: {}",
+                rows.len(),
+                terms.parameter("landmarks"),
+                list_rows(rows)
+            ),
+            Note::Similarity(note) => note.describe(terms),
             Note::Info(text) | Note::Warning(text) => text.clone(),
         }
     }
+}
+
+/// The first rows of a list, and an ellipsis if there are more.
+fn list_rows(rows: &[usize]) -> String {
+    let listed: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(usize::to_string).collect();
+    listed.join(", ") + if rows.len() > MAX_LISTED_ROWS { ", ..." } else { "" }
 }
 
 #[cfg(test)]

@@ -95,6 +95,11 @@ impl<'a> Context<'a> {
         self.checkpoint
     }
 
+    /// Forgets the checkpoint once the iterations that it was made in are resumed: further iterations of the run start anew.
+    pub fn leave_checkpoint(&mut self) {
+        self.checkpoint = None;
+    }
+
     /// Adds entries to every checkpoint of this run, if the observer wants checkpoints.
     pub fn add_to_checkpoint(&mut self, fill: impl FnOnce(&mut Archive)) {
         if self.observer.wants_checkpoints() {

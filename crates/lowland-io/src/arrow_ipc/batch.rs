@@ -12,6 +12,9 @@ use crate::error::{FileErrorKind, Result};
 /// From this version of the metadata on, unions have no validity buffer.
 const VERSION_5: i16 = 4;
 
+/// How much larger than its packed form a buffer usually is, at the most.
+const USUAL_RATIO: usize = 8;
+
 /// The buffers of one column, unpacked: validity first, where the type has one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ArrayData {
@@ -134,8 +137,9 @@ impl BatchLayout {
             // -1 says that packing would not have made it smaller.
             return if declared == -1 { Ok(packed.slice(8..)) } else { Err(Malformed.into()) };
         };
-        // The declared sizes of all buffers were found to fit when the messages were walked.
-        let mut out = Vec::with_capacity(size);
+        // The declared sizes of all buffers were found to fit when the messages were walked, but a small file can declare as
+        // much as the limit allows: memory for more than what is usual is allocated only when there are bytes for it.
+        let mut out = Vec::with_capacity(size.min(packed.len().saturating_mul(USUAL_RATIO)));
         let unpacked = match codec {
             Codec::Lz4 => {
                 let decoder = lz4_flex::frame::FrameDecoder::new(&packed[8..]);

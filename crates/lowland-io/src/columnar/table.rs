@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use lowland::Data;
 use lowland::data::LabelsBuilder;
+use lowland::message::list_names;
 
 use super::{CellValues, ColumnCells, ColumnField, ColumnKind, ColumnarFile};
 use crate::budget::Budget;
@@ -126,7 +127,7 @@ impl ColumnRoles {
             let ignored: Vec<String> =
                 other.iter().filter(|&&j| j != vector).map(|&j| format!("{:?}", names[j])).collect();
             if !ignored.is_empty() {
-                notes.push(format!("left out: {}", ignored.join(", ")));
+                notes.push(format!("left out: {}", list_names(&ignored)));
             }
             return Ok(Self { data: vec![vector], is_vector: true, label, id });
         }
@@ -158,7 +159,7 @@ fn vector_column(
     let vectors: Vec<usize> = other.iter().copied().filter(|&j| fields[j].kind == ColumnKind::Vector).collect();
     if vectors.len() > 1 {
         let names: Vec<&str> = vectors.iter().map(|&j| fields[j].name.as_str()).collect();
-        let reason = format!("several columns hold vectors ({}); say which with key (--key)", names.join(", "));
+        let reason = format!("several columns hold vectors ({}); say which with key (--key)", list_names(&names));
         return Err(FileErrorKind::format(format, reason));
     }
     Ok(vectors.first().copied())

@@ -2,6 +2,7 @@
 
 mod header;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use lowland::data::{Dense, LabelsBuilder};
@@ -242,21 +243,21 @@ pub(crate) fn half_to_f64(bits: u16) -> f64 {
     }
 }
 
-/// A memory-mapped file whose values are used without a copy.
-struct MappedValues {
+/// The bytes of a file in memory whose values are used without a copy.
+struct ValuesInPlace {
     bytes: FileBytes,
-    start: usize,
-    end: usize,
+    range: Range<usize>,
 }
 
-impl AsRef<[f32]> for MappedValues {
+impl AsRef<[f32]> for ValuesInPlace {
     fn as_ref(&self) -> &[f32] {
-        bytemuck::cast_slice(&self.bytes[self.start..self.end])
+        bytemuck::cast_slice(&self.bytes[self.range.clone()])
     }
 }
 
-/// Reads a `.npy` file. Little-endian `f4` in C order is not copied.
-pub(crate) fn read(bytes: FileBytes, budget: &Budget) -> Result<Data> {
+/// Reads a `.npy` file. Little-endian `f4` in C order is not converted: it is read once, or used where it lies if it is in
+/// memory already. It is not used from a mapped file, which other programs may truncate during the run.
+pub(crate) fn read(mut bytes: FileBytes, budget: &Budget) -> Result<Data> {
     let array = NpyArray::parse(&bytes, budget)?;
     let header = &array.header;
     let in_place = cfg!(target_endian = "little")
@@ -266,15 +267,22 @@ pub(crate) fn read(bytes: FileBytes, budget: &Budget) -> Result<Data> {
         return array.to_data();
     }
     let (rows, columns) = array.rows_and_columns()?;
-    let (start, end) = (header.offset, header.offset + array.values.len());
-    Ok(Data::Dense(Dense::shared(Arc::new(MappedValues { bytes, start, end }), rows, columns)?))
+    let range = header.offset..header.offset + array.values.len();
+    if matches!(bytes, FileBytes::Mapped { .. }) {
+        budget.reserve("the array", range.len(), 1)?;
+    }
+    let values: Arc<dyn AsRef<[f32]> + Send + Sync> = match bytes.read_floats(range.clone())? {
+        Some(values) => Arc::new(values),
+        None => Arc::new(ValuesInPlace { bytes, range }),
+    };
+    Ok(Data::Dense(Dense::shared(values, rows, columns)?))
 }
 
 /// Encodes a `.npy` file: `kind` is the type string (`<f8`), `values` its little-endian bytes in C order.
 pub(crate) fn encode(kind: &str, shape: &[usize], values: &[u8]) -> Vec<u8> {
     let sizes: String = shape.iter().map(|size| format!("{size},")).collect();
     let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // Align the values to 64 bytes for memory mapping.
+    // Align the values to 64 bytes, so that programs which map the file can use them where they lie.
     while !(10 + text.len() + 1).is_multiple_of(64) {
         text.push(' ');
     }

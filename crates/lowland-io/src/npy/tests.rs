@@ -37,6 +37,29 @@ fn little_endian_f4_in_c_order_is_used_where_it_lies() {
 }
 
 #[test]
+fn values_do_not_change_when_the_file_is_truncated_after_it_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let values: Vec<f32> = (0..1 << 16).map(|v| v as f32).collect();
+    std::fs::write(&path, encode("<f4", &[1 << 12, 16], bytemuck::cast_slice(&values))).unwrap();
+    let Data::Dense(x) = read(FileBytes::open(&path).unwrap(), &Budget::unlimited()).unwrap() else { panic!("dense") };
+    // Access to a mapping would end the process with SIGBUS.
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(128).unwrap();
+    assert_eq!(x.values(), values);
+}
+
+#[test]
+fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    std::fs::write(&path, encode("<f4", &[1 << 12, 16], &[0; 1 << 18])).unwrap();
+    let mut bytes = FileBytes::open(&path).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(128 + 1000).unwrap();
+    let error = bytes.read_floats(128..128 + (1 << 18)).unwrap_err();
+    assert!(matches!(error, FileErrorKind::Truncated { declared: 262_144, available: 1000, .. }), "{error}");
+}
+
+#[test]
 fn a_header_that_claims_more_than_there_is_gives_an_error_and_no_allocation() {
     for shape in ["1000000000000000, 3", "18446744073709551615, 18446744073709551615", "5, 1"] {
         let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}\n");

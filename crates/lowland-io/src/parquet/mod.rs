@@ -2,6 +2,7 @@
 //! that it brings take longer to build than the rest of the readers together.
 
 mod decode;
+mod page_sizes;
 mod schema;
 mod write;
 
@@ -35,6 +36,7 @@ fn damaged(reason: &str) -> FileErrorKind {
 
 /// An open Parquet file.
 pub(crate) struct ParquetFile<'a> {
+    bytes: Bytes,
     reader: SerializedFileReader<Bytes>,
     columns: Vec<ParquetColumn>,
     fields: Vec<ColumnField>,
@@ -52,10 +54,10 @@ struct RowGroup {
 
 impl<'a> ParquetFile<'a> {
     pub fn open(bytes: Bytes, budget: &'a Budget) -> Result<Self> {
-        let reader = SerializedFileReader::new(bytes).map_err(failed)?;
+        let reader = SerializedFileReader::new(bytes.clone()).map_err(failed)?;
         check_declared_sizes(reader.metadata(), budget)?;
         let (fields, columns) = schema::columns(reader.metadata().file_metadata());
-        Ok(Self { reader, columns, fields, budget, next_group: 0, group: None })
+        Ok(Self { bytes, reader, columns, fields, budget, next_group: 0, group: None })
     }
 
     fn open_group(&self, group: usize, columns: &[usize]) -> Result<RowGroup> {
@@ -65,7 +67,9 @@ impl<'a> ParquetFile<'a> {
         let (mut decoders, mut items) = (Vec::with_capacity(columns.len()), 0);
         for &j in columns {
             let column = &self.columns[j];
-            let declared = about.columns().get(column.leaf).map_or(-1, |chunk| chunk.num_values());
+            let chunk = about.columns().get(column.leaf).ok_or_else(|| damaged("a row group lacks a column"))?;
+            page_sizes::check_pages(&self.bytes, chunk, self.budget)?;
+            let declared = chunk.num_values();
             let declared = usize::try_from(declared).map_err(|_| damaged("a column has a negative size"))?;
             if column.list_level.is_some() {
                 self.budget.check_room("a column of lists", declared, LIST_ITEM_BYTES)?;

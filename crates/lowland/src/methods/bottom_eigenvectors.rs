@@ -79,7 +79,8 @@ pub(super) fn fit(
         }
     }
     let embedding = Embedding::new(coordinates, dim)?;
-    let transformer = LlxTransformer { llx, data: input.data.clone(), embedding: embedding.clone(), std: None };
+    let (data, known) = (input.data.clone(), embedding.clone());
+    let transformer = LlxTransformer { llx, data, embedding: known, std: None, keeps_norms: false };
     Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: exact.then_some(graph) })
 }
 

@@ -31,6 +31,7 @@ params! {
 
 const PATHS: &str = "shortest paths";
 const SCALING: &str = "scaling";
+const NEGATIVE: &str = "negative eigenvalues";
 
 impl Method for Isomap {
     const NAME: &'static str = "isomap";
@@ -63,6 +64,7 @@ impl Method for Isomap {
             Stage { name: neighbor_stage::STAGE, weight: search },
             Stage { name: PATHS, weight: paths },
             Stage { name: SCALING, weight: scaling },
+            Stage { name: NEGATIVE, weight: 0.5 * scaling },
         ]
     }
 
@@ -110,6 +112,9 @@ impl Method for Isomap {
         let mut coordinates = vec![0.0; n * dim];
         let top = values.first().copied().unwrap_or(0.0).max(0.0);
         let kept = values.iter().take_while(|&&value| value > 1e-12 * top && value > 0.0).count();
+        if let Some(note) = negative_eigenvalues(&gram, &values[..kept], context)? {
+            context.note(note);
+        }
         if kept < wanted {
             let reason = "the distances have fewer dimensions".into();
             context.note(Note::ZeroCoordinates { zero: dim - kept, requested: dim, reason });
@@ -163,6 +168,38 @@ impl Method for Isomap {
             && ConnectedComponents::from_matrix(&transformer.lengths).count() == 1;
         if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
     }
+}
+
+/// Returns a note about the negative eigenvalues of the Gram matrix, of which the distances of points in a Euclidean space
+/// have none (Saul 2022, figure 11); `positive` holds the eigenvalues of the coordinates, descending.
+fn negative_eigenvalues(gram: &CenteredGram, positive: &[f64], context: &mut Context) -> Result<Option<Note>> {
+    let (Some(&largest), Some(&smallest)) = (positive.first(), positive.last()) else { return Ok(None) };
+    // As many as there are coordinates: with more of them that are as large, no coordinate can be relied on. An eigenvalue
+    // is far more accurate than its vector, which is not needed.
+    let wanted = positive.len().min(gram.dim() - 1);
+    let options = EigenOptions {
+        tolerance: 1e-3,
+        max_iterations: 100,
+        fallback_up_to: 0,
+        ..EigenOptions::new(SpectrumEnd::Smallest, wanted)
+    };
+    let seed = context.seed.stream(NEGATIVE);
+    let found = context.stage(NEGATIVE, |context| {
+        context.with_progress(|progress| eigenpairs(gram, &Identity, options, &[], 0, seed, progress))
+    })?;
+    let Some(most_negative) = found.values.first().map(|least| -least / largest).filter(|share| *share > 1e-9) else {
+        return Ok(None);
+    };
+    let large: Vec<f64> = found.values.iter().map(|value| -value).filter(|size| *size >= smallest).collect();
+    let (sum, kept): (f64, f64) = (large.iter().sum(), positive.iter().sum());
+    Ok(Some(Note::NegativeEigenvalues {
+        count: large.len(),
+        more: large.len() == wanted,
+        share: sum / (sum + kept),
+        most_negative,
+        supported: positive.iter().filter(|value| **value > most_negative * largest).count(),
+        n_components: positive.len(),
+    }))
 }
 
 /// Returns the squared lengths of the shortest paths between all points, row by row.

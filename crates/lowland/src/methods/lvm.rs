@@ -12,7 +12,7 @@ use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{
     ConnectedComponents, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
 };
-use lowland_neighbors::{self, NeighborGraph, Search};
+use lowland_neighbors::{self, NeighborGraph, NeighborParams, Search, nearest_with};
 
 use super::components::available_components;
 use super::lvm_transformer::LvmTransformer;
@@ -54,6 +54,10 @@ params! {
         reach: usize = 1,
         /// Levels of coarse-graining: 0 considers every pair of points, each level fewer of them.
         levels: Auto<usize> = Auto::Auto,
+        /// Number of landmarks of the first level of coarse-graining; further levels have more or fewer by the same factor.
+        coarse_landmarks: Auto<usize> = Auto::Auto,
+        /// Adjacent points that do not count as dissimilar: those with an edge in the direction of the pair, or in either.
+        adjacent: AdjacencyRule = AdjacencyRule::Directed,
         /// Maximum number of iterations.
         max_iter: usize = 400,
         /// Fraction of the last step that is added to the next.
@@ -64,8 +68,13 @@ params! {
         components: ComponentHandling = ComponentHandling::Join,
         /// Relative change of the log-likelihood at which the iterations stop.
         tol: f64 = 1e-6,
+        /// Reduction of the residual at which the linear system of an iteration counts as solved.
+        solver_tol: f64 = 0.5,
     }
 }
+
+/// Maximum number of iterations of the linear solver for each halving of the residual.
+const SOLVER_ITERATIONS: usize = 30;
 
 const LANDMARKS: &str = "landmarks";
 const START: &str = "spectral start";
@@ -77,11 +86,9 @@ const MAX_LEVELS: usize = 16;
 impl Method for Lvm {
     const NAME: &'static str = "lvm";
     const CLASS_NAME: &'static str = "LVM";
-    const NOTES: &'static str = "The likelihood of a row is the likelihood of its relations to its neighbors, given its distances to \
-        them: how well the embedding keeps similar rows close and dissimilar rows apart. Use it to compare embeddings of the same rows (numbers \
-        of neighbors or of dimensions). It is not a density of the rows and does not detect outliers: a row far from all others has \
-        few relations to keep and a wide scale of its own, and may score higher than an ordinary row. To find outliers, use the \
-        standard deviation of the transformed rows.";
+    const NOTES: &'static str = "The standard deviation compares the rows of one model, fitted or new: the larger, the less the embedding keeps of the \
+        row's relations to its neighbors. It is not an error in the units of the data: it shrinks with the number of iterations, like its \
+        inverse square root.";
     const OBJECTIVE: Option<&'static str> = Some("lower_bound");
     const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "Latent variable model: clear clusters, with a standard deviation for every point.";
@@ -89,7 +96,6 @@ impl Method for Lvm {
         and classification; and a standard deviation that shows which points are misplaced.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
-    const HAS_LIKELIHOOD: bool = true;
     type Transformer = LvmTransformer;
 
     fn validate(&self) -> Result<()> {
@@ -102,6 +108,12 @@ impl Method for Lvm {
         }
         if matches!(self.levels, Auto::Value(levels) if levels > MAX_LEVELS) {
             return invalid_parameter("levels", &self.levels, format!("auto, or at most {MAX_LEVELS}"));
+        }
+        if let Auto::Value(count) = self.coarse_landmarks {
+            at_least_one("coarse_landmarks", count)?;
+        }
+        if !(self.solver_tol > 0.0 && self.solver_tol < 1.0) {
+            return invalid_parameter("solver_tol", &self.solver_tol, "greater than 0 and below 1");
         }
         check_tolerance("tol", self.tol)
     }
@@ -160,12 +172,19 @@ impl Method for Lvm {
         let edges = self.edges(&data, &near, context)?;
         let pairs = context.stage(LANDMARKS, |context| {
             let seed = context.seed.stream(LANDMARKS);
-            let options =
-                PairOptions { levels: levels(self.levels, data.rows()), adjacency: AdjacencyRule::Directed, seed };
+            let options = PairOptions {
+                levels: levels(self.levels, data.rows()),
+                landmarks: match self.coarse_landmarks {
+                    Auto::Value(count) => Some(count),
+                    Auto::Auto => None,
+                },
+                adjacency: self.adjacent,
+                seed,
+            };
             context.with_progress(|progress| TrainingPairs::new(&data, self.metric, &edges, options, progress))
         })?;
         let (em, outcome) = self.iterate(pairs, wanted, context)?;
-        let state = LvmState::new(em.pairs(), &em.means(), &em.variances(), &near);
+        let state = LvmState::new(&em, &near, self.reach);
         let mut transformer = LvmTransformer { params: self.clone(), data, std: state.std(), state };
         let mut embedding = em.embedding();
         if let Some(rows) = largest {
@@ -184,10 +203,10 @@ impl Method for Lvm {
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<LvmTransformer> {
         let embedding = Embedding::load("embedding", archive)?;
-        let transformer = LvmTransformer {
+        let mut transformer = LvmTransformer {
             params: self.clone(),
             data: Data::load("training", archive)?,
-            state: LvmState::load(archive, embedding.dim())?,
+            state: LvmState::load(archive, embedding.dim(), self.max_iter)?,
             std: archive.finite("lvm/std")?.to_vec(),
         };
         self.metric.check(&transformer.data)?;
@@ -195,7 +214,16 @@ impl Method for Lvm {
             && transformer.data.rows() == transformer.state.points()
             && transformer.std.len() == embedding.rows()
             && self.n_components == embedding.dim();
-        if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
+        if !fits {
+            return Err(archive.invalid("its parts differ in size".into()));
+        }
+        if self.reach > 1 && !transformer.state.has_neighbors() {
+            // Models of earlier versions were saved without the graph.
+            let (n_neighbors, metric, search) = (self.n_neighbors, self.metric, self.search);
+            let params = NeighborParams { n_neighbors, metric, search, ..NeighborParams::default() };
+            transformer.state.set_neighbors(nearest_with(&transformer.data, &params, &mut |_| Ok(()))?.graph);
+        }
+        Ok(transformer)
     }
 }
 
@@ -233,7 +261,8 @@ impl Lvm {
             variances: self.variances,
             // Double precision is affordable for few points.
             precision: if n <= 1_000 { Precision::Double } else { Precision::Single },
-            ..EmOptions::default()
+            solve_tolerance: self.solver_tol,
+            solve_iterations: SOLVER_ITERATIONS * (-self.solver_tol.log2()).ceil().max(1.0) as usize,
         };
         let mut em = LvmEm::new(pairs, means, variances, dim, options)?;
         if wanted == 0 {

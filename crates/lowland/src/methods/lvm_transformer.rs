@@ -1,6 +1,6 @@
 //! The transformer of the tractable latent variable model.
 
-use lowland_algorithms::lvm::{LvmState, LvmTransformOutput};
+use lowland_algorithms::lvm::{LvmState, LvmTransformOptions, LvmTransformOutput};
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Points, Result};
@@ -28,9 +28,14 @@ impl Transformer for LvmTransformer {
     }
 
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let LvmTransformOutput { embedding, std, scores } =
-            self.state.transform(new, &self.data, self.params.metric, self.params.n_neighbors, progress)?;
-        Ok(TransformOutput { std: Some(std), log_likelihoods: Some(scores), ..embedding.into() })
+        let options = LvmTransformOptions {
+            metric: self.params.metric,
+            n_neighbors: self.params.n_neighbors,
+            reach: self.params.reach,
+            adjacency: self.params.adjacent,
+        };
+        let LvmTransformOutput { embedding, std } = self.state.transform(new, &self.data, options, progress)?;
+        Ok(TransformOutput { std: Some(std), ..embedding.into() })
     }
 
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {

@@ -51,6 +51,8 @@ params! {
         perplexity: f64 = 15.0,
         /// Number of neighbors of each point whose marginals are aligned.
         n_neighbors: usize = 10,
+        /// Number of steps along neighborhoods within which marginals are aligned; 2 adds the neighbors of neighbors.
+        reach: usize = 1,
         /// Variant: the authors' program (fast, exact or sampled), or minimization of an objective.
         variant: MapItVariant = MapItVariant::Fast,
         /// Similarity kernel of points in the embedding.
@@ -92,7 +94,8 @@ const DESCENT: &str = "descent";
 
 /// Number of points per unit of the learning rate.
 const POINTS_PER_RATE: f64 = 40.0;
-/// Maximum change of a coordinate in a step, so that no point leaves the others far behind.
+/// Maximum change of a coordinate in a step. The authors' program has no such limit; with it, a learning rate that is too
+/// high for the data leaves an embedding in which points stay in sight of each other.
 const MAX_STEP: f64 = 5.0;
 /// An embedding with less spread than this has collapsed, since the kernel has width one.
 const COLLAPSED_SPREAD: f64 = 1e-2;
@@ -110,14 +113,18 @@ impl MapIt {
     /// Returns the vector field with repulsion by an engine.
     fn engine_field(&self, weights: &Csr) -> Result<MapItField> {
         let field = MapItField::new(weights, self.n_neighbors, self.kernel, self.engine()?, self.tolerance)?;
-        Ok(field.with_entropy(self.entropy))
+        field.with_entropy(self.entropy).with_reach(weights, self.reach)
     }
 
     /// Returns the vector field of the variant.
-    fn field(&self, weights: &Csr, context: &Context) -> Result<MapItField> {
+    fn field(&self, weights: &Csr, context: &mut Context) -> Result<MapItField> {
         let field = match self.variant {
             MapItVariant::Sampled => {
-                let count = (self.samples * self.n_neighbors as f64).round().max(1.0) as usize;
+                let requested = (self.samples * self.n_neighbors as f64).round().max(1.0);
+                let count = requested.min((weights.rows() - 1) as f64) as usize;
+                if count as f64 != requested {
+                    context.note(Note::SamplesReduced { requested, used: count });
+                }
                 let sampling =
                     NonNeighborSampling::new(count, self.sample_weight.value(), context.seed.stream("non-neighbours"));
                 MapItField::sampled(weights, self.n_neighbors, self.kernel, sampling)?
@@ -125,7 +132,7 @@ impl MapIt {
             MapItVariant::Exact => MapItField::exact(weights, self.n_neighbors, self.kernel)?,
             MapItVariant::Fast | MapItVariant::Objective => return self.engine_field(weights),
         };
-        Ok(field.with_entropy(self.entropy))
+        field.with_entropy(self.entropy).with_reach(weights, self.reach)
     }
 
     fn momentum(&self, n: usize) -> MomentumDescent {
@@ -209,6 +216,14 @@ impl Method for MapIt {
         at_least_one("n_components", self.n_components)?;
         self.perplexities().check()?;
         at_least_one("n_neighbors", self.n_neighbors)?;
+        at_least_one("reach", self.reach)?;
+        if self.reach > 1 && self.variant == MapItVariant::Objective {
+            return invalid_parameter(
+                "reach",
+                &self.reach,
+                "1 with variant objective, whose costs have no farther pairs",
+            );
+        }
         check_positive("samples", self.samples)?;
         for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
             value.value().map_or(Ok(()), |value| check_positive(name, value))?;
@@ -247,9 +262,13 @@ impl Method for MapIt {
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
         // The graph, the conditional affinities and their transpose, and the joint affinities, also in two parts or in tiles.
         let graphs = n * edges * (8.0 + 12.0 + 12.0 + 4.0 * 12.0 + 8.0);
+        // The pairs within reach, while they are collected, and once more when points are reordered.
+        let steps = i32::try_from(self.reach).unwrap_or(i32::MAX);
+        let reached = if steps > 1 { n * (2.0 * self.n_neighbors as f64).powi(steps).min(n) * 28.0 } else { 0.0 };
         // Blocks of the size of the embedding, a reordered copy of the points, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
-        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search)
+            .saturating_add((graphs + reached + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -271,7 +290,8 @@ impl Method for MapIt {
         }
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
-            let state = MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2] };
+            let state =
+                MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [1.0; 2], neighborhoods: None };
             let transformer = self.transformer(input.data, &embedding, perplexity, state);
             return Ok(FitOutput {
                 embedding,
@@ -317,7 +337,11 @@ impl Method for MapIt {
         if !(c1 > 0.0 && c2 > 0.0) {
             return Err(archive.invalid("an entropy weight is not positive".into()));
         }
-        let state = MapItFittedState { marginals, entropies: [c1, c2] };
+        let neighborhoods = match self.reach {
+            1 => None,
+            _ => MapItTransformer::load_neighborhoods(archive, data.rows())?,
+        };
+        let state = MapItFittedState { marginals, entropies: [c1, c2], neighborhoods };
         Ok(MapItTransformer {
             data,
             embedding,

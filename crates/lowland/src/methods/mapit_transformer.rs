@@ -6,6 +6,7 @@ use lowland_algorithms::out_of_sample::TrainingRows;
 use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Result};
+use lowland_linalg::Csr;
 
 use super::mapit::{MapIt, MapItVariant};
 use crate::method::{TransformOutput, Transformer};
@@ -35,6 +36,7 @@ impl Transformer for MapItTransformer {
             similarity: params.kernel,
             state: &self.state,
             k: params.n_neighbors,
+            reach: params.reach,
             cost: (params.variant == MapItVariant::Objective).then_some(params.cost),
         };
         Ok(training.transform(new, &objective, progress)?.into())
@@ -46,5 +48,27 @@ impl Transformer for MapItTransformer {
         archive.put("placement/marginals", self.state.marginals[0].as_slice());
         archive.put("placement/map_marginals", self.state.marginals[1].as_slice());
         archive.put("placement/entropies", self.state.entropies.as_slice());
+        if let Some(neighborhoods) = &self.state.neighborhoods {
+            let starts: Vec<u64> = neighborhoods.indptr().iter().map(|&start| start as u64).collect();
+            archive.put("placement/neighborhoods/indptr", starts);
+            archive.put("placement/neighborhoods/indices", neighborhoods.indices());
+        }
+    }
+}
+
+impl MapItTransformer {
+    /// Reads the neighborhoods of the training rows; fits of fewer than two rows have none.
+    pub(super) fn load_neighborhoods(archive: &Archive, rows: usize) -> Result<Option<Csr>> {
+        if rows < 2 {
+            return Ok(None);
+        }
+        let starts = archive.sizes("placement/neighborhoods/indptr")?;
+        let indices = archive.u32s("placement/neighborhoods/indices")?.to_vec();
+        let ones = vec![1.0; indices.len()];
+        let neighborhoods = Csr::new(starts, indices, ones, rows)?;
+        if neighborhoods.rows() != rows {
+            return Err(archive.invalid("its parts differ in size".into()));
+        }
+        Ok(Some(neighborhoods))
     }
 }

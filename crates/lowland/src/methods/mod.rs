@@ -26,6 +26,8 @@ mod spectral;
 mod ssne;
 mod svd;
 mod tsm;
+mod tsm_layers;
+mod tsm_transformer;
 mod tsne;
 
 pub use ee::Ee;
@@ -44,7 +46,8 @@ pub use pca::Pca;
 pub use spectral::{Spectral, SpectralAffinity};
 pub use ssne::Ssne;
 pub use svd::Svd;
-pub use tsm::{MatrixStorage, TransformRule, Tsm};
+pub use tsm::{HiddenLayers, MatrixStorage, NormRule, TransformRule, Tsm};
 pub use tsne::Tsne;
 
+pub use lowland_algorithms::lvm::{AdjacencyRule, Variances};
 pub use lowland_algorithms::tsm::AngleHistogram;

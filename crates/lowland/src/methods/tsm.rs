@@ -1,20 +1,18 @@
 //! Thresholded similarity matching (Saul 2022): an embedding that preserves norms and small angles.
 
-use lowland_algorithms::llx::Llx;
-use lowland_algorithms::tsm::{
-    AlternatingOptions, AlternatingUpdates, AngleHistogram, CosineSimilarity, TsmProblem, relu_transform,
-};
+use lowland_algorithms::tsm::{AlternatingOptions, AlternatingUpdates, AngleHistogram, CosineSimilarity, TsmProblem};
 use lowland_core::archive::Archive;
-use lowland_core::message::{Note, Remedy};
+use lowland_core::message::{Note, PairMatrixStorage, Remedy, SimilarityNote};
 use lowland_core::params::{Auto, ParamValue, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
-use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
-use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, format_bytes};
+use lowland_core::run::{Context, Progress, Stage};
+use lowland_core::{Data, DataShape, Error, Metric, Result, Seed};
 use lowland_linalg::pca_memory;
 use lowland_neighbors::{self, Search};
 
 use super::components::available_components;
-use crate::landmarks::LlxTransformer;
-use crate::method::{FitInput, FitOutput, LandmarksUnsupported, Method, TransformOutput, Transformer};
+use super::tsm_layers::fit_layers;
+use super::tsm_transformer::TsmTransformer;
+use crate::method::{FitInput, FitOutput, LandmarksUnsupported, Method};
 
 param_enum! {
     /// Storage of the matrices of all pairs.
@@ -38,6 +36,35 @@ param_enum! {
     }
 }
 
+param_enum! {
+    /// The norms of the embedding.
+    pub enum NormRule ("fitted or exact") {
+        /// Those of the best embedding of the Gram matrix, as in the paper.
+        Fitted = "fitted",
+        /// Exactly those of the data: every row is scaled, which does not change angles.
+        Exact = "exact",
+    }
+}
+
+/// Numbers of dimensions of the layers before the last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HiddenLayers(pub Vec<usize>);
+
+impl ParamValue for HiddenLayers {
+    const EXPECTS: &'static str = "none, or whole numbers separated by commas";
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "none" {
+            return Some(Self::default());
+        }
+        text.split(',').map(usize::parse).collect::<Option<Vec<_>>>().map(Self)
+    }
+
+    fn to_text(&self) -> String {
+        if self.0.is_empty() { "none".into() } else { self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",") }
+    }
+}
+
 params! {
     /// Thresholded similarity matching.
     pub struct Tsm {
@@ -53,15 +80,19 @@ params! {
         momentum: f64 = 0.9,
         /// Storage of the matrices of all pairs; tiles need about 4 n^2 bytes.
         matrices: MatrixStorage = MatrixStorage::Auto,
-/// How new rows are transformed.
+        /// How new rows are transformed.
         placing: TransformRule = TransformRule::Llx,
+        /// Norms of the embedding: those of the best embedding of the inner products, or exactly those of the data.
+        norms: NormRule = NormRule::Fitted,
+        /// Numbers of dimensions of the layers before the last, descending; each layer embeds the result of the one before.
+        layers: HiddenLayers = HiddenLayers::default(),
         /// Relative change of the cost at which the updates stop; 0 performs all updates, as in the paper.
         tol: f64 = 0.0,
     }
 }
 
 const SIMILARITIES: &str = "similarities";
-const UPDATES: &str = "updates";
+pub(super) const UPDATES: &str = "updates";
 
 /// Maximum number of rows for tiles, which then take six gigabytes; factors only take some more time.
 const MAX_TILED_ROWS: usize = 40_000;
@@ -93,6 +124,11 @@ impl Method for Tsm {
         if !(0.0..1.0).contains(&self.momentum) {
             return invalid_parameter("momentum", &self.momentum, "at least 0 and below 1");
         }
+        let dims = self.layer_dims();
+        if dims.windows(2).any(|pair| pair[0] < pair[1]) {
+            let allowed = format!("in descending order, and at least {} (n_components)", self.n_components);
+            return invalid_parameter("layers", &self.layers, allowed);
+        }
         check_tolerance("tol", self.tol)
     }
 
@@ -101,10 +137,11 @@ impl Method for Tsm {
     }
 
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
-        let [n, dim, d] = [shape.rows, shape.dim, self.n_components].map(|count| count as f64);
+        let [n, dim] = [shape.rows, shape.dim].map(|count| count as f64);
         // Rough seconds on two cores.
         let similarities = n * n * (dim + 20.0) / 1.5e11 + 1e-3;
-        let updates = self.max_iter as f64 * n * n * (d + 8.0) / 2e10 + 1e-3;
+        let width: f64 = self.layer_dims().iter().map(|&d| d as f64 + 8.0).sum();
+        let updates = self.max_iter as f64 * n * n * width / 2e10 + 1e-3;
         vec![Stage { name: SIMILARITIES, weight: similarities }, Stage { name: UPDATES, weight: updates }]
     }
 
@@ -122,43 +159,23 @@ impl Method for Tsm {
         }
     }
 
+    fn keeps_norms(&self) -> bool {
+        self.keeps_exact_norms()
+    }
+
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<TsmTransformer>> {
         let data = input.data;
         let max_components = data.dim().min(data.rows());
-        available_components(self.n_components, max_components, "the number of columns or of rows", context)?;
-        let (problem, tau) = context.stage(SIMILARITIES, |context| self.similarities(data, context))?;
-        let output = |embedding: Embedding, outcome: Outcome| {
-            let (llx, data) = (self.llx(), data.clone());
-            let llx = LlxTransformer { llx, data, embedding: embedding.clone(), std: None };
-            Ok(FitOutput {
-                embedding,
-                transformer: TsmTransformer { llx, tau, placing: self.placing },
-                outcome,
-                neighbors: None,
-            })
-        };
-        if problem.similarities.rows() == 0 {
-            context.note(Note::AllRowsZero);
-            return output(problem.to_embedding(&[], 0), Outcome::without_iterations());
+        let limit = "the number of columns or of rows";
+        available_components(self.n_components, max_components, limit, context)?;
+        if self.layers.0.first().is_some_and(|&widest| widest > max_components.max(self.n_components)) {
+            return invalid_parameter("layers", &self.layers, format!("at most {max_components} ({limit})"));
         }
-        let options = self.options(problem.similarities.rows(), data.shape(), context)?;
-        let mut updates = AlternatingUpdates::new(problem, options, context.seed.stream(UPDATES))?;
-        let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let outcome = context.stage(UPDATES, |context| run(&mut updates, rule, context))?;
-        if let Some(warning) = updates.gram()?.negative_eigenvalue_warning(max_components) {
-            context.note(Note::Warning(warning));
-        }
-        output(updates.embedding(), outcome)
+        fit_layers(self, data, context)
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<TsmTransformer> {
-        let llx = LlxTransformer::load(self.llx(), archive, dim)?;
-        match archive.finite("tsm/tau")? {
-            &[tau] if tau > 0.0 && tau < 1.0 && llx.embedding.dim() == self.n_components => {
-                Ok(TsmTransformer { llx, tau, placing: self.placing })
-            }
-            _ => Err(archive.invalid("its threshold or its embedding is invalid for this method".into())),
-        }
+        TsmTransformer::load(self, archive, dim)
     }
 }
 
@@ -168,12 +185,21 @@ impl Tsm {
         AngleHistogram::new(&CosineSimilarity::new(data)?, seed.stream(SIMILARITIES), progress)
     }
 
-    fn llx(&self) -> Llx {
-        Llx::linear(self.n_components)
+    /// Numbers of dimensions of all layers.
+    pub(super) fn layer_dims(&self) -> Vec<usize> {
+        self.layers.0.iter().copied().chain([self.n_components]).collect()
     }
 
-    /// Returns the sparse similarities and their threshold.
-    fn similarities(&self, data: &Data, context: &mut Context) -> Result<(TsmProblem, f64)> {
+    pub(super) fn keeps_exact_norms(&self) -> bool {
+        self.norms == NormRule::Exact
+    }
+
+    /// Returns the sparse similarities for an embedding of `dim` dimensions, and their threshold.
+    pub(super) fn similarities(&self, data: &Data, dim: usize, context: &mut Context) -> Result<(TsmProblem, f64)> {
+        context.stage(SIMILARITIES, |context| self.thresholded(data, dim, context))
+    }
+
+    fn thresholded(&self, data: &Data, dim: usize, context: &mut Context) -> Result<(TsmProblem, f64)> {
         let seed = context.seed;
         let angles = context.with_progress(|progress| Self::angles(data, seed, &mut |done| progress(0.1 * done)))?;
         let tau = match self.tau {
@@ -181,7 +207,7 @@ impl Tsm {
             Auto::Auto => {
                 let tau = angles.threshold(self.density);
                 let histogram = angles.to_text(tau);
-                context.note(Note::Info(format!("angles between rows, with the threshold (<):\n{histogram}")));
+                context.note(Note::Similarity(SimilarityNote::AngleHistogram { density: self.density, histogram }));
                 tau
             }
         };
@@ -197,46 +223,43 @@ impl Tsm {
         }
         let (problem, similarity) = context.with_progress(|progress| {
             let seed = seed.stream(SIMILARITIES);
-            TsmProblem::new(data, tau, self.n_components, seed, &mut |done| progress(0.1 + 0.9 * done))
+            TsmProblem::new(data, tau, dim, seed, &mut |done| progress(0.1 + 0.9 * done))
         })?;
-        context.note(Note::Info(similarity.describe()));
+        context.note(Note::Similarity(similarity));
         Ok((problem, tau))
     }
 
-    fn options(&self, inputs: usize, shape: DataShape, context: &mut Context) -> Result<AlternatingOptions> {
+    /// Returns the options of the updates of one layer. `stored` is the storage that a checkpoint or an earlier layer used.
+    pub(super) fn options(
+        &self,
+        inputs: usize,
+        shape: DataShape,
+        stored: Option<bool>,
+        context: &mut Context,
+    ) -> AlternatingOptions {
         let needed = self.needed_memory(DataShape { rows: inputs, ..shape }, true);
         let fits = context.memory_limit().is_none_or(|limit| needed <= limit);
-        let dense = match (self.matrices, context.checkpoint()) {
-            (MatrixStorage::Tiles, _) => true,
-            (MatrixStorage::Factors, _) => false,
-            // A resumed run keeps its storage, regardless of the memory available now.
-            (MatrixStorage::Auto, Some(archive)) => AlternatingUpdates::has_tiles(archive)?,
-            (MatrixStorage::Auto, None) => inputs <= MAX_TILED_ROWS && fits,
+        let (store_tiles, storage) = match (self.matrices, stored) {
+            (MatrixStorage::Tiles, _) | (MatrixStorage::Auto, Some(true)) => (true, PairMatrixStorage::Tiles),
+            (MatrixStorage::Factors, _) => (false, PairMatrixStorage::Factors),
+            (MatrixStorage::Auto, None) if inputs <= MAX_TILED_ROWS && fits => (true, PairMatrixStorage::Tiles),
+            (MatrixStorage::Auto, _) if fits => (false, PairMatrixStorage::FactorsForManyRows),
+            (MatrixStorage::Auto, _) => (false, PairMatrixStorage::FactorsForMemory),
         };
-        context.note(Note::Info(match (self.matrices, dense) {
-            (_, true) => format!("matrices in tiles: about {} in total", format_bytes(needed)),
-            (MatrixStorage::Factors, _) => {
-                format!("matrices from factors (in tiles: about {} in total)", format_bytes(needed))
-            }
-            (_, _) if fits => {
-                format!("matrices from factors: there are many rows (in tiles: about {})", format_bytes(needed))
-            }
-            (_, _) => {
-                format!("matrices from factors: tiles would not fit into memory (about {})", format_bytes(needed))
-            }
-        }));
-        let double = inputs <= MAX_DOUBLE_ROWS;
-        Ok(AlternatingOptions {
+        context.note(Note::Similarity(SimilarityNote::PairMatrices { storage, tile_bytes: needed }));
+        AlternatingOptions {
             momentum: self.momentum,
-            store_tiles: dense,
-            double_precision: double,
+            store_tiles,
+            double_precision: inputs <= MAX_DOUBLE_ROWS,
             ..AlternatingOptions::default()
-        })
+        }
     }
 
     /// Returns the number of bytes for the similarities and the updates.
     fn needed_memory(&self, shape: DataShape, dense: bool) -> u64 {
-        let [n, d] = [shape.rows, self.n_components].map(|count| count as f64);
+        // The first layer is the widest.
+        let widest = self.layer_dims()[0];
+        let [n, d] = [shape.rows, widest].map(|count| count as f64);
         let options = AlternatingOptions {
             store_tiles: dense,
             double_precision: shape.rows <= MAX_DOUBLE_ROWS,
@@ -245,7 +268,7 @@ impl Tsm {
         // Density is only a guess if tau is set.
         let similar = similarities_memory(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // A copy of the rows with the virtual ones, and their directions.
-        let copies = 3.0 * shape.bytes as f64;
+        let copies = 3.0 * shape.bytes as f64 + self.layers.0.iter().map(|&d| n * d as f64 * 16.0).sum::<f64>();
         let search = lowland_neighbors::search_memory(
             DataShape { rows: shape.rows.min(4096), ..shape },
             Metric::Cosine,
@@ -253,7 +276,7 @@ impl Tsm {
             Search::Exact,
         );
         let updates = AlternatingUpdates::memory(n, d, &options);
-        pca_memory(self.n_components, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
+        pca_memory(widest, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
     }
 }
 
@@ -261,29 +284,4 @@ impl Tsm {
 /// offsets of its entries in the tiles.
 fn similarities_memory(n: f64, share: f64) -> f64 {
     n * n * share * 42.0
-}
-
-/// The training rows with their embedding, and the threshold.
-pub struct TsmTransformer {
-    llx: LlxTransformer,
-    tau: f64,
-    placing: TransformRule,
-}
-
-impl Transformer for TsmTransformer {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        match self.placing {
-            TransformRule::Llx => self.llx.transform(new, progress),
-            TransformRule::Relu => {
-                let init = self.llx.transform(new, &mut |done| progress(0.5 * done))?.embedding;
-                let (data, points) = (&self.llx.data, self.llx.embedding.points());
-                Ok(relu_transform(new, data, points, self.tau, &init, &mut |done| progress(0.5 + 0.5 * done))?.into())
-            }
-        }
-    }
-
-    fn save(&self, archive: &mut Archive) {
-        self.llx.save(archive);
-        archive.put("tsm/tau", [self.tau].as_slice());
-    }
 }

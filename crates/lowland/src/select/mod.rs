@@ -1,26 +1,22 @@
 //! Model selection by likelihood: the numbers of neighbors and dimensions, and the edges of the neighbor graph.
 //!
 //! The locally linear latent variable model (`lllvm`) has a lower bound on the evidence for a graph and a number of
-//! dimensions; random starts show how much its local optima differ. For more rows, the tractable latent variable model (`lvm`)
-//! is fitted to most of the rows, and the likelihood of the others is compared.
+//! dimensions; random starts show how much its local optima differ.
 
 mod edges;
 mod recommendation;
 
 pub use edges::{EdgeScore, GraphBounds, compare_graphs, graph_from_pairs, remove_edges, screen_edges};
-pub use recommendation::{Candidate, SelectionCriterion, recommend, recommendation_text};
+pub use recommendation::{Candidate, recommend, recommendation_text};
 
-use recommendation::mean;
-
-use crate::fit::FitOptions;
 use crate::method::{FitInput, Method};
-use crate::methods::{Lllvm, Lvm, model_edges};
+use crate::methods::{Lllvm, model_edges};
 use crate::neighbor_stage::{Neighbors, neighbors};
 use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::message::Note;
 use lowland_core::params::invalid_parameter;
-use lowland_core::run::{Context, Observer, StopReason};
-use lowland_core::{Data, DataShape, Error, Result, Seed};
+use lowland_core::run::{Context, StopReason};
+use lowland_core::{Data, DataShape, Error, Result};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::ConnectedComponents;
 
@@ -129,60 +125,12 @@ fn check_lists(rows: usize, n_neighbors: &[usize], n_components: &[usize]) -> Re
         return Err(Error::TooFewPoints { what: "a selection".into(), needed: 2, found: rows, remedies: Vec::new() });
     }
     if let Some(k) = n_neighbors.iter().find(|&&k| k == 0 || k > max_neighbors) {
-        return invalid_parameter(
-            "n_neighbors",
-            k,
-            format!("from 1 to {max_neighbors}, the number of fitted rows minus one"),
-        );
+        return invalid_parameter("n_neighbors", k, format!("from 1 to {max_neighbors}, the number of rows minus one"));
     }
     match n_components.iter().find(|&&d| d == 0) {
         Some(d) => invalid_parameter("n_components", d, "at least 1"),
         None => Ok(()),
     }
-}
-
-/// Scores every combination by cross-validation under the tractable latent variable model: for each of `folds` parts of the
-/// rows (row `i` is in part `i mod folds`), the mean log-likelihood of a row of that part under a model of the others.
-/// `params` has the other parameters.
-pub fn by_held_out(
-    data: &Data,
-    params: &Lvm,
-    n_neighbors: &[usize],
-    n_components: &[usize],
-    folds: usize,
-    seed: Seed,
-    max_memory: Option<u64>,
-    observer: &mut dyn Observer,
-) -> Result<Vec<Candidate>> {
-    if folds < 2 || folds > data.rows() {
-        return invalid_parameter("folds", &folds, format!("from 2 to {}, the number of rows", data.rows()));
-    }
-    // Each model is fitted to the rows of the other folds.
-    let fitted_rows = data.rows() - data.rows().div_ceil(folds);
-    check_lists(fitted_rows, n_neighbors, n_components)?;
-    let mut candidates = Vec::new();
-    for &n_neighbors in n_neighbors {
-        for &n_components in n_components {
-            let candidate = Lvm { n_neighbors, n_components, ..params.clone() };
-            let mut scores = Vec::new();
-            for fold in 0..folds {
-                let (held, kept): (Vec<usize>, Vec<usize>) = (0..data.rows()).partition(|i| i % folds == fold);
-                let options = FitOptions { seed, max_memory, observer: Some(&mut *observer), ..FitOptions::default() };
-                let model = match candidate.fit_with(&data.select(&kept), options) {
-                    // An incomplete candidate cannot be compared with others.
-                    Err(Error::Stopped { .. }) if !candidates.is_empty() => return Ok(candidates),
-                    Ok(model) if model.outcome().stop_reason == StopReason::Stopped => {
-                        let error = Error::Stopped { stage: BOUNDS };
-                        return if candidates.is_empty() { Err(error) } else { Ok(candidates) };
-                    }
-                    model => model?,
-                };
-                scores.push(mean(&model.score(&data.select(&held))?));
-            }
-            candidates.push(Candidate { n_neighbors, n_components, values: scores });
-        }
-    }
-    Ok(candidates)
 }
 
 /// Returns whether a graph is connected.

@@ -7,7 +7,7 @@ pub struct Candidate {
     pub n_neighbors: usize,
     /// Number of dimensions of the embedding.
     pub n_components: usize,
-    /// Bound of each random start, or mean log-likelihood of the rows of each fold.
+    /// Bound of each random start.
     pub values: Vec<f64>,
 }
 
@@ -42,49 +42,25 @@ pub(super) fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The criterion by which candidates are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectionCriterion {
-    /// The largest bound of all starts, which is the tightest.
-    Bound,
-    /// The mean log-likelihood over folds.
-    HeldOut,
-}
-
-impl SelectionCriterion {
-    /// Returns the score of a candidate.
-    pub fn value(self, candidate: &Candidate) -> f64 {
-        match self {
-            SelectionCriterion::Bound => candidate.best(),
-            SelectionCriterion::HeldOut => candidate.mean(),
-        }
-    }
-}
-
 /// Returns the index of the best candidate, and the indices of those within one standard deviation of it.
-pub fn recommend(candidates: &[Candidate], by: SelectionCriterion) -> Option<(usize, Vec<usize>)> {
-    let best =
-        (0..candidates.len()).reduce(|a, b| if by.value(&candidates[b]) > by.value(&candidates[a]) { b } else { a })?;
-    let threshold = by.value(&candidates[best]) - candidates[best].std();
-    let close = (0..candidates.len()).filter(|&at| at != best && by.value(&candidates[at]) >= threshold).collect();
+pub fn recommend(candidates: &[Candidate]) -> Option<(usize, Vec<usize>)> {
+    let best = (0..candidates.len()).reduce(|a, b| if candidates[b].best() > candidates[a].best() { b } else { a })?;
+    let threshold = candidates[best].best() - candidates[best].std();
+    let close = (0..candidates.len()).filter(|&at| at != best && candidates[at].best() >= threshold).collect();
     Some((best, close))
 }
 
 /// Describes the recommendation.
-pub fn recommendation_text(candidates: &[Candidate], by: SelectionCriterion) -> String {
-    let Some((best, close)) = recommend(candidates, by) else { return "there is nothing to choose from".into() };
+pub fn recommendation_text(candidates: &[Candidate]) -> String {
+    let Some((best, close)) = recommend(candidates) else { return "there is nothing to choose from".into() };
     let name = |candidate: &Candidate| {
         format!("n_neighbors {}, n_components {}", candidate.n_neighbors, candidate.n_components)
     };
-    let (what, spread) = match by {
-        SelectionCriterion::Bound => ("bound", "starts"),
-        SelectionCriterion::HeldOut => ("held-out log-likelihood", "folds"),
-    };
     let best_candidate = &candidates[best];
     let mut text = format!(
-        "take {}: {what} {:.4e}, {spread} scatter by {:.2e}",
+        "take {}: bound {:.4e}, starts scatter by {:.2e}",
         name(best_candidate),
-        by.value(best_candidate),
+        best_candidate.best(),
         best_candidate.std()
     );
     if candidates.len() == 1 {

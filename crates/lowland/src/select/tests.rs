@@ -29,9 +29,9 @@ fn every_combination_has_bounds_and_the_best_is_recommended() {
             .iter()
             .all(|candidate| candidate.values.len() == 2 && candidate.values.iter().all(|v| v.is_finite()))
     );
-    let (best, _) = recommend(&candidates, SelectionCriterion::Bound).unwrap();
+    let (best, _) = recommend(&candidates).unwrap();
     assert!(candidates.iter().all(|candidate| candidate.best() <= candidates[best].best()));
-    let text = recommendation_text(&candidates, SelectionCriterion::Bound);
+    let text = recommendation_text(&candidates);
     assert!(text.contains(&format!("n_neighbors {}", candidates[best].n_neighbors)), "{text}");
     assert!(by_bound(&sheet(60), &params(), &[60], &[2], &mut context).is_err());
     assert!(by_bound(&sheet(60), &params(), &[5], &[0], &mut context).is_err());
@@ -42,18 +42,9 @@ fn a_recommendation_lists_close_candidates() {
     let candidate = |n_neighbors, values: &[f64]| Candidate { n_neighbors, n_components: 2, values: values.to_vec() };
     let candidates =
         [candidate(3, &[1.0, 2.0]), candidate(5, &[10.0, 8.0]), candidate(7, &[9.5, 1.0]), candidate(9, &[0.0, 0.0])];
-    assert_eq!(recommend(&candidates, SelectionCriterion::Bound), Some((1, vec![2])));
-    assert_eq!(recommend(&candidates, SelectionCriterion::HeldOut), Some((1, vec![])));
-    assert_eq!(recommend(&[], SelectionCriterion::Bound), None);
-    assert!(recommendation_text(&candidates[..2], SelectionCriterion::Bound).contains("try larger or smaller"));
-}
-
-#[test]
-fn held_out_rows_score_every_combination() {
-    let lvm = Lvm { max_iter: 30, ..Lvm::default() };
-    let candidates = by_held_out(&sheet(90), &lvm, &[5], &[1, 2], 3, Seed(1), None, &mut NoObserver).unwrap();
-    assert_eq!(candidates.iter().map(|candidate| candidate.values.len()).collect::<Vec<_>>(), [3, 3]);
-    assert!(by_held_out(&sheet(90), &lvm, &[5], &[1], 1, Seed(1), None, &mut NoObserver).is_err());
+    assert_eq!(recommend(&candidates), Some((1, vec![2])));
+    assert_eq!(recommend(&[]), None);
+    assert!(recommendation_text(&candidates[..2]).contains("try larger or smaller"));
 }
 
 #[test]

@@ -22,7 +22,14 @@ fn affinities(n: usize, links: u32) -> Csr {
 const KINDS: [SimilarityKernel; 2] = [SimilarityKernel::Student, SimilarityKernel::Gaussian];
 
 /// Returns the field of the released program and its value, summed pair by pair.
-fn reference_field(p: &Csr, k: usize, kind: SimilarityKernel, entropy: EntropyWeights, y: Points) -> (Vec<f64>, f64) {
+fn reference_field(
+    p: &Csr,
+    k: usize,
+    reach: usize,
+    kind: SimilarityKernel,
+    entropy: EntropyWeights,
+    y: Points,
+) -> (Vec<f64>, f64) {
     let (n, d) = (y.rows(), y.dim());
     let pair = |i: usize, j: usize| {
         let s: f64 = y.row(i).iter().zip(y.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
@@ -49,10 +56,16 @@ fn reference_field(p: &Csr, k: usize, kind: SimilarityKernel, entropy: EntropyWe
         c1 += p.get(i, j) * pair(i, j).0;
         c2 += pair(i, j).0.powi(2);
     }
+    // Which points each one reaches, by repeated multiplication of the neighborhoods.
+    let mut aligned: Vec<Vec<bool>> = (0..n).map(|i| (0..n).map(|j| near[i].contains(&j)).collect()).collect();
+    for _ in 1..reach {
+        let through = |i: usize, j: usize| aligned[i][j] || (0..n).any(|l| aligned[i][l] && near[l].contains(&j));
+        aligned = (0..n).map(|i| (0..n).map(|j| through(i, j)).collect()).collect();
+    }
     let mut out = vec![0.0; n * d];
     for (i, j) in (0..n * n).map(|at| (at / n, at % n)).filter(|(i, j)| i != j) {
         let (value, slope) = pair(i, j);
-        let a = if near[i].contains(&j) { pm[j] / c1 - qm[j] / c2 } else { p.get(i, j) / c1 - value / c2 };
+        let a = if aligned[i][j] { pm[j] / c1 - qm[j] / c2 } else { p.get(i, j) / c1 - value / c2 };
         (0..d).for_each(|c| out[i * d + c] += a * slope * (y.row(i)[c] - y.row(j)[c]));
     }
     (out, c2.ln() - c1.ln())
@@ -69,15 +82,19 @@ fn farthest(a: &[f64], b: &[f64]) -> f64 {
 #[test]
 fn the_field_equals_the_double_loop_in_every_dimension() {
     // Few points, and enough for several parts of the sums over all pairs; neither is a multiple of the vector length.
-    for (n, d) in [(60, 1), (60, 2), (301, 2), (60, 3), (60, 5), (301, 4)] {
+    for (n, d, reach) in
+        [(60, 1, 1), (60, 2, 1), (60, 2, 2), (301, 2, 1), (60, 3, 1), (90, 3, 3), (60, 5, 1), (301, 4, 1)]
+    {
         let p = affinities(n, 14);
         let values: Vec<f64> = Seed(d as u64).normals(n * d).iter().map(|v| 1.3 * v + 4.0).collect();
         let y = Points::new(&values, d).unwrap();
         for kind in KINDS {
             for entropy in [EntropyWeights::All, EntropyWeights::Neighbors] {
-                let mut program = MapItField::new(&p, 7, kind, Box::new(Exact), 0.01).unwrap().with_entropy(entropy);
-                let mut all_pairs = MapItField::exact(&p, 7, kind).unwrap().with_entropy(entropy);
-                let (expected, reference_value) = reference_field(&p, 7, kind, entropy, y);
+                let k = if reach == 1 { 7 } else { 3 };
+                let set = |field: MapItField| field.with_entropy(entropy).with_reach(&p, reach).unwrap();
+                let mut program = set(MapItField::new(&p, k, kind, Box::new(Exact), 0.01).unwrap());
+                let mut all_pairs = set(MapItField::exact(&p, k, kind).unwrap());
+                let (expected, reference_value) = reference_field(&p, k, reach, kind, entropy, y);
                 for program in [&mut program, &mut all_pairs] {
                     let mut field = vec![f64::NAN; n * d];
                     let value = program.evaluate(y, true, &mut field).unwrap().unwrap();
@@ -158,10 +175,12 @@ fn many_samples_converge_to_the_field() {
     let p = affinities(n, 8);
     let values = Seed(4).normals(n * 2);
     let y = Points::new(&values, 2).unwrap();
-    for kind in KINDS {
-        let (expected, _) = reference_field(&p, 5, kind, EntropyWeights::All, y);
+    for (kind, reach, k) in KINDS.into_iter().flat_map(|kind| [(kind, 1, 5), (kind, 2, 3)]) {
+        let (expected, _) = reference_field(&p, k, reach, kind, EntropyWeights::All, y);
         let mut field = vec![0.0; n * 2];
-        MapItField::sampled(&p, 5, kind, NonNeighborSampling::new(100_000, None, Seed(5)))
+        MapItField::sampled(&p, k, kind, NonNeighborSampling::new(100_000, None, Seed(5)))
+            .unwrap()
+            .with_reach(&p, reach)
             .unwrap()
             .evaluate(y, true, &mut field)
             .unwrap();

@@ -24,17 +24,24 @@ fn the_field_vanishes_at_a_transformed_point() {
     });
     let rows = Csr::from_triplets(30, n, entries.collect::<Vec<_>>()).unwrap();
     let (p, q) = (vec![0.004; n], vec![3.0; n]);
-    for kind in KINDS {
+    let pairs = (0..n as u32).flat_map(|i| [(i, (i + 1) % n as u32, 1.0), (i, (i + 7) % n as u32, 1.0)]);
+    let neighborhoods = Csr::from_triplets(n, n, pairs).unwrap();
+    for (kind, reach) in KINDS.into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
         let entropies = [0.7, 6000.0];
-        let state = MapItFittedState { marginals: [p.clone(), q.clone()], entropies };
-        let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, cost: None };
+        let neighborhoods = (reach > 1).then(|| neighborhoods.clone());
+        let state = MapItFittedState { marginals: [p.clone(), q.clone()], entropies, neighborhoods };
+        let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, reach, cost: None };
         let transformed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
         for row in 0..30 {
             let here = &transformed[2 * row..2 * row + 2];
             let (columns, weights) = rows.row(row);
             let mut order: Vec<usize> = (0..8).collect();
             order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-            let near: Vec<u32> = order[..5].iter().map(|&at| columns[at]).collect();
+            let mut near: Vec<u32> = order[..5].iter().map(|&at| columns[at]).collect();
+            if reach == 2 {
+                let size = n as u32;
+                near = near.into_iter().flat_map(|j| [j, (j + 1) % size, (j + 7) % size]).collect();
+            }
             let (mut field, mut size) = ([0.0; 2], 0.0);
             for j in 0..n {
                 let s: f64 = here.iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
@@ -48,7 +55,7 @@ fn the_field_vanishes_at_a_transformed_point() {
                 (0..2).for_each(|c| field[c] += a * slope * (here[c] - map.row(j)[c]));
                 size += (a * slope).abs() * s.sqrt();
             }
-            assert!(field[0].hypot(field[1]) < 1e-4 * size, "{kind:?} row {row}: {field:?} of {size}");
+            assert!(field[0].hypot(field[1]) < 1e-4 * size, "{kind:?} reach {reach} row {row}: {field:?} of {size}");
         }
         let one = Csr::from_triplets(1, n, rows.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2))).unwrap();
         assert_eq!(transform.coordinates(&one, &mut Exact, &mut |_| Ok(())).unwrap(), transformed[14..16]);
@@ -82,7 +89,7 @@ fn a_transformed_point_minimizes_the_cost_of_the_map_with_one_more_point() {
         let engine = || Box::new(Exact);
         let state =
             CauchySchwarzDivergence::new(cost, p.clone(), k, kind, engine(), 0.01).unwrap().fitted_state(map).unwrap();
-        let transform = MapItTransform { map, similarity: kind, state: &state, k, cost: Some(cost) };
+        let transform = MapItTransform { map, similarity: kind, state: &state, k, reach: 1, cost: Some(cost) };
         let transformed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
         for row in 0..9 {
             // The same cost with the new point as the last.
@@ -126,10 +133,13 @@ fn a_point_transformed_by_the_neighborhood_cost_has_the_optimal_marginal_if_it_i
         };
         // With c2 / c1 so small, and so large, that the optimal marginal is attainable, and not.
         for (wanted, reach) in [(0.8, true), (100.0, false)] {
-            let state =
-                MapItFittedState { marginals: [vec![0.0; n], vec![0.0; n]], entropies: [marginal * 1e3, wanted * 1e3] };
+            let state = MapItFittedState {
+                marginals: [vec![0.0; n], vec![0.0; n]],
+                entropies: [marginal * 1e3, wanted * 1e3],
+                neighborhoods: None,
+            };
             let cost = Some(MapItCost::Neighborhoods);
-            let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, cost };
+            let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, reach: 1, cost };
             let transformed = transform.coordinates(&row, &mut Exact, &mut |_| Ok(())).unwrap();
             let found = similar(&transformed);
             if reach {
