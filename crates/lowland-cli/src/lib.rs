@@ -38,6 +38,8 @@ fn run() -> Result<ExitCode, Failure> {
     // Paths need not be UTF-8.
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let (command, matches) = parse(&mut args::command(), &arguments)?;
+    limit_arenas();
+    report_fewer_threads(command.threads(), command.run().is_none_or(|run| run.quiet));
     // One pool for everything that the command does.
     lowland::with_threads(command.threads(), || run_command(&command, &matches))?
 }
@@ -48,6 +50,28 @@ fn parse(command: &mut clap::Command, arguments: &[OsString]) -> Result<(Command
     let matches = command.try_get_matches_from_mut(arguments)?;
     let Cli { command } = Cli::from_arg_matches(&matches)?;
     Ok((command, matches))
+}
+
+/// Lets all threads allocate from one arena if the address space is limited: each arena of glibc reserves 64 MiB of it.
+fn limit_arenas() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if lowland::address_space_limit().is_some() {
+        // SAFETY: mallopt only sets a number that the allocator reads.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
+}
+
+/// Says so if there is address space for fewer threads than asked for.
+fn report_fewer_threads(threads: Option<usize>, quiet: bool) {
+    let Some(limit) = lowland::address_space_limit() else { return };
+    let wanted = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let count = lowland::threads_within_limits(threads);
+    if count < wanted && !quiet {
+        let limit = lowland::data::format_bytes(limit);
+        print::print_stderr(&format!(
+            "{count} of {wanted} threads: the address space is limited to {limit} (ulimit -v)"
+        ));
+    }
 }
 
 fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Failure> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use lowland::files::{FileSystem, with_file_system};
 use lowland::methods::Pca;
 use lowland::neighbors::NeighborGraph;
-use lowland::{AnnotatedEmbedding, Data, Embedding, Labels, Metric, Seed};
+use lowland::{AnnotatedEmbedding, Data, Embedding, Labels, MemoryBudget, Metric, Seed};
 use lowland_io::{
     ReadOptions, Table, WriteOptions, builtin, read, read_bytes, write_bytes, write_graph, write_map, write_table,
 };
@@ -240,7 +240,7 @@ fn short_and_interrupted_reads_give_the_same_table() {
         let expected = read(&path, &ReadOptions::default()).unwrap().data.fingerprint();
         let found = with_file_system(system(), || read(&path, &ReadOptions::default())).unwrap();
         assert_eq!(found.data.fingerprint(), expected, "{name}");
-        let bytes = with_file_system(system(), || read_bytes(&path, u64::MAX)).unwrap();
+        let bytes = with_file_system(system(), || read_bytes(&path, &MemoryBudget::default())).unwrap();
         assert!(bytes == fs::read(&path).unwrap(), "{name}");
     }
     let model = folder.path().join("model.lowland");

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use lowland::pipeline::Pipeline;
 use lowland::registry::{METHODS, MethodInfo};
 use lowland::run::{Archive, ArchiveKind};
-use lowland::{Data, FitOptions, Model, Seed};
+use lowland::{Data, FitOptions, MemoryBudget, Model, Seed};
 use lowland_io::{FileFormat, Missing, ReadOptions, labels_of_rows, read_graph, read_map, read_memory};
 
 use crate::fixtures::clouds;
@@ -61,7 +61,8 @@ const MAX_BYTES: u64 = 1 << 22;
 
 /// Reads with the default options, and with as many others as the format has.
 fn read_format(format: FileFormat, bytes: &[u8]) -> bool {
-    let plain = ReadOptions { format: Some(format), max_bytes: Some(MAX_BYTES), ..ReadOptions::default() };
+    let plain =
+        ReadOptions { format: Some(format), memory: MemoryBudget::new(Some(MAX_BYTES)), ..ReadOptions::default() };
     let named = ReadOptions {
         label_column: Some("kind".into()),
         id_column: Some("name".into()),

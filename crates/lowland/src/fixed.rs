@@ -52,7 +52,10 @@ impl FixedPositions {
             return Err(invalid_row(&rows[pair[0]].to_string(), "it has two positions; give one"));
         }
         if let Some(at) = (0..rows.len()).find(|&at| positions.row(at).iter().any(|v| !v.is_finite())) {
-            return Err(invalid_row(&rows[at].to_string(), "its position is not finite; give numbers or leave the row out"));
+            return Err(invalid_row(
+                &rows[at].to_string(),
+                "its position is not finite; give numbers or leave the row out",
+            ));
         }
         let values = order.iter().flat_map(|&at| positions.row(at)).copied().collect();
         let positions = Embedding::new(values, positions.dim())?;
@@ -142,9 +145,11 @@ impl FixedRows {
             return Err(Error::Parameter { name: "metric", value: metric.to_string(), allowed });
         }
         let defaults = method.default_values();
-        let changed = method.values().into_iter().zip(defaults).find(|((name, value), (_, default))| {
-            value != default && !USED_PARAMETERS.contains(name)
-        });
+        let changed = method
+            .values()
+            .into_iter()
+            .zip(defaults)
+            .find(|((name, value), (_, default))| value != default && !USED_PARAMETERS.contains(name));
         if let Some(((name, value), _)) = changed {
             let allowed = "it has no effect with fixed positions, which take the place of the fit; leave it out".into();
             return Err(Error::Parameter { name, value, allowed });
@@ -203,6 +208,10 @@ impl DynMethod for FixedRows {
         extension_memory(&self.llx, shape)
     }
 
+    fn memory_within(&self, shape: DataShape, _limit: Option<u64>) -> u64 {
+        self.memory(shape)
+    }
+
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
     }
@@ -250,3 +259,7 @@ impl DynMethod for FixedRows {
         Box::new(Self { method: self.method.clone_box(), llx: self.llx, fixed: self.fixed.clone() })
     }
 }
+
+#[cfg(test)]
+#[path = "fixed_tests.rs"]
+mod tests;

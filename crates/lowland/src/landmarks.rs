@@ -40,6 +40,11 @@ impl Landmarks {
         let bytes = (shape.bytes as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
         DataShape { rows, bytes, ..shape }
     }
+
+    /// Returns the number of bytes of a fit whose method takes `method` bytes for the landmarks.
+    fn memory_with(&self, shape: DataShape, method: u64) -> u64 {
+        self.landmark_shape(shape).bytes.saturating_add(method.max(extension_memory(&self.llx, shape)))
+    }
 }
 
 /// The locally linear extension of a method: by angles and unconstrained weights if zero means zero, by the method's metric
@@ -60,7 +65,7 @@ pub(crate) fn extension_memory(llx: &Llx, shape: DataShape) -> u64 {
     let search = lowland_neighbors::search_memory(shape, llx.metric, k, llx.search);
     // The weights as lists, rows and columns; the embedding and the blocks of the solver.
     let weights = shape.rows as f64 * (k as f64 * 60.0 + llx.n_neighbors as f64 * 20.0);
-    search.saturating_add(weights as u64)
+    search.max(weights as u64)
 }
 
 impl DynMethod for Landmarks {
@@ -111,8 +116,13 @@ impl DynMethod for Landmarks {
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
+        self.memory_with(shape, self.method.memory(self.landmark_shape(shape)))
+    }
+
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
         let part = self.landmark_shape(shape);
-        part.bytes.saturating_add(self.method.memory(part).max(extension_memory(&self.llx, shape)))
+        let limit = limit.map(|limit| limit.saturating_sub(part.bytes));
+        self.memory_with(shape, self.method.memory_within(part, limit))
     }
 
     fn required_neighbors(&self, _rows: usize) -> usize {
@@ -143,7 +153,8 @@ impl DynMethod for Landmarks {
             // The standard deviations are extended as an additional coordinate.
             let with_std = append_std(fitted.embedding.points(), std.as_deref())?;
             let known = with_std.points();
-            let weights = context.with_progress(|progress| llx.weights(data, seed, &mut |done| progress(0.7 * done)))?;
+            let weights =
+                context.with_progress(|progress| llx.weights(data, seed, &mut |done| progress(0.7 * done)))?;
             let unreached = Llx::unreached_rows(&weights, &rows);
             if !unreached.is_empty() {
                 context.note(Note::NotConnectedToLandmarks { rows: unreached });
@@ -153,7 +164,8 @@ impl DynMethod for Landmarks {
         })?;
         let keeps_norms = self.method.keeps_norms();
         let embedding = if keeps_norms { scale_to_data(embedding, data, context)? } else { embedding };
-        let transformer = LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std, keeps_norms };
+        let transformer =
+            LlxTransformer { llx: *llx, data: data.clone(), embedding: embedding.clone(), std, keeps_norms };
         let transformer: Box<dyn Transformer> = Box::new(transformer);
         Ok(FitOutput { embedding, transformer, outcome: fitted.outcome, neighbors: None })
     }

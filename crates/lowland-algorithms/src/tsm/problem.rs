@@ -110,13 +110,7 @@ impl TsmProblem {
     }
 }
 
-fn summarize(
-    tau: f64,
-    total_rows: usize,
-    degrees: &[u32],
-    virtual_rows: usize,
-    unconnected: usize,
-) -> SimilarityNote {
+fn summarize(tau: f64, total_rows: usize, degrees: &[u32], virtual_rows: usize, unconnected: usize) -> SimilarityNote {
     let n = degrees.len();
     let mut sorted = degrees.to_vec();
     sorted.sort_unstable();

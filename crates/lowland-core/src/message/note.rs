@@ -163,6 +163,8 @@ pub enum Note {
         /// Precision of the prior at which it collapsed.
         alpha: f64,
     },
+    /// The noise of the model is at its lower limit: the rows repeat, or lie in clusters far apart.
+    NoiseAtLimit,
     /// Lower bounds of several random starts.
     StartBounds(Vec<f64>),
     /// Relevance of each dimension: the inverse squared length scale.
@@ -322,6 +324,11 @@ impl Note {
                 "the embedding collapsed onto a point (alpha {alpha:.3e}); fix it, for instance with {}",
                 terms.setting("alpha", &"1e-3")
             ),
+            Note::NoiseAtLimit => {
+                "the noise is at its lower limit, since the rows repeat or lie in clusters that are far apart; the \
+                embedding shows hardly more than that: remove repeated rows, or embed each cluster on its own"
+                    .into()
+            }
             Note::StartBounds(bounds) => format!("lower bounds of the starts: {}", join(bounds, 2)),
             Note::Relevance(weights) => {
                 format!("relevance of each dimension (inverse squared length scale): {}", join(weights, 3))
@@ -330,7 +337,7 @@ impl Note {
                 let most = format!("the most negative is {:.2} % of the largest eigenvalue", 100.0 * most_negative);
                 if *count == 0 {
                     return format!(
-                        "the distances are not those of points in a space: {most}, and smaller than those of the {n_components} \
+                        "the distances are not those of points in a Euclidean space: {most}, and smaller than those of the {n_components} \
                          coordinates"
                     );
                 }
@@ -340,7 +347,7 @@ impl Note {
                     _ => format!("use {}", terms.setting("n_components", supported)),
                 };
                 format!(
-                    "the distances are not those of points in a space: {least}{count} negative eigenvalues are as large as those of the \
+                    "the distances are not those of points in a Euclidean space: {least}{count} negative eigenvalues are as large as those of the \
                      {n_components} coordinates ({:.2} % of the sum of their magnitudes; {most}); {advice}",
                     100.0 * share
                 )

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use lowland_core::message::Remedy;
 use lowland_core::params::param_enum;
 use lowland_core::run::Context;
-use lowland_core::{Data, Embedding, Error, Points, Result, Seed};
+use lowland_core::{Data, DataShape, Embedding, Error, Points, Result, Seed};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
+use lowland_linalg::{Csr, LaplacianKind, SvdOptions, pca_memory, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
 
 param_enum! {
@@ -36,6 +36,15 @@ const SPECTRAL_ITERATIONS: usize = 100;
 /// Bound of the coordinates of a given initial embedding. The kernels have width one, which further out is not much more than
 /// the distance between adjacent numbers.
 const MAX_COORDINATE: f64 = 1e12;
+
+/// Estimates the bytes of [`initial_embedding`] for a graph with `edges` weights.
+pub(super) fn initial_memory(init: Init, dim: usize, shape: DataShape, edges: f64) -> f64 {
+    match init {
+        Init::Random => 0.0,
+        Init::Auto | Init::Pca if shape.dim > 0 => pca_memory(dim.min(shape.dim), shape) as f64,
+        _ => SpectralCoordinates::memory(shape.rows, edges, dim),
+    }
+}
 
 /// Computes an initial embedding whose first coordinate has standard deviation `size`.
 pub(super) fn initial_embedding(
@@ -68,7 +77,8 @@ pub(super) fn initial_embedding(
         _ => {
             let wanted = dim.min(n.saturating_sub(1));
             let coordinates = SpectralCoordinates::new(weights, LaplacianKind::Normalized, wanted, 1e-4, seed)?;
-            let mut coordinates = coordinates.with_max_iterations(SPECTRAL_ITERATIONS);
+            let max_memory = context.memory_left(weights.values().len() as f64 * 60.0);
+            let mut coordinates = coordinates.with_max_iterations(SPECTRAL_ITERATIONS).with_max_memory(max_memory);
             context.with_progress(|progress| coordinates.run(progress))?;
             let vectors = coordinates.random_walk_vectors();
             let mut values = vec![0.0; n * dim];

@@ -20,7 +20,7 @@ use lowland_nbody::{Engine, new_engine};
 use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search, distance};
 
-use super::init::{Init, coincide, initial_embedding};
+use super::init::{Init, coincide, initial_embedding, initial_memory};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use crate::method::{FitInput, FitOutput};
 use crate::neighbor_stage::{self, Neighbors, neighbors, precomputed_graph};
@@ -122,8 +122,12 @@ impl NeighborEmbeddingSettings {
         // Blocks of the size of the embedding, and a reordered copy of the points.
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
+        // The graph and the joint affinities remain.
+        let joint = n * edges * (8.0 + 2.0 * 12.0);
+        let init = joint + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
+        let descent = joint + several + factor + pairs;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
-            .saturating_add((graphs + several + factor + blocks + pairs) as u64)
+            .max(((graphs + several).max(init).max(descent) + blocks) as u64)
     }
 
     pub fn fit_with_context(

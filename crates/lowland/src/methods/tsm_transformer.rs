@@ -6,7 +6,7 @@ use lowland_core::archive::Archive;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Result};
 
-use super::tsm::{Tsm, TransformRule};
+use super::tsm::{TransformRule, Tsm};
 use crate::landmarks::LlxTransformer;
 use crate::method::{TransformOutput, Transformer};
 
