@@ -13,19 +13,12 @@ use lowland_neighbors::{NeighborParams, Search, nearest};
 
 const POINTS: usize = 1500;
 
-/// Clusters, a curved surface and noise without structure.
-fn data_sets() -> [(&'static str, Data); 3] {
+/// Returns twelve clusters.
+fn clusters() -> Data {
     let noise = Seed(1).normals(POINTS * 5);
     let centers = Seed(2).normals(12 * 5);
     let cluster = |at: usize| 4.0 * centers[at / 5 % 12 * 5 + at % 5];
-    let surface = |at: usize| {
-        let (u, v) = (noise[at / 5 * 5], noise[at / 5 * 5 + 1]);
-        [4.0 * u, 4.0 * v, (2.0 * u).sin(), u * v, (3.0 * v).cos()][at % 5]
-    };
-    let rows = |value: &dyn Fn(usize) -> f64| {
-        Data::dense((0..POINTS * 5).map(|at| value(at) as f32).collect(), 5).expect("whole rows")
-    };
-    [("clusters", rows(&|at| noise[at] + cluster(at))), ("surface", rows(&surface)), ("noise", rows(&|at| noise[at]))]
+    Data::dense((0..POINTS * 5).map(|at| (noise[at] + cluster(at)) as f32).collect(), 5).expect("whole rows")
 }
 
 fn affinities(data: &Data) -> Csr {
@@ -50,20 +43,13 @@ fn cost(energy: Energy, weights: &Csr, engine: Engine, accuracy: Accuracy, max_i
 
 #[test]
 fn the_schedule_costs_no_more_than_fixed_accuracy_and_ends_as_low() {
-    let n = POINTS as f64;
-    for (name, data) in data_sets() {
-        let weights = affinities(&data);
-        for energy in [Energy::Elastic { lambda: 0.1 / n }, Energy::SymmetricSne, Energy::StudentSne { dof: 1.0 }] {
-            for engine in [Engine::Fft, Engine::FastGauss, Engine::BarnesHut] {
-                if new_engine(engine, 2, energy.kernel()).is_err() {
-                    continue;
-                }
-                let run = |accuracy| cost(energy, &weights, engine, accuracy, 120);
-                let [fixed, schedule] = [run(Accuracy::Fixed), run(Accuracy::Schedule)];
-                println!("{name} {energy:?} {engine:?}: {:.3} {:.5}", schedule.0 / fixed.0, schedule.1 / fixed.1);
-                assert!(schedule.0 <= fixed.0 * 1.02, "{name} {energy:?} {engine:?}: {schedule:?} {fixed:?}");
-                assert!(schedule.1 <= fixed.1 * 1.02, "{name} {energy:?} {engine:?}: {schedule:?} {fixed:?}");
-            }
+    let weights = affinities(&clusters());
+    for energy in [Energy::Elastic { lambda: 0.1 / POINTS as f64 }, Energy::SymmetricSne] {
+        for engine in [Engine::Fft, Engine::FastGauss, Engine::BarnesHut] {
+            let run = |accuracy| cost(energy, &weights, engine, accuracy, 120);
+            let [fixed, schedule] = [run(Accuracy::Fixed), run(Accuracy::Schedule)];
+            assert!(schedule.0 <= fixed.0, "{energy:?} {engine:?}: cost {} and {}", schedule.0, fixed.0);
+            assert!(schedule.1 <= fixed.1 * 1.02, "{energy:?} {engine:?}: value {} and {}", schedule.1, fixed.1);
         }
     }
 }

@@ -164,7 +164,10 @@ fn line_searches_with_the_accuracy_schedule_end_as_low_as_accurate_ones() {
                     exact_value(energy, &converge(objective, optimizers().into_iter().nth(which).unwrap(), &from))
                 });
                 let name = engine().name();
-                assert!(scheduled <= fixed * 1.001, "{energy:?} {which} {name}: {scheduled} against {fixed}");
+                // The fast Gauss transform makes the errors that it is allowed in the coarse phase, a hundred times those before
+                // it was loosened, and can end in a neighboring minimum.
+                let limit = if name == "fast-gauss" { 1.005 } else { 1.001 };
+                assert!(scheduled <= fixed * limit, "{energy:?} {which} {name}: {scheduled} against {fixed}");
             }
         }
     }

@@ -28,7 +28,7 @@ use lowland_core::{Error, Points, Result};
 /// The error is guaranteed to be below `accuracy * sum_j |q_j|`, and for points of even density below
 /// `accuracy * sum_j |q_j| K(|t - s_j|^2)`; the bounds certified for the actual points, of the sums and of the gradients of a
 /// potential, are in the [`ErrorReport`]. They are far above the errors that occur: a caller who measures those can request
-/// an accuracy up to 1. An accuracy
+/// an accuracy up to 3. An accuracy
 /// finer than 1e-12 and coordinates beyond 3e13 (or not finite) are left to [`Exact`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FastGauss {

@@ -271,5 +271,5 @@ fn a_coarser_accuracy_is_cheaper_and_its_error_larger() {
         before = Some((report.work, wrong / size));
     }
     let (_, error) = before.unwrap();
-    assert!(error > 1e-3 && error < 0.2, "{error} at an accuracy of 1");
+    assert!(error > 1e-3 && error < 0.5, "{error} at an accuracy of 1");
 }
