@@ -245,6 +245,8 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
     alpha : float or 'optimise', default=1e-3
         Precision of the prior of the coordinates; optimise maximizes the bound, which tends to
         collapse the embedding.
+    column_noise : {'common', 'separate'}, default='common'
+        Whether all columns have the same noise, or each its own.
     starts : int, default=3
         Number of random starts; the one with the largest bound is kept.
     max_iter : int, default=100
@@ -331,6 +333,7 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         search: str = "auto",
         neighbors: Any = None,
         alpha: float | str = 1e-3,
+        column_noise: str = "common",
         starts: int = 3,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -353,6 +356,7 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         self.search = search
         self.neighbors = neighbors
         self.alpha = alpha
+        self.column_noise = column_noise
         self.starts = starts
         self.max_iter = max_iter
         self.tol = tol

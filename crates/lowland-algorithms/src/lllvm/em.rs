@@ -4,12 +4,15 @@
 //! coordinate `r` of point `i`. The maps are `dim n` rows with as many columns as the data: row `r n + i` is column
 //! `r` of `C_i`.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use super::options::{ALPHA_RANGE, Alpha, LllvmOptions, LllvmStart};
+use super::options::{ALPHA_RANGE, Alpha, ColumnNoise, LllvmOptions, LllvmStart};
 use super::posterior::{Hyperparameters, Posterior};
-use super::problem::LllvmProblem;
+use super::problem::{LllvmProblem, MIN_NOISE, ScaledRows};
 use super::quadratic_form::{FormKind, quadratic_form};
+use super::sums::{add_edge, dot, sum};
 use lowland_core::{Error, Result};
 use lowland_linalg::{dense, mirror_upper_triangle, spd_inverse};
 
@@ -19,8 +22,12 @@ const PANEL: usize = 128;
 /// The state of EM from one start.
 #[derive(Debug, Clone)]
 pub struct LllvmEm<'a> {
-    problem: &'a LllvmProblem,
-    options: LllvmOptions,
+    pub(super) problem: &'a LllvmProblem,
+    pub(super) options: LllvmOptions,
+    /// The rows, with the scales of the columns if each has its own noise.
+    pub(super) rows: Cow<'a, ScaledRows>,
+    /// `tr(L Y'Y)` of these rows.
+    pub(super) roughness: f64,
     /// The precision of the data.
     pub(super) gamma: f64,
     /// The precision of the prior of the latent coordinates.
@@ -38,7 +45,7 @@ pub struct LllvmEm<'a> {
     /// The means of the latent coordinates, `mu_x` (eq 9).
     pub(super) latents: Vec<f64>,
     /// `H'` (eq S62).
-    h: Vec<f64>,
+    pub(super) h: Vec<f64>,
     workspace: Vec<f64>,
 }
 
@@ -68,6 +75,8 @@ impl<'a> LllvmEm<'a> {
         let mut em = Self {
             problem,
             options,
+            rows: Cow::Borrowed(&problem.rows),
+            roughness: problem.roughness,
             gamma: start.gamma,
             alpha: start.alpha,
             bound: f64::NEG_INFINITY,
@@ -120,7 +129,13 @@ impl<'a> LllvmEm<'a> {
 
     /// Whether gamma is at the end of its range.
     pub(super) fn has_least_noise(&self) -> bool {
-        self.gamma >= self.problem.max_gamma
+        self.gamma >= self.max_gamma()
+    }
+
+    /// The largest precision of the data: that of the smallest noise.
+    fn max_gamma(&self) -> f64 {
+        let (n, columns) = (self.problem.points() as f64, self.problem.columns() as f64);
+        0.5 * columns * (n - 1.0) / (MIN_NOISE * self.roughness)
     }
 
     fn side(&self) -> usize {
@@ -151,18 +166,18 @@ impl<'a> LllvmEm<'a> {
 
     /// `<b>` (S49).
     pub fn latent_linear_term(&self) -> Vec<f64> {
-        let (n, columns, rows) = (self.problem.points(), self.problem.columns(), &self.problem.rows);
+        let (n, columns, rows) = (self.problem.points(), self.problem.columns(), &self.rows);
         let map = |r: usize, i: usize| &self.maps[(r * n + i) * columns..(r * n + i + 1) * columns];
-        let entry = |a: usize| -> f64 {
+        let entry = |sums: &mut Vec<f64>, a: usize| -> f64 {
             let (r, i) = (a / n, a % n);
-            let (own, y) = (map(r, i), rows.row(i));
-            let edge = |&j: &u32| -> f64 {
-                let (other, z) = (map(r, j as usize), rows.row(j as usize));
-                (0..columns).map(|c| (own[c] + other[c]) * (y[c] - z[c])).sum()
-            };
-            self.gamma * self.problem.graph.neighbors(i).iter().map(edge).sum::<f64>()
+            sums.fill(0.0);
+            for &j in self.problem.graph.neighbors(i) {
+                let j = j as usize;
+                add_edge(sums, (map(r, i), map(r, j)), (rows.row(i), rows.row(j)));
+            }
+            self.gamma * sum(sums)
         };
-        (0..self.side()).into_par_iter().map(entry).collect()
+        (0..self.side()).into_par_iter().map_init(|| vec![0.0; columns], entry).collect()
     }
 
     /// Updates `q(x)` given `q(C)` (eq 9). Leaves the second moments of the latent coordinates in `moments`.
@@ -187,7 +202,7 @@ impl<'a> LllvmEm<'a> {
         (0..side).for_each(|a| self.moments[a * side + a] += alpha);
         let log_determinant = -self.invert()?;
         let latents = self.moments.par_chunks(side);
-        self.latents = latents.map(|row| row.iter().zip(&linear_term).map(|(v, b)| v * b).sum()).collect();
+        self.latents = latents.map(|row| dot((row, &linear_term))).collect();
         Ok(log_determinant)
     }
 
@@ -225,7 +240,7 @@ impl<'a> LllvmEm<'a> {
 
     /// `H' = sum_j G_ij (x_j - x_i) (y_j - y_i)'` (S62).
     fn update_h(&mut self) {
-        let (n, columns, rows) = (self.problem.points(), self.problem.columns(), &self.problem.rows);
+        let (n, columns, rows) = (self.problem.points(), self.problem.columns(), &self.rows);
         let (latents, graph) = (&self.latents, &self.problem.graph);
         self.h.par_chunks_mut(columns).enumerate().for_each(|(a, h)| {
             let (first, i) = (a / n * n, a % n);
@@ -255,7 +270,7 @@ impl<'a> LllvmEm<'a> {
     fn update_parameters(&mut self, latents: &LatentSums, map_log_determinant: f64) {
         let (n, d, columns) = (self.problem.points() as f64, self.options.dim as f64, self.problem.columns() as f64);
         let (epsilon, eigenvalues) = (self.options.epsilon, self.problem.graph.eigenvalues());
-        let linear: f64 =
+        let mut linear: f64 =
             self.maps.par_chunks(4096).zip(self.h.par_chunks(4096)).map(dot).collect::<Vec<_>>().iter().sum();
         // tr((epsilon JJ' + 2 L) E[C'C]), and from it tr(Gamma_L E[C'C]): Sigma_C is the inverse of the sum of Gamma
         // and this prior, and mu_C = gamma H Sigma_C.
@@ -263,15 +278,27 @@ impl<'a> LllvmEm<'a> {
         let quadratic = 2.0 * (columns * n * d / self.gamma + linear - prior / self.gamma);
         // The bound has a single maximum over gamma, so that the end of the range is the best value within it. A residual that
         // rounding made negative is beyond the end, too.
-        let residual = 0.25 * quadratic - linear + self.problem.roughness;
+        let mut residual = 0.25 * quadratic - linear + self.roughness;
         let best = 0.5 * columns * (n - 1.0) / residual;
-        self.gamma = if best > 0.0 { best.min(self.problem.max_gamma) } else { self.problem.max_gamma };
+        self.gamma = if best > 0.0 { best.min(self.max_gamma()) } else { self.max_gamma() };
+        if self.options.column_noise == ColumnNoise::Separate {
+            let linear_by_column = self.column_linear();
+            let factors = self.best_column_factors(&self.column_roughness(), &linear_by_column);
+            let scales: Vec<f64> = self.rows.column_scales.iter().zip(&factors).map(|(s, t)| s * t).collect();
+            if self.set_column_scales(&scales) {
+                linear = dot((&factors, &linear_by_column));
+                residual = 0.25 * quadratic - linear + self.roughness;
+            }
+        }
         self.alpha = match self.options.alpha {
             Alpha::Fixed(alpha) => alpha,
             Alpha::Optimize => best_alpha(eigenvalues, d, latents.trace),
         };
         let log_eigenvalues: f64 = eigenvalues.iter().map(|w| w.ln()).sum();
-        let likelihood = -0.5 * epsilon * self.problem.offset
+        // The density of the rows is that of the scaled rows times the change of variables.
+        let change_of_variables = n * self.rows.column_scales.iter().map(|s| s.ln()).sum::<f64>();
+        let likelihood = change_of_variables
+            - 0.5 * epsilon * self.problem.offset
             - self.gamma * residual
             - 0.5 * n * columns * std::f64::consts::TAU.ln()
             + 0.5 * columns * (log_eigenvalues + (n * epsilon).ln() + (n - 1.0) * (2.0 * self.gamma).ln());
@@ -287,7 +314,7 @@ impl<'a> LllvmEm<'a> {
     /// The sum over coordinates of all entries of the coordinate's block of second moments: `tr(JJ' M)`.
     fn block_sum(&self) -> f64 {
         let (n, side) = (self.problem.points(), self.side());
-        let row = |(a, row): (usize, &[f64])| row[a / n * n..(a / n + 1) * n].iter().sum::<f64>();
+        let row = |(a, row): (usize, &[f64])| sum(&row[a / n * n..(a / n + 1) * n]);
         self.moments.par_chunks(side).enumerate().map(row).collect::<Vec<_>>().iter().sum()
     }
 
@@ -314,10 +341,6 @@ fn add_products(matrix: &mut [f64], side: usize, scale: f64, rows: &[f64], colum
         dense::product_nt_add(own, &rows[first * columns..], columns, factor, &mut panel[first..], side);
     });
     mirror_upper_triangle(matrix, side);
-}
-
-fn dot((a, b): (&[f64], &[f64])) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The root of `d sum 1 / (alpha + 2 omega) = tr(Sigma_x) + mu_x' mu_x` (S72), or the end of the range.

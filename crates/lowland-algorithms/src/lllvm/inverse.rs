@@ -66,8 +66,9 @@ impl Posterior {
                 own.iter_mut().zip(map.iter().zip(other)).for_each(|(v, (&p, &q))| *v += latents * f64::from(p * q));
             }
         }
-        let value = |(m, center): (&f64, &f64)| (center + rows.scale * m) as f32;
-        let error = |own: &f64| (rows.scale * (shared + own).max(0.0).sqrt()) as f32;
-        (mean.iter().zip(&rows.center).map(value).collect(), own.iter().map(error).collect())
+        let units: Vec<f64> = rows.column_scales.iter().map(|s| rows.scale / s).collect();
+        let value = |((m, center), unit): ((&f64, &f64), &f64)| (center + unit * m) as f32;
+        let error = |(own, unit): (&f64, &f64)| (unit * (shared + own).max(0.0).sqrt()) as f32;
+        (mean.iter().zip(&rows.center).zip(&units).map(value).collect(), own.iter().zip(&units).map(error).collect())
     }
 }

@@ -7,6 +7,7 @@
 //! [`LllvmProblem`] holds the data and the graph, [`LllvmEm`] iterates from one start, [`MultiStartEm`] from
 //! several, and [`Posterior`] is the result. `docs/methods/lllvm.md` maps equations to functions.
 
+mod column_scales;
 mod em;
 mod inverse;
 mod laplacian_graph;
@@ -15,6 +16,7 @@ mod options;
 mod posterior;
 mod problem;
 mod quadratic_form;
+mod sums;
 mod transform;
 
 #[cfg(test)]
@@ -24,7 +26,7 @@ pub use em::LllvmEm;
 pub use inverse::Reconstruction;
 pub use laplacian_graph::LaplacianGraph;
 pub use multi_start::MultiStartEm;
-pub use options::{Alpha, LllvmOptions, LllvmStart};
+pub use options::{Alpha, ColumnNoise, LllvmOptions, LllvmStart};
 pub use posterior::Posterior;
 pub use problem::{LllvmProblem, ScaledRows};
 pub use quadratic_form::{FormKind, quadratic_form};

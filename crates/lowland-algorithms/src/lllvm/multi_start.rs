@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::em::LllvmEm;
-use super::options::{LllvmOptions, LllvmStart};
+use super::options::{ColumnNoise, LllvmOptions, LllvmStart};
 use super::posterior::Posterior;
-use super::problem::LllvmProblem;
+use super::problem::{LllvmProblem, ScaledRows};
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
 use lowland_core::{Embedding, Error, Result, Seed};
@@ -61,6 +61,11 @@ impl<'a> MultiStartEm<'a> {
         self.runs[self.best()].has_least_noise()
     }
 
+    /// The rows of the best start, with the scales of its columns.
+    pub fn rows(&self) -> ScaledRows {
+        self.runs[self.best()].rows.clone().into_owned()
+    }
+
     /// The posterior of the best start.
     pub fn into_posterior(mut self) -> Result<Posterior> {
         let best = self.best();
@@ -91,6 +96,9 @@ impl Stepper for MultiStartEm<'_> {
             let side = em.latents.len();
             let upper = em.moments.chunks_exact(side).enumerate().flat_map(|(a, row)| &row[a..]);
             archive.put(format!("em/{at}/numbers"), vec![em.gamma, em.alpha, em.bound, em.change]);
+            if em.options.column_noise == ColumnNoise::Separate {
+                archive.put(format!("em/{at}/column_scales"), em.rows.column_scales());
+            }
             archive.put(format!("em/{at}/maps"), em.maps.as_slice());
             archive.put(format!("em/{at}/places"), em.latents.as_slice());
             archive.put(format!("em/{at}/moments"), upper.copied().collect::<Vec<_>>());
@@ -106,6 +114,10 @@ impl Stepper for MultiStartEm<'_> {
             let fits = maps.len() == em.maps.len() && latents.len() == side && upper.len() == side * (side + 1) / 2;
             let &[gamma, alpha, bound, change] = numbers else { return Err(mismatch(archive)) };
             if !(fits && gamma > 0.0 && alpha > 0.0) {
+                return Err(mismatch(archive));
+            }
+            let separate = em.options.column_noise == ColumnNoise::Separate;
+            if separate && !em.set_column_scales(read("column_scales")?) {
                 return Err(mismatch(archive));
             }
             (em.gamma, em.alpha, em.bound, em.change) = (gamma, alpha, bound, change);

@@ -2,7 +2,7 @@
 
 use super::problem::LllvmProblem;
 use lowland_core::Seed;
-use lowland_core::params::ParamValue;
+use lowland_core::params::{ParamValue, param_enum};
 use lowland_linalg::dense;
 
 /// The precision of the prior of the latent coordinates.
@@ -32,6 +32,16 @@ impl ParamValue for Alpha {
     }
 }
 
+param_enum! {
+    /// Whether all columns of the data have the same noise.
+    pub enum ColumnNoise ("common or separate") {
+        /// The same noise, as in the paper.
+        Common = "common",
+        /// A noise of its own for each column, relative to which the linear maps are measured.
+        Separate = "separate",
+    }
+}
+
 /// The range of alpha when it is optimized.
 pub(super) const ALPHA_RANGE: std::ops::Range<f64> = 1e-5..500.0;
 
@@ -44,12 +54,14 @@ pub struct LllvmOptions {
     pub alpha: Alpha,
     /// The precision of the prior of the mean map (`epsilon`, eq 4).
     pub epsilon: f64,
+    /// Whether all columns have the same noise.
+    pub column_noise: ColumnNoise,
 }
 
 impl LllvmOptions {
     /// The options of the authors' program.
     pub fn new(dim: usize, alpha: Alpha) -> Self {
-        Self { dim, alpha, epsilon: 1e-3 }
+        Self { dim, alpha, epsilon: 1e-3, column_noise: ColumnNoise::Common }
     }
 }
 

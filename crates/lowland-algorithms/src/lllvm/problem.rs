@@ -6,7 +6,7 @@ use lowland_core::message::Remedy;
 use lowland_core::{Data, Error, Result};
 use lowland_linalg::block::column_means;
 
-/// Rows minus their mean, divided by their largest absolute value.
+/// Rows minus their mean, divided by their largest absolute value, with each column multiplied by a scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaledRows {
     /// The values, row-major.
@@ -15,6 +15,8 @@ pub struct ScaledRows {
     pub center: Vec<f64>,
     /// The divisor.
     pub scale: f64,
+    /// The scale of each column: 1, unless each column has a noise of its own.
+    pub(super) column_scales: Vec<f64>,
 }
 
 impl ScaledRows {
@@ -29,7 +31,24 @@ impl ScaledRows {
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let scale = if largest > 0.0 { largest } else { 1.0 };
         values.iter_mut().for_each(|v| *v /= scale);
-        Ok(Self { values, center, scale })
+        Ok(Self { values, center, scale, column_scales: vec![1.0; columns] })
+    }
+
+    /// The scale of each column.
+    pub fn column_scales(&self) -> &[f64] {
+        &self.column_scales
+    }
+
+    /// Multiplies the columns by scales; `self` has none yet. Returns `None` unless there is a positive one for each column.
+    pub fn with_column_scales(mut self, scales: &[f64]) -> Option<Self> {
+        if scales.len() != self.columns() || !scales.iter().all(|&s| s > 0.0 && s.is_finite()) {
+            return None;
+        }
+        for row in self.values.chunks_exact_mut(scales.len().max(1)) {
+            row.iter_mut().zip(scales).for_each(|(v, s)| *v *= s);
+        }
+        self.column_scales = scales.to_vec();
+        Some(self)
     }
 
     /// Number of columns.
@@ -46,7 +65,8 @@ impl ScaledRows {
     pub(super) fn scale_row(&self, data: &Data, i: usize) -> Vec<f64> {
         let mut row = vec![0.0; self.columns()];
         copy_dense_row(data, i, &mut row);
-        row.iter_mut().zip(&self.center).for_each(|(v, m)| *v = (*v - m) / self.scale);
+        let columns = row.iter_mut().zip(&self.center).zip(&self.column_scales);
+        columns.for_each(|((v, m), s)| *v = (*v - m) / self.scale * s);
         row
     }
 }
@@ -73,15 +93,13 @@ pub struct LllvmProblem {
     pub(super) roughness: f64,
     /// `|sum y_i|^2`, zero up to rounding.
     pub(super) offset: f64,
-    /// The largest precision of the data: that of the smallest noise.
-    pub(super) max_gamma: f64,
 }
 
 /// The smallest variance of the noise, relative to the mean squared difference between neighbors. Rows that repeat, or clusters
 /// whose distance is orders of magnitude larger than they are, can be fitted without noise. The second moments then hold
 /// differences that rounding erases, and the bound is no longer computable. On ordinary manifolds without any noise, curvature
 /// alone keeps the ratio above 1e-2.
-const MIN_NOISE: f64 = 1e-4;
+pub(super) const MIN_NOISE: f64 = 1e-4;
 
 impl LllvmProblem {
     /// Combines rows with the graph of the same points.
@@ -96,8 +114,7 @@ impl LllvmProblem {
         }
         let roughness = graph.roughness(&rows.values, columns);
         let offset = column_means(&rows.values, columns).iter().map(|m| (m * n as f64).powi(2)).sum();
-        let max_gamma = 0.5 * columns as f64 * (n as f64 - 1.0) / (MIN_NOISE * roughness);
-        Ok(Self { graph, rows, roughness, offset, max_gamma })
+        Ok(Self { graph, rows, roughness, offset })
     }
 
     /// Number of points.

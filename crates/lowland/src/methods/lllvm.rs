@@ -2,7 +2,7 @@
 //! bound on the evidence.
 
 use lowland_algorithms::lllvm::{
-    Alpha, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
+    Alpha, ColumnNoise, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
@@ -29,6 +29,8 @@ params! {
         search: Search = Search::Auto,
         /// Precision of the prior of the coordinates; optimise maximizes the bound, which tends to collapse the embedding.
         alpha: Alpha = Alpha::Fixed(1e-3),
+        /// Whether all columns have the same noise, or each its own.
+        column_noise: ColumnNoise = ColumnNoise::Common,
         /// Number of random starts; the one with the largest bound is kept.
         starts: usize = 3,
         /// Maximum number of iterations.
@@ -92,7 +94,8 @@ impl Method for Lllvm {
         // Each start has two matrices of all coordinates and two blocks of linear maps; the graph has three matrices; the
         // posterior is stored twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
-        let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
+        let scaled_rows = if self.column_noise == ColumnNoise::Separate { 2.0 * starts * n * dim * 8.0 } else { 0.0 };
+        let rest = scaled_rows + 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search).max((iterations + rest) as u64)
     }
 
@@ -105,12 +108,12 @@ impl Method for Lllvm {
         let rows = ScaledRows::new(input.data)?;
         let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
-        let (posterior, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
+        let (posterior, rows, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
             context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
-            (Posterior::constant(n, rows.columns(), self.n_components), Outcome::without_iterations())
+            (Posterior::constant(n, rows.columns(), self.n_components), rows, Outcome::without_iterations())
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
-            self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows.clone())?, context)?
+            self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows)?, context)?
         };
         let embedding = posterior.embedding();
         let transformer = LllvmTransformer { params: self.clone(), data: input.data.clone(), rows, posterior };
@@ -125,6 +128,14 @@ impl Method for Lllvm {
         if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
             return Err(archive.invalid("its parts differ in size".into()));
         }
+        let rows = match self.column_noise {
+            ColumnNoise::Common => rows,
+            ColumnNoise::Separate => {
+                rows.with_column_scales(archive.finite("lllvm/column_scales")?).ok_or_else(|| {
+                    archive.invalid("'lllvm/column_scales' should hold a positive number for every column".into())
+                })?
+            }
+        };
         let posterior = Posterior::load(archive, data.rows(), dim, self.n_components)?;
         Ok(LllvmTransformer { params: self.clone(), data, rows, posterior })
     }
@@ -133,7 +144,7 @@ impl Method for Lllvm {
 impl Lllvm {
     /// Returns the options of EM.
     pub fn em_options(&self) -> LllvmOptions {
-        LllvmOptions::new(self.n_components, self.alpha)
+        LllvmOptions { column_noise: self.column_noise, ..LllvmOptions::new(self.n_components, self.alpha) }
     }
 
     /// Runs EM from all starts, with separate random numbers for each `purpose`.
@@ -149,7 +160,7 @@ impl Lllvm {
         Ok((starts, outcome))
     }
 
-    fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, Outcome)> {
+    fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, ScaledRows, Outcome)> {
         let (starts, outcome) = context.stage(ITERATIONS, |context| self.run_starts(problem, ITERATIONS, context))?;
         if self.starts > 1 {
             context.note(Note::StartBounds(starts.bounds()));
@@ -160,7 +171,8 @@ impl Lllvm {
         if starts.noise_is_at_limit() {
             context.note(Note::NoiseAtLimit);
         }
-        Ok((starts.into_posterior()?, outcome))
+        let rows = starts.rows();
+        Ok((starts.into_posterior()?, rows, outcome))
     }
 }
 
@@ -181,6 +193,9 @@ impl Transformer for LllvmTransformer {
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
         self.posterior.save(archive);
+        if self.params.column_noise == ColumnNoise::Separate {
+            archive.put("lllvm/column_scales", self.rows.column_scales());
+        }
     }
 
     fn std(&self) -> Option<Vec<f64>> {

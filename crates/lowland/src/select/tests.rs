@@ -2,6 +2,7 @@ use super::*;
 use crate::Seed;
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::Alpha;
+use lowland_core::Seed;
 use lowland_core::run::NoObserver;
 
 /// A noisy two-dimensional manifold in five dimensions.
@@ -68,7 +69,7 @@ fn differences_between_candidates_are_paired_over_subsamples() {
     assert!(recommendation_text(&candidates).contains("3 subsamples"));
 }
 
-/// A manifold of `dim` dimensions in `columns`: random cosines of a cube, with noise of 5 % of their spread.
+/// A manifold of `dim` dimensions in `columns`: random cosines of a cube, with noise of about 5 % of their spread.
 fn manifold(dim: usize, n: usize, columns: usize, seed: u64) -> Data {
     const WAVES: usize = 40;
     let (places, noise) =
@@ -77,13 +78,13 @@ fn manifold(dim: usize, n: usize, columns: usize, seed: u64) -> Data {
         (Seed(seed).stream("slopes").normals(dim * WAVES), Seed(seed).stream("mixture").normals(WAVES * columns));
     let phases = Seed(seed).stream("phases").normals(WAVES);
     let row = |i: usize| {
-        let wave = |w: usize| {
+        let wave = |w: usize| -> f64 {
             let slope = |r: usize| slopes[w * dim + r] * (places[i * dim + r] / 3.0).clamp(-1.0, 1.0);
             (3.0 * phases[w] + 0.9 * (0..dim).map(slope).sum::<f64>()).cos()
         };
         let waves: Vec<f64> = (0..WAVES).map(wave).collect();
         let value = |c: usize| (0..WAVES).map(|w| waves[w] * mixture[w * columns + c]).sum::<f64>();
-        (0..columns).map(|c| (value(c) + 0.05 * noise[i * columns + c]) as f32).collect::<Vec<_>>()
+        (0..columns).map(|c| (value(c) + 0.1 * noise[i * columns + c]) as f32).collect::<Vec<_>>()
     };
     Data::dense((0..n).flat_map(row).collect(), columns).unwrap()
 }

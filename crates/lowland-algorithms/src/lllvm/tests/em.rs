@@ -125,6 +125,69 @@ fn bound_never_decreases() {
     }
 }
 
+fn separate_noise() -> LllvmOptions {
+    LllvmOptions { column_noise: ColumnNoise::Separate, ..options() }
+}
+
+#[test]
+fn column_scales_maximize_the_bound_given_the_posteriors() {
+    let problem = problem(30);
+    let start = LllvmStart::random(&problem, options(), Seed(7));
+    let mut common = LllvmEm::new(&problem, options(), start.clone()).unwrap();
+    let mut separate = LllvmEm::new(&problem, separate_noise(), start).unwrap();
+    common.step().unwrap();
+    separate.step().unwrap();
+    assert_eq!((common.gamma(), common.maps()), (separate.gamma(), separate.maps()));
+    // The bound at any scales, from the definitions: the rows enter it by the two sums and the change of variables.
+    let (n, columns, gamma) = (30, 4, common.gamma());
+    let bound_at = |scales: &[f64]| {
+        let mut bound = common.bound();
+        for c in 0..columns {
+            let y = |i: usize| problem.rows.row(i)[c];
+            let roughness: f64 = problem.graph.edges().map(|(i, j)| (y(i) - y(j)).powi(2)).sum();
+            let linear: f64 = (0..60).map(|a| common.maps()[a * columns + c] * common.h()[a * columns + c]).sum();
+            let s = scales[c];
+            bound += n as f64 * s.ln() - gamma * (roughness * (s * s - 1.0) - linear * (s - 1.0));
+        }
+        bound
+    };
+    let scales = separate.rows.column_scales();
+    assert!((bound_at(scales) - separate.bound()).abs() < 1e-9 * separate.bound().abs());
+    for c in 0..columns {
+        for factor in [0.99, 1.01] {
+            let mut other = scales.to_vec();
+            other[c] *= factor;
+            assert!(bound_at(&other) < separate.bound(), "column {c}");
+        }
+    }
+}
+
+#[test]
+fn separate_noise_is_found_and_its_bound_never_decreases() {
+    let noise = Seed(9).normals(4 * 80);
+    let row = |i: usize| {
+        let angle = std::f64::consts::TAU * i as f64 / 80.0;
+        let exact = [angle.cos(), angle.sin(), angle.cos(), angle.sin()];
+        (0..4).map(|c| (exact[c] + [0.02, 0.02, 0.3, 0.3][c] * noise[4 * i + c]) as f32).collect::<Vec<_>>()
+    };
+    let data = Data::dense((0..80).flat_map(row).collect(), 4).unwrap();
+    let problem = LllvmProblem::new(graph(80), ScaledRows::new(&data).unwrap()).unwrap();
+    let fit = |options: LllvmOptions| {
+        let mut em = LllvmEm::new(&problem, options, LllvmStart::random(&problem, options, Seed(7))).unwrap();
+        for _ in 0..60 {
+            let before = em.bound();
+            em.step().unwrap();
+            assert!(em.bound() >= before - 1e-9 * before.abs(), "{before} {}", em.bound());
+        }
+        em
+    };
+    let (common, separate) = (fit(options()), fit(separate_noise()));
+    assert!(separate.bound() > common.bound() + 20.0, "{} {}", separate.bound(), common.bound());
+    // The standard deviation of a column's noise is proportional to the inverse of its scale.
+    let scales = separate.rows.column_scales();
+    assert!((0..2).all(|c| (2..4).all(|d| scales[c] > 2.0 * scales[d])), "{scales:?}");
+}
+
 /// Rows that the model can fit without noise.
 fn noiseless_rows() -> Vec<(&'static str, Vec<f32>)> {
     let normals: Vec<f32> = Seed(6).normals(4 * 40).into_iter().map(|v| v as f32).collect();
