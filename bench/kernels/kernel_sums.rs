@@ -1,4 +1,5 @@
-//! Time and error of the kernel sums on synthetic embeddings: `kernel_sums [MAX_POINTS]` prints a table.
+//! Time and error of the kernel sums on synthetic embeddings: `kernel_sums [MAX_POINTS]` prints a table, `kernel_sums growth` the
+//! growth of the fast Gauss transform up to a million points, with its certified bound.
 //!
 //! The embeddings consist of clusters within a width of 100 (t-SNE), or with 100 points per unit of area (Gaussian); in three
 //! dimensions they are as wide as those of MNIST by MAP IT and s-SNE. The error is the root mean square error of the force over
@@ -18,6 +19,9 @@ const CAUCHY: Kernel = Kernel::Cauchy { power: 1.0 };
 const SAMPLE: usize = 500;
 
 fn main() -> Result<()> {
+    if std::env::args().nth(1).as_deref() == Some("growth") {
+        return measure_growth();
+    }
     let max_points = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
     let threads = std::env::var("THREADS").map_or(Ok(2), |text| text.parse())?;
     println!("kernel   d  points    width engine      accuracy  wall ms   CPU ms  first ms   error");
@@ -34,6 +38,35 @@ fn main() -> Result<()> {
                 2 => measure::<2>(kernel, points, width),
                 _ => measure::<3>(kernel, points, width),
             })??;
+        }
+    }
+    Ok(())
+}
+
+/// Prints work, CPU time, error and bound of the fast Gauss transform's force at maps of the same density.
+fn measure_growth() -> Result<()> {
+    println!("points accuracy work cpu_ms error bound");
+    for count in [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000] {
+        let map = clusters::<2>(count, (count as f64 / 100.0).sqrt());
+        let points = Points::new(&map, 2)?;
+        let (mut values, mut gradients, ones) = (vec![0.0; count], vec![0.0; 2 * count], vec![1.0; count]);
+        let some: Vec<f64> = (0..SAMPLE).flat_map(|k| map[2 * (k * count / SAMPLE)..][..2].to_vec()).collect();
+        let (mut exact_values, mut exact) = (vec![0.0; SAMPLE], vec![0.0; 2 * SAMPLE]);
+        let request = PotentialRequest { kernel: Kernel::Gaussian, targets: points, sources: points, charges: &ones };
+        let sampled = PotentialRequest { targets: Points::new(&some, 2)?, ..request };
+        Exact.potential(sampled, PotentialOutput { values: &mut exact_values, gradients: &mut exact })?;
+        for accuracy in [1.0, 1e-2, 1e-4] {
+            let mut engine = FastGauss::new(accuracy);
+            let (report, times) = timed(|| {
+                engine.potential(request, PotentialOutput { values: &mut values, gradients: &mut gradients })
+            })?;
+            let found = (0..SAMPLE).flat_map(|k| gradients[2 * (k * count / SAMPLE)..][..2].to_vec());
+            let wrong: f64 = found.zip(&exact).map(|(a, b)| (a - b).powi(2)).sum();
+            let error = (wrong / exact.iter().map(|g| g * g).sum::<f64>()).sqrt();
+            let size = gradients.iter().map(|g| g * g).sum::<f64>().sqrt();
+            let bound = report.force_bound.unwrap_or(f64::INFINITY) / size;
+            let (work, cpu) = (report.work, times.cpu_s * 1e3);
+            println!("{count} {accuracy:.0e} {work:.3e} {cpu:.2} {error:.2e} {bound:.2e}");
         }
     }
     Ok(())

@@ -63,7 +63,8 @@ fn main() -> Result<()> {
         let annotated = AnnotatedEmbedding { labels: Some(labels), ..fitted.embedding().clone().into() };
         let picture = draw_png(&annotated, &options)?;
         std::fs::write(Path::new(folder).join(format!("{name}.png")), picture)?;
-        lowland_io::write_map(&Path::new(folder).join(format!("{name}.npy")), &annotated)?;
+        let path = Path::new(folder).join(format!("{name}.npy"));
+        lowland_io::write_map(&path, &annotated, &lowland_io::WriteOptions::default())?;
         let trace = fitted.outcome().trace.iter().map(|step| format!("{},{}\n", step.iteration, step.objective));
         let lines = std::iter::once("iteration,objective\n".to_owned()).chain(trace).collect::<String>();
         std::fs::write(Path::new(folder).join(format!("{name}.csv")), lines)?;

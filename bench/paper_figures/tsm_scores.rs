@@ -22,8 +22,9 @@ use serde_json::{Value, json};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let word =
-        |at: usize| arguments.get(at).map(String::as_str).context("usage: FILE TAU STEP FOLD DIMS UPDATES METHODS [QUESTIONS]");
+    let word = |at: usize| {
+        arguments.get(at).map(String::as_str).context("usage: FILE TAU STEP FOLD DIMS UPDATES METHODS [QUESTIONS]")
+    };
     let table = lowland_io::read(Path::new(word(0)?), &Default::default())?;
     let (tau, step, fold): (f64, usize, usize) = (word(1)?.parse()?, word(2)?.parse()?, word(3)?.parse()?);
     let methods: Vec<&str> = word(6)?.split(',').collect();

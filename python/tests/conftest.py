@@ -1,6 +1,7 @@
 """Fixtures and helpers of all tests."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -11,6 +12,14 @@ import lowland
 PROGRAM = os.environ.get("LOWLAND_PROGRAM")
 
 needs_program = pytest.mark.skipif(PROGRAM is None, reason="LOWLAND_PROGRAM is not set")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_raises():
+    """Handle SIGINT as Python does by default. It does not if it was started with SIGINT ignored: in the background, by some CI."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,25 @@ def test_init_array_is_used_as_initial_embedding(cls, few):
         cls(init=np.where(init == init[-1, 1], np.nan, init)).fit(few)
 
 
+@pytest.mark.parametrize("cls", [lowland.TSNE, lowland.SymmetricSNE, lowland.ElasticEmbedding, lowland.MapIt])
+def test_unusable_init_arrays_are_refused(cls, few):
+    with pytest.raises(ValueError, match="all 150 points of the initial embedding are at one place.*init='random'"):
+        cls(init=np.zeros((150, 2))).fit(few)
+    init = np.random.default_rng(0).normal(size=(150, 2))
+    init[3, 1] = 1e200
+    with pytest.raises(ValueError, match="row 3, column 1 of the initial embedding is 1e200"):
+        cls(init=init).fit(few)
+
+
+@pytest.mark.parametrize("cls", [lowland.TSNE, lowland.SymmetricSNE, lowland.ElasticEmbedding, lowland.MapIt])
+@pytest.mark.parametrize("rows", [2, 3, 4, 6])
+def test_models_of_few_rows_can_be_saved(cls, rows, tmp_path):
+    model = cls().fit(np.random.default_rng(1).normal(size=(rows, 4)))
+    model.save(tmp_path / "model.lowland")
+    loaded = lowland.load(tmp_path / "model.lowland")
+    assert np.isfinite(loaded.transform(np.random.default_rng(2).normal(size=(3, 4)))).all()
+
+
 def test_strings_with_numeric_metric_raise():
     with pytest.raises(ValueError, match="metric euclidean compares numbers; for strings use levenshtein"):
         lowland.LVM().fit(WORDS)

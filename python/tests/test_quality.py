@@ -75,7 +75,13 @@ def test_select_numbers_of_neighbors_and_dimensions():
     selection = lowland.select(X, [4, 8], [1, 2], **params)
     tried = [(choice.n_neighbors, choice.n_components) for choice in selection.choices]
     assert tried == [(4, 1), (4, 2), (8, 1), (8, 2)]
-    assert all(choice.values.shape == (2,) for choice in selection.choices)
+    assert all(choice.bounds.shape == (1, 2) for choice in selection.choices)
+    parts = lowland.select(X, 4, [1, 2], subsamples=3, subsample_rows=40, **params)
+    assert all(choice.bounds.shape == (3, 2) for choice in parts.choices)
+    assert lowland.select(X, 4, [1, 2], subsamples=3, subsample_rows=40, subsample="all", **params).words != parts.words
+    with pytest.raises(ValueError, match="near or all"):
+        lowland.select(X, 4, subsample="some")
+    assert parts.best.bound == max(choice.bound for choice in parts.choices)
     assert selection.best in selection.choices and selection.best not in selection.close
     assert f"n_neighbors {selection.best.n_neighbors}" in repr(selection)
     with pytest.raises(ValueError, match="n_neighbors=0"):

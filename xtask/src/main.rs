@@ -3,17 +3,23 @@
 mod bench;
 #[cfg(test)]
 mod docs;
+mod fuzz;
 mod generate;
 #[cfg(test)]
 mod layers;
+#[cfg(test)]
+mod promises;
 mod python;
 mod viewer;
+mod watchdog;
 
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
+
+use watchdog::Limits;
 
 #[derive(Parser)]
 #[command(about = "Project tasks")]
@@ -25,7 +31,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     /// Formatting, lints, all tests, documentation, the page in a browser, the Python package: what CI runs
-    Test,
+    Test {
+        /// Also what takes long: kills of every method, many interrupted fits in one Python process
+        #[arg(long)]
+        extended: bool,
+    },
     /// The Python package's release wheel, in dist/
     Wheel,
     /// The Python package's tests only
@@ -44,6 +54,14 @@ enum Task {
         #[arg(long)]
         test: bool,
     },
+    /// Fuzz the readers of files, models, checkpoints, arguments and requests (needs nightly Rust and cargo-fuzz)
+    Fuzz {
+        /// Targets, by default all (see fuzz/Cargo.toml)
+        targets: Vec<String>,
+        /// Number of inputs per target; 0 runs only the corpus
+        #[arg(long, default_value_t = 1_000_000)]
+        runs: usize,
+    },
     /// Run the benchmarks: bench/results and docs/scoreboard.md (see bench/README.md)
     Bench {
         /// --list, --only TEXT, --quick, --missing, ... (see `cargo xtask bench -- --help`), or `build-time`
@@ -59,17 +77,18 @@ fn main() -> Result<()> {
         Task::Check => check(),
         Task::Viewer { test: false } => viewer::build(),
         Task::Viewer { test: true } => viewer::test(),
-        Task::Test => {
+        Task::Test { extended } => {
             check()?;
-            cargo(&["test", "--workspace", "--quiet"], &[])?;
+            rust_tests(extended)?;
             // The README's first command names no program: `cargo run` must know which one is meant.
             cargo(&["run", "--quiet", "--", "methods"], &[])?;
             cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])?;
             viewer::test()?;
-            python::test()
+            python::test(extended)
         }
         Task::Wheel => python::wheel(),
-        Task::Python => python::test(),
+        Task::Python => python::test(false),
+        Task::Fuzz { targets, runs } => fuzz::fuzz(&targets, runs),
         Task::Generate { check: false } => generate::write(),
         Task::Generate { check: true } => generate::check(),
         Task::Bench { arguments } => bench::run_benchmarks(&arguments),
@@ -79,6 +98,29 @@ fn main() -> Result<()> {
 fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])
+}
+
+/// Builds the tests without a time limit and runs them with one.
+fn rust_tests(extended: bool) -> Result<()> {
+    cargo(&["test", "--workspace", "--quiet", "--no-run"], &[])?;
+    let run_tests = |arguments: &[&str], limits: Limits| {
+        let mut tests = Command::new(env!("CARGO"));
+        tests.args(arguments);
+        // With a single thread, libtest does not say which test is slow.
+        if std::thread::available_parallelism().is_ok_and(|threads| threads.get() == 1) {
+            tests.env("RUST_TEST_THREADS", "2");
+        }
+        watchdog::run(tests, &format!("cargo {}", arguments.join(" ")), limits)
+    };
+    let limits = Limits::from_environment()?;
+    run_tests(&["test", "--workspace"], limits)?;
+    if extended {
+        run_tests(
+            &["test", "--workspace", "--lib", "--bins", "--tests", "--", "--ignored", "--nocapture"],
+            limits.extended(),
+        )?;
+    }
+    Ok(())
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {

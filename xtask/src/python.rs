@@ -7,13 +7,14 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::run;
 use crate::viewer::skip_or_fail;
+use crate::watchdog::{self, Limits};
 
 /// The virtual environment, in a folder that git ignores.
 const ENVIRONMENT: &str = "target/python";
 const REQUIREMENTS: &str = "python/requirements-test.txt";
 
 /// Tests the package as installed from a wheel. The wheel is built with the dev profile, which the other tests have compiled already.
-pub fn test() -> Result<()> {
+pub fn test(extended: bool) -> Result<()> {
     let environment = match Environment::create() {
         Ok(environment) => environment,
         Err(error) => {
@@ -41,7 +42,12 @@ pub fn test() -> Result<()> {
     let program = std::path::absolute("target/debug/lowland")?;
     ensure!(program.exists(), "target/debug/lowland is missing: cargo build");
     pytest.env("LOWLAND_PROGRAM", program);
-    run(pytest, "pytest")
+    let mut limits = Limits::from_environment()?;
+    if extended {
+        pytest.args(["-o", "faulthandler_timeout=3600"]).env("LOWLAND_EXTENDED", "1");
+        limits = limits.extended();
+    }
+    watchdog::run(pytest, "pytest", limits)
 }
 
 /// Builds a release wheel in dist/.

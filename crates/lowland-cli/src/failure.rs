@@ -136,7 +136,8 @@ impl From<PictureError> for Failure {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        Self::input(error.describe(&FlagTerms))
+        let code = if error.kind.is_too_large() { TOO_LITTLE_MEMORY } else { UNUSABLE_INPUT };
+        Self::new(code, error.describe(&FlagTerms))
     }
 }
 

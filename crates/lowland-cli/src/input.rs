@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
+use lowland::Data;
 use lowland::data::DataShape;
 use lowland::message::{Remedy, display_path};
 use lowland::preprocessing::Preprocessing;
 use lowland::run::{Context, NoObserver};
-use lowland::{Data, Error};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
 use crate::args::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs, RunArgs};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::usage::available_memory;
 
 /// Reads a file or generates a built-in data set, and prints what was noticed.
 pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
@@ -58,18 +57,19 @@ fn read(path: &Path, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> 
     if input.n_points.is_some() || input.noise.is_some() {
         return Err(Failure::flag("--n-points and --noise are for the built-in generators; for a file use --max-rows"));
     }
-    Ok(lowland_io::read(path, &read_options(input)?)?)
+    Ok(lowland_io::read(path, &read_options(input, run)?)?)
 }
 
 /// The shape of the rows, if the header of the file declares it.
-pub fn declared_shape(input: &InputArgs) -> Option<DataShape> {
+pub fn declared_shape(input: &InputArgs, run: &RunArgs) -> Option<DataShape> {
     let is_builtin = lowland_io::builtins().iter().any(|builtin| input.input.as_os_str() == builtin.name);
     // Dropped rows do not count.
     let keeps_rows = matches!(input.read.missing, MissingArg::Refuse);
-    (!is_builtin && keeps_rows).then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read).ok()?))?
+    (!is_builtin && keeps_rows)
+        .then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read, run).ok()?))?
 }
 
-fn read_options(input: &ReadArgs) -> Result<ReadOptions, Failure> {
+fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure> {
     Ok(ReadOptions {
         label_column: input.label_column.clone(),
         id_column: input.id_column.clone(),
@@ -86,8 +86,7 @@ fn read_options(input: &ReadArgs) -> Result<ReadOptions, Failure> {
             MissingArg::Drop => Missing::Drop,
         },
         max_rows: input.max_rows,
-        // A file may take all memory there is.
-        max_bytes: available_memory(),
+        memory: run.memory().clone(),
         ..ReadOptions::default()
     })
 }
@@ -107,15 +106,15 @@ fn generate(builtin: &Builtin, input: &ReadArgs, run: &RunArgs) -> Result<Table,
     }
     // Values in single precision; true coordinates and workspace in double precision.
     let needed = (input.n_points.unwrap_or(builtin.rows) as f64 * builtin.dim as f64 * 30.0) as u64;
-    if let Some(limit) = available_memory().filter(|&limit| needed > limit) {
-        let (what, remedies) = (format!("data set {}", builtin.name), vec![Remedy::FewerPoints]);
-        return Err(Error::Memory { what, needed, limit, remedies }.into());
-    }
+    let remedies = [Remedy::FewerPoints, Remedy::RaiseMaxMemory];
+    run.memory().check(format!("data set {}", builtin.name), needed, &remedies)?;
     let table = lowland_io::builtin(builtin.name, input.n_points, input.noise, run.seed())?;
-    Ok(match input.max_rows {
+    let table = match input.max_rows {
         Some(max) if max < table.rows() => table.select(&(0..max).collect::<Vec<_>>()),
         _ => table,
-    })
+    };
+    run.memory().reserve(table.memory_besides_rows());
+    Ok(table)
 }
 
 impl PreprocessingArgs {
@@ -127,16 +126,15 @@ impl PreprocessingArgs {
     /// Preprocesses data, for commands that fit no model.
     pub fn apply(&self, data: &Data, run: &RunArgs) -> Result<Data, Failure> {
         data.check_finite()?;
+        let (steps, shape) = (self.steps(), data.shape());
+        let needed = shape.bytes.saturating_add(steps.memory(shape));
+        run.memory().check("the preprocessing", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows])?;
         let mut observer = NoObserver;
         let mut context = Context::new(&mut observer, run.seed(), None);
-        Ok(self.steps().fit(data, &mut context)?.1)
-    }
-}
-
-/// Fails if more memory is needed than allowed.
-pub fn check_memory(what: &str, needed: u64, limit: Option<u64>, remedies: &[Remedy]) -> Result<(), Failure> {
-    match limit.filter(|&limit| needed > limit) {
-        None => Ok(()),
-        Some(limit) => Err(Error::Memory { what: what.into(), needed, limit, remedies: remedies.to_vec() }.into()),
+        let prepared = steps.fit(data, &mut context)?.1;
+        if !steps.is_empty() {
+            run.memory().reserve(prepared.shape().bytes);
+        }
+        Ok(prepared)
     }
 }

@@ -1,62 +1,7 @@
-//! `lowland`: maps of high-dimensional data from the shell. Data go to stdout, messages to stderr.
+//! The program `lowland`; everything is in the library, where tests and fuzz targets reach it too.
 
-mod args;
-mod caption;
-mod commands;
-mod console;
-mod failure;
-mod input;
-mod live;
-mod paths;
-mod print;
-mod report;
-mod signals;
-mod terms;
-mod usage;
-
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, FromArgMatches};
-
-use args::{Cli, Command};
-use failure::Failure;
-
 fn main() -> ExitCode {
-    signals::install();
-    match run().and_then(|code| print::check_json().map(|()| code)) {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    }
-}
-
-fn run() -> Result<ExitCode, Failure> {
-    // Paths need not be UTF-8.
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    args::check_images_flag(&arguments)?;
-    let matches = args::command().try_get_matches_from(arguments)?;
-    let Cli { command } = Cli::from_arg_matches(&matches)?;
-    // One pool for everything that the command does.
-    lowland::with_threads(command.threads(), || run_command(&command, &matches))?
-}
-
-fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let (_, matches) = matches.subcommand().expect("a subcommand is required");
-    match command {
-        Command::Embed(args) => commands::embed(args, matches),
-        Command::Transform(args) => commands::transform(args),
-        Command::Score(args) => commands::score(args),
-        Command::Inverse(args) => commands::inverse(args),
-        Command::Reconstruct(args) => commands::reconstruct(args),
-        Command::Samples(args) => commands::samples(args),
-        Command::Select(args) => commands::select(args),
-        Command::Quality(args) => commands::quality(args),
-        Command::Plot(args) => commands::plot(args),
-        Command::Compare(args) => commands::compare(args, matches),
-        Command::Analogies(args) => commands::analogies(args),
-        Command::Neighbors(args) => commands::neighbors(args),
-        Command::Data(args) => commands::data(&args.action),
-        Command::Methods { name, json } => commands::methods(name.as_deref(), *json),
-        Command::Completions { shell } => commands::completions(*shell),
-    }
+    lowland_cli::main()
 }

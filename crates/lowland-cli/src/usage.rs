@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-pub use lowland_io::available_memory;
-
 /// Measures the resources used since it was started.
 pub struct Stopwatch {
     wall: Instant,

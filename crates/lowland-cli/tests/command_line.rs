@@ -531,3 +531,63 @@ fn a_posterior_rebuilds_rows_with_error_bars_and_draws_maps() {
     let words = bad(folder.path(), 4, &["samples", "m.lowland", "--out", "more.csv", "--max-memory", "1KiB"]);
     assert!(words.contains("memory: about") && words.contains("samples"), "{words}");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf_8_is_an_error_or_a_file_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.csv");
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        let mut command = assert_cmd::Command::cargo_bin("lowland").unwrap();
+        command.current_dir(folder.path()).args(arguments).timeout(support::program::TIMEOUT).output().unwrap()
+    };
+    let missing = run(&["embed".as_ref(), name, "--quiet".as_ref()]);
+    assert_eq!(missing.status.code(), Some(3), "{}", String::from_utf8_lossy(&missing.stderr));
+    let flag = run(&["embed".as_ref(), "digits".as_ref(), "--method".as_ref(), name]);
+    assert_eq!(flag.status.code(), Some(2), "{}", String::from_utf8_lossy(&flag.stderr));
+}
+
+#[test]
+fn fixed_rows_keep_their_positions_and_the_others_are_placed() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "t.csv", &small_table());
+    write(at, "known.csv", "id,projection_x,projection_y\nr39,7,-1\nr0,1,2\nr20,4,0.5\nr5,0.25,3\nr34,6,0\n");
+    let columns = ["--label-column", "kind", "--id-column", "name"];
+    let embed = [&["embed", "t.csv", "--fixed", "known.csv", "--quiet"][..], &columns].concat();
+    let map = good(at, &[&embed[..], &["--save", "m.lowland"]].concat());
+    for line in ["r0,1.0,2.0,even", "r5,0.25,3.0,odd", "r20,4.0,0.5,even", "r39,7.0,-1.0,odd"] {
+        assert!(map.lines().any(|found| found == line), "{line}: {map}");
+    }
+    assert_eq!(map.lines().count(), 41);
+    let again = good(at, &[&["transform", "m.lowland", "t.csv", "--quiet"][..], &columns].concat());
+    assert_eq!(again, map);
+    // Without ids, they are row numbers.
+    write(at, "rows.csv", "id,projection_x\n39,7\n0,1\n20,4\n");
+    let numbers =
+        small_table().lines().map(|line| format!("{}\n", line.split_once(',').unwrap().1)).collect::<String>();
+    write(at, "n.csv", &numbers);
+    let map = good(at, &["embed", "n.csv", "--label-column", "kind", "--fixed", "rows.csv", "--quiet"]);
+    assert!(map.starts_with("projection_x,label\n1.0,even\n"), "{map}");
+    write(at, "unknown.csv", "id,projection_x,projection_y\nr0,1,2\nx1,1,1\nr3,0,0\n");
+    let error = bad(at, 2, &[&["embed", "t.csv", "--fixed", "unknown.csv"][..], &columns].concat());
+    assert!(error.contains("--fixed (row x1): no row of the data has this id"), "{error}");
+    let error = bad(at, 2, &[&embed[..], &["--n-components", "3"]].concat());
+    assert!(error.contains("expected 3, found 2"), "{error}");
+    let error = bad(at, 2, &[&embed[..], &["--n-neighbors", "20"]].concat());
+    assert!(error.contains("--n-neighbors 20: it has no effect with fixed positions"), "{error}");
+    let error = bad(at, 2, &[&embed[..], &["--landmarks", "10"]].concat());
+    assert!(error.contains("cannot be combined with --landmarks"), "{error}");
+}
+
+#[test]
+fn notes_about_similarities_are_worded_in_flags() {
+    let folder = folder();
+    let arguments = ["embed", "digits", "--max-rows", "200", "--method", "tsm", "--max-iter", "5", "--out", "d.csv"];
+    let output = lowland(folder.path(), &arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("that --density 0.01 selects") && stderr.contains("--tau 0."), "{stderr}");
+    assert!(stderr.contains("--n-components 4") && !stderr.contains("n_components"), "{stderr}");
+}

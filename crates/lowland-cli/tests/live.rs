@@ -1,11 +1,15 @@
 //! `--live`: a page on this machine alone, that can stop the run and not hold it up.
 
+mod support;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
+
+use support::program::Program;
 
 /// Iterates until it is stopped.
 const ENDLESS: &str = "embed digits --method tsne --max-iter 1000000 --tol 0 --live --json --out map.csv";
@@ -14,7 +18,7 @@ const ENDLESS: &str = "embed digits --method tsne --max-iter 1000000 --tol 0 --l
 const FULL: usize = 5 << 20;
 
 struct Run {
-    child: Child,
+    program: Program,
     /// What it says, taken at once: it must never wait for us to listen.
     lines: Receiver<String>,
     host: String,
@@ -23,16 +27,15 @@ struct Run {
 
 impl Run {
     fn start(folder: &Path, arguments: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lowland"));
-        command.args(arguments.split(' ')).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        let program =
+            Program::start_with(folder, arguments, |command| command.stdout(Stdio::piped()).stderr(Stdio::null()));
         let (said, lines) = channel();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).all(|line| said.send(line).is_ok()));
+        let mut output = program.lines();
+        std::thread::spawn(move || output.all(|line| said.send(line).is_ok()));
         let line = lines.iter().find(|line: &String| line.contains("\"live\"")).expect("an address");
         let address = line.split('"').find(|word| word.starts_with("http://")).unwrap().to_string();
         let (host, path) = address["http://".len()..].split_once('/').unwrap();
-        Self { child, lines, host: host.into(), path: format!("/{path}") }
+        Self { program, lines, host: host.into(), path: format!("/{path}") }
     }
 
     fn connect(&self) -> TcpStream {
@@ -55,23 +58,16 @@ impl Run {
     }
 
     /// Presses the button; gives the exit code and what was said from then on.
-    fn stop(mut self) -> (i32, Vec<String>) {
+    fn stop(self) -> (i32, Vec<String>) {
         let host = format!("Host: {}\r\n", self.host);
         assert_eq!(self.status("POST", &format!("{}stop", self.path), &host), "204");
         let rest = self.lines.iter().collect();
-        (self.child.wait().unwrap().code().unwrap(), rest)
+        (self.program.wait().code().unwrap(), rest)
     }
 
     /// Until there is a map to keep.
     fn wait_for_a_step(&self) {
         assert!(self.lines.iter().any(|line| line.contains("\"step\"")));
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -101,7 +97,7 @@ fn the_button_stops_the_run_and_keeps_the_map() {
 #[test]
 fn strangers_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Run::start(folder.path(), ENDLESS);
+    let run = Run::start(folder.path(), ENDLESS);
     assert!(run.host.starts_with("127.0.0.1:"));
     let token = run.path.trim_matches('/').to_string();
     assert_eq!(token.len(), 32);
@@ -133,7 +129,7 @@ fn strangers_are_refused() {
     let long = run.status("GET", &format!("/{}", "x".repeat(1 << 20)), &host);
     assert!(["400", "nothing"].contains(&long.as_str()), "{long}");
     run.wait_for_a_step();
-    assert!(run.child.try_wait().unwrap().is_none(), "nobody has stopped the run");
+    assert!(run.program.is_running(), "nobody has stopped the run");
     assert_eq!(run.stop().0, 130);
 }
 
@@ -156,24 +152,22 @@ fn connections_without_a_request_do_not_block_others() {
 #[test]
 fn one_ctrl_c_after_the_button_still_keeps_the_map() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Run::start(folder.path(), ENDLESS);
+    let run = Run::start(folder.path(), ENDLESS);
     run.wait_for_a_step();
     let host = format!("Host: {}\r\n", run.host);
     assert_eq!(run.status("POST", &format!("{}stop", run.path), &host), "204");
-    // SAFETY: signals our own child, which has not been waited for.
-    unsafe { libc::kill(run.child.id() as i32, libc::SIGINT) };
+    run.program.interrupt();
     run.lines.iter().for_each(drop);
-    assert_eq!(run.child.wait().unwrap().code(), Some(130));
+    assert_eq!(run.program.wait().code(), Some(130));
     assert_eq!(std::fs::read_to_string(folder.path().join("map.csv")).unwrap().lines().count(), 1798);
 }
 
 #[test]
 fn the_last_words_name_only_files_that_were_written() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("gone")).unwrap();
-    let run = Run::start(folder.path(), &format!("{ENDLESS} --out gone/map.png"));
+    let impossible = "x".repeat(300);
+    let run = Run::start(folder.path(), &format!("{ENDLESS} --out {impossible}.png"));
     run.wait_for_a_step();
-    std::fs::remove_dir(folder.path().join("gone")).unwrap();
     let mut events = BufReader::new(run.connect());
     write!(events.get_mut(), "GET {}events HTTP/1.1\r\nHost: {}\r\n\r\n", run.path, run.host).unwrap();
     // Whoever is not there yet when the run ends hears nothing.
@@ -183,7 +177,7 @@ fn the_last_words_name_only_files_that_were_written() {
     let end = last.iter().position(|line| line == "event: end").expect("last words");
     let words = &last[end + 1];
     assert!(words.contains("not every file could be written; wrote map.csv"), "{words}");
-    assert!(!words.contains("gone"));
+    assert!(!words.contains(&impossible));
 }
 
 #[test]

@@ -222,7 +222,7 @@ mod tests {
     }
     #[test]
     fn precomputed_distances_must_be_symmetric() {
-        let n = 150;
+        let n = 150usize;
         let mut values: Vec<f32> = (0..n * n).map(|at| (at / n).abs_diff(at % n) as f32).collect();
         values[3 * n + 7] += 0.01;
         assert!(Metric::Precomputed.check(&Data::dense(values.clone(), n).unwrap()).is_ok(), "rounding is accepted");

@@ -225,6 +225,15 @@ impl FileError {
 }
 
 impl FileErrorKind {
+    /// Returns whether reading would take more memory than allowed.
+    pub fn is_too_large(&self) -> bool {
+        match self {
+            FileErrorKind::TooLarge { .. } => true,
+            FileErrorKind::Labels(error) => error.kind.is_too_large(),
+            _ => false,
+        }
+    }
+
     /// The message in the words of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match self {
@@ -256,8 +265,12 @@ impl FileErrorKind {
 }
 
 fn too_large(what: &str, limit: u64, terms: &dyn Terms) -> String {
-    let (limit, max_rows) = (lowland::data::format_bytes(limit), terms.parameter("max_rows"));
-    format!("{what} would take the memory for this file beyond {limit}: free memory or read fewer rows ({max_rows})")
+    let (limit, max_memory) = (lowland::data::format_bytes(limit), terms.parameter("max_memory"));
+    let max_rows = terms.parameter("max_rows");
+    format!(
+        "{what} would take the memory for this file beyond {limit}: free memory, raise {max_memory}, or read fewer rows \
+         ({max_rows})"
+    )
 }
 
 fn ragged(line: u64, expected: usize, found: usize, terms: &dyn Terms) -> String {

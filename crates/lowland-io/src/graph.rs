@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use lowland::Metric;
 use lowland::neighbors::NeighborGraph;
+use lowland::{MemoryBudget, Metric};
 
 use crate::budget::Budget;
 use crate::error::{FileError, FileErrorKind, Result};
@@ -44,13 +44,22 @@ fn write(path: &Path, graph: &NeighborGraph) -> Result<()> {
 /// point is no neighbor of its own, and -1 is no neighbor at all. Where the file does not name the metric it is
 /// [`Metric::Precomputed`].
 pub fn read_graph(path: &Path) -> Result<NeighborGraph, FileError> {
-    let read = || parse(&FileBytes::open(path)?);
-    read().map_err(|kind| kind.at(path))
+    read_graph_within(path, &MemoryBudget::default())
 }
 
-fn parse(bytes: &[u8]) -> Result<NeighborGraph> {
-    let budget = Budget::new(bytes.len(), None);
-    let mut archive = NpzArchive::open(bytes, &budget)?;
+/// Like [`read_graph`], within a budget in which the graph stays reserved.
+pub fn read_graph_within(path: &Path, memory: &MemoryBudget) -> Result<NeighborGraph, FileError> {
+    let read = || {
+        let (bytes, budget) = FileBytes::open(path, memory)?;
+        parse(&bytes, &budget)
+    };
+    let graph = read().map_err(|kind| kind.at(path))?;
+    memory.reserve((graph.indices().len() * 8 + graph.rows() * 8) as u64);
+    Ok(graph)
+}
+
+fn parse(bytes: &[u8], budget: &Budget) -> Result<NeighborGraph> {
+    let mut archive = NpzArchive::open(bytes, budget)?;
     let metric =
         if archive.has("metric") { archive.texts("metric")?.concat().parse::<Metric>()? } else { Metric::Precomputed };
     if archive.is_sparse() {
@@ -77,7 +86,7 @@ fn parse(bytes: &[u8]) -> Result<NeighborGraph> {
     let indices_name = find(&archive, &["indices", "knn_indices", "arr_0"])?;
     let distances_name = find(&archive, &["distances", "dists", "knn_dists", "arr_1"])?;
     let (indices_bytes, distances_bytes) = (archive.load(indices_name)?, archive.load(distances_name)?);
-    let (indices, distances) = (NpyArray::parse(&indices_bytes, &budget)?, NpyArray::parse(&distances_bytes, &budget)?);
+    let (indices, distances) = (NpyArray::parse(&indices_bytes, budget)?, NpyArray::parse(&distances_bytes, budget)?);
     if indices.header.shape != distances.header.shape {
         return Err(FileErrorKind::format(
             FORMAT,
@@ -139,6 +148,10 @@ fn without_self(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(bytes: &[u8]) -> Result<NeighborGraph> {
+        super::parse(bytes, &Budget::unlimited())
+    }
     use lowland::data::Sparse;
     use proptest::prelude::*;
 

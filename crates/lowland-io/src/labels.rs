@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lowland::Labels;
+use lowland::{Labels, MemoryBudget};
 
 use crate::budget::Budget;
 use crate::delimited::{CsvRecords, guess_delimiter, line_of, text_of};
@@ -16,16 +16,16 @@ use crate::text::split_lines;
 
 /// Reads a label file: IDX, `.npy`, delimited text of one column, or one label per line. There must be `rows` labels.
 pub fn labels_of_rows(path: &Path, rows: usize) -> Result<Labels, FileError> {
-    labels(path, rows, None).map_err(|kind| kind.at(path))
+    labels(path, rows, &MemoryBudget::default()).map_err(|kind| kind.at(path))
 }
 
 /// Reads a label file within a budget. There must be `rows` labels.
 pub(crate) fn read_labels(path: &Path, rows: usize, budget: &Budget) -> Result<Labels, FileError> {
-    labels(path, rows, Some(budget.remaining())).map_err(|kind| kind.at(path))
+    labels(path, rows, &budget.for_file_beside()).map_err(|kind| kind.at(path))
 }
 
-fn labels(path: &Path, rows: usize, max_bytes: Option<u64>) -> Result<Labels> {
-    let (bytes, budget) = FileBytes::open_decompressed(path, max_bytes)?;
+fn labels(path: &Path, rows: usize, memory: &MemoryBudget) -> Result<Labels> {
+    let (bytes, budget) = FileBytes::open_decompressed(path, memory)?;
     let labels = if idx::is_idx(&bytes) {
         labels_from_texts(idx::parse(&bytes)?.values().map(|value| Ok(value.to_string())), &budget)?
     } else if bytes.starts_with(b"\x93NUMPY") {

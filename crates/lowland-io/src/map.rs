@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use lowland::{AnnotatedEmbedding, Embedding, Labels, check_computed_embedding};
+use lowland::{AnnotatedEmbedding, Embedding, Labels, MemoryBudget, check_computed_embedding};
 
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
@@ -98,11 +98,18 @@ pub fn coordinate_name(coordinate: usize) -> String {
 
 /// Reads a map that [`write_map`] wrote, or any table with columns of these names.
 pub fn read_map(path: &Path) -> Result<AnnotatedEmbedding, FileError> {
-    read_any(path).map_err(|kind| kind.at(path))
+    read_map_within(path, &MemoryBudget::default())
 }
 
-fn read_any(path: &Path) -> Result<AnnotatedEmbedding> {
-    let (bytes, budget) = FileBytes::open_decompressed(path, None)?;
+/// Like [`read_map`], within a budget in which the coordinates stay reserved.
+pub fn read_map_within(path: &Path, memory: &MemoryBudget) -> Result<AnnotatedEmbedding, FileError> {
+    let map = read_any(path, memory).map_err(|kind| kind.at(path))?;
+    memory.reserve(map.embedding.values().len() as u64 * 8);
+    Ok(map)
+}
+
+fn read_any(path: &Path, memory: &MemoryBudget) -> Result<AnnotatedEmbedding> {
+    let (bytes, budget) = FileBytes::open_decompressed(path, memory)?;
     match FileFormat::guess(path) {
         Some(FileFormat::Npy) => {
             let array = NpyArray::parse(&bytes, &budget)?;

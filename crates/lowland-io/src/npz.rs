@@ -293,9 +293,9 @@ mod tests {
         assert_eq!(read(&bytes, &ReadOptions::default(), &Budget::unlimited()).unwrap().rows(), 1000);
         // The array itself fits into two million bytes, the four million of its values do not.
         for limit in [100_000, 2_000_000, 4_999_999] {
-            let error = read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(limit))).unwrap_err();
+            let error = read(&bytes, &ReadOptions::default(), &Budget::limited(limit)).unwrap_err();
             assert!(matches!(error, FileErrorKind::TooLarge { .. }), "{error}");
         }
-        assert!(read(&bytes, &ReadOptions::default(), &Budget::new(0, Some(5_001_000))).is_ok());
+        assert!(read(&bytes, &ReadOptions::default(), &Budget::limited(5_001_000)).is_ok());
     }
 }

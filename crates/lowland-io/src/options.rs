@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use lowland::MemoryBudget;
+
 /// Options of [`read`](crate::read). The default detects what can be detected and rejects missing values.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
@@ -25,9 +27,9 @@ pub struct ReadOptions {
     pub format: Option<FileFormat>,
     /// Maximum number of rows to read.
     pub max_rows: Option<usize>,
-    /// Maximum number of bytes that reading may take, for the decompressed bytes and the table together. Default: 300
-    /// times the size of the file, and at least 1 GiB.
-    pub max_bytes: Option<u64>,
+    /// Memory that reading may take, for the decompressed bytes and the table together. What the table holds besides its
+    /// rows stays reserved in it. Without a limit, a file may take 300 times its size, and at least 1 GiB.
+    pub memory: MemoryBudget,
 }
 
 /// Options of writing tables.

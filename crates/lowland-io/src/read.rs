@@ -27,7 +27,7 @@ use crate::{delimited, idx, npy, npz, text, word2vec};
 /// Reads a file of any [`FileFormat`] and [checks](crate::check) it; the notes say what was guessed or dropped.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
     let read = || {
-        let unpacked = FileBytes::open_decompressed(path, options.max_bytes)?;
+        let unpacked = FileBytes::open_decompressed(path, &options.memory)?;
         // MNIST's images and labels are two files; the names tell that they belong together.
         let beside =
             || idx::labels_beside(path).filter(|_| format_of(path, options).is_ok_and(|f| f == FileFormat::Idx));
@@ -41,7 +41,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, FileError> {
 pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<DataShape> {
     // A pipe can only be read once.
     let named = path.is_file() && format_of(path, options).ok()? == FileFormat::Npy;
-    let bytes = named.then(|| FileBytes::open(path).ok())??;
+    let (bytes, _) = named.then(|| FileBytes::open(path, &options.memory).ok())??;
     let header = npy::NpyHeader::parse(&bytes).ok()?;
     // A header may declare more than the file holds; reading will report that.
     let promised = header.count()?.checked_mul(header.width)?;
@@ -56,8 +56,9 @@ pub fn declared_shape(path: &Path, options: &ReadOptions) -> Option<DataShape> {
 /// Reads the content of a file from memory; the format is taken from `name` unless the options give it.
 pub fn read_memory(name: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table, FileError> {
     let read = || {
-        let unpacked = FileBytes::Owned(bytes).decompress(options.max_bytes)?;
-        read_checked(name, unpacked, options.labels.clone(), options)
+        let budget = Budget::new(bytes.len(), &options.memory);
+        let unpacked = FileBytes::Owned(bytes).decompress(&budget)?;
+        read_checked(name, (unpacked, budget), options.labels.clone(), options)
     };
     read().map_err(|kind: FileErrorKind| kind.at(name))
 }
@@ -95,6 +96,8 @@ fn read_checked(
     let mut table = check_table(table, options)?;
     // Names of columns and arrays may be of any length.
     table.notes.iter_mut().for_each(|note| *note = excerpt_of_sentence(note));
+    drop(budget);
+    options.memory.reserve(table.memory_besides_rows());
     Ok(table)
 }
 
@@ -129,7 +132,7 @@ fn read_as(format: FileFormat, bytes: FileBytes, options: &ReadOptions, budget: 
             delimited::read(&bytes, delimiter, options, budget)
         }
         FileFormat::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options, budget),
-        FileFormat::Npy => npy::read(bytes, budget).map(Table::new),
+        FileFormat::Npy => npy::read(bytes, options.max_rows, budget).map(Table::new),
         FileFormat::Npz => npz::read(&bytes, options, budget),
         FileFormat::Idx => idx::read(&bytes, budget).map(Table::new),
         FileFormat::Word2vec => word2vec::read_binary(&bytes, options, budget),
@@ -155,6 +158,7 @@ fn read_as(format: FileFormat, bytes: FileBytes, options: &ReadOptions, budget: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowland::MemoryBudget;
 
     #[test]
     fn options_that_do_not_apply_to_the_format_are_rejected() {
@@ -174,7 +178,7 @@ mod tests {
     #[test]
     fn errors_of_the_memory_limit_name_remedies_that_work() {
         let read = |max_bytes, max_rows| {
-            let options = ReadOptions { max_bytes: Some(max_bytes), max_rows, ..Default::default() };
+            let options = ReadOptions { memory: MemoryBudget::new(Some(max_bytes)), max_rows, ..Default::default() };
             read_memory("a.csv".as_ref(), "1,2\n".repeat(100).into_bytes(), &options)
         };
         let error = read(1000, None).unwrap_err().to_string();

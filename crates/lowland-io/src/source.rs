@@ -5,6 +5,7 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use lowland::MemoryBudget;
 use lowland::files::SystemFile;
 use memmap2::Mmap;
 
@@ -38,9 +39,9 @@ impl AsRef<[u8]> for FileBytes {
 }
 
 impl FileBytes {
-    /// Opens a file without decompressing it.
-    pub fn open(path: &Path) -> Result<Self> {
-        let mut file = SystemFile::open(path)?;
+    /// Opens a file without decompressing it. A pipe or device, whose size is not known, is read up to a limit.
+    pub fn open(path: &Path, memory: &MemoryBudget) -> Result<(Self, Budget)> {
+        let file = SystemFile::open(path)?;
         let about = file.as_file().metadata()?;
         if about.is_dir() {
             return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory).into());
@@ -48,11 +49,15 @@ impl FileBytes {
         if about.is_file() && about.len() > 0 {
             // SAFETY: the mapping is read-only; as with every mapping, another program must not truncate the file meanwhile.
             let map = unsafe { Mmap::map(file.as_file())? };
-            return Ok(FileBytes::Mapped { map, file });
+            let budget = Budget::new(map.len(), memory);
+            return Ok((FileBytes::Mapped { map, file }, budget));
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(FileBytes::Owned(bytes))
+        let stream = Budget::for_stream(memory);
+        let bytes = read_limited(file, &stream, "the stream, whose size is not known beforehand,")?;
+        let budget = Budget::new(bytes.len(), memory);
+        drop(stream);
+        budget.reserve("the stream", bytes.len(), 1)?;
+        Ok((FileBytes::Owned(bytes), budget))
     }
 
     /// Reads a range of 32-bit floats of a mapped file from the file itself; `None` if it is not mapped. Unlike access to the
@@ -73,15 +78,14 @@ impl FileBytes {
     }
 
     /// Opens a file and decompresses it if it is gzip (recognized by its first two bytes, whatever its name).
-    pub fn open_decompressed(path: &Path, max_bytes: Option<u64>) -> Result<(Self, Budget)> {
-        Self::open(path)?.decompress(max_bytes)
+    pub fn open_decompressed(path: &Path, memory: &MemoryBudget) -> Result<(Self, Budget)> {
+        let (bytes, budget) = Self::open(path, memory)?;
+        Ok((bytes.decompress(&budget)?, budget))
     }
 
-    /// Decompresses the bytes if they are gzip. Returns them and the budget that is left for the table.
-    pub fn decompress(self, max_bytes: Option<u64>) -> Result<(Self, Budget)> {
-        let budget = Budget::new(self.len(), max_bytes);
-        let bytes = if is_gzip(&self) { FileBytes::Owned(decompress_gzip(&self, &budget)?) } else { self };
-        Ok((bytes, budget))
+    /// Decompresses the bytes if they are gzip.
+    pub fn decompress(self, budget: &Budget) -> Result<Self> {
+        Ok(if is_gzip(&self) { FileBytes::Owned(decompress_gzip(&self, budget)?) } else { self })
     }
 }
 
@@ -94,12 +98,44 @@ pub(crate) fn decompress_gzip(packed: &[u8], budget: &Budget) -> Result<Vec<u8>>
     read_limited(MultiGzDecoder::new(packed), budget, "the gzip file")
 }
 
-/// Reads to the end, or until the budget is exhausted; the bytes are reserved from it.
-pub(crate) fn read_limited(reader: impl Read, budget: &Budget, what: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader.take(budget.remaining().saturating_add(1)).read_to_end(&mut bytes)?;
-    budget.reserve(what, bytes.len(), 1)?;
-    Ok(bytes)
+/// Reads to the end, or until the budget is exhausted. The bytes are reserved from it before they are allocated, a part at
+/// a time, so that a stream without an end is refused early.
+pub(crate) fn read_limited(mut reader: impl Read, budget: &Budget, what: &str) -> Result<Vec<u8>> {
+    const FIRST: usize = 64 << 10;
+    let mut bytes: Vec<u8> = Vec::new();
+    loop {
+        if bytes.len() == bytes.capacity() {
+            // As vectors grow, but never beyond the budget.
+            let room = usize::try_from(budget.remaining()).unwrap_or(usize::MAX);
+            let more = bytes.capacity().max(FIRST).min(room);
+            if more == 0 {
+                let mut next = [0];
+                return if read_some(&mut reader, &mut next)? == 0 { Ok(bytes) } else { Err(budget.too_large(what)) };
+            }
+            budget.reserve(what, more, 1)?;
+            bytes.reserve_exact(more);
+        }
+        let start = bytes.len();
+        let end = bytes.capacity().min(start + (1 << 20));
+        bytes.resize(end, 0);
+        let read = read_some(&mut reader, &mut bytes[start..]);
+        bytes.truncate(start + *read.as_ref().unwrap_or(&0));
+        if read? == 0 {
+            budget.release(bytes.capacity() - bytes.len());
+            bytes.shrink_to_fit();
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Reads some bytes; 0 at the end.
+fn read_some(reader: &mut impl Read, into: &mut [u8]) -> Result<usize> {
+    loop {
+        match reader.read(into) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => return Ok(read?),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +152,8 @@ mod tests {
     #[test]
     fn all_members_of_a_gzip_file_are_decompressed_up_to_the_limit() {
         let two = [packed(b"1,2\n"), packed(b"3,4\n")].concat();
-        let unpacked = |bytes: &[u8], max_bytes| decompress_gzip(bytes, &Budget::new(bytes.len(), max_bytes));
+        let unpacked =
+            |bytes: &[u8], limit| decompress_gzip(bytes, &Budget::new(bytes.len(), &MemoryBudget::new(limit)));
         assert_eq!(unpacked(&two, None).unwrap(), b"1,2\n3,4\n");
         let bomb = packed(&vec![b'0'; 1 << 20]);
         assert!(bomb.len() < 1 << 12);
@@ -129,8 +166,9 @@ mod tests {
     #[test]
     fn folders_and_missing_files_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(FileBytes::open(folder.path()).is_err());
-        assert!(FileBytes::open(&folder.path().join("none")).is_err());
+        let memory = MemoryBudget::default();
+        assert!(FileBytes::open(folder.path(), &memory).is_err());
+        assert!(FileBytes::open(&folder.path().join("none"), &memory).is_err());
     }
 
     // A pipe cannot be mapped, and its size is not known beforehand.
@@ -143,12 +181,13 @@ mod tests {
         let bytes = sent.clone();
         let writing = std::thread::spawn(move || writer.write_all(&bytes).unwrap());
         let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
-        let read = FileBytes::open(Path::new(&path)).unwrap();
+        let memory = MemoryBudget::default();
+        let (read, budget) = FileBytes::open(Path::new(&path), &memory).unwrap();
         writing.join().unwrap();
         assert!(matches!(read, FileBytes::Owned(_)));
         assert_eq!(*read, *sent);
-        assert_eq!(*read.decompress(None).unwrap().0, *b"1,2\n".repeat(1000));
-        let device = FileBytes::open(Path::new("/dev/null")).unwrap();
+        assert_eq!(*read.decompress(&budget).unwrap(), *b"1,2\n".repeat(1000));
+        let (device, _) = FileBytes::open(Path::new("/dev/null"), &memory).unwrap();
         assert!(matches!(device, FileBytes::Owned(_)) && device.is_empty());
     }
 }

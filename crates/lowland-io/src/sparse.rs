@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn empty_rows_and_columns_are_limited() {
-        assert!(MatrixShape::within(1000, 1000, &Budget::new(0, Some(16_000))).is_ok());
+        assert!(MatrixShape::within(1000, 1000, &Budget::limited(16_000)).is_ok());
         for (rows, dim) in [(1001, 1000), (usize::MAX, usize::MAX), (0, 1 << 40)] {
-            let budget = Budget::new(0, Some(16_000));
+            let budget = Budget::limited(16_000);
             assert!(matches!(
                 MatrixShape::within(rows, dim, &budget),
                 Err(FileErrorKind::TooLarge { limit: 16_000, .. })

@@ -29,6 +29,15 @@ impl Table {
         Self { data, labels: None, ids: None, columns: None, truth: None, notes: Vec::new() }
     }
 
+    /// Returns the bytes that the table holds besides its rows: ids, labels, names, true coordinates.
+    pub fn memory_besides_rows(&self) -> u64 {
+        let texts = |texts: &[String]| texts.iter().map(|text| text.len() + STRING_OVERHEAD).sum::<usize>();
+        let labels = self.labels.as_ref().map_or(0, |labels| labels.codes.len() * 4 + texts(&labels.names));
+        let names = [&self.ids, &self.columns].into_iter().flatten().map(|names| texts(names)).sum::<usize>();
+        let truth = self.truth.as_ref().map_or(0, |truth| truth.values().len() * 8);
+        (labels + names + truth + texts(&self.notes)) as u64
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.data.rows()

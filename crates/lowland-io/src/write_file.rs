@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lowland::MemoryBudget;
 use lowland::files::SystemFile;
 pub(crate) use lowland::files::write_atomically;
 
@@ -13,14 +14,15 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write_atomically(path, |file| Ok(file.write_all(bytes)?)).map_err(|kind: FileErrorKind| kind.at(path))
 }
 
-/// Reads a whole file of at most `limit` bytes.
-pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+/// Reads a whole file that fits into the memory twice: it is held while what it contains is made from it.
+pub fn read_bytes(path: &Path, memory: &MemoryBudget) -> Result<Vec<u8>, FileError> {
     let read = || {
+        let budget = Budget::for_stream(memory);
         let size = std::fs::metadata(path)?.len();
-        if size > limit {
-            return Err(FileErrorKind::TooLarge { what: "the file".into(), limit });
+        if size > budget.remaining() {
+            return Err(budget.too_large("the file"));
         }
-        crate::source::read_limited(SystemFile::open(path)?, &Budget::new(0, Some(limit)), "the file")
+        crate::source::read_limited(SystemFile::open(path)?, &budget, "the file")
     };
     read().map_err(|kind: FileErrorKind| kind.at(path))
 }
@@ -29,6 +31,10 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
 mod tests {
     use super::*;
     use std::fs;
+
+    fn limited(bytes: u64) -> MemoryBudget {
+        MemoryBudget::new(Some(bytes))
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_no_temporary_file() {
@@ -42,7 +48,7 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
         write_bytes(&path, b"new").unwrap();
-        assert_eq!(read_bytes(&path, 3).unwrap(), b"new");
+        assert_eq!(read_bytes(&path, &limited(6)).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -51,7 +57,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model");
         write_bytes(&path, &[0; 10]).unwrap();
-        assert!(matches!(read_bytes(&path, 9).unwrap_err().kind, FileErrorKind::TooLarge { limit: 9, .. }));
+        assert!(matches!(read_bytes(&path, &limited(18)).unwrap_err().kind, FileErrorKind::TooLarge { limit: 9, .. }));
     }
 
     #[test]

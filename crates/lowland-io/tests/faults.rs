@@ -12,7 +12,7 @@ use std::time::Duration;
 use lowland::files::{FileSystem, with_file_system};
 use lowland::methods::Pca;
 use lowland::neighbors::NeighborGraph;
-use lowland::{AnnotatedEmbedding, Data, Embedding, Fit, Labels, Metric, Seed};
+use lowland::{AnnotatedEmbedding, Data, Embedding, Labels, MemoryBudget, Metric, Seed};
 use lowland_io::{
     ReadOptions, Table, WriteOptions, builtin, read, read_bytes, write_bytes, write_graph, write_map, write_table,
 };
@@ -233,14 +233,14 @@ fn readers_see_the_old_file_or_the_new_one_while_a_slow_disk_is_written() {
 fn short_and_interrupted_reads_give_the_same_table() {
     let folder = tempfile::tempdir().unwrap();
     let system = || Rc::new(UnreliableSystem { most: Some(777), interrupts: true, ..Default::default() });
-    let table = builtin("blobs", Some(200), None, Seed(1)).unwrap();
+    let table = Table { labels: None, ..builtin("blobs", Some(200), None, Seed(1)).unwrap() };
     for name in ["t.npy", "t.npz", "t.csv", "t.parquet"] {
         let path = folder.path().join(name);
         write_table(&path, &table, &WriteOptions::default()).unwrap();
         let expected = read(&path, &ReadOptions::default()).unwrap().data.fingerprint();
         let found = with_file_system(system(), || read(&path, &ReadOptions::default())).unwrap();
         assert_eq!(found.data.fingerprint(), expected, "{name}");
-        let bytes = with_file_system(system(), || read_bytes(&path, u64::MAX)).unwrap();
+        let bytes = with_file_system(system(), || read_bytes(&path, &MemoryBudget::default())).unwrap();
         assert!(bytes == fs::read(&path).unwrap(), "{name}");
     }
     let model = folder.path().join("model.lowland");

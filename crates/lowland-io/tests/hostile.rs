@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use lowland::Seed;
+use lowland::{MemoryBudget, Seed};
 use lowland_io::{FileErrorKind, ReadOptions, read_graph, read_map, read_memory};
 #[cfg(feature = "tables")]
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn golden() -> Vec<PathBuf> {
 
 /// Reads the bytes as a file of this name would be.
 fn try_memory(name: &str, bytes: &[u8]) {
-    let bare = ReadOptions { max_bytes: Some(LIMIT), ..Default::default() };
+    let bare = ReadOptions { memory: MemoryBudget::new(Some(LIMIT)), ..Default::default() };
     let named = ReadOptions {
         label_column: Some("kind".into()),
         id_column: (!name.ends_with("h5ad")).then(|| "name".into()),
@@ -233,10 +233,10 @@ fn small_files_that_become_large_tables_are_refused_before_they_do() {
     let column = |label: bool, name: &str| ReadOptions {
         label_column: label.then(|| name.into()),
         id_column: (!label).then(|| name.into()),
-        max_bytes: Some(LIMIT),
+        memory: MemoryBudget::new(Some(LIMIT)),
         ..Default::default()
     };
-    let plain = || ReadOptions { max_bytes: Some(LIMIT), ..Default::default() };
+    let plain = || ReadOptions { memory: MemoryBudget::new(Some(LIMIT)), ..Default::default() };
     let distinct: String = (0..400_000).map(|i| format!("1,{i}\n")).collect();
     let bombs = [
         ("values.npz", packed_npz(&[("X", "|u1", "(3000000, 1)", 3_000_000)]), plain()),
@@ -294,7 +294,7 @@ fn parquet_lists_and_shared_strings_are_counted_by_what_they_become() {
     let with = |label: Option<&str>, id: Option<&str>| ReadOptions {
         label_column: label.map(str::to_string),
         id_column: id.map(str::to_string),
-        max_bytes: Some(LIMIT),
+        memory: MemoryBudget::new(Some(LIMIT)),
         ..Default::default()
     };
     let read = |bytes: &[u8], options: &ReadOptions| {

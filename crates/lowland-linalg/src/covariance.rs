@@ -9,7 +9,7 @@ use lowland_core::run::Progress;
 use lowland_core::{Data, Dense, Result, Sparse};
 
 /// Number of rows converted to `f64` at once.
-const TILE: usize = 256;
+pub(super) const TILE: usize = 256;
 
 /// `(A - 1 mean')' (A - 1 mean')`.
 #[derive(Debug, Clone)]

@@ -168,6 +168,28 @@ impl Csr {
         Self { indptr, indices, values, columns: self.columns }
     }
 
+    /// Removes the entries for which `keep(row, column, value)` does not hold, without a copy of the others.
+    pub fn retain(&mut self, keep: impl Fn(usize, usize, f64) -> bool) {
+        let mut end = 0;
+        for i in 0..self.rows() {
+            let range = self.indptr[i]..self.indptr[i + 1];
+            self.indptr[i] = end;
+            for at in range {
+                let (j, v) = (self.indices[at], self.values[at]);
+                if keep(i, j as usize, v) {
+                    (self.indices[end], self.values[end]) = (j, v);
+                    end += 1;
+                }
+            }
+        }
+        let rows = self.rows();
+        self.indptr[rows] = end;
+        self.indices.truncate(end);
+        self.values.truncate(end);
+        self.indices.shrink_to_fit();
+        self.values.shrink_to_fit();
+    }
+
     /// Merges two matrices: every entry stored in either is kept with the value `value(mine, theirs)`, unless that is
     /// `None`.
     pub fn merge(&self, other: &Self, value: impl Fn(Option<f64>, Option<f64>) -> Option<f64>) -> Result<Self> {
@@ -223,8 +245,15 @@ impl Csr {
         (0..self.rows()).map(|i| self.row(i).1.iter().sum()).collect()
     }
 
-    /// Permutes the rows and columns of a square matrix: row `rows[i]` becomes row `i`, and the columns likewise.
+    /// Returns the matrix with permuted rows and columns: row `rows[i]` becomes row `i`, and the columns likewise.
     pub fn renumber(&self, rows: &[u32]) -> Self {
+        let mut matrix = self.clone();
+        matrix.renumber_in_place(rows);
+        matrix
+    }
+
+    /// Like [`Self::renumber`]. First the values and then the columns are replaced, so that there is never a second matrix.
+    pub fn renumber_in_place(&mut self, rows: &[u32]) {
         let place = inverse_permutation(rows);
         let mut indptr = Vec::with_capacity(rows.len() + 1);
         indptr.push(0);
@@ -233,27 +262,39 @@ impl Csr {
             indptr.push(end);
             end
         });
-        let (mut indices, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
+        self.values = self.renumbered_rows(rows, &place, &indptr, |matrix, at| matrix.values[at]);
+        self.indices = self.renumbered_rows(rows, &place, &indptr, |matrix, at| place[matrix.indices[at] as usize]);
+        self.indptr = indptr;
+    }
+
+    /// Returns a value for each entry in the order of a renumbered matrix, in which the columns of a row ascend.
+    fn renumbered_rows<T: Copy + Default + Send>(
+        &self,
+        rows: &[u32],
+        place: &[u32],
+        indptr: &[usize],
+        value: impl Fn(&Self, usize) -> T + Sync,
+    ) -> Vec<T> {
+        let mut out = vec![T::default(); self.indices.len()];
         let mut tasks = Vec::new();
-        let (mut more_indices, mut more_values) = (&mut indices[..], &mut values[..]);
-        for rows in rows.chunks(1024) {
-            let length = rows.iter().map(|&row| self.row(row as usize).0.len()).sum();
-            let (indices, values);
-            (indices, more_indices) = more_indices.split_at_mut(length);
-            (values, more_values) = more_values.split_at_mut(length);
-            tasks.push((rows, indices, values));
+        let mut rest = &mut out[..];
+        for (first, rows) in rows.chunks(1024).enumerate() {
+            let (start, end) = (indptr[first * 1024], indptr[first * 1024 + rows.len()]);
+            let (these, later) = rest.split_at_mut(end - start);
+            rest = later;
+            tasks.push((rows, these));
         }
-        tasks.into_par_iter().for_each_init(Vec::new, |row: &mut Vec<(u32, f64)>, (rows, indices, values)| {
-            let mut slots = indices.iter_mut().zip(values);
+        tasks.into_par_iter().for_each_init(Vec::new, |order: &mut Vec<(u32, usize)>, (rows, out)| {
+            let mut slots = out.iter_mut();
             for &old in rows {
-                let (columns, entries) = self.row(old as usize);
-                row.clear();
-                row.extend(columns.iter().zip(entries).map(|(&j, &v)| (place[j as usize], v)));
-                row.sort_unstable_by_key(|entry| entry.0);
-                row.iter().zip(slots.by_ref()).for_each(|(&(j, v), slot)| (*slot.0, *slot.1) = (j, v));
+                let range = self.indptr[old as usize]..self.indptr[old as usize + 1];
+                order.clear();
+                order.extend(range.map(|at| (place[self.indices[at] as usize], at)));
+                order.sort_unstable();
+                order.iter().zip(slots.by_ref()).for_each(|(&(_, at), slot)| *slot = value(self, at));
             }
         });
-        Self { indptr, indices, values, columns: self.columns }
+        out
     }
 
     /// Computes `out = A x` for a row-major block `x` (columns x m) and `out` (rows x m), in parallel over rows.

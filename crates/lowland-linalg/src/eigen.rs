@@ -45,6 +45,8 @@ pub struct EigenOptions {
     pub dense_up_to: usize,
     /// If the iteration fails, matrices up to this size are decomposed densely.
     pub fallback_up_to: usize,
+    /// Bytes that such a dense decomposition may use; `None` for no limit.
+    pub max_memory: Option<u64>,
 }
 
 impl EigenOptions {
@@ -59,8 +61,25 @@ impl EigenOptions {
             guard: 4.max(wanted / 2).min(10),
             dense_up_to: 256,
             fallback_up_to: 2000,
+            max_memory: None,
         }
     }
+
+    /// Estimates the bytes that the solver needs for an operator on `rows` values, without the dense decomposition that
+    /// follows if the iteration fails: that one is checked against [`Self::max_memory`] when it is needed.
+    pub fn memory(&self, rows: usize) -> f64 {
+        let width = (self.wanted + self.guard) as f64;
+        if rows <= self.dense_up_to.max(3 * (self.wanted + self.guard) + 1) {
+            return dense_memory(rows);
+        }
+        // Four blocks of the state, and the basis with its images while it is orthonormalized.
+        rows as f64 * width * 8.0 * 16.0
+    }
+}
+
+/// Estimates the bytes of a dense decomposition of a symmetric matrix: the matrix, its copies, and the workspace.
+pub(crate) fn dense_memory(rows: usize) -> f64 {
+    (rows as f64).powi(2) * 8.0 * 6.25
 }
 
 /// Convergence report of the eigensolver.

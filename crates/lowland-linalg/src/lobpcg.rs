@@ -8,7 +8,7 @@
 mod dense_solve;
 mod state;
 
-use super::eigen::{EigenMethod, EigenOptions, EigenReport, Eigenpairs, SpectrumEnd};
+use super::eigen::{EigenMethod, EigenOptions, EigenReport, Eigenpairs, SpectrumEnd, dense_memory};
 use super::pcg::log_scale_progress;
 use super::{Preconditioner, SymmetricOperator, block, dense};
 use lowland_core::message::Remedy;
@@ -140,6 +140,11 @@ impl EigenSolver {
         Ok(solver)
     }
 
+    /// Sets the number of bytes that a dense decomposition may use if the iteration fails; `None` for no limit.
+    pub fn set_max_memory(&mut self, max_memory: Option<u64>) {
+        self.options.max_memory = max_memory;
+    }
+
     /// Sets the maximum number of block iterations.
     pub fn set_max_iterations(&mut self, limit: usize) {
         self.options.max_iterations = limit;
@@ -167,9 +172,24 @@ impl EigenSolver {
             self.check_convergence();
         }
         if self.phase == Phase::GaveUp && self.rows <= self.options.fallback_up_to {
+            self.check_dense_memory()?;
             self.solve_densely(operator, Phase::DenseFallback)?;
         }
         Ok(())
+    }
+
+    /// Fails if a dense decomposition would use more memory than allowed.
+    fn check_dense_memory(&self) -> Result<()> {
+        let needed = dense_memory(self.rows) as u64;
+        match self.options.max_memory.filter(|&limit| needed > limit) {
+            None => Ok(()),
+            Some(limit) => Err(Error::Memory {
+                what: "the dense eigensolver (the iteration did not converge)".into(),
+                needed,
+                limit,
+                remedies: vec![Remedy::RaiseMaxMemory, Remedy::Raise("max_iter"), Remedy::FewerRows],
+            }),
+        }
     }
 
     /// Replaces the block by the best one in the span of the block, the last directions and `w`.

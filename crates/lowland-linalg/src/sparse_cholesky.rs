@@ -6,6 +6,7 @@ use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 
 use super::Csr;
+use lowland_core::message::Remedy;
 use lowland_core::{Error, Result};
 
 /// Cholesky factor of a sparse symmetric positive definite matrix, with a fill-reducing ordering.
@@ -19,6 +20,12 @@ pub struct SparseCholesky {
 impl SparseCholesky {
     /// Factors `matrix`, for blocks of `columns` right-hand sides; `None` if the factor would have more than `most` entries.
     pub fn new(matrix: &Csr, columns: usize, most: usize) -> Result<Option<Self>> {
+        Self::within_memory(matrix, columns, most, None)
+    }
+
+    /// Like [`Self::new`], and fails with [`Error::Memory`] if a factor of at most `most` entries needs more bytes than
+    /// `max_memory`.
+    pub fn within_memory(matrix: &Csr, columns: usize, most: usize, max_memory: Option<u64>) -> Result<Option<Self>> {
         let failed = |reason: String| Error::Numerical { what: "sparse Cholesky", reason };
         let n = matrix.rows();
         let indices: Vec<usize> = matrix.indices().iter().map(|&j| j as usize).collect();
@@ -29,8 +36,14 @@ impl SparseCholesky {
         if symbolic.len_val() > most {
             return Ok(None);
         }
-        let mut values = vec![0.0; symbolic.len_val()];
         let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
+        let needed = (symbolic.len_val() * size_of::<f64>() + scratch.size_bytes()) as u64;
+        if let Some(limit) = max_memory.filter(|&limit| needed > limit) {
+            let remedies =
+                vec![Remedy::RaiseMaxMemory, Remedy::FewerNeighbors, Remedy::FewerRows, Remedy::Landmarks(5000)];
+            return Err(Error::Memory { what: "the factorization of the matrix".into(), needed, limit, remedies });
+        }
+        let mut values = vec![0.0; symbolic.len_val()];
         symbolic
             .factorize_numeric_llt(
                 &mut values,
@@ -80,6 +93,8 @@ mod tests {
         factor.solve(&mut b);
         assert!(b.iter().zip(&x).all(|(a, b)| (a - b).abs() < 1e-11));
         assert!(SparseCholesky::new(&matrix, 2, 500).unwrap().is_none());
+        let refused = SparseCholesky::within_memory(&matrix, 2, 100_000, Some(2000)).err();
+        assert!(matches!(refused, Some(Error::Memory { limit: 2000, .. })), "{refused:?}");
         let indefinite = matrix.map(|i, j, v| if i == j { -v } else { v });
         assert!(SparseCholesky::new(&indefinite, 2, 100_000).is_err());
     }

@@ -5,7 +5,8 @@
 //! which neither forms `A'A` nor makes sparse rows dense. All sums are in `f64`, so rows of 1e-30 or 1e30 need no
 //! scaling.
 
-use super::covariance::{Covariance, column_means, covariance_matrix};
+use super::covariance::{Covariance, TILE, column_means, covariance_matrix};
+use super::eigen::dense_memory;
 use super::{
     EigenMethod, EigenOptions, EigenReport, EigenSolver, EigenState, Identity, LinearMap, SpectrumEnd, block, dense,
 };
@@ -38,15 +39,31 @@ impl PcaAlgorithm {
     pub fn memory(self, components: usize, shape: DataShape) -> u64 {
         // In floating point, since a cast saturates where a product of counts would wrap.
         let [n, dim, count] = [shape.rows, shape.dim, components].map(|count| count as f64);
+        let threads = rayon::current_num_threads() as f64;
         let work = match self {
-            // The matrix, its copies and the workspace of the decomposition.
-            PcaAlgorithm::Covariance => dim * dim * 8.0 * 5.5,
-            // Fifteen blocks of the solver, and a partial product for each of sixteen chunks of rows.
-            PcaAlgorithm::Iterative => (n + 31.0 * dim) * (count + 10.0) * 8.0,
+            PcaAlgorithm::Covariance => {
+                // A tile of rows in double precision for each thread; the matrix, its copies and the workspace of the
+                // decomposition.
+                let front = if dim > 64.0 { 64.0 } else { 0.0 };
+                let tiles = threads.min((dim / 64.0).ceil()) * n.min(TILE as f64) * (dim + front) * 8.0;
+                tiles + dense_memory(shape.dim)
+            }
+            PcaAlgorithm::Iterative => {
+                let options = EigenOptions { guard: 10, ..EigenOptions::new(SpectrumEnd::Largest, components) };
+                // Sparse rows are needed by column as well, and while they are transposed twice; their product is that of
+                // all rows.
+                let products = if shape.sparse {
+                    shape.bytes as f64 * 3.0 + n * (count + 10.0) * 8.0
+                } else {
+                    // A tile of rows in double precision for each thread, and up to sixteen partial products.
+                    let parts = (n / TILE as f64).ceil().min(16.0);
+                    (threads * TILE as f64).min(n) * dim * 8.0 + parts * dim * (count + 10.0) * 8.0
+                };
+                products + options.memory(shape.dim).max(16.0 * dim * (count + 10.0) * 8.0)
+            }
         };
-        // Sparse rows are needed by column as well.
-        let by_column = if shape.sparse { shape.bytes as f64 * 1.5 } else { 0.0 };
-        ((n + dim) * count * 8.0 + work + by_column) as u64
+        // The means, the components and the coordinates.
+        (n * count * 8.0 + dim * (count + 1.0) * 16.0 + work) as u64
     }
 }
 

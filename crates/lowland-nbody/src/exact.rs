@@ -36,7 +36,8 @@ impl KernelSum for Exact {
                 _ => sum_block::<0>(terms, targets, dim, &sources, out),
             });
         }
-        Ok(ErrorReport { bound: Some(0.0), work: targets.rows() as f64 * sources.rows() as f64 })
+        let work = targets.rows() as f64 * sources.rows() as f64;
+        Ok(ErrorReport { bound: Some(0.0), force_bound: Some(0.0), work })
     }
 }
 

@@ -34,6 +34,9 @@ pub struct ErrorReport {
     /// Certified bound: every value is within this times `sum_j |q[j, c]|` of the exact sum. `None` where the engine has no
     /// bound, and its error has to be measured.
     pub bound: Option<f64>,
+    /// Certified bound of the gradients of the first charge's potential, as [`KernelSum::potential`] computes them: the root of
+    /// the sum, over all targets, of the squared lengths of their errors is at most this. `None` without a bound.
+    pub force_bound: Option<f64>,
     /// Cost of the sum in units of the engine: comparable between sums of the same engine.
     pub work: f64,
 }
@@ -41,7 +44,7 @@ pub struct ErrorReport {
 impl ErrorReport {
     /// The report of an empty sum.
     fn empty() -> Self {
-        Self { bound: Some(0.0), work: 0.0 }
+        Self { bound: Some(0.0), force_bound: Some(0.0), work: 0.0 }
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn search(
     progress: &mut Progress,
 ) -> Result<Option<ApproximateResult>> {
     let NeighborParams { n_neighbors: k, metric, seed, .. } = *params;
-    let plan = strategy::plan_approximate(data, params);
+    let plan = strategy::plan_approximate(data.shape(), params);
     let search_progress: &mut Progress = &mut |part| progress(0.9 * part);
     let projection = match data {
         Data::Dense(x) if plan.projection => projection_search::candidates(x, params, search_progress)?,
@@ -147,7 +147,7 @@ fn measure_recall(
     progress: &mut Progress,
 ) -> Result<Recall> {
     // As many rows as take about half a second, within limits.
-    let affordable = 5e8 / (row_distances::distance_cost(data, metric) * rows.len() as f64);
+    let affordable = 5e8 / (row_distances::distance_cost(data.shape(), metric) * rows.len() as f64);
     let mut sample: Vec<usize> = (0..rows.len()).collect();
     let priority = seed.stream("recall");
     sample.sort_unstable_by_key(|&i| (priority.item(i).0, i));

@@ -4,7 +4,7 @@
 use super::lower_bound_projection::{principal_directions, project};
 use super::{NeighborParams, Search, inner_product, nearest_with};
 use lowland_core::run::Progress;
-use lowland_core::{Data, Dense, Metric, Result};
+use lowland_core::{Data, DataShape, Dense, Metric, Result};
 
 /// Minimum number of columns; shorter rows are compared directly.
 pub(super) const MIN_DIM: usize = 256;
@@ -12,8 +12,8 @@ pub(super) const MIN_DIM: usize = 256;
 pub(super) const PROJECTION_COLUMNS: usize = 64;
 
 /// Returns whether rows can be projected under this metric.
-pub(super) fn supports(data: &Data, metric: Metric) -> bool {
-    matches!(data, Data::Dense(x) if x.dim() >= MIN_DIM) && inner_product::supports(metric)
+pub(super) fn supports(shape: DataShape, metric: Metric) -> bool {
+    !shape.sparse && shape.dim >= MIN_DIM && inner_product::supports(metric)
 }
 
 /// Number of candidates for the `k` nearest: on MNIST's pixels the nearest 64 are among the 160 of nearest projection

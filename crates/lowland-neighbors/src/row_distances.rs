@@ -5,7 +5,7 @@ use lowland_core::simd::simd_dispatch;
 use super::inner_product::{CenterAndScale, TransformedRows};
 use super::levenshtein::{EditDistanceMatcher, EncodedStrings};
 use super::{distance, inner_product, levenshtein, pairwise};
-use lowland_core::{Data, Metric};
+use lowland_core::{Data, DataShape, Metric};
 use lowland_linalg::dense::product_nt;
 
 /// Rows with a distance between them.
@@ -51,12 +51,33 @@ pub(super) fn with_row_distances<T>(data: &Data, metric: Metric, task: impl RowD
 }
 
 /// Cost of one distance as [`with_row_distances`] prepares the rows, in nanoseconds.
-pub(super) fn distance_cost(data: &Data, metric: Metric) -> f64 {
-    match data {
-        Data::Dense(x) if inner_product::supports(metric) => 5.0 + 0.2 * x.dim() as f64,
-        Data::Dense(x) => pairwise::dense_cost(metric, x.dim()) + 5.0,
-        Data::Sparse(x) => pairwise::sparse_cost(x.values().len(), x.rows()) + 10.0,
-        Data::Text(x) => pairwise::text_cost(x.iter().map(String::len).sum(), x.len()) + 50.0,
+pub(super) fn distance_cost(shape: DataShape, metric: Metric) -> f64 {
+    match RowSize::new(shape, metric) {
+        RowSize::Dense if inner_product::supports(metric) => 5.0 + 0.2 * shape.dim as f64,
+        RowSize::Dense => pairwise::dense_cost(metric, shape.dim) + 5.0,
+        RowSize::Sparse { entries } => pairwise::sparse_cost(entries, shape.rows) + 10.0,
+        RowSize::Text { letters } => pairwise::text_cost(letters, shape.rows) + 50.0,
+    }
+}
+
+/// Kind of rows and what the cost of comparing them depends on besides the number of columns.
+pub(super) enum RowSize {
+    Dense,
+    Sparse { entries: usize },
+    Text { letters: usize },
+}
+
+impl RowSize {
+    /// Derives the sizes from the bytes of the data, as [`Data::shape`](lowland_core::Data::shape) counts them.
+    pub(super) fn new(shape: DataShape, metric: Metric) -> Self {
+        let bytes = usize::try_from(shape.bytes).unwrap_or(usize::MAX);
+        if metric == Metric::Levenshtein {
+            return RowSize::Text { letters: bytes.saturating_sub(shape.rows.saturating_mul(24)) };
+        }
+        match shape.sparse {
+            true => RowSize::Sparse { entries: (bytes / 8).saturating_sub(shape.rows.saturating_add(1)) },
+            false => RowSize::Dense,
+        }
     }
 }
 

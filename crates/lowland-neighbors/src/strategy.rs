@@ -1,7 +1,8 @@
 //! Choice between the exact and the approximate searches.
 
-use super::{NeighborParams, Search, inner_product, pairwise, projection_search, row_distances};
-use lowland_core::{Data, Metric};
+use super::row_distances::{self, RowSize};
+use super::{NeighborParams, Search, inner_product, pairwise, projection_search};
+use lowland_core::{DataShape, Metric};
 
 /// Number of rows up to which the exact search is fast under any metric.
 const ALWAYS_EXACT_ROWS: usize = 5_000;
@@ -29,24 +30,24 @@ pub(super) struct ApproximatePlan {
 /// For Euclidean rows with 50 columns and `k` = 15 the choice changes near 100,000 rows. Where the two-stage search
 /// applies (see `two_stage_exact`), the exact search takes about half of this estimate, but that is not known in
 /// advance.
-pub(super) fn plan_approximate(data: &Data, params: &NeighborParams) -> ApproximatePlan {
-    let (n, k, metric) = (data.rows(), params.n_neighbors, params.metric);
+pub(super) fn plan_approximate(shape: DataShape, params: &NeighborParams) -> ApproximatePlan {
+    let (n, k, metric) = (shape.rows, params.n_neighbors, params.metric);
     // Too few rows for lists, trees and samples to be useful.
     let tiny = n <= 4 * k.max(64);
-    let (descent, projection) = (descent_seconds(data, metric, k), projection_seconds(data, metric, k));
+    let (descent, projection) = (descent_seconds(shape, metric, k), projection_seconds(shape, metric, k));
     match params.search {
         Search::Exact => ApproximatePlan { projection: false, descent: false },
         Search::Approximate => ApproximatePlan { projection: !tiny && projection < descent, descent: !tiny },
         Search::Auto if n <= ALWAYS_EXACT_ROWS || tiny => ApproximatePlan { projection: false, descent: false },
         Search::Auto => {
-            let pays = exact_seconds(data, metric, k) / EXACT_PREFERENCE;
+            let pays = exact_seconds(shape, metric, k) / EXACT_PREFERENCE;
             ApproximatePlan { projection: projection < pays.min(descent), descent: descent < pays }
         }
     }
 }
 
-fn exact_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
-    all_pairs_seconds(data.rows(), pair_cost(data, metric), k)
+fn exact_seconds(shape: DataShape, metric: Metric, k: usize) -> f64 {
+    all_pairs_seconds(shape.rows, pair_cost(shape, metric), k)
 }
 
 /// Time of comparing all pairs at `cost` nanoseconds each.
@@ -56,28 +57,28 @@ fn all_pairs_seconds(rows: usize, cost: f64, k: usize) -> f64 {
 }
 
 /// Time of the search by projection; infinite if it does not apply.
-fn projection_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
-    if !projection_search::supports(data, metric) {
+fn projection_seconds(shape: DataShape, metric: Metric, k: usize) -> f64 {
+    if !projection_search::supports(shape, metric) {
         return f64::INFINITY;
     }
-    let n = data.rows() as f64;
-    let count = projection_search::candidate_count(k, data.rows());
-    let all = all_pairs_seconds(data.rows(), inner_product::dense_cost(projection_search::PROJECTION_COLUMNS), count);
+    let n = shape.rows as f64;
+    let count = projection_search::candidate_count(k, shape.rows);
+    let all = all_pairs_seconds(shape.rows, inner_product::dense_cost(projection_search::PROJECTION_COLUMNS), count);
     // A descent among these short rows, for this many neighbors.
     let few = n * (20e-6 + 0.5e-6 * count as f64);
-    let project = n * (data.dim() * projection_search::PROJECTION_COLUMNS) as f64 * 0.5e-9;
-    all.min(few) + project + n * count as f64 * 1e-9 * row_distances::distance_cost(data, metric)
+    let project = n * (shape.dim * projection_search::PROJECTION_COLUMNS) as f64 * 0.5e-9;
+    all.min(few) + project + n * count as f64 * 1e-9 * row_distances::distance_cost(shape, metric)
 }
 
-fn descent_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
-    let one_by_one = 1e-9 * row_distances::distance_cost(data, metric);
-    let n = data.rows() as f64;
+fn descent_seconds(shape: DataShape, metric: Metric, k: usize) -> f64 {
+    let one_by_one = 1e-9 * row_distances::distance_cost(shape, metric);
+    let n = shape.rows as f64;
     if k <= 21 {
         return n * (k as f64 * 120.0 * one_by_one + 12e-6);
     }
     // Expansion: by matrix products where possible, otherwise by graph searches that visit some 20 rows for each one
     // found.
-    let wide = if matches!(data, Data::Dense(_)) && inner_product::supports(metric) {
+    let wide = if matches!(RowSize::new(shape, metric), RowSize::Dense) && inner_product::supports(metric) {
         0.3e-6 * k as f64
     } else {
         20.0 * k as f64 * one_by_one + 0.2e-6 * k as f64
@@ -86,14 +87,14 @@ fn descent_seconds(data: &Data, metric: Metric, k: usize) -> f64 {
 }
 
 /// Cost of one pair of the exact search, in nanoseconds.
-fn pair_cost(data: &Data, metric: Metric) -> f64 {
-    match data {
-        Data::Dense(x) if inner_product::supports(metric) => inner_product::dense_cost(x.dim()),
-        Data::Dense(x) => pairwise::dense_cost(metric, x.dim()),
-        Data::Sparse(x) if inner_product::supports(metric) => {
-            inner_product::sparse_cost(x.values().len(), x.rows(), x.dim())
+fn pair_cost(shape: DataShape, metric: Metric) -> f64 {
+    match RowSize::new(shape, metric) {
+        RowSize::Dense if inner_product::supports(metric) => inner_product::dense_cost(shape.dim),
+        RowSize::Dense => pairwise::dense_cost(metric, shape.dim),
+        RowSize::Sparse { entries } if inner_product::supports(metric) => {
+            inner_product::sparse_cost(entries, shape.rows, shape.dim)
         }
-        Data::Sparse(x) => pairwise::sparse_cost(x.values().len(), x.rows()),
-        Data::Text(x) => pairwise::text_cost(x.iter().map(String::len).sum(), x.len()),
+        RowSize::Sparse { entries } => pairwise::sparse_cost(entries, shape.rows),
+        RowSize::Text { letters } => pairwise::text_cost(letters, shape.rows),
     }
 }

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lowland::Metric;
 use lowland::message::Remedy;
 use lowland::neighbors::{self as search, NeighborGraph, NeighborParams};
 use lowland::run::{Archive, ArchiveKind};
-use lowland::{Error, Seed};
+use lowland::{Error, MemoryBudget, Metric, Seed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -130,10 +129,9 @@ pub fn neighbors(
     // The same stream as `lowland neighbors`, so that both return the same graph.
     let params = NeighborParams { n_neighbors, metric, search, seed: Seed(seed).stream("neighbors") };
     let needed = data.shape().bytes.saturating_add(search::search_memory(data.shape(), metric, n_neighbors, search));
-    if let Some(limit) = max_memory.or_else(lowland_io::available_memory).filter(|&limit| needed > limit) {
-        let remedies = vec![Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors];
-        return Err(PyFailure::from(Error::Memory { what: "the search".into(), needed, limit, remedies }).into());
-    }
+    let memory = MemoryBudget::new(max_memory.or_else(lowland::available_memory));
+    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerNeighbors];
+    memory.check("the search", needed, &remedies).map_err(PyFailure::from)?;
     let found = watch(py, threads, &Callbacks::default(), |watcher| {
         Ok(search::nearest_with(&data, &params, &mut |done| watcher.progress("neighbors", done))?)
     })?;

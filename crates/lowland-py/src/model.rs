@@ -6,7 +6,7 @@ use lowland::params::Params;
 use lowland::preprocessing::Preprocessing;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::StopReason;
-use lowland::{Data, Embedding, Error, FitOptions, FixedPositions, Seed};
+use lowland::{Data, Embedding, Error, FitOptions, FixedPositions, MemoryBudget, Seed};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -77,7 +77,7 @@ pub fn fit<'py>(
             fixed: fixed.as_ref(),
             feature_names,
             observer: Some(watcher),
-            max_memory: max_memory.or_else(lowland_io::available_memory),
+            memory: MemoryBudget::new(max_memory.or_else(lowland::available_memory)),
             ..FitOptions::default()
         };
         Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
@@ -99,7 +99,8 @@ impl PyModel {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let read = move || -> Result<Self, PyFailure> {
-            Ok(Self { inner: lowland::Model::from_bytes(&lowland_io::read_bytes(&path, u64::MAX)?)? })
+            let memory = MemoryBudget::new(lowland::available_memory());
+            Ok(Self { inner: lowland::Model::from_bytes(&lowland_io::read_bytes(&path, &memory)?)? })
         };
         Ok(py.detach(read)?)
     }

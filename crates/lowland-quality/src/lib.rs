@@ -32,7 +32,7 @@ pub use metric_space::MetricSpace;
 pub use neighborhood_scores::{first_neighbor_recall, knn_recall, trustworthiness, trustworthiness_with};
 pub use params::{PrecomputedGraphs, QualityParams};
 pub use procrustes::{Procrustes, procrustes};
-pub use report::{report, report_with};
+pub use report::{memory, report, report_with};
 pub use score::{OmittedScore, QualityReport, Score, ScoreKind};
 
 use lowland_core::{Error, Points, Result};

@@ -11,9 +11,9 @@ use super::neighborhood_scores::{first_neighbor_recall, knn_recall, trustworthin
 use super::params::{PrecomputedGraphs, QualityParams};
 use super::score::{QualityReport, ScoreKind};
 use lowland_core::run::Progress;
-use lowland_core::{Data, Embedding, Error, Metric, Points, Result};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
 use lowland_linalg::dense::power_of_two_near;
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_with, nearest_with};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_with, nearest_with, search_memory};
 
 /// Scores `map`, whose rows are those of `data`; `labels` are class codes, one for each row.
 pub fn report(data: &Data, map: Points, labels: Option<&[u32]>, params: &QualityParams) -> Result<QualityReport> {
@@ -77,6 +77,21 @@ pub fn report_with(
     }
     (stage.progress)(1.0)?;
     Ok(report)
+}
+
+/// Estimates the bytes of [`report_with`] besides the data and the map of `map_dim` dimensions, with a neighbor graph of the
+/// data if the caller has one.
+pub fn memory(shape: DataShape, map_dim: usize, known: Option<&NeighborGraph>, params: &QualityParams) -> u64 {
+    let (n, k) = (shape.rows as f64, params.n_neighbors.min(shape.rows));
+    // The neighbors in the map, with those in the data; a copy of the map, and a tree of it.
+    let graphs = n * k.max(10) as f64 * 8.0 * 2.0 + n * (map_dim as f64 * 24.0 + 32.0);
+    let is_known = known.is_some_and(|graph| has_neighbors(graph, shape.rows, k));
+    let search = if is_known { 0 } else { search_memory(shape, params.metric, k, Search::Exact) };
+    // Rounded copies of dense rows with their norms, ranks of the neighbors, and the tiles of each thread.
+    let rounded = if shape.sparse { 0.0 } else { n * shape.dim as f64 * 4.0 };
+    let ranks = rounded + n * (k as f64 * 40.0 + 40.0) + rayon::current_num_threads() as f64 * f64::from(4 << 20);
+    let pairs = params.pairs as f64 * 80.0;
+    (graphs + pairs.max(ranks).max(search as f64)) as u64
 }
 
 /// Maximum number of points for which triplets are drawn: the error of the share is then below a thousandth.

@@ -8,7 +8,7 @@ use lowland::message::Note;
 use lowland::preprocessing::Preprocessing;
 use lowland::quality::procrustes;
 use lowland::run::{Archive, ArchiveKind, Event, Observer, StopReason};
-use lowland::{Data, Embedding, Error, FitOptions, Model, Result, Seed, with_threads};
+use lowland::{Data, Embedding, Error, FitOptions, MemoryBudget, Model, Result, Seed, with_threads};
 use lowland_core::archive::Array;
 
 use crate::fixtures::{clouds, dense, roll, scaled, sparse_pair, wide_clouds, with_repeats};
@@ -278,7 +278,7 @@ pub fn too_little_memory_is_an_early_error(method: &str, values: Values) {
         started |= matches!(event, Event::StageStart(_));
         ControlFlow::Continue(())
     };
-    let limited = FitOptions { max_memory: Some(1000), observer: Some(&mut observer), ..options() };
+    let limited = FitOptions { memory: MemoryBudget::new(Some(1000)), observer: Some(&mut observer), ..options() };
     let error = fit_with(method, values, &roll(100, 20), limited).err().expect("must be rejected");
     assert!(matches!(error, Error::Memory { limit: 1000, .. }), "{error}");
     assert!(!started, "a stage started before the error");
@@ -287,7 +287,7 @@ pub fn too_little_memory_is_an_early_error(method: &str, values: Values) {
 pub fn absurd_sizes_are_rejected(method: &str, values: Values) {
     for count in ["18446744073709551615", "4611686018427387904", "1000000000000"] {
         let values = [values, &[("n_components", count)]].concat();
-        let limited = FitOptions { max_memory: Some(1 << 34), ..options() };
+        let limited = FitOptions { memory: MemoryBudget::new(Some(1 << 34)), ..options() };
         let error = fit_with(method, &values, &roll(100, 20), limited).err().expect("must be rejected");
         assert!(matches!(error, Error::Memory { .. } | Error::Parameter { .. }), "{error}");
     }

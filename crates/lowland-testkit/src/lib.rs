@@ -3,6 +3,7 @@
 //! [`method_suite!`] expands to one test per check. The names of the functions describe the checks.
 
 mod checks;
+pub mod entry_points;
 pub mod fixtures;
 
 pub use checks::*;

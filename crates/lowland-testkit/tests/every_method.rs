@@ -55,6 +55,12 @@ method_suite!(
     iterates
 );
 method_suite!(tsm_landmarks, "tsm", [("landmarks", "90"), ("max_iter", "20")], iterates);
+method_suite!(
+    tsm_layers,
+    "tsm",
+    [("layers", "3"), ("n_components", "3"), ("norms", "exact"), ("max_iter", "12")],
+    iterates
+);
 method_suite!(spectral_landmarks, "spectral", [("landmarks", "300")], iterates);
 method_suite!(pca_landmarks, "pca", [("landmarks", "50")]);
 method_suite!(pca, "pca", []);
@@ -106,6 +112,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (tsm::VALUES, tsm::METHOD),
     (tsm_factors::VALUES, tsm_factors::METHOD),
     (tsm_landmarks::VALUES, tsm_landmarks::METHOD),
+    (tsm_layers::VALUES, tsm_layers::METHOD),
     (spectral_landmarks::VALUES, spectral_landmarks::METHOD),
     (pca_landmarks::VALUES, pca_landmarks::METHOD),
     (pca::VALUES, pca::METHOD),

@@ -5,7 +5,7 @@ use lowland::message::Note;
 use lowland::methods::{ComponentHandling, Lvm};
 use lowland::neighbors::{NeighborParams, nearest, nearest_to};
 use lowland::params::Auto;
-use lowland::{Data, Fit, Metric, Seed};
+use lowland::{Data, Metric, Seed};
 
 /// Every third digit, and the others.
 fn digits() -> (Data, Data) {

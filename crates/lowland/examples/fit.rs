@@ -8,7 +8,7 @@
 use lowland::methods::Lvm;
 use lowland::preprocessing::Preprocessing;
 use lowland::quality::{QualityParams, report};
-use lowland::{Data, FitOptions, Model, Result, Seed};
+use lowland::{Data, FitOptions, MemoryBudget, Model, Result, Seed};
 
 fn main() -> Result<()> {
     let (data, classes) = three_clusters();
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     let options = FitOptions {
         seed: Seed(7),
         preprocessing: Preprocessing { standardize: true, ..Preprocessing::default() },
-        max_memory: Some(1 << 30),
+        memory: MemoryBudget::new(Some(1 << 30)),
         ..FitOptions::default()
     };
     let model = method.fit_with(&data, options)?;

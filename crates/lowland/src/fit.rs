@@ -3,7 +3,7 @@
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::run::{Context, NoObserver, Observer};
-use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed, with_threads};
+use lowland_core::{Data, DataShape, Embedding, Error, MemoryBudget, Metric, Result, Seed, with_threads};
 use lowland_neighbors::NeighborGraph;
 
 use crate::fixed::FixedPositions;
@@ -37,10 +37,8 @@ pub struct FitOptions<'a> {
     pub observer: Option<&'a mut dyn Observer>,
     /// A checkpoint of an earlier run with the same method, data and options, to continue from.
     pub resume: Option<&'a Archive>,
-    /// Bytes that the run may use; `None` for no limit.
-    pub max_memory: Option<u64>,
-    /// Bytes that the caller needs at the same time, counted against the limit.
-    pub reserved_memory: u64,
+    /// Memory that the run may use, the data included; no limit by default.
+    pub memory: MemoryBudget,
     /// Number of threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
     pub threads: Option<usize>,
 }
@@ -53,10 +51,10 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
     }
 }
 
-/// Estimates the memory of a fit to data of this shape, in bytes. Fails if it exceeds the limit of the options. Needs only
-/// the shape, so that it can be called before the data is read.
+/// Estimates the memory of a fit to data of this shape, in bytes, with the data and what is reserved in the budget of the
+/// options. Fails if it exceeds the limit. Needs only the shape, so that it can be called before the data is read.
 pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptions) -> Result<u64> {
-    pipeline(method.clone_box(), options).check_memory(shape, options.max_memory, options.reserved_memory)
+    pipeline(method.clone_box(), options).check_memory(shape, &options.memory)
 }
 
 fn pipeline(method: Box<dyn DynMethod>, options: &FitOptions) -> Pipeline {
@@ -76,11 +74,11 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
     context.set_init(options.init);
-    let needed = pipeline.check_memory(data.shape(), options.max_memory, options.reserved_memory)?;
+    let needed = pipeline.check_memory(data.shape(), &options.memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
     let runner = pipeline.runner(options.fixed)?;
-    let other_memory = needed.saturating_sub(runner.memory(pipeline.preprocessing.output(data.shape())));
-    context.set_memory_limit(options.max_memory.map(|limit| limit.saturating_sub(other_memory)));
+    let other_memory = pipeline.memory_besides_method(data.shape());
+    context.set_memory_limit(options.memory.remaining().map(|limit| limit.saturating_sub(other_memory)));
     pipeline.identify(data, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {

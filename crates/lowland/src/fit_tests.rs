@@ -14,10 +14,10 @@ fn memory_remedies(method: &dyn DynMethod, options: &FitOptions, [rows, dim]: [u
 
 #[test]
 fn a_memory_error_suggests_what_helps() {
-    let limited = |max_memory: u64, reserved_memory: u64| FitOptions {
-        max_memory: Some(max_memory),
-        reserved_memory,
-        ..FitOptions::default()
+    let limited = |limit: u64, reserved: u64| {
+        let memory = MemoryBudget::new(Some(limit));
+        memory.reserve(reserved);
+        FitOptions { memory, ..FitOptions::default() }
     };
     let all = [70_000, 50];
     let landmarks = Remedy::Landmarks(5000);

@@ -208,6 +208,10 @@ impl DynMethod for FixedRows {
         extension_memory(&self.llx, shape)
     }
 
+    fn memory_within(&self, shape: DataShape, _limit: Option<u64>) -> u64 {
+        self.memory(shape)
+    }
+
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
     }
@@ -255,3 +259,7 @@ impl DynMethod for FixedRows {
         Box::new(Self { method: self.method.clone_box(), llx: self.llx, fixed: self.fixed.clone() })
     }
 }
+
+#[cfg(test)]
+#[path = "fixed_tests.rs"]
+mod tests;

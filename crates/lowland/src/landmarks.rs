@@ -40,6 +40,11 @@ impl Landmarks {
         let bytes = (shape.bytes as f64 * rows as f64 / shape.rows.max(1) as f64) as u64;
         DataShape { rows, bytes, ..shape }
     }
+
+    /// Returns the number of bytes of a fit whose method takes `method` bytes for the landmarks.
+    fn memory_with(&self, shape: DataShape, method: u64) -> u64 {
+        self.landmark_shape(shape).bytes.saturating_add(method.max(extension_memory(&self.llx, shape)))
+    }
 }
 
 /// The locally linear extension of a method: by angles and unconstrained weights if zero means zero, by the method's metric
@@ -60,7 +65,7 @@ pub(crate) fn extension_memory(llx: &Llx, shape: DataShape) -> u64 {
     let search = lowland_neighbors::search_memory(shape, llx.metric, k, llx.search);
     // The weights as lists, rows and columns; the embedding and the blocks of the solver.
     let weights = shape.rows as f64 * (k as f64 * 60.0 + llx.n_neighbors as f64 * 20.0);
-    search.saturating_add(weights as u64)
+    search.max(weights as u64)
 }
 
 impl DynMethod for Landmarks {
@@ -111,8 +116,13 @@ impl DynMethod for Landmarks {
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
+        self.memory_with(shape, self.method.memory(self.landmark_shape(shape)))
+    }
+
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
         let part = self.landmark_shape(shape);
-        part.bytes.saturating_add(self.method.memory(part).max(extension_memory(&self.llx, shape)))
+        let limit = limit.map(|limit| limit.saturating_sub(part.bytes));
+        self.memory_with(shape, self.method.memory_within(part, limit))
     }
 
     fn required_neighbors(&self, _rows: usize) -> usize {

@@ -53,7 +53,7 @@
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`run`] | observers, progress, checkpoints |
-//! | [`select`] | choosing parameters by likelihood |
+//! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
 //!
@@ -80,8 +80,9 @@ mod training_rows;
 pub use fit::{Fit, FitOptions};
 pub use fixed::FixedPositions;
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, Labels, Metric, Points, Result, Seed, check_computed_embedding,
-    message, params, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, Labels, MemoryBudget, Metric, Points, Result, Seed,
+    address_space_limit, available_memory, check_computed_embedding, message, params, resident_memory,
+    threads_within_limits, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;

@@ -143,8 +143,13 @@ pub trait Method: Params + Send + Sync + 'static {
     }
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
-    /// Returns the number of bytes that a fit needs besides the data.
+    /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
     fn memory(&self, shape: DataShape) -> u64;
+    /// Returns the number of bytes that a fit uses if it may use `limit`: more than [`Self::memory`] if the method has a
+    /// faster way that needs more.
+    fn memory_within(&self, shape: DataShape, _limit: Option<u64>) -> u64 {
+        self.memory(shape)
+    }
     /// Number of neighbors per row that a fit to `rows` rows needs; 0 if the method uses no neighbor graph.
     fn required_neighbors(&self, _rows: usize) -> usize {
         0
@@ -190,8 +195,10 @@ pub trait DynMethod: Send + Sync {
     fn keeps_norms(&self) -> bool;
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
-    /// Returns the number of bytes that a fit needs besides the data.
+    /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
     fn memory(&self, shape: DataShape) -> u64;
+    /// Returns the number of bytes that a fit uses if it may use `limit`.
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64;
     /// Number of neighbors per row that a fit to `rows` rows needs; 0 if the method uses no neighbor graph.
     fn required_neighbors(&self, rows: usize) -> usize;
     /// Checks whether the method can be fitted to some of the rows and extended to the others.
@@ -251,6 +258,10 @@ impl<M: Method> DynMethod for M {
 
     fn memory(&self, shape: DataShape) -> u64 {
         Method::memory(self, shape)
+    }
+
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
+        Method::memory_within(self, shape, limit)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {

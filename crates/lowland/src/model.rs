@@ -79,6 +79,15 @@ impl Model {
         &self.embedding
     }
 
+    /// Estimates the bytes that the model holds besides the data it was fitted to: embeddings, the preprocessed data, the
+    /// neighbor graph, hashes of the rows.
+    pub fn memory(&self) -> u64 {
+        let embeddings = self.embedding.values().len() as u64 * 8 * 3;
+        let prepared = self.training_data.as_ref().filter(|_| !self.preprocessing().is_empty());
+        let graph = self.neighbors.as_ref().map_or(0, |graph| graph.indices().len() as u64 * 8);
+        embeddings + prepared.map_or(0, |data| data.shape().bytes) + graph + self.embedding.rows() as u64 * 24
+    }
+
     /// Returns the standard deviation of each row's position, if the method has one.
     pub fn std(&self) -> Option<Vec<f64>> {
         self.transformer.std()

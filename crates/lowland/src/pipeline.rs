@@ -4,7 +4,7 @@ use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::Remedy;
 use lowland_core::params::{ParamValue, Params, parse as parse_value};
 use lowland_core::run::{Context, Stage};
-use lowland_core::{Data, DataShape, Error, Result, Seed};
+use lowland_core::{Data, DataShape, MemoryBudget, Result, Seed};
 
 use crate::fixed::{FIXED, FixedPositions, FixedRows};
 use crate::landmarks::{LANDMARKS, Landmarks};
@@ -19,6 +19,12 @@ pub(crate) const PREPROCESSING: &str = "preprocessing";
 const SUGGESTED_LANDMARKS: usize = 5000;
 /// Principal components that an error suggests where the columns need too much memory.
 const SUGGESTED_COMPONENTS: usize = 50;
+
+/// Bytes of a fit that do not depend on the method: hashes of the rows and the order in which equal ones are found, and
+/// small things such as names and notes.
+fn fit_overhead(shape: DataShape) -> u64 {
+    (shape.rows as u64).saturating_mul(32).saturating_add(64 << 10)
+}
 
 /// A method with the options that determine its result: what a model or a checkpoint was made with.
 pub struct Pipeline {
@@ -50,21 +56,31 @@ impl Pipeline {
         self.landmarks.is_none() && self.fixed.is_none() && self.method.transforms_exactly()
     }
 
-    /// Bytes of the whole fit, the data included.
-    pub(crate) fn memory(&self, shape: DataShape) -> Result<u64> {
-        let method = self.runner(None)?.memory(self.preprocessing.output(shape));
-        Ok(shape.bytes.saturating_add(self.preprocessing.memory(shape)).saturating_add(method))
+    /// Bytes that are held while the method runs: the data, the preprocessed data, hashes of the rows, names and notes.
+    pub(crate) fn memory_besides_method(&self, shape: DataShape) -> u64 {
+        let prepared = if self.preprocessing.is_empty() { 0 } else { self.preprocessing.output(shape).bytes };
+        shape.bytes.saturating_add(prepared).saturating_add(fit_overhead(shape))
     }
 
-    /// Estimates the memory of the whole fit, or fails where it exceeds the limit. `reserved` bytes are counted in.
-    pub fn check_memory(&self, shape: DataShape, max_memory: Option<u64>, reserved: u64) -> Result<u64> {
-        let needed = self.memory(shape)?.saturating_add(reserved);
-        match max_memory.filter(|&limit| needed > limit) {
-            None => Ok(needed),
-            Some(limit) => {
-                let remedies = self.memory_remedies(shape, limit.saturating_sub(reserved));
-                Err(Error::Memory { what: format!("method {}", self.method.name()), needed, limit, remedies })
-            }
+    /// Bytes of the whole fit, the data included, if the method may use `limit`.
+    fn memory(&self, shape: DataShape, limit: Option<u64>) -> Result<u64> {
+        let held = self.memory_besides_method(shape);
+        let limit = limit.map(|limit| limit.saturating_sub(held));
+        let method = self.runner(None)?.memory_within(self.preprocessing.output(shape), limit);
+        let steps = self.preprocessing.memory(shape).saturating_add(fit_overhead(shape));
+        let needed = held.saturating_add(method).max(shape.bytes.saturating_add(steps));
+        // The allocator rounds up and keeps some for itself.
+        Ok(needed.saturating_add(needed / 16))
+    }
+
+    /// Estimates the memory of the whole fit with what is reserved in the budget, or fails where it exceeds the limit.
+    pub fn check_memory(&self, shape: DataShape, budget: &MemoryBudget) -> Result<u64> {
+        let allowed = budget.remaining();
+        let needed = self.memory(shape, allowed)?;
+        let what = format!("method {}", self.method.name());
+        match allowed.filter(|&allowed| needed > allowed) {
+            None => budget.check(what, needed, &[]),
+            Some(allowed) => budget.check(what, needed, &self.memory_remedies(shape, allowed)),
         }
     }
 
@@ -73,7 +89,7 @@ impl Pipeline {
             return vec![Remedy::RaiseMaxMemory, Remedy::Other("use fewer rows, which alone exceed the limit")];
         }
         let prepared = self.preprocessing.output(shape);
-        let besides = shape.bytes.saturating_add(self.preprocessing.memory(shape));
+        let besides = self.memory_besides_method(shape);
         let landmarks = Landmarks::new(self.method.clone_box(), SUGGESTED_LANDMARKS);
         let with_landmarks = landmarks.map_or(u64::MAX, |method| method.memory(prepared));
         let last = if besides.saturating_add(with_landmarks) <= allowed {

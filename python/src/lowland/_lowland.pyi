@@ -136,8 +136,11 @@ def choose(
     params: list[tuple[str, str]],
     n_neighbors: list[int],
     n_components: list[int],
+    subsamples: int,
+    subsample_rows: int,
+    subsample: str,
     *,
     seed: int = 0,
     threads: int | None = None,
     max_memory: int | None = None,
-) -> tuple[list[tuple[int, int, list[float]]], int | None, list[int], str]: ...
+) -> tuple[list[tuple[int, int, list[list[float]]]], int | None, list[int], str]: ...

@@ -15,8 +15,13 @@ class Choice(NamedTuple):
 
     n_neighbors: int
     n_components: int
-    #: Lower bound of each start.
-    values: np.ndarray
+    #: Lower bounds of the evidence, n_subsamples x n_starts.
+    bounds: np.ndarray
+
+    @property
+    def bound(self) -> float:
+        """Largest bound of all starts, averaged over the subsamples."""
+        return float(self.bounds.max(axis=1).mean())
 
 
 class Selection:
@@ -49,12 +54,15 @@ def select(
     n_neighbors: int | Iterable[int] = (5, 10, 15, 20),
     n_components: int | Iterable[int] = 2,
     *,
+    subsamples: int = 5,
+    subsample_rows: int = 200,
+    subsample: str = "near",
     n_jobs: int | None = None,
     random_state: Any = None,
     max_memory: int | None = None,
     **params: Any,
 ) -> Selection:
-    """Choose the numbers of neighbors and dimensions, as ``lowland select`` does.
+    """Choose the numbers of neighbors and dimensions by the bound of :class:`lowland.LLLVM`, as ``lowland select`` does.
 
     Parameters
     ----------
@@ -63,6 +71,13 @@ def select(
         Numbers of neighbors to try.
     n_components : int or iterable of int, default=2
         Numbers of dimensions to try.
+    subsamples : int, default=5
+        Number of subsamples on which the bounds are compared, if there are more rows than ``subsample_rows``.
+    subsample_rows : int, default=200
+        Number of rows of each subsample.
+    subsample : {'near', 'all'}, default='near'
+        How the rows of a subsample are drawn: the nearest rows of a random row, or rows drawn from all, for data with much noise
+        and little curvature.
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
@@ -89,11 +104,14 @@ def select(
         [(name, _input.text(value)) for name, value in params.items()],
         _as_list(n_neighbors),
         _as_list(n_components),
+        subsamples,
+        subsample_rows,
+        subsample,
         seed=_input.seed(random_state),
         threads=_input.threads(n_jobs),
         max_memory=_input.memory(max_memory),
     )
-    return Selection([Choice(k, d, np.asarray(values)) for k, d, values in choices], best, close, words)
+    return Selection([Choice(k, d, np.asarray(bounds)) for k, d, bounds in choices], best, close, words)
 
 
 def _as_list(values: int | Iterable[int]) -> list[int]:

@@ -1118,6 +1118,12 @@ class TSM(Estimator):
         Storage of the matrices of all pairs; tiles need about 4 n^2 bytes.
     placing : {'llx', 'relu'}, default='llx'
         How new rows are transformed.
+    norms : {'fitted', 'exact'}, default='fitted'
+        Norms of the embedding: those of the best embedding of the inner products, or exactly those
+        of the data.
+    layers : 'none', int or list of int, default='none'
+        Numbers of dimensions of the layers before the last, descending; each layer embeds the
+        result of the one before.
     tol : float, default=0.0
         Relative change of the cost at which the updates stop; 0 performs all updates, as in the
         paper.
@@ -1190,6 +1196,8 @@ class TSM(Estimator):
         momentum: float = 0.9,
         matrices: str = "auto",
         placing: str = "llx",
+        norms: str = "fitted",
+        layers: str | int | Sequence[int] = "none",
         tol: float = 0.0,
         landmarks: int = 0,
         log1p: bool = False,
@@ -1210,6 +1218,8 @@ class TSM(Estimator):
         self.momentum = momentum
         self.matrices = matrices
         self.placing = placing
+        self.norms = norms
+        self.layers = layers
         self.tol = tol
         self.landmarks = landmarks
         self.log1p = log1p

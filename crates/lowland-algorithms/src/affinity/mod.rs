@@ -6,7 +6,6 @@ mod perplexity;
 use lowland_core::params::param_enum;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
-use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
 pub use entropic::{EntropicAffinities, entropic_affinities};
 pub use perplexity::Perplexities;
@@ -74,22 +73,64 @@ pub fn precomputed_affinities(weights: &Csr) -> Result<Csr> {
 
 /// Returns `(P + P') / 2`, scaled to sum to one, without entries that are zero.
 pub fn joint_affinities(rows: Csr) -> Result<Csr> {
-    let mut joint = symmetrize(&rows, Symmetrization::Average)?;
-    drop(rows);
+    let mut joint = average_with_transpose(rows)?;
     let total: f64 = joint.values().iter().sum();
     if !(total > 0.0 && total.is_finite()) {
         let reason = format!("the weights sum to {total}: at least one must be positive");
         return Err(Error::Format { what: "graph of affinities", reason });
     }
     joint.scale(1.0 / total);
-    // A copy only if there is something to remove: these are the largest arrays of all.
-    let complete = joint.iter().all(|(i, j, w)| i != j && w > 0.0);
-    Ok(if complete { joint } else { joint.filter(|i, j, w| i != j && w > 0.0) })
+    joint.retain(|i, j, w| i != j && w > 0.0);
+    Ok(joint)
+}
+
+/// Returns `(A + A') / 2`. These are the largest arrays of all: the entries and their mirror images are written to one array
+/// and merged there, instead of to a transpose and a third matrix.
+fn average_with_transpose(a: Csr) -> Result<Csr> {
+    let n = a.rows();
+    let mut starts = vec![0usize; n + 1];
+    for i in 0..n {
+        let (columns, _) = a.row(i);
+        starts[i + 1] += columns.len();
+        columns.iter().for_each(|&j| starts[j as usize + 1] += 1);
+    }
+    (0..n).for_each(|i| starts[i + 1] += starts[i]);
+    let mut next = starts[..n].to_vec();
+    let (mut indices, mut values) = (vec![0u32; starts[n]], vec![0.0; starts[n]]);
+    let mut put = |i: usize, j: usize, v: f64| {
+        (indices[next[i]], values[next[i]]) = (j as u32, 0.5 * v);
+        next[i] += 1;
+    };
+    for (i, j, v) in a.iter() {
+        put(i, j, v);
+        put(j, i, v);
+    }
+    drop(a);
+    let (mut indptr, mut end) = (Vec::with_capacity(n + 1), 0);
+    indptr.push(0);
+    let mut row: Vec<(u32, f64)> = Vec::new();
+    for bounds in starts.windows(2) {
+        let range = bounds[0]..bounds[1];
+        row.clear();
+        row.extend(indices[range.clone()].iter().copied().zip(values[range].iter().copied()));
+        row.sort_unstable_by_key(|entry| entry.0);
+        for merged in row.chunk_by(|a, b| a.0 == b.0) {
+            (indices[end], values[end]) = (merged[0].0, merged.iter().map(|entry| entry.1).sum());
+            end += 1;
+        }
+        indptr.push(end);
+    }
+    indices.truncate(end);
+    values.truncate(end);
+    indices.shrink_to_fit();
+    values.shrink_to_fit();
+    Csr::new(indptr, indices, values, n)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
     #[test]
     fn joint_affinities_are_symmetric_and_sum_to_one() {
@@ -98,6 +139,15 @@ mod tests {
         assert!(joint.is_symmetric());
         assert!((joint.values().iter().sum::<f64>() - 1.0).abs() < 1e-15);
         assert!((joint.get(0, 1) - 1.7 / 6.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_average_with_the_transpose_is_that_of_the_dense_matrices() {
+        let n = 60u32;
+        let links = (0..n).flat_map(|i| (0..7).map(move |k| (i, (i * 17 + k * k * 5) % n, f64::from(i + 3 * k) + 0.1)));
+        let a = Csr::from_triplets(60, 60, links.filter(|(i, j, _)| i % 9 != 0 || i == j)).unwrap();
+        let found = average_with_transpose(a.clone()).unwrap();
+        assert_eq!(found, symmetrize(&a, Symmetrization::Average).unwrap());
     }
 
     #[test]

@@ -118,6 +118,11 @@ impl<'a> LllvmEm<'a> {
         &self.h
     }
 
+    /// Whether gamma is at the end of its range.
+    pub(super) fn has_least_noise(&self) -> bool {
+        self.gamma >= self.problem.max_gamma
+    }
+
     fn side(&self) -> usize {
         self.latents.len()
     }
@@ -256,14 +261,18 @@ impl<'a> LllvmEm<'a> {
         // and this prior, and mu_C = gamma H Sigma_C.
         let prior = epsilon * self.block_sum() + 2.0 * self.roughness();
         let quadratic = 2.0 * (columns * n * d / self.gamma + linear - prior / self.gamma);
-        self.gamma = 0.5 * columns * (n - 1.0) / (0.25 * quadratic - linear + self.problem.roughness);
+        // The bound has a single maximum over gamma, so that the end of the range is the best value within it. A residual that
+        // rounding made negative is beyond the end, too.
+        let residual = 0.25 * quadratic - linear + self.problem.roughness;
+        let best = 0.5 * columns * (n - 1.0) / residual;
+        self.gamma = if best > 0.0 { best.min(self.problem.max_gamma) } else { self.problem.max_gamma };
         self.alpha = match self.options.alpha {
             Alpha::Fixed(alpha) => alpha,
             Alpha::Optimize => best_alpha(eigenvalues, d, latents.trace),
         };
         let log_eigenvalues: f64 = eigenvalues.iter().map(|w| w.ln()).sum();
         let likelihood = -0.5 * epsilon * self.problem.offset
-            - self.gamma * (self.problem.roughness - linear + 0.25 * quadratic)
+            - self.gamma * residual
             - 0.5 * n * columns * std::f64::consts::TAU.ln()
             + 0.5 * columns * (log_eigenvalues + (n * epsilon).ln() + (n - 1.0) * (2.0 * self.gamma).ln());
         let prior_determinant = d * (log_eigenvalues + (n - 1.0) * std::f64::consts::LN_2 + (n * epsilon).ln());

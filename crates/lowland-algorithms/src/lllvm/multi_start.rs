@@ -56,6 +56,11 @@ impl<'a> MultiStartEm<'a> {
         (best.signal_to_noise < COLLAPSE_RATIO * COLLAPSE_RATIO).then_some(best.alpha)
     }
 
+    /// Whether the noise of the best start is at its lower limit: the rows repeat, or lie in clusters far apart.
+    pub fn noise_is_at_limit(&self) -> bool {
+        self.runs[self.best()].has_least_noise()
+    }
+
     /// The posterior of the best start.
     pub fn into_posterior(mut self) -> Result<Posterior> {
         let best = self.best();

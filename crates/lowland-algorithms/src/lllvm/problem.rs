@@ -73,7 +73,15 @@ pub struct LllvmProblem {
     pub(super) roughness: f64,
     /// `|sum y_i|^2`, zero up to rounding.
     pub(super) offset: f64,
+    /// The largest precision of the data: that of the smallest noise.
+    pub(super) max_gamma: f64,
 }
+
+/// The smallest variance of the noise, relative to the mean squared difference between neighbors. Rows that repeat, or clusters
+/// whose distance is orders of magnitude larger than they are, can be fitted without noise. The second moments then hold
+/// differences that rounding erases, and the bound is no longer computable. On ordinary manifolds without any noise, curvature
+/// alone keeps the ratio above 1e-2.
+const MIN_NOISE: f64 = 1e-4;
 
 impl LllvmProblem {
     /// Combines rows with the graph of the same points.
@@ -88,7 +96,8 @@ impl LllvmProblem {
         }
         let roughness = graph.roughness(&rows.values, columns);
         let offset = column_means(&rows.values, columns).iter().map(|m| (m * n as f64).powi(2)).sum();
-        Ok(Self { graph, rows, roughness, offset })
+        let max_gamma = 0.5 * columns as f64 * (n as f64 - 1.0) / (MIN_NOISE * roughness);
+        Ok(Self { graph, rows, roughness, offset, max_gamma })
     }
 
     /// Number of points.

@@ -36,8 +36,8 @@ pub struct Llx {
     pub affine: bool,
     /// `epsilon` of eq 14: the penalty of a weight, relative to the squared norm of the row it multiplies, or to the sum of
     /// the squared distances if weights sum to one. Where an embedding is extended, it is the same for all neighbors, as in
-    /// the paper. [`Llx::transform`] multiplies it by the distance of the neighbor relative to the mean distance (see
-    /// [`RidgePenalty::ByDistance`] for the reason).
+    /// the paper. [`Llx::transform`] multiplies it by the distance of the neighbor relative to the mean distance, so that a
+    /// row of the training data, which is its own neighbor at distance zero, gets its own position.
     pub ridge: f64,
     /// How neighbors are searched.
     pub search: Search,

@@ -156,6 +156,33 @@ fn collinear_neighbors_are_combined() {
 }
 
 #[test]
+fn a_training_row_is_closer_to_its_position_with_a_penalty_by_distance() {
+    // More neighbors than columns: they can express a row as exactly as the row itself can.
+    let data = rows(200, 5, 21);
+    let positions = Seed(4).normals(200 * 2);
+    let map = Points::new(&positions, 2).unwrap();
+    for llx in [Llx::linear(2), Llx::affine(2, Metric::Euclidean)] {
+        let graph = nearest_to_with(&data, &data, llx.n_neighbors, llx.metric, &mut no_progress).unwrap();
+        let off = |ridge: RidgePenalty| {
+            let weights = llx.weights_to(&data, &data, &graph, ridge, &mut no_progress).unwrap();
+            let mut placed = vec![0.0; positions.len()];
+            weights.multiply(map.values(), 2, &mut placed);
+            placed.iter().zip(&positions).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
+        };
+        let (uniform, by_distance) = (off(RidgePenalty::Uniform), off(RidgePenalty::ByDistance));
+        assert!(by_distance < 0.25 * uniform, "{llx:?}: {by_distance} {uniform}");
+    }
+}
+
+#[test]
+fn rows_without_a_chain_to_a_landmark_are_unreached() {
+    // 0 - 1 - 2 and 3 - 4, with edges of both directions.
+    let weights = Csr::from_triplets(6, 6, [(1, 0, 0.5), (1, 2, 0.5), (4, 3, 1.0)]).unwrap();
+    assert_eq!(Llx::unreached_rows(&weights, &[2]), [3, 4, 5]);
+    assert_eq!(Llx::unreached_rows(&weights, &[0, 3, 5]), [0usize; 0]);
+}
+
+#[test]
 fn degenerate_input_is_rejected_or_finite() {
     let data = Data::dense(vec![0.0, 0.0, 0.0, 0.0, 1e-30, 0.0, 1e30, 1e30, 1.0, 1.0, 1.0, 1.0], 2).unwrap();
     for llx in [Llx::linear(1), Llx::affine(1, Metric::Euclidean)] {

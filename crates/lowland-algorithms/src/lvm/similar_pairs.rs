@@ -72,7 +72,7 @@ impl SimilarPairs {
         let mut scales2 = self.weights.clone();
         scales2.values_mut().copy_from_slice(&self.scales2);
         self.scales2 = scales2.renumber(old_rows).values().to_vec();
-        self.weights = self.weights.renumber(old_rows);
+        self.weights.renumber_in_place(old_rows);
     }
 
     /// For each point, `sum_j (S_ij + S_ji)`.

@@ -80,8 +80,9 @@ impl Neighborhoods {
 
     /// Permutes the points: row `rows[i]` becomes row `i`.
     pub fn renumber(&mut self, rows: &[u32]) {
-        (self.near, self.others) = (self.near.renumber(rows), self.others.renumber(rows));
-        self.reached = self.reached.as_ref().map(|reached| reached.renumber(rows));
+        for graph in [&mut self.near, &mut self.others].into_iter().chain(&mut self.reached) {
+            graph.renumber_in_place(rows);
+        }
         self.marginals = rows.iter().map(|&row| self.marginals[row as usize]).collect();
     }
 }

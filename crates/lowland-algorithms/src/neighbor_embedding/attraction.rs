@@ -79,7 +79,7 @@ impl Attraction {
     }
 
     fn reorder(&mut self, rows: &[u32]) {
-        self.weights = self.weights.renumber(rows);
+        self.weights.renumber_in_place(rows);
         self.degrees = rows.iter().map(|&row| self.degrees[row as usize]).collect();
     }
 

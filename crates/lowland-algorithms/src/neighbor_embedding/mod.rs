@@ -11,8 +11,10 @@ mod energy;
 mod objective;
 mod out_of_sample;
 #[cfg(test)]
+mod schedule_tests;
+#[cfg(test)]
 mod tests;
 
 pub use energy::{Energy, EnergySchedule, ScheduleStage};
-pub use objective::NeighborEmbeddingObjective;
+pub use objective::{NeighborEmbeddingObjective, PredictedNoise};
 pub use out_of_sample::NeighborEmbeddingTransform;

@@ -120,6 +120,53 @@ fn noise_raises_the_value_by_half_the_trace_times_its_variance() {
     }
 }
 
+/// The same theorem: the mean and the standard deviation of the change, and the report of a run.
+#[test]
+fn predicted_noise_is_that_of_random_perturbations() {
+    let (n, d, size) = (16, 2, 1e-3);
+    let y: Vec<f64> = Seed(8).normals(n * d);
+    for energy in ENERGIES {
+        let mut embedding = embedding(energy, n);
+        let (start, gradient) = at(&mut embedding, &y, d);
+        let squared: f64 = gradient.iter().map(|g| g * g).sum();
+        let trace = embedding.hessian_trace(Points::new(&y, d).unwrap()).unwrap();
+        let predicted = PredictedNoise::new(size, start, squared, trace, n * d);
+        let changes: Vec<f64> = (0..4000)
+            .map(|trial| {
+                let noise = Seed(19).item(trial).normals(n * d);
+                let moved: Vec<f64> = y.iter().zip(&noise).map(|(y, e)| y + size * e).collect();
+                at(&mut embedding, &moved, d).0 - start
+            })
+            .collect();
+        let deviation = (changes.iter().map(|c| c * c).sum::<f64>() / 4000.0).sqrt();
+        assert!((deviation / predicted.change_deviation - 1.0).abs() < 0.05, "{energy:?}: {deviation} {predicted:?}");
+        assert!((predicted.mean_change - 0.5 * size * size * trace).abs() < 1e-15);
+        assert!((predicted.mean_curvature - trace / 32.0).abs() < 1e-12);
+        // Exact sums have no error, and so predict no change.
+        let exact = embedding.predicted_noise(Points::new(&y, d).unwrap()).unwrap();
+        assert!(exact.deviation < 1e-14 && exact.mean_change.abs() < 1e-14, "{energy:?}: {exact:?}");
+        assert!((exact.mean_curvature - predicted.mean_curvature).abs() < 1e-9);
+    }
+}
+
+/// The perturbation of the report is the error of the engine's gradient, in units of a fixed-point step.
+#[test]
+fn the_reported_perturbation_is_the_measured_error_of_the_gradient() {
+    let (n, d) = (1500, 2);
+    let y: Vec<f64> = Seed(6).normals(n * d).iter().map(|v| 3.0 * v).collect();
+    for energy in [Energy::Elastic { lambda: 0.1 / n as f64 }, Energy::SymmetricSne] {
+        let mut exact = embedding(energy, n);
+        let engine = Box::new(lowland_nbody::FastGauss::new(1e-2));
+        let control = AccuracyController::new(Accuracy::Fixed, 1e-2);
+        let mut fast = NeighborEmbeddingObjective::new(energy, affinities(n), engine, control).unwrap();
+        let (a, b) = (at(&mut exact, &y, d).1, at(&mut fast, &y, d).1);
+        let error = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / (n * d) as f64;
+        let expected = error.sqrt() * n as f64 / 4.0;
+        let found = fast.predicted_noise(Points::new(&y, d).unwrap()).unwrap().deviation;
+        assert!((0.4..2.5).contains(&(found / expected)), "{energy:?}: {found} {expected}");
+    }
+}
+
 #[test]
 fn the_value_is_a_divergence_and_invariant_under_translations() {
     let (n, d) = (30, 2);

@@ -22,6 +22,14 @@ const INITIAL_TARGET: f64 = 0.1;
 const MIN_REQUEST: f64 = 1e-12;
 /// Maximal number of attempts to meet the target at one measurement.
 const MAX_ATTEMPTS: usize = 6;
+/// Largest error that is requested of an engine whose parameters follow from a bound.
+const MAX_REQUEST: f64 = 1.0;
+/// An engine is asked for less if its error is below this share of the target.
+const TOO_ACCURATE: f64 = 0.2;
+/// Coarse sums are worthwhile if they cost at most this share of those at the tolerance.
+const WORTHWHILE: f64 = 0.8;
+/// Largest factor by which a request grows in one attempt.
+const MAX_LOOSENING: f64 = 8.0;
 
 /// Chooses the accuracy that is requested of an engine, so that the measured relative error of the force meets its target.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +48,12 @@ pub struct AccuracyController {
     value: f64,
 }
 
+/// Returns whether the costs of coarse and fine sums are to be compared at this iteration: at the second measurement, when the
+/// map has unfolded, and then ever less often.
+fn is_comparison_due(iteration: usize) -> bool {
+    iteration > MEASUREMENT_PERIOD && (iteration / MEASUREMENT_PERIOD).is_power_of_two()
+}
+
 /// Access to an engine for [`AccuracyController::update`]. Every measurement costs a sum or two.
 pub(super) trait AccuracyProbe {
     /// Sets the engine's accuracy.
@@ -49,6 +63,11 @@ pub(super) trait AccuracyProbe {
     fn errors(&mut self) -> Result<[f64; 2]>;
     /// Returns the trace of the Hessian.
     fn curvature(&mut self) -> Result<f64>;
+    /// Returns the cost of a sum with this accuracy, which is left set; `None` if the engine cannot compute it.
+    fn work(&mut self, accuracy: f64) -> Result<Option<f64>>;
+    /// Returns whether the engine chooses its parameters by a bound, far above the errors that occur. It can be asked for a
+    /// larger error than the target.
+    fn is_certified(&self) -> bool;
 }
 
 impl AccuracyController {
@@ -89,8 +108,16 @@ impl AccuracyController {
     /// Ends the schedule: the tolerance holds from now on, and the error is measured at the next iteration.
     pub(super) fn finish_schedule(&mut self) {
         if self.is_coarse() {
-            (self.target, self.measured) = (self.tolerance, f64::NAN);
+            self.set_target(self.tolerance);
+            self.measured = f64::NAN;
         }
+    }
+
+    /// Sets the error allowed, and asks the engine for no more than that; if it was asked for more before, in proportion.
+    fn set_target(&mut self, target: f64) {
+        let excess = (self.requested / self.target).max(1.0);
+        self.requested = self.requested.min(target * excess);
+        self.target = target;
     }
 
     /// Discards the last value: the objective has changed, and values before and after are not comparable.
@@ -103,7 +130,10 @@ impl AccuracyController {
     /// Noise is harmful only where the mean curvature is positive (Carreira-Perpiñán & Vladymyrov 2014, theorem 2.1), and
     /// matters only once it is as large as the progress: the error allowed is the relative decrease of the objective since
     /// the last measurement, and never grows again.
-    pub(super) fn update(&mut self, value: Option<f64>, probe: &mut dyn AccuracyProbe) -> Result<()> {
+    pub(super) fn update(&mut self, iteration: usize, value: Option<f64>, probe: &mut dyn AccuracyProbe) -> Result<()> {
+        if self.is_coarse() && is_comparison_due(iteration) && !self.saves_work(probe)? {
+            self.set_target(self.tolerance);
+        }
         if self.mode == Accuracy::Schedule && self.target > self.tolerance {
             let value = value.unwrap_or(f64::NAN);
             let progress = (self.value - value) / value.abs();
@@ -111,10 +141,9 @@ impl AccuracyController {
             // Without two values to compare, progress is NaN and the target stays.
             // A lack of any progress is an effect of noise, whatever the curvature.
             if progress <= 0.0 || progress < self.target && probe.curvature()? > 0.0 {
-                self.target = progress.max(self.tolerance);
+                self.set_target(progress.max(self.tolerance));
             }
         }
-        self.requested = self.requested.min(self.target);
         let mut possible = None;
         for attempt in 0..MAX_ATTEMPTS {
             probe.set_accuracy(self.requested);
@@ -133,9 +162,39 @@ impl AccuracyController {
                 break;
             }
         }
-        // Far more accurate than needed: request less from the next measurement on.
-        if self.measured < 0.2 * self.target {
+        // Far more accurate than needed: request less.
+        if probe.is_certified() {
+            self.loosen(probe)?;
+        } else if self.measured < TOO_ACCURATE * self.target {
             self.requested = (self.requested * 2.0).min(self.target);
+        }
+        Ok(())
+    }
+
+    /// Returns whether coarse sums are sufficiently cheaper than those at the tolerance to pay for the schedule: for its
+    /// measurements, and for the steps that noise spoils.
+    fn saves_work(&self, probe: &mut dyn AccuracyProbe) -> Result<bool> {
+        let fine = self.requested * self.tolerance / self.target;
+        match (probe.work(self.requested)?, probe.work(fine)?) {
+            (Some(coarse), Some(fine)) => Ok(coarse <= WORTHWHILE * fine),
+            _ => Ok(true),
+        }
+    }
+
+    /// Requests less of an engine with a bound while the measured error allows it.
+    fn loosen(&mut self, probe: &mut dyn AccuracyProbe) -> Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            if !(self.measured < TOO_ACCURATE * self.target && self.requested < MAX_REQUEST) {
+                break;
+            }
+            let factor = (0.5 * self.target / self.measured).min(MAX_LOOSENING);
+            let requested = (self.requested * factor).min(MAX_REQUEST);
+            probe.set_accuracy(requested);
+            let [measured, value_error] = probe.errors()?;
+            if measured > self.target {
+                break;
+            }
+            (self.requested, self.measured, self.value_error) = (requested, measured, value_error);
         }
         Ok(())
     }
@@ -148,7 +207,7 @@ impl AccuracyController {
         let &[target, requested, measured, value_error, value] = archive.f64s("accuracy")? else {
             return Err(archive.invalid("the accuracy is not five numbers".into()));
         };
-        let is_accuracy = |error: f64| error > 0.0 && error < 1.0;
+        let is_accuracy = |error: f64| error > 0.0 && error <= MAX_REQUEST;
         if !(is_accuracy(target) && is_accuracy(requested) && value_error >= 0.0) || measured < 0.0 {
             return Err(archive.invalid("the accuracy is out of range".into()));
         }
@@ -168,7 +227,19 @@ mod tests {
         min_request: f64,
         factor: f64,
         curvature: f64,
+        certified: bool,
+        /// Cost of a sum as a power of the accuracy.
+        cost_exponent: f64,
     }
+
+    const ENGINE: InaccurateEngine = InaccurateEngine {
+        requested: 0.0,
+        min_request: 0.0,
+        factor: 1.0,
+        curvature: 1.0,
+        certified: false,
+        cost_exponent: -0.5,
+    };
 
     impl AccuracyProbe for InaccurateEngine {
         fn set_accuracy(&mut self, accuracy: f64) {
@@ -183,62 +254,96 @@ mod tests {
         fn curvature(&mut self) -> Result<f64> {
             Ok(self.curvature)
         }
+        fn is_certified(&self) -> bool {
+            self.certified
+        }
+        fn work(&mut self, accuracy: f64) -> Result<Option<f64>> {
+            Ok(Some(accuracy.powf(self.cost_exponent)))
+        }
+    }
+
+    #[test]
+    fn the_schedule_ends_where_coarse_sums_are_not_cheaper() {
+        for (cost_exponent, ends) in [(0.0, true), (-0.05, true), (-0.3, false)] {
+            let mut engine = InaccurateEngine { factor: 1.0, cost_exponent, ..ENGINE };
+            let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-3);
+            controller.update(1, Some(10.0), &mut engine).unwrap();
+            assert!(controller.is_coarse(), "the first map is not typical");
+            controller.update(26, Some(5.0), &mut engine).unwrap();
+            assert_eq!(!controller.is_coarse(), ends, "{cost_exponent}");
+        }
+    }
+
+    #[test]
+    fn an_engine_with_a_pessimistic_bound_is_asked_for_the_tolerance_and_no_more() {
+        for factor in [0.01, 0.2, 1.0] {
+            let mut engine = InaccurateEngine { factor, certified: true, ..ENGINE };
+            let mut controller = AccuracyController::new(Accuracy::Fixed, 1e-2);
+            controller.update(1, None, &mut engine).unwrap();
+            let error = controller.measured_error().unwrap();
+            assert!((0.2e-2..=1e-2).contains(&error), "{error} for 1e-2, factor {factor}");
+            // The other engines are not asked for more than the tolerance.
+            engine.certified = false;
+            let mut controller = AccuracyController::new(Accuracy::Fixed, 1e-2);
+            controller.update(1, None, &mut engine).unwrap();
+            assert!(controller.requested() <= 1e-2);
+        }
     }
 
     #[test]
     fn the_requested_accuracy_meets_the_tolerance() {
-        let mut engine = InaccurateEngine { requested: 0.0, min_request: 0.0, factor: 30.0, curvature: 1.0 };
+        let mut engine = InaccurateEngine { min_request: 0.0, factor: 30.0, curvature: 1.0, ..ENGINE };
         let mut controller = AccuracyController::new(Accuracy::Fixed, 1e-3);
-        controller.update(None, &mut engine).unwrap();
+        controller.update(1, None, &mut engine).unwrap();
         assert!(controller.measured_error().unwrap() <= 1e-3 && controller.requested() > 1e-6);
         engine.factor = 0.01;
         let before = controller.requested();
-        controller.update(None, &mut engine).unwrap();
+        controller.update(1, None, &mut engine).unwrap();
         assert!(controller.requested() > before && controller.requested() <= 1e-3);
     }
 
     #[test]
     fn an_engine_that_cannot_meet_the_tolerance_keeps_its_best_accuracy() {
-        let mut engine = InaccurateEngine { requested: 0.0, min_request: 1e-4, factor: 30.0, curvature: 1.0 };
+        let mut engine = InaccurateEngine { min_request: 1e-4, factor: 30.0, curvature: 1.0, ..ENGINE };
         let mut controller = AccuracyController::new(Accuracy::Fixed, 1e-3);
-        controller.update(None, &mut engine).unwrap();
+        controller.update(1, None, &mut engine).unwrap();
         assert_eq!(
             (controller.requested(), controller.measured_error()),
             (1e-3, Some(3e-2)),
             "as before the failed attempt"
         );
         engine.min_request = 1e-2;
-        assert!(controller.update(None, &mut engine).is_err(), "the first request fails too");
+        assert!(controller.update(1, None, &mut engine).is_err(), "the first request fails too");
     }
 
     #[test]
     fn the_schedule_tightens_with_slower_progress_and_positive_curvature_only() {
-        let mut engine = InaccurateEngine { requested: 0.0, min_request: 0.0, factor: 1.0, curvature: -1.0 };
+        let mut engine = InaccurateEngine { min_request: 0.0, factor: 1.0, curvature: -1.0, ..ENGINE };
         let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-4);
         for value in [10.0, 5.0, 4.9] {
-            controller.update(Some(value), &mut engine).unwrap();
+            controller.update(2, Some(value), &mut engine).unwrap();
         }
         assert_eq!(controller.target, INITIAL_TARGET, "the curvature is negative");
         engine.curvature = 1.0;
-        controller.update(Some(4.8), &mut engine).unwrap();
+        controller.update(2, Some(4.8), &mut engine).unwrap();
         assert!((controller.target - 0.1 / 4.8).abs() < 1e-12);
-        controller.update(Some(2.4), &mut engine).unwrap();
+        controller.update(2, Some(2.4), &mut engine).unwrap();
         assert!((controller.target - 0.1 / 4.8).abs() < 1e-12, "never coarser again");
-        controller.update(Some(2.5), &mut engine).unwrap();
+        controller.update(2, Some(2.5), &mut engine).unwrap();
         assert_eq!(controller.target, 1e-4, "no progress at all");
     }
 
     #[test]
     fn a_restored_controller_continues_identically() {
-        let mut engine = InaccurateEngine { requested: 0.0, min_request: 0.0, factor: 3.0, curvature: 1.0 };
+        let mut engine = InaccurateEngine { min_request: 0.0, factor: 3.0, curvature: 1.0, ..ENGINE };
         let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-3);
-        controller.update(Some(3.0), &mut engine).unwrap();
+        controller.update(2, Some(3.0), &mut engine).unwrap();
         let mut archive = Archive::new(lowland_core::archive::ArchiveKind::Checkpoint);
         controller.save(&mut archive);
         let mut other = AccuracyController::new(Accuracy::Schedule, 1e-3);
         other.restore(&archive).unwrap();
-        controller.update(Some(2.99), &mut engine).unwrap();
-        other.update(Some(2.99), &mut engine).unwrap();
+        controller.update(2, Some(2.99), &mut engine).unwrap();
+        other.update(2, Some(2.99), &mut engine).unwrap();
         assert_eq!(controller, other);
         archive.put("accuracy", [0.0; 5].as_slice());
         assert!(other.restore(&archive).is_err());

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::accuracy::AccuracyProbe;
 use super::{AccuracyController, ObjectiveChange, squared_distance};
 use lowland_core::archive::Archive;
-use lowland_core::{Points, Result, Seed};
+use lowland_core::{Error, Points, Result, Seed};
 use lowland_linalg::block::{column_means, dot};
 use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest};
 
@@ -37,6 +37,8 @@ pub(crate) struct KernelPotential {
     engine_accuracy: f64,
     /// The engine's own bound of the error of the last sum.
     bound: Option<f64>,
+    /// The engine's own bound of the relative error of the last gradients, infinite if it exceeds them.
+    force_bound: Option<f64>,
     /// Whether the last sum was computed pair by pair, because the points were isolated.
     isolated: bool,
     cost: f64,
@@ -70,6 +72,7 @@ impl KernelPotential {
             sample,
             engine_accuracy: f64::NAN,
             bound: None,
+            force_bound: None,
             isolated: false,
             cost: 0.0,
             coordinates: Vec::new(),
@@ -99,9 +102,9 @@ impl KernelPotential {
         self.scale
     }
 
-    /// Returns the engine's own bound of the error of the last sum, if it has one.
-    pub fn bound(&self) -> Option<f64> {
-        self.bound
+    /// Returns the engine's own bound of the relative error of the last gradients, if it has one.
+    pub fn force_bound(&self) -> Option<f64> {
+        self.force_bound
     }
 
     /// Returns whether the last sum was exact.
@@ -138,6 +141,11 @@ impl KernelPotential {
         let request = PotentialRequest { kernel, targets: coordinates, sources: coordinates, charges: ones };
         let report = engine.potential(request, PotentialOutput { values, gradients })?;
         self.bound = report.bound;
+        self.force_bound = report.force_bound.map(|bound| {
+            let size = dot(gradients, gradients).sqrt();
+            // Relative to the exact gradients, which are at least this large.
+            if bound == 0.0 { 0.0 } else { (bound / (size - bound).max(0.0)).abs() }
+        });
         self.cost += report.work;
         // Every point meets itself with `K(0) = 1`.
         Ok(self.total(self.ones.len() as f64))
@@ -179,7 +187,7 @@ impl KernelPotential {
         // Exact sums need no control; whether they are exact is known after the first.
         if !self.is_exact() && self.controller.is_due(iteration) {
             let mut controller = self.controller;
-            controller.update(value, &mut PotentialProbe { potential: self, y, curvature })?;
+            controller.update(iteration, value, &mut PotentialProbe { potential: self, y, curvature })?;
             self.controller = controller;
         }
         Ok(self.apply_accuracy())
@@ -189,6 +197,13 @@ impl KernelPotential {
     pub fn adjust_fixed_accuracy(&mut self, iteration: usize, y: Points) -> Result<ObjectiveChange> {
         let changed = self.adjust_accuracy(iteration, y, None, &mut |_| Ok(f64::NAN))?;
         Ok(if changed { ObjectiveChange::Accuracy } else { ObjectiveChange::None })
+    }
+
+    /// Returns the root mean square error of the gradients' coordinates at `y`, measured on the sample.
+    pub fn gradient_error(&mut self, y: Points) -> Result<f64> {
+        self.sum(y)?;
+        let (_, [wrong, _], _) = self.measure_sample(y.dim())?;
+        Ok((wrong / (self.sample.len() * y.dim()) as f64).sqrt())
     }
 
     /// Discards the last value of the objective, which has changed.
@@ -243,6 +258,16 @@ impl KernelPotential {
         if self.is_exact() {
             return Ok([0.0; 2]);
         }
+        let ([total_wrong, scatter], [wrong, size], total) = self.measure_sample(d)?;
+        // Coinciding points exert no force, which then has no error either.
+        let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
+        // The mean error on the sample, and the uncertainty of that mean.
+        Ok([relative, (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE)])
+    }
+
+    /// Returns, for the last sum on the sample: the errors of the values and their squares, the squared errors of the
+    /// gradients and the squares of the gradients themselves, and the sum of the values; each summed over the points.
+    fn measure_sample(&self, d: usize) -> Result<([f64; 2], [f64; 2], f64)> {
         let Self { kernel, sample, coordinates, ones, values, gradients, .. } = self;
         let row = |i: usize| i * d..(i + 1) * d;
         let targets: Vec<f64> = sample.iter().flat_map(|&i| &coordinates[row(i)]).copied().collect();
@@ -259,10 +284,7 @@ impl KernelPotential {
             wrong += squared_distance(&gradients[row(i)], &exact_gradients[row(at)]);
             size += exact_gradients[row(at)].iter().map(|v| v * v).sum::<f64>();
         }
-        // Coinciding points exert no force, which then has no error either.
-        let relative = if size > 0.0 { (wrong / size).sqrt() } else { 0.0 };
-        // The mean error on the sample, and the uncertainty of that mean.
-        Ok([relative, (total_wrong.abs() + scatter.sqrt()) / total.max(f64::MIN_POSITIVE)])
+        Ok(([total_wrong, scatter], [wrong, size], total))
     }
 }
 
@@ -326,5 +348,19 @@ impl AccuracyProbe for PotentialProbe<'_, '_> {
 
     fn curvature(&mut self) -> Result<f64> {
         (self.curvature)(self.potential)
+    }
+
+    fn work(&mut self, accuracy: f64) -> Result<Option<f64>> {
+        self.set_accuracy(accuracy);
+        let before = self.potential.cost;
+        match self.potential.sum(self.y) {
+            Ok(_) => Ok(Some(self.potential.cost - before)),
+            Err(Error::Numerical { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_certified(&self) -> bool {
+        self.potential.bound.is_some_and(|bound| bound > 0.0)
     }
 }

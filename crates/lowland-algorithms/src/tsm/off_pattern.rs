@@ -85,8 +85,11 @@ impl<T: TileNumber> OffPatternTiles<T> {
     /// Bytes needed for `n` rows and `block` columns, with tiles stored or not.
     pub fn memory(n: f64, block: f64, stored: bool) -> f64 {
         let size = size_of::<T>() as f64;
-        let tiles = if stored { n * (n + TILE as f64) * size } else { 0.0 };
-        tiles + GROUP_COUNT as f64 * (n * block + (TILE * TILE) as f64) * size
+        let tile = n.min(TILE as f64);
+        let tiles = if stored { n * (n + tile) * size } else { 0.0 };
+        let groups = (n / TILE as f64).ceil().min(GROUP_COUNT as f64);
+        // Products of the groups with a block, and the factors.
+        tiles + groups * (n * block + (TILE * TILE) as f64) * size + 2.0 * n * block * size
     }
 
     /// Processes all groups, adds `B x` to `out`, and returns the sums of all tiles.

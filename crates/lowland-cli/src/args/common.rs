@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{InputArgs, MemoryArgs, PreprocessingArgs, RunArgs};
+use super::{InputArgs, PreprocessingArgs, RunArgs};
 
 /// The input, its preprocessing, and how the command runs.
 #[derive(Args)]
@@ -11,8 +11,6 @@ pub struct CommonArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub preprocessing: PreprocessingArgs,
-    #[command(flatten)]
-    pub memory: MemoryArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }

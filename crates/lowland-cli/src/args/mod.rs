@@ -31,7 +31,7 @@ pub use neighbors::NeighborArgs;
 pub use picture::{DensityArg, PictureArgs, UncertaintyArg, check_images_flag};
 pub use plot::PlotArgs;
 pub use quality::QualityArgs;
-pub use run::{MemoryArgs, RunArgs};
+pub use run::RunArgs;
 pub use select::{SelectArgs, SelectMethod};
 pub use write::WriteArgs;
 
@@ -67,7 +67,7 @@ pub enum Command {
     Reconstruct(ReconstructArgs),
     /// Sample maps from the posterior of a saved model
     Samples(SamplesArgs),
-    /// Choose numbers of neighbors and dimensions, and compare edges, by likelihood
+    /// Choose numbers of neighbors and dimensions, and compare edges, by the bound of lllvm
     Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),
@@ -100,7 +100,12 @@ pub enum Command {
 impl Command {
     /// The number of threads to use; `None` for all cores.
     pub fn threads(&self) -> Option<usize> {
-        let run = match self {
+        self.run().map_or(Some(1), RunArgs::threads)
+    }
+
+    /// How the command runs; `None` for commands that do not compute anything.
+    pub fn run(&self) -> Option<&RunArgs> {
+        Some(match self {
             Command::Embed(args) => &args.common.run,
             Command::Transform(args) => &args.run,
             Command::Score(args) => &args.run,
@@ -116,10 +121,8 @@ impl Command {
             Command::Data(DataArgs {
                 action: Some(DataAction::Describe { run, .. } | DataAction::Generate { run, .. }),
             }) => run,
-            // These do not compute anything.
-            Command::Data(_) | Command::Methods { .. } | Command::Completions { .. } => return Some(1),
-        };
-        run.threads()
+            Command::Data(_) | Command::Methods { .. } | Command::Completions { .. } => return None,
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, MemoryArgs, RunArgs, WriteArgs};
+use super::{InputArgs, RunArgs, WriteArgs};
 
 #[derive(Args)]
 #[command(after_help = "Example:\n  lowland transform mnist.lowland t10k-images-idx3-ubyte.gz --out new.csv")]
@@ -80,8 +80,6 @@ pub struct SamplesArgs {
     /// Output file: one row per row of each map
     #[arg(long, short, value_name = "FILE.csv")]
     pub out: PathBuf,
-    #[command(flatten)]
-    pub memory: MemoryArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -90,12 +90,12 @@ pub enum UncertaintyArg {
 
 /// Rejects `--images 8x8`, which would be read as `--images` and a file named `8x8`.
 pub fn check_images_flag(arguments: &[OsString]) -> Result<(), Failure> {
-    let is_size = |text: &str| {
+    let is_size = |text: &OsString| {
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+        let sides = text.to_str().and_then(|text| text.split_once('x'));
+        sides.is_some_and(|(width, height)| is_number(width) && is_number(height))
     };
-    let is_misplaced = |pair: &&[OsString]| pair[0] == "--images" && pair[1].to_str().is_some_and(is_size);
-    match arguments.windows(2).find(is_misplaced) {
+    match arguments.windows(2).find(|pair| pair[0] == "--images" && is_size(&pair[1])) {
         Some(pair) => Err(Failure::flag(format!("write --images={}, without a space", pair[1].display()))),
         None => Ok(()),
     }

@@ -1,9 +1,9 @@
 //! The flags of every run: seed, threads, output, memory.
 
-use clap::Args;
-use lowland::Seed;
+use std::sync::OnceLock;
 
-use crate::usage::available_memory;
+use clap::Args;
+use lowland::{MemoryBudget, Seed, available_memory, resident_memory};
 
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Run")]
@@ -20,6 +20,11 @@ pub struct RunArgs {
     /// Print events and results as JSON lines on stdout
     #[arg(long)]
     pub json: bool,
+    /// Fail if more memory than this is needed, such as 8GiB (default: the memory that is free now)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+    #[arg(skip)]
+    memory: OnceLock<MemoryBudget>,
 }
 
 impl RunArgs {
@@ -30,20 +35,18 @@ impl RunArgs {
     pub fn threads(&self) -> Option<usize> {
         self.threads.map(|count| count as usize)
     }
-}
 
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Run")]
-pub struct MemoryArgs {
-    /// Fail if more memory than this is needed, such as 8GiB (default: the memory that is free now)
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_memory: Option<u64>,
-}
-
-impl MemoryArgs {
-    /// The memory limit in bytes; `None` where the free memory is not known.
-    pub fn limit(&self) -> Option<u64> {
-        self.max_memory.or_else(available_memory)
+    /// The memory of the whole command, from reading to writing; without a limit where the free memory is not known.
+    pub fn memory(&self) -> &MemoryBudget {
+        self.memory.get_or_init(|| match self.max_memory {
+            None => MemoryBudget::new(available_memory()),
+            Some(limit) => {
+                let memory = MemoryBudget::new(Some(limit));
+                // The program itself is part of what it may use.
+                memory.reserve(resident_memory());
+                memory
+            }
+        })
     }
 }
 

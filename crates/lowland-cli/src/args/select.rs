@@ -5,12 +5,14 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lowland::Metric;
+use lowland::select::{SubsampleKind, Subsamples};
 
 use super::CommonArgs;
 
 const SELECT_HELP: &str = "\
 Examples:
   lowland select roll.csv --n-neighbors 4..20:2 --n-components 1..3 --out bounds.png --out bounds.csv
+  lowland select big.npy --n-components 1..6 --subsamples 10
   lowland select roll.csv --n-neighbors 9 --without-edge 28,29
   lowland select roll.csv --n-neighbors 9 --screen-edges
   lowland select words.bin --method tsm --density 0.01 --out angles.png
@@ -30,8 +32,18 @@ pub struct SelectArgs {
     #[arg(long, value_name = "LIST", default_value = "2")]
     pub n_components: NumberList,
     /// Number of random starts per combination (lllvm)
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub starts: usize,
+    /// Number of subsamples on which the bounds are compared, if there are more rows than --subsample-rows (lllvm)
+    #[arg(long, value_name = "N", default_value_t = Subsamples::default().count)]
+    pub subsamples: usize,
+    /// How the rows of a subsample are drawn: near, the nearest rows of a random row; all, from all rows, for data with much
+    /// noise and little curvature (lllvm)
+    #[arg(long, value_name = "KIND", default_value = "near")]
+    pub subsample: SubsampleArg,
+    /// Number of rows of a subsample (lllvm)
+    #[arg(long, value_name = "N", default_value_t = Subsamples::default().rows)]
+    pub subsample_rows: usize,
     /// Share of all pairs that should be similar (tsm)
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub density: f64,
@@ -69,11 +81,26 @@ pub enum SelectMethod {
     Tsm,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SubsampleArg {
+    Near,
+    All,
+}
+
 /// A list such as `3,5,8`, `3..30` or `3..30:3`, both ends included; sorted, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberList(pub Vec<usize>);
 
 impl SelectArgs {
+    /// The rows on which bounds are compared.
+    pub fn subsamples(&self) -> Subsamples {
+        let kind = match self.subsample {
+            SubsampleArg::Near => SubsampleKind::Near,
+            SubsampleArg::All => SubsampleKind::All,
+        };
+        Subsamples { count: self.subsamples, rows: self.subsample_rows, kind }
+    }
+
     /// Whether edges are compared, rather than numbers chosen.
     pub fn compares_edges(&self) -> bool {
         !self.without_edge.is_empty() || self.edges.is_some() || self.screen_edges.is_some()

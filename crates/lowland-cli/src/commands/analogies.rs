@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use lowland::message::display_path;
 use lowland::quality::{AnalogyQuestions, AnalogyScore};
-use lowland::{Data, Embedding};
+use lowland::{Data, Embedding, MemoryBudget};
+use lowland_io::ReadOptions;
 use serde_json::json;
 
 use super::outputs::MAP_EXTENSIONS;
@@ -20,8 +21,8 @@ use crate::print::{print_json, print_stdout};
 const SYNTACTIC_PREFIX: &str = "gram";
 
 pub fn analogies(args: &AnalogyArgs) -> Result<ExitCode, Failure> {
-    let (vectors, words) = named_vectors(&args.vectors)?;
-    let text = lowland_io::read_bytes(&args.questions, u64::MAX)?;
+    let (vectors, words) = named_vectors(&args.vectors, args.run.memory())?;
+    let text = lowland_io::read_bytes(&args.questions, args.run.memory())?;
     let questions = AnalogyQuestions::parse(&String::from_utf8_lossy(&text))
         .map_err(|error| Failure::from(error).within(display_path(&args.questions)))?;
     let mut console = Console::new(&args.run)?;
@@ -62,12 +63,12 @@ fn total(scores: &[&AnalogyScore]) -> [usize; 3] {
 }
 
 /// Reads a map with ids, or word vectors.
-fn named_vectors(path: &Path) -> Result<(Embedding, Vec<String>), Failure> {
+fn named_vectors(path: &Path, memory: &MemoryBudget) -> Result<(Embedding, Vec<String>), Failure> {
     let (vectors, words) = if MAP_EXTENSIONS.contains(&extension(path).as_str()) {
-        let map = lowland_io::read_map(path)?;
+        let map = lowland_io::read_map_within(path, memory)?;
         (map.embedding, map.ids)
     } else {
-        let table = lowland_io::read(path, &Default::default())?;
+        let table = lowland_io::read(path, &ReadOptions { memory: memory.clone(), ..Default::default() })?;
         let Data::Dense(rows) = &table.data else {
             return Err(Failure::flag(format!("{}: word vectors must be rows of numbers", display_path(path))));
         };

@@ -27,7 +27,7 @@ use crate::args::{CompareArgs, values_for_each};
 use crate::caption::Caption;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::input::{self, check_memory};
+use crate::input;
 use crate::paths::{self, file_name};
 use crate::print::{format_duration, print_json, print_stdout};
 use crate::report;
@@ -230,7 +230,7 @@ fn run_comparison(
             landmarks: parsed.landmarks,
             neighbors: graph,
             observer: Some(console),
-            max_memory: args.common.memory.limit(),
+            memory: args.common.run.memory().clone(),
             ..FitOptions::default()
         };
         let model = match fit(parsed.method, &data, options) {
@@ -256,6 +256,7 @@ fn run_comparison(
         let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
         let known = known.or(model.neighbors().filter(|graph| graph.metric() == metric));
         let scores = if stopped { None } else { scoring::score(&data, &map, metric, known, &args.common.run, console) };
+        args.common.run.memory().reserve(map_memory(&map));
         results.push(MethodResult { method: name, parameters: model.pipeline().values(), map, usage, scores });
         if stopped {
             console.info("stopped; the maps so far are kept");
@@ -266,6 +267,11 @@ fn run_comparison(
         Some((_, error)) if results.is_empty() => Err(error.into()),
         failure => Ok(Comparison { results, failure, shared, metric, data }),
     }
+}
+
+/// Bytes of a map that is kept.
+fn map_memory(map: &AnnotatedEmbedding) -> u64 {
+    (map.embedding.values().len() * 8 + map.rows() * 16) as u64
 }
 
 /// The metric of a method that uses a neighbor graph.
@@ -290,13 +296,14 @@ fn shared_graph(
     let Some(metric) = methods.iter().find_map(|parsed| neighbor_metric(parsed, rows)) else { return Ok(None) };
     let users = methods.iter().filter(|parsed| neighbor_metric(parsed, rows) == Some(metric));
     let n_neighbors = users.map(|parsed| required_neighbors(parsed, rows)).max().unwrap_or(0);
-    let needed = neighbors::search_memory(data.shape(), metric, n_neighbors, search);
-    check_memory("the neighbor search", needed, args.common.memory.limit(), &SEARCH_REMEDIES)?;
+    let needed = neighbors::search_memory(data.shape(), metric, n_neighbors, search).saturating_add(data.shape().bytes);
+    args.common.run.memory().check("the neighbor search", needed, &SEARCH_REMEDIES)?;
     let watch = Stopwatch::start();
     let params = NeighborParams { n_neighbors, metric, search, seed: args.common.run.seed().stream("neighbors") };
     let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(data, &params, progress))?;
     let seconds = watch.elapsed().wall_seconds;
     let time = format_duration(seconds);
     console.info(&format!("{n_neighbors} neighbors of {rows} rows by {}: {time}", found.algorithm));
+    args.common.run.memory().reserve(found.graph.indices().len() as u64 * 8);
     Ok(Some(SharedGraph { graph: found.graph, is_exact: found.recall.is_none(), seconds }))
 }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::Data;
+use lowland::method::Method;
 use lowland::methods::Lllvm;
 use lowland::select::{self, EdgeScore, GraphBounds};
+use lowland::{Data, MemoryBudget};
 use serde_json::json;
 
 use super::select::{check_memory, print_conclusion, with_context};
@@ -27,13 +28,13 @@ pub fn compare_edges(
             "edges are compared by --method lllvm, for one --n-neighbors and one --n-components",
         ));
     }
-    let needed = select::memory(params, data.shape(), &args.n_neighbors.0, &args.n_components.0);
+    let needed = params.memory(data.shape());
     check_memory(args, needed.saturating_add(data.shape().bytes), console)?;
     let pairs: Vec<(usize, usize)> = args.without_edge.iter().map(|edge| (edge.0, edge.1)).collect();
     let other = match &args.edges {
         None => None,
         Some(path) => {
-            let graph = select::graph_from_pairs(data.rows(), &read_pairs(path)?);
+            let graph = select::graph_from_pairs(data.rows(), &read_pairs(path, args.common.run.memory())?);
             Some(graph.map_err(|error| Failure::from(error).within(path.display()))?)
         }
     };
@@ -98,8 +99,8 @@ fn verdict(tested: &[GraphBounds]) -> String {
 }
 
 /// Reads pairs of row numbers, one per line; the first line may be a header.
-fn read_pairs(path: &Path) -> Result<Vec<(usize, usize)>, Failure> {
-    let bytes = lowland_io::read_bytes(path, 1 << 30)?;
+fn read_pairs(path: &Path, memory: &MemoryBudget) -> Result<Vec<(usize, usize)>, Failure> {
+    let bytes = lowland_io::read_bytes(path, memory)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut pairs = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use lowland::fit::fit;
+use lowland::message::Remedy;
 use lowland::message::display_path;
 use lowland::neighbors::NeighborGraph;
 use lowland::pipeline::Pipeline;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::{Archive, ArchiveKind, StopReason};
-use lowland::{AnnotatedEmbedding, FitOptions, FixedPositions, Metric};
+use lowland::{AnnotatedEmbedding, FitOptions, FixedPositions, MemoryBudget, Metric};
 use lowland_io::Table;
 use lowland_view::Density;
 use serde_json::json;
@@ -21,7 +22,7 @@ use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::page::{self, NeighborSource};
 use super::scoring;
-use crate::args::{EmbedArgs, PictureArgs, RunArgs, method_values};
+use crate::args::{EmbedArgs, PictureArgs, method_values};
 use crate::caption::Caption;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -41,20 +42,22 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if args.neighbors.is_some() && checkpoint.is_none() && !MethodInfo::find(&args.method)?.uses_neighbors() {
         return Err(Failure::flag(format!("--neighbors: {} does not use neighbors", args.method)));
     }
-    let graph = args.neighbors.as_deref().map(lowland_io::read_graph).transpose()?;
-    let fixed_map = args.fixed.as_deref().map(lowland_io::read_map).transpose()?;
+    let memory = args.common.run.memory();
+    let graph = args.neighbors.as_deref().map(|path| lowland_io::read_graph_within(path, memory)).transpose()?;
+    let fixed_map = args.fixed.as_deref().map(|path| lowland_io::read_map_within(path, memory)).transpose()?;
     let pipeline = match &checkpoint {
         Some(checkpoint) => resumed_pipeline(checkpoint, args, matches)?,
         None => new_pipeline(args, matches, graph.as_ref(), fixed_map.as_ref())?,
     };
-    let run = RunArgs { seed: pipeline.seed.0, ..args.common.run.clone() };
+    let mut run = args.common.run.clone();
+    run.seed = pipeline.seed.0;
     let mut console = Console::new(&run)?;
     if let Some(path) = &args.checkpoint {
         console.write_checkpoints(path.clone(), args.checkpoint_every)?;
     }
     // Data that are too large are rejected before gigabytes are read.
-    if let Some(shape) = input::declared_shape(&args.common.input) {
-        pipeline.check_memory(shape, args.common.memory.limit(), 0)?;
+    if let Some(shape) = input::declared_shape(&args.common.input, &run) {
+        pipeline.check_memory(shape, memory)?;
     }
     let mut table = input::load(&args.common.input, &run, &mut console)?;
     let fixed = fixed_map.map(|map| fixed_positions(map, &table)).transpose()?;
@@ -62,8 +65,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         let html = page::render_live(&table, file_name(&args.common.input.input))?;
         console.serve_live_page(html, table.rows(), pipeline.method.name())?;
     }
-    // A model is assembled in memory before it is written; many contain the preprocessed rows.
-    let reserved = if args.save.is_some() { 2 * pipeline.preprocessing.output(table.data.shape()).bytes } else { 0 };
+    check_output_memory(args, &outputs, &pipeline, &table, memory)?;
     let options = FitOptions {
         seed: pipeline.seed,
         preprocessing: pipeline.preprocessing.clone(),
@@ -73,11 +75,11 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         feature_names: table.columns.clone().unwrap_or_default(),
         observer: Some(&mut console),
         resume: checkpoint.as_ref(),
-        max_memory: args.common.memory.limit(),
-        reserved_memory: reserved,
+        memory: memory.clone(),
         ..FitOptions::default()
     };
     let model = fit(pipeline.method, &table.data, options)?;
+    memory.reserve(model.memory());
     console.keep_map_on_stop();
     let live = console.take_live_page();
     if let Some(live) = &live {
@@ -212,8 +214,13 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
     let saved_values = pipeline.values();
     for (name, text) in method_values(matches, info)? {
         let ParsedMethod { method, landmarks } = info.parse(&[(name, &text)])?;
-        let given =
-            Pipeline { method, landmarks, preprocessing: args.common.preprocessing.steps(), fixed: None, seed: pipeline.seed };
+        let given = Pipeline {
+            method,
+            landmarks,
+            preprocessing: args.common.preprocessing.steps(),
+            fixed: None,
+            seed: pipeline.seed,
+        };
         let value = |values: &[(&'static str, String)]| values.iter().find(|entry| entry.0 == name).cloned();
         let (given, saved) = (value(&given.values()), value(&saved_values));
         if given != saved {
@@ -230,9 +237,32 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
     Ok(pipeline)
 }
 
+/// Checks that what is written in the end fits into memory, before the work begins. Scores are left out if they do not fit.
+fn check_output_memory(
+    args: &EmbedArgs,
+    outputs: &Outputs,
+    pipeline: &Pipeline,
+    table: &Table,
+    memory: &MemoryBudget,
+) -> Result<(), Failure> {
+    let shape = table.data.shape();
+    let prepared = pipeline.preprocessing.output(shape);
+    let held = shape.bytes + if pipeline.preprocessing.is_empty() { 0 } else { prepared.bytes };
+    let points = (shape.rows as u64).saturating_mul(8).saturating_mul(pipeline.method.n_components() as u64);
+    if args.save.is_some() {
+        // The model is assembled as an archive and as bytes before it is written; many contain the preprocessed rows.
+        let model = prepared.bytes.saturating_add(points.saturating_mul(3)).saturating_mul(2);
+        let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::Omit("save")];
+        memory.check("the model that is saved", held.saturating_add(model), &remedies)?;
+    }
+    outputs.check_memory(Some(table), shape.rows, 1, &PictureArgs::default(), memory)
+}
+
 fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
     let Some(path) = &args.resume else { return Ok(None) };
-    let bytes = lowland_io::read_bytes(path, u64::MAX)?;
+    let memory = args.common.run.memory();
+    let bytes = lowland_io::read_bytes(path, memory)?;
+    memory.reserve(bytes.len() as u64);
     let archive = Archive::from_bytes(&bytes, ArchiveKind::Checkpoint);
     archive.map(Some).map_err(|error| Failure::from(error).within(display_path(path)))
 }

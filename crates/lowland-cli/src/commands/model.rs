@@ -18,7 +18,7 @@ use crate::print::print_stdout;
 /// Writes the log-likelihood of each row under the model as CSV.
 pub fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, args.input.input.as_path()], &args.out.iter().collect::<Vec<_>>())?;
-    let model = read_model(&args.model)?;
+    let model = read_model(&args.model, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
     check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
@@ -45,8 +45,8 @@ pub fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
 /// Writes the rows that correspond to points of a map.
 pub fn inverse(args: &InverseArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, &args.map], &[&args.out])?;
-    let model = read_model(&args.model)?;
-    let map = lowland_io::read_map(&args.map)?;
+    let model = read_model(&args.model, args.run.memory())?;
+    let map = lowland_io::read_map_within(&args.map, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
     let rows = console.run_stage("inverse", |progress| model.inverse_transform_with(map.points(), progress))?;
     let table = rows_table(&model, rows, map, &mut console);

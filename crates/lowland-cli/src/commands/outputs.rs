@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use lowland::AnnotatedEmbedding;
-use lowland::message::display_path;
-use lowland_io::WriteOptions;
+use lowland::message::{Remedy, display_path};
+use lowland::{AnnotatedEmbedding, MemoryBudget};
+use lowland_io::{Table, WriteOptions};
 use lowland_view::{Density, PictureFormat};
 
 use super::figure::Figure;
@@ -94,6 +94,26 @@ impl Outputs {
         !self.pages.is_empty()
     }
 
+    /// Checks that the pictures of `maps` maps of a table fit into memory, and then the pages.
+    pub fn check_memory(
+        &self,
+        table: Option<&Table>,
+        points: usize,
+        maps: usize,
+        style: &PictureArgs,
+        memory: &MemoryBudget,
+    ) -> Result<(), Failure> {
+        let held = table.map_or(0, |table| table.data.shape().bytes);
+        let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows];
+        if !self.pictures.is_empty() {
+            memory.check("the picture", held.saturating_add(picture::memory(style, points, maps)), &remedies)?;
+        }
+        if self.has_pages() {
+            memory.check("the page", held.saturating_add(page::memory(table, points, maps)), &remedies)?;
+        }
+        Ok(())
+    }
+
     /// Writes the map to its files or to stdout.
     pub fn write_map(&self, map: &AnnotatedEmbedding, options: &WriteOptions, log: &mut OutputLog) {
         for path in &self.maps {
@@ -119,6 +139,10 @@ impl Outputs {
         console: &mut Console,
         log: &mut OutputLog,
     ) {
+        let points = figure.maps.first().map_or(0, |each| each.map.rows());
+        if let Err(failure) = self.check_memory(figure.data.as_ref(), points, figure.maps.len(), style, run.memory()) {
+            return log.fail(failure);
+        }
         if let Err(failure) = picture::write(&self.pictures, figure, style, density, log) {
             log.fail(failure);
         }

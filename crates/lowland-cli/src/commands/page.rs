@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest_points, nearest_with};
+use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest_points, nearest_with, search_memory};
 use lowland::{Data, Labels, Metric, Points};
 use lowland_io::Table;
 use lowland_view::page::{
@@ -103,6 +103,22 @@ fn data_page<'a>(
 ) -> Page<'a> {
     let images = table.and_then(|table| if let Data::Dense(dense) = &table.data { detect_images(dense) } else { None });
     Page { title, rows, ids, columns: page_columns(columns), images, ..Page::default() }
+}
+
+/// Estimates the bytes of a page of `maps` maps of `points` points: each section as it is, compressed and encoded, and the
+/// search for true neighbors.
+pub fn memory(table: Option<&Table>, points: usize, maps: usize) -> u64 {
+    const VIEWER: u64 = 4 << 20;
+    let points = points as u64;
+    let neighbors = NEIGHBORS as u64 * 24;
+    let each_map = points.saturating_mul(64 + neighbors).saturating_mul(maps as u64);
+    let Some(table) = table else { return VIEWER.saturating_add(each_map) };
+    let shape = table.data.shape();
+    let search = search_memory(shape, Metric::Euclidean, NEIGHBORS, Search::Exact);
+    // Columns to color by, and rows that are images.
+    let rows = if shape.sparse { 0 } else { shape.bytes.saturating_mul(3) };
+    let sections = rows.saturating_add(table.memory_besides_rows().saturating_mul(3));
+    VIEWER.saturating_add(each_map).saturating_add(sections.max(search))
 }
 
 /// Renders the page of a run that has no map yet and will receive maps from a server.

@@ -26,6 +26,15 @@ pub fn check(figure: &Figure, style: &PictureArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Estimates the bytes of a picture of `maps` maps of `points` points.
+pub fn memory(style: &PictureArgs, points: usize, maps: usize) -> u64 {
+    let width = u64::from(style.width.unwrap_or(PictureOptions::default().width));
+    let height = style.height.map_or(width, u64::from);
+    // Colors in single precision, sums of a density, and the encoded file; positions, colors and weights of the points.
+    let pixels = width.saturating_mul(height).saturating_mul(40);
+    pixels.saturating_add((points as u64).saturating_mul(80).saturating_mul(maps as u64))
+}
+
 /// Draws the maps of a figure and writes the pictures.
 pub fn write(
     files: &[(PathBuf, PictureFormat)],

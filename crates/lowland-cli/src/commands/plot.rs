@@ -15,7 +15,7 @@ use super::outputs::Outputs;
 use super::page::NeighborSource;
 use super::picture;
 use super::quality::reorder_by_ids;
-use crate::args::{DensityArg, HeaderArg, MissingArg, PlotArgs};
+use crate::args::{DensityArg, HeaderArg, MissingArg, PlotArgs, RunArgs};
 use crate::caption::Caption;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -27,7 +27,8 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
     let outputs = Outputs::figures_only(&args.out)?;
     check_flags(args)?;
     let mut console = Console::new(&args.run)?;
-    let reports = args.report.iter().map(|path| read_report(path)).collect::<Result<Vec<Value>, Failure>>()?;
+    let reports =
+        args.report.iter().map(|path| read_report(path, &args.run)).collect::<Result<Vec<Value>, Failure>>()?;
     let figure = load(args, &reports, &mut console)?;
     picture::check(&figure, &args.picture)?;
     if outputs.has_pages() {
@@ -113,7 +114,7 @@ fn load(args: &PlotArgs, reports: &[Value], console: &mut Console) -> Result<Fig
     let captions: Vec<String> = reports.iter().map(|report| Caption::from_report(report).full_text()).collect();
     let mut maps = Vec::new();
     for (at, path) in args.maps.iter().enumerate() {
-        let map = lowland_io::read_map(path)?;
+        let map = lowland_io::read_map_within(path, args.run.memory())?;
         let map = check_finite(&map)
             .and_then(|()| attach_metadata(map, args, data.as_ref()))
             .map_err(|failure| failure.within(display_path(path)))?;
@@ -205,8 +206,8 @@ fn attach_metadata(
     Ok(map)
 }
 
-fn read_report(path: &Path) -> Result<Value, Failure> {
-    let bytes = lowland_io::read_bytes(path, u64::MAX)?;
+fn read_report(path: &Path, run: &RunArgs) -> Result<Value, Failure> {
+    let bytes = lowland_io::read_bytes(path, run.memory())?;
     let report = serde_json::from_slice(&bytes);
     report.map_err(|error| Failure::input(format!("{}: not a report: {error}", display_path(path))))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use lowland::AnnotatedEmbedding;
-use lowland::message::excerpt;
+use lowland::message::{Remedy, excerpt};
 use lowland::quality::{self, PrecomputedGraphs, QualityParams};
 use serde_json::json;
 
@@ -17,8 +17,8 @@ use crate::print::{print_json, print_stdout};
 use crate::report;
 
 pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
-    let mut map = lowland_io::read_map(&args.map)?;
-    let other = args.against.as_deref().map(lowland_io::read_map).transpose()?;
+    let mut map = lowland_io::read_map_within(&args.map, args.run.memory())?;
+    let other = args.against.as_deref().map(|path| lowland_io::read_map_within(path, args.run.memory())).transpose()?;
     let mut console = Console::new(&args.run)?;
     let table = input::load(&args.input, &args.run, &mut console)?;
     if let (Some(rows), Some(points)) = (&table.ids, &map.ids)
@@ -37,6 +37,9 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
     };
     let codes = labels.map(|labels| labels.codes.as_slice());
     let (data, points) = (args.preprocessing.apply(&table.data, &args.run)?, map.points());
+    let memory = quality::memory(data.shape(), points.dim(), None, &params);
+    let needed = table.data.shape().bytes.saturating_add(memory);
+    args.run.memory().check("the scores", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows])?;
     let scores = console.run_stage("scores", |progress| {
         quality::report_with(&data, points, codes, PrecomputedGraphs::default(), &params, progress)
     })?;

@@ -13,7 +13,6 @@ use super::transform::read_model;
 use crate::args::{ReconstructArgs, SamplesArgs};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::input::check_memory;
 use crate::paths;
 
 /// Bytes of the text of a value, at most.
@@ -22,8 +21,8 @@ const TEXT_BYTES: u64 = 40;
 /// Writes the rows that correspond to points of a map, each value followed by its standard deviation if the model has one.
 pub fn reconstruct(args: &ReconstructArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, &args.map], &[&args.out])?;
-    let model = read_model(&args.model)?;
-    let map = lowland_io::read_map(&args.map)?;
+    let model = read_model(&args.model, args.run.memory())?;
+    let map = lowland_io::read_map_within(&args.map, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
     let (rows, std) =
         console.run_stage("reconstruct", |progress| model.inverse_transform_std(map.points(), progress))?;
@@ -51,14 +50,14 @@ fn interleave_std(table: Table, std: &Data) -> Result<Table, Failure> {
 /// Writes maps sampled from the model's posterior as one table.
 pub fn samples(args: &SamplesArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model], &[&args.out])?;
-    let model = read_model(&args.model)?;
+    let model = read_model(&args.model, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
     // The table is assembled in memory.
     let text = (args.count as u64).saturating_mul(TEXT_BYTES * model.embedding().values().len() as u64);
     let needed = model.samples_memory(args.count).saturating_add(text);
-    console.note(&Note::MemoryEstimate { bytes: needed });
     let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerSamples];
-    check_memory("the set of samples", needed, args.memory.limit(), &remedies)?;
+    let total = args.run.memory().check("the set of samples", needed, &remedies)?;
+    console.note(&Note::MemoryEstimate { bytes: total });
     let maps = model.samples(args.count, args.run.seed())?;
     lowland_io::write_bytes(&args.out, samples_table(&maps).as_bytes()).map_err(Failure::write)?;
     console.finish();

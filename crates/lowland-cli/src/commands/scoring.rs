@@ -1,5 +1,6 @@
 //! Scores of a map that was just computed.
 
+use lowland::message::Remedy;
 use lowland::neighbors::NeighborGraph;
 use lowland::quality::{self, PrecomputedGraphs, QualityParams, QualityReport};
 use lowland::{AnnotatedEmbedding, Data, Error, Metric};
@@ -23,6 +24,12 @@ pub fn score(
     let n_neighbors = default.n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
     let params = QualityParams { n_neighbors, metric, seed: run.seed(), ..default };
     let labels = map.labels.as_ref().map(|labels| labels.codes.as_slice());
+    let needed = quality::memory(data.shape(), map.points().dim(), exact_graph, &params);
+    let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows];
+    if let Err(error) = run.memory().check("scoring", needed.saturating_add(data.shape().bytes), &remedies) {
+        console.warn(&format!("the scores are omitted: {}", error.describe(&FlagTerms)));
+        return None;
+    }
     let known = PrecomputedGraphs { data: exact_graph, map: None };
     let scored = console
         .run_stage("scores", |progress| quality::report_with(data, map.points(), labels, known, &params, progress));

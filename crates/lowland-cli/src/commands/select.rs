@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lowland::message::{Note, Remedy};
 use lowland::method::Method;
 use lowland::methods::Lllvm;
 use lowland::params::Params;
@@ -34,16 +35,16 @@ pub fn select(args: &SelectArgs) -> Result<ExitCode, Failure> {
     if args.method == SelectMethod::Tsm {
         return select_threshold(args, &data, &mut console);
     }
-    let needed = select::memory(&params, data.shape(), n_neighbors, n_components);
+    let needed = select::memory(&params, data.shape(), n_neighbors, n_components, args.subsamples());
     check_memory(args, needed.saturating_add(data.shape().bytes), &mut console)?;
     let choices = with_context(args, &mut console, |context| {
-        select::by_bound(&data, &params, n_neighbors, n_components, context)
+        select::by_bound(&data, &params, n_neighbors, n_components, args.subsamples(), context)
     })?;
     console.finish();
     write_choices(args, &choices)?;
     let recommendation = select::recommendation_text(&choices);
     if args.common.run.json {
-        let list: Vec<_> = choices.iter().map(choice_json).collect();
+        let list: Vec<_> = with_differences(&choices).iter().map(choice_json).collect();
         print_json(&json!({ "event": "choices", "choices": list, "recommendation": recommendation }));
     } else {
         print_stdout(&choice_table(&choices))?;
@@ -80,10 +81,10 @@ fn check_outputs(args: &SelectArgs) -> Result<(), Failure> {
 
 /// Prints the memory estimate, and fails if it is more than allowed.
 pub(super) fn check_memory(args: &SelectArgs, needed: u64, console: &mut Console) -> Result<(), Failure> {
-    console.note(&lowland::message::Note::MemoryEstimate { bytes: needed });
-    use lowland::message::Remedy;
     let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
-    input::check_memory("the selection", needed, args.common.memory.limit(), &remedies)
+    let total = args.common.run.memory().check("the selection", needed, &remedies)?;
+    console.note(&Note::MemoryEstimate { bytes: total });
+    Ok(())
 }
 
 /// Runs work that is not the fit of a method with the console as its observer.
@@ -103,33 +104,42 @@ pub(super) fn print_conclusion(args: &SelectArgs, text: &str) {
     }
 }
 
+/// A candidate with its difference from the recommended one and the error of that.
+fn with_differences(choices: &[Candidate]) -> Vec<(&Candidate, f64, f64)> {
+    let best = select::recommend(choices).map(|(best, _)| &choices[best]);
+    let difference = |choice: &Candidate| match best {
+        Some(best) if best != choice => choice.difference(best),
+        _ => (0.0, 0.0),
+    };
+    choices.iter().map(|choice| (choice, difference(choice))).map(|(choice, (by, error))| (choice, by, error)).collect()
+}
+
 fn choice_table(choices: &[Candidate]) -> String {
-    let mut text = String::from("n_neighbors  n_components          best          mean           std\n");
-    for choice in choices {
+    let mut text = String::from("n_neighbors  n_components         bound           std    difference         error\n");
+    for (choice, difference, error) in with_differences(choices) {
         let _ = writeln!(
             text,
-            "{:>11}  {:>12}  {:>12.4}  {:>12.4}  {:>12.4}",
+            "{:>11}  {:>12}  {:>12.4}  {:>12.4}  {difference:>12.4}  {error:>12.4}",
             choice.n_neighbors,
             choice.n_components,
-            choice.best(),
-            choice.mean(),
-            choice.std()
+            choice.bound(),
+            choice.std(),
         );
     }
     text
 }
 
-fn choice_json(choice: &Candidate) -> serde_json::Value {
+fn choice_json((choice, difference, error): &(&Candidate, f64, f64)) -> serde_json::Value {
     json!({
-        "n_neighbors": choice.n_neighbors, "n_components": choice.n_components, "values": choice.values,
-        "best": choice.best(), "mean": choice.mean(), "std": choice.std(),
+        "n_neighbors": choice.n_neighbors, "n_components": choice.n_components, "bounds": choice.bounds,
+        "bound": choice.bound(), "std": choice.std(), "difference": difference, "error": error,
     })
 }
 
 fn choices_csv(choices: &[Candidate]) -> String {
-    let mut text = String::from("n_neighbors,n_components,best,mean,std\n");
-    for c in choices {
-        let _ = writeln!(text, "{},{},{},{},{}", c.n_neighbors, c.n_components, c.best(), c.mean(), c.std());
+    let mut text = String::from("n_neighbors,n_components,bound,std,difference,error\n");
+    for (c, difference, error) in with_differences(choices) {
+        let _ = writeln!(text, "{},{},{},{},{difference},{error}", c.n_neighbors, c.n_components, c.bound(), c.std());
     }
     text
 }
@@ -156,10 +166,10 @@ fn chart(args: &SelectArgs, choices: &[Candidate]) -> Result<Vec<u8>, Failure> {
             curves.push((number, Curve { name: format!("{curve_label} {number}"), points: Vec::new() }));
             curves.len() - 1
         });
-        let (mean, std) = (choice.mean(), choice.std());
-        curves[at].1.points.push([x as f64, choice.best(), mean - std, mean + std]);
+        let (bound, std) = (choice.bound(), choice.std());
+        curves[at].1.points.push([x as f64, bound, bound - std, bound + std]);
     }
-    let y_label = "bound of the best start; bars: mean and standard deviation over starts";
+    let y_label = "bound of the best start, mean over subsamples; bars: standard deviation over subsamples or starts";
     let title = file_name(&args.common.input.input);
     let options = ChartOptions { title, x_label: x_label.into(), y_label: y_label.into(), ..ChartOptions::default() };
     Ok(draw_chart(&curves.into_iter().map(|(_, curve)| curve).collect::<Vec<_>>(), &options)?)

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use lowland::message::{display_path, excerpt};
 use lowland::method::TransformOutput;
-use lowland::{AnnotatedEmbedding, Model};
+use lowland::{AnnotatedEmbedding, MemoryBudget, Model};
 use lowland_view::Density;
 
 use super::figure::{Figure, FigureMap};
@@ -20,7 +20,7 @@ use crate::paths::{self, file_name};
 pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     let outputs = Outputs::with_map(&args.out, &args.input.input, &args.run)?;
     paths::check(&[&args.model, args.input.input.as_path()], &outputs.files().collect::<Vec<_>>())?;
-    let model = read_model(&args.model)?;
+    let model = read_model(&args.model, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
     let mut table = input::load(&args.input, &args.run, &mut console)?;
     check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
@@ -45,8 +45,10 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Reads a model written by `embed --save`.
-pub fn read_model(path: &Path) -> Result<Model, Failure> {
-    let bytes = lowland_io::read_bytes(path, u64::MAX)?;
+pub fn read_model(path: &Path, memory: &MemoryBudget) -> Result<Model, Failure> {
+    let bytes = lowland_io::read_bytes(path, memory)?;
+    // What the model holds is what the file holds.
+    memory.reserve(bytes.len() as u64);
     Model::from_bytes(&bytes).map_err(|error| Failure::from(error).within(display_path(path)))
 }
 

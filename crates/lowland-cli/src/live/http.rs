@@ -96,7 +96,12 @@ fn respond_to(mut stream: TcpStream, state: &LiveState, waiting: Option<u64>) ->
         state.waiting.remove(id);
     }
     let Some(head) = head? else { return respond_error(&mut stream, "400 Bad Request") };
-    let Some(request) = HttpRequest::parse(&head) else { return respond_error(&mut stream, "400 Bad Request") };
+    answer(&head, &mut stream, state)
+}
+
+/// Answers a request that has been read up to its empty line.
+pub(super) fn answer(head: &str, stream: &mut impl Write, state: &LiveState) -> std::io::Result<()> {
+    let Some(request) = HttpRequest::parse(head) else { return respond_error(stream, "400 Bad Request") };
     let is_own = matches!(request.hosts[..], [host] if state.is_own_host(host));
     let is_own_origin = |origin: &str| origin.strip_prefix("http://").is_some_and(|host| state.is_own_host(host));
     let same_origin = match request.origins[..] {
@@ -105,21 +110,21 @@ fn respond_to(mut stream: TcpStream, state: &LiveState, waiting: Option<u64>) ->
         _ => false,
     };
     if !is_own || !same_origin {
-        return respond_error(&mut stream, "403 Forbidden");
+        return respond_error(stream, "403 Forbidden");
     }
     let page = request.path.strip_prefix('/').and_then(|path| path.split_once('/'));
     let Some((_, name)) = page.filter(|(token, _)| state.is_valid_token(token)) else {
-        return respond_error(&mut stream, "404 Not Found");
+        return respond_error(stream, "404 Not Found");
     };
     match (request.method, name) {
-        ("GET", "") => respond(&mut stream, "200 OK", "text/html; charset=utf-8", state.page()),
-        ("GET", "events") => stream_events(&mut stream, state),
+        ("GET", "") => respond(stream, "200 OK", "text/html; charset=utf-8", state.page()),
+        ("GET", "events") => stream_events(stream, state),
         ("POST", "stop") => {
             state.request_stop();
-            respond(&mut stream, "204 No Content", "text/plain", b"")
+            respond(stream, "204 No Content", "text/plain", b"")
         }
-        (_, "" | "events" | "stop") => respond_error(&mut stream, "405 Method Not Allowed"),
-        _ => respond_error(&mut stream, "404 Not Found"),
+        (_, "" | "events" | "stop") => respond_error(stream, "405 Method Not Allowed"),
+        _ => respond_error(stream, "404 Not Found"),
     }
 }
 
@@ -142,11 +147,11 @@ fn read_head(stream: &mut TcpStream) -> std::io::Result<Option<String>> {
     Ok(String::from_utf8(head).ok())
 }
 
-fn respond_error(stream: &mut TcpStream, status: &str) -> std::io::Result<()> {
+fn respond_error(stream: &mut impl Write, status: &str) -> std::io::Result<()> {
     respond(stream, status, "text/plain", b"")
 }
 
-fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
+fn respond(stream: &mut impl Write, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{COMMON_HEADERS}\r\n");
     stream.write_all(head.as_bytes())?;
@@ -155,7 +160,7 @@ fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std
 }
 
 /// Sends new messages as events, always the latest: a slow client misses maps but delays nobody.
-fn stream_events(stream: &mut TcpStream, state: &LiveState) -> std::io::Result<()> {
+fn stream_events(stream: &mut impl Write, state: &LiveState) -> std::io::Result<()> {
     struct StreamGuard<'a>(&'a LiveState);
     impl Drop for StreamGuard<'_> {
         fn drop(&mut self) {

@@ -29,6 +29,17 @@ const MAX_CURVE_POINTS: usize = 400;
 /// How long to wait for clients to receive the final message.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Returns the answer to a request to a page whose run has ended. `{port}` and `{token}` in the request stand for those of the
+/// page: without them no request gets further than the check of its origin.
+pub fn answer_request(request: &str) -> std::io::Result<Vec<u8>> {
+    let state = LiveState::new(b"page".to_vec(), Arc::default(), 8080);
+    state.publish_end(json!("Done").to_string());
+    let mut answer = Vec::new();
+    let request = request.replace("{port}", "8080").replace("{token}", state.token());
+    http::answer(&request, &mut answer, &state)?;
+    Ok(answer)
+}
+
 /// A page that shows the map during a fit.
 pub struct LivePage {
     state: Arc<LiveState>,

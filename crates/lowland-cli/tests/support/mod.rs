@@ -3,6 +3,8 @@
 // Each file of tests uses some of these.
 #![allow(dead_code)]
 
+pub mod program;
+
 use std::path::Path;
 use std::process::Output;
 
@@ -14,6 +16,7 @@ pub fn lowland(folder: &Path, arguments: &[&str]) -> Output {
         .expect("the binary is built with the tests")
         .current_dir(folder)
         .args(arguments)
+        .timeout(program::TIMEOUT)
         .output()
         .expect("it runs");
     assert_ne!(output.status.code(), Some(101), "a panic: {}", String::from_utf8_lossy(&output.stderr));

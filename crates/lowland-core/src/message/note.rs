@@ -132,10 +132,19 @@ pub enum Note {
         engine: String,
         /// Relative error.
         error: f64,
-        /// Certified bound on the error of the potential, per point.
+        /// Certified bound of the same error; infinite if it exceeds the force.
         certified: Option<f64>,
         /// Why the error exceeds the tolerance; `None` if it does not.
         missed: Option<ToleranceMiss>,
+    },
+    /// Curvature of the objective at the embedding, and what the error of the repulsion does to its value.
+    PredictedNoise {
+        /// Trace of the Hessian divided by the number of coordinates.
+        mean_curvature: f64,
+        /// Standard deviation of the error of each coordinate that an inexact step leaves.
+        deviation: f64,
+        /// Expected change of the objective relative to its value.
+        relative_change: f64,
     },
     /// The iterations ended while the objective was still modified.
     ObjectiveModified {
@@ -154,6 +163,8 @@ pub enum Note {
         /// Precision of the prior at which it collapsed.
         alpha: f64,
     },
+    /// The noise of the model is at its lower limit: the rows repeat, or lie in clusters far apart.
+    NoiseAtLimit,
     /// Lower bounds of several random starts.
     StartBounds(Vec<f64>),
     /// Relevance of each dimension: the inverse squared length scale.
@@ -200,6 +211,7 @@ impl Note {
             | Note::Relevance(_)
             | Note::NegativeEigenvalues { count: 0, .. }
             | Note::RepulsionError { missed: None, .. }
+            | Note::PredictedNoise { .. }
             | Note::Info(_) => NoteLevel::Info,
             Note::Similarity(note) => note.level(),
             _ => NoteLevel::Warning,
@@ -271,8 +283,13 @@ impl Note {
                 format!("{what}{after} are approximate{residual}")
             }
             Note::RepulsionError { engine, error, certified, missed } => {
-                let certified = certified
-                    .map_or(String::new(), |bound| format!("; certified within {bound:.1e} n of the potential"));
+                let certified = match certified {
+                    None => String::new(),
+                    Some(bound) if *bound < 1.0 => format!("; certified to be at most {bound:.1e}"),
+                    Some(_) => {
+                        format!("; the certified bound exceeds the force: lower {}", terms.parameter("tolerance"))
+                    }
+                };
                 let missed = match missed {
                     None => String::new(),
                     Some(ToleranceMiss::ScheduleUnfinished) => format!(
@@ -286,6 +303,10 @@ impl Note {
                 };
                 format!("repulsion by {engine}: relative error {error:.1e} of the force, measured{certified}{missed}")
             }
+            Note::PredictedNoise { mean_curvature, deviation, relative_change } => format!(
+                "mean curvature {mean_curvature:.1e}: the error of the repulsion moves coordinates by about {deviation:.1e} \
+                 a step, which changes the objective by {relative_change:+.1e} of its value (predicted)"
+            ),
             Note::ObjectiveModified { reason } => {
                 format!("the iterations ended while {reason}: the embedding does not minimize the objective itself")
             }
@@ -303,6 +324,11 @@ impl Note {
                 "the embedding collapsed onto a point (alpha {alpha:.3e}); fix it, for instance with {}",
                 terms.setting("alpha", &"1e-3")
             ),
+            Note::NoiseAtLimit => {
+                "the noise is at its lower limit, since the rows repeat or lie in clusters that are far apart; the \
+                embedding shows hardly more than that: remove repeated rows, or embed each cluster on its own"
+                    .into()
+            }
             Note::StartBounds(bounds) => format!("lower bounds of the starts: {}", join(bounds, 2)),
             Note::Relevance(weights) => {
                 format!("relevance of each dimension (inverse squared length scale): {}", join(weights, 3))
@@ -311,7 +337,7 @@ impl Note {
                 let most = format!("the most negative is {:.2} % of the largest eigenvalue", 100.0 * most_negative);
                 if *count == 0 {
                     return format!(
-                        "the distances are not those of points in a space: {most}, and smaller than those of the {n_components} \
+                        "the distances are not those of points in a Euclidean space: {most}, and smaller than those of the {n_components} \
                          coordinates"
                     );
                 }
@@ -321,7 +347,7 @@ impl Note {
                     _ => format!("use {}", terms.setting("n_components", supported)),
                 };
                 format!(
-                    "the distances are not those of points in a space: {least}{count} negative eigenvalues are as large as those of the \
+                    "the distances are not those of points in a Euclidean space: {least}{count} negative eigenvalues are as large as those of the \
                      {n_components} coordinates ({:.2} % of the sum of their magnitudes; {most}); {advice}",
                     100.0 * share
                 )

@@ -198,8 +198,11 @@ mod tests {
 
     #[test]
     fn negative_eigenvalues_suggest_more_dimensions_in_the_terms_of_the_interface() {
-        let note = |positive, suggested| {
-            SimilarityNote::NegativeEigenvalues { share: 0.176, n_components: 3, positive, suggested }
+        let note = |positive, suggested| SimilarityNote::NegativeEigenvalues {
+            share: 0.176,
+            n_components: 3,
+            positive,
+            suggested,
         };
         let text = note(2, Some(6)).describe(&Brackets);
         assert!(text.contains("17.60 %") && text.contains("1 of 3 coordinates are zero"), "{text}");

@@ -63,6 +63,11 @@ impl<'a> Context<'a> {
         self.memory_limit
     }
 
+    /// Returns the number of bytes that are left of [`Self::memory_limit`] besides `alive` bytes; `None` for no limit.
+    pub fn memory_left(&self, alive: f64) -> Option<u64> {
+        self.memory_limit.map(|limit| limit.saturating_sub(alive as u64))
+    }
+
     /// Announces the stages to the observer.
     pub fn announce_stages(&mut self, stages: &[Stage]) -> Result<()> {
         self.send(&Event::Plan(stages))

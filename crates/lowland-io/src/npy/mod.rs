@@ -256,8 +256,9 @@ impl AsRef<[f32]> for ValuesInPlace {
 }
 
 /// Reads a `.npy` file. Little-endian `f4` in C order is not converted: it is read once, or used where it lies if it is in
-/// memory already. It is not used from a mapped file, which other programs may truncate during the run.
-pub(crate) fn read(mut bytes: FileBytes, budget: &Budget) -> Result<Data> {
+/// memory already. It is not used from a mapped file, which other programs may truncate during the run. Of such an array only
+/// the first `max_rows` are read.
+pub(crate) fn read(mut bytes: FileBytes, max_rows: Option<usize>, budget: &Budget) -> Result<Data> {
     let array = NpyArray::parse(&bytes, budget)?;
     let header = &array.header;
     let in_place = cfg!(target_endian = "little")
@@ -267,7 +268,8 @@ pub(crate) fn read(mut bytes: FileBytes, budget: &Budget) -> Result<Data> {
         return array.to_data();
     }
     let (rows, columns) = array.rows_and_columns()?;
-    let range = header.offset..header.offset + array.values.len();
+    let rows = max_rows.map_or(rows, |most| most.min(rows));
+    let range = header.offset..header.offset + rows * columns * size_of::<f32>();
     if matches!(bytes, FileBytes::Mapped { .. }) {
         budget.reserve("the array", range.len(), 1)?;
     }

@@ -1,4 +1,5 @@
 use super::*;
+use lowland::MemoryBudget;
 use proptest::prelude::*;
 
 fn npy(text: &str, values: &[u8]) -> Vec<u8> {
@@ -10,7 +11,7 @@ fn npy(text: &str, values: &[u8]) -> Vec<u8> {
 }
 
 fn values(bytes: Vec<u8>) -> Vec<f32> {
-    match read(FileBytes::Owned(bytes), &Budget::unlimited()).unwrap() {
+    match read(FileBytes::Owned(bytes), None, &Budget::unlimited()).unwrap() {
         Data::Dense(x) => x.values().to_vec(),
         _ => panic!("dense"),
     }
@@ -31,7 +32,7 @@ fn little_endian_f4_in_c_order_is_used_where_it_lies() {
     let bytes = encode("<f4", &[2, 2], bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]));
     let start = bytes.as_ptr() as usize;
     let range = start..start + bytes.len();
-    let Data::Dense(x) = read(FileBytes::Owned(bytes), &Budget::unlimited()).unwrap() else { panic!("dense") };
+    let Data::Dense(x) = read(FileBytes::Owned(bytes), None, &Budget::unlimited()).unwrap() else { panic!("dense") };
     assert_eq!(x.values(), [1.0, 2.0, 3.0, 4.0]);
     assert!(range.contains(&(x.values().as_ptr() as usize)), "the values were copied");
 }
@@ -42,7 +43,8 @@ fn values_do_not_change_when_the_file_is_truncated_after_it_was_read() {
     let path = folder.path().join("x.npy");
     let values: Vec<f32> = (0..1 << 16).map(|v| v as f32).collect();
     std::fs::write(&path, encode("<f4", &[1 << 12, 16], bytemuck::cast_slice(&values))).unwrap();
-    let Data::Dense(x) = read(FileBytes::open(&path).unwrap(), &Budget::unlimited()).unwrap() else { panic!("dense") };
+    let (bytes, budget) = FileBytes::open(&path, &MemoryBudget::new(None)).unwrap();
+    let Data::Dense(x) = read(bytes, None, &budget).unwrap() else { panic!("dense") };
     // Access to a mapping would end the process with SIGBUS.
     std::fs::File::options().write(true).open(&path).unwrap().set_len(128).unwrap();
     assert_eq!(x.values(), values);
@@ -53,7 +55,7 @@ fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     std::fs::write(&path, encode("<f4", &[1 << 12, 16], &[0; 1 << 18])).unwrap();
-    let mut bytes = FileBytes::open(&path).unwrap();
+    let (mut bytes, _) = FileBytes::open(&path, &MemoryBudget::new(None)).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(128 + 1000).unwrap();
     let error = bytes.read_floats(128..128 + (1 << 18)).unwrap_err();
     assert!(matches!(error, FileErrorKind::Truncated { declared: 262_144, available: 1000, .. }), "{error}");
@@ -72,7 +74,7 @@ fn a_header_that_claims_more_than_there_is_gives_an_error_and_no_allocation() {
 fn what_cannot_be_a_matrix_is_explained() {
     let message = |descr: &str, shape: &str| {
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
-        read(FileBytes::Owned(npy(&text, &[0; 64])), &Budget::unlimited()).unwrap_err().to_string()
+        read(FileBytes::Owned(npy(&text, &[0; 64])), None, &Budget::unlimited()).unwrap_err().to_string()
     };
     assert!(message("'<f4'", "(4,)").contains("reshape it to (4, 1)"));
     assert!(message("'<f4'", "()").contains("single number"));
@@ -85,7 +87,7 @@ fn what_cannot_be_a_matrix_is_explained() {
 #[test]
 fn doubles_beyond_f32_are_refused_by_cell_and_infinities_left_for_the_check() {
     let raw: Vec<u8> = [0.0, f64::INFINITY, 1.0, -1e300].iter().flat_map(|v: &f64| v.to_le_bytes()).collect();
-    let error = read(FileBytes::Owned(encode("<f8", &[2, 2], &raw)), &Budget::unlimited()).unwrap_err();
+    let error = read(FileBytes::Owned(encode("<f8", &[2, 2], &raw)), None, &Budget::unlimited()).unwrap_err();
     assert!(error.to_string().contains("row 1 (from 0), column 1: -1e300"), "{error}");
     assert_eq!(values(encode("<f8", &[1, 2], &raw[..16])), [0.0, f32::INFINITY]);
 }
@@ -121,6 +123,6 @@ proptest! {
         let mut bytes = encode("<f8", &[3, 2], &[7; 48]);
         bytes[at] = byte;
         bytes.truncate(cut);
-        let _ = read(FileBytes::Owned(bytes), &Budget::unlimited());
+        let _ = read(FileBytes::Owned(bytes), None, &Budget::unlimited());
     }
 }

@@ -102,7 +102,7 @@ impl KernelSum for BarnesHut {
                 });
             }
         };
-        Ok(ErrorReport { bound: None, work })
+        Ok(ErrorReport { bound: None, force_bound: None, work })
     }
 }
 

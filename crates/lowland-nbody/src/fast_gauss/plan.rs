@@ -6,6 +6,8 @@ use super::expansion::{ExpansionShape, MAX_ORDER};
 
 /// Finer accuracies are left to the exact engine.
 pub(super) const MIN_ACCURACY: f64 = 1e-12;
+/// Coarser accuracies change nothing.
+pub(super) const MAX_ACCURACY: f64 = 1.0;
 /// The side of the boxes whose number measures the density of the points.
 pub(super) const PROBE_SIDE: f64 = 0.5;
 /// Sides tried: `sqrt(2) r` with r from 0.35 to 2. Few bits, so that positions of boxes are exact.

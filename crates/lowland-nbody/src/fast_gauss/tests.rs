@@ -6,8 +6,8 @@ use super::bound::{PairBounds, series_tail, translation_tail};
 use super::plan::{BoxMethod, TransformPlan};
 use super::transform::GaussTransform;
 use super::*;
-use crate::Charges;
 use crate::exact::tests::double_loop;
+use crate::{Charges, PotentialOutput, PotentialRequest};
 use lowland_core::Seed;
 
 const ACCURACIES: [f64; 6] = [0.3, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12];
@@ -90,8 +90,9 @@ fn each_method_is_used_and_keeps_its_bound() {
         let charges = Charges { values: &q, per_point: 1 };
         let mut out = vec![0.0; m];
         let boxes = PointBoxes::<2>::new(sources, 1.0);
-        let bound =
-            GaussTransform::new(plan.clone(), sources, charges, boxes).sum(&[gauss(1)], targets, false, &mut out);
+        let bound = GaussTransform::new(plan.clone(), sources, charges, boxes)
+            .sum(&[gauss(1)], targets, false, &mut out)
+            .values;
         let total: f64 = q.iter().map(|q| q.abs()).sum();
         let exact = double_loop(SumRequest { terms: &[gauss(1)], targets, sources, charges });
         let worst = out.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -222,4 +223,53 @@ proptest! {
         let targets = &x[..(targets * dim).min(x.len())];
         check_bound(targets, x, dim, &Seed(seed).normals(x.len() / dim * 2), 10f64.powf(accuracy));
     }
+}
+
+/// Returns the root of the summed squared errors of the gradients, the same of the gradients themselves, and the report.
+fn gradient_errors(x: &[f64], dim: usize, charges: &[f64], accuracy: f64) -> (f64, f64, ErrorReport) {
+    let points = Points::new(x, dim).unwrap();
+    let request = PotentialRequest { kernel: Kernel::Gaussian, targets: points, sources: points, charges };
+    let potential = |engine: &mut dyn KernelSum| {
+        let (mut values, mut gradients) = (vec![0.0; points.rows()], vec![0.0; x.len()]);
+        let report = engine.potential(request, PotentialOutput { values: &mut values, gradients: &mut gradients });
+        (gradients, report.unwrap())
+    };
+    let (exact, _) = potential(&mut Exact);
+    let (found, report) = potential(&mut FastGauss::new(accuracy));
+    let wrong: f64 = found.iter().zip(&exact).map(|(a, b)| (a - b).powi(2)).sum();
+    (wrong.sqrt(), exact.iter().map(|g| g * g).sum::<f64>().sqrt(), report)
+}
+
+#[test]
+fn the_certified_bound_of_the_force_holds_at_every_accuracy() {
+    for dim in 1..=3 {
+        let scattered: Vec<f64> = Seed(1).normals(700 * dim).iter().map(|x| 3.0 * x + 20.0).collect();
+        let dense: Vec<f64> = Seed(4).normals(700 * dim).iter().map(|x| 0.3 * x).collect();
+        for x in [scattered, dense, clustered(700, dim, 5)] {
+            for charges in [vec![1.0; 700], Seed(3).normals(700)] {
+                for accuracy in ACCURACIES.into_iter().chain([1.0]) {
+                    let (wrong, size, report) = gradient_errors(&x, dim, &charges, accuracy);
+                    let bound = report.force_bound.unwrap();
+                    assert!(wrong <= bound, "{wrong:e} over {bound:e} at {accuracy}, d = {dim}");
+                    // It is a bound of the force and not just finite: it shrinks with the accuracy.
+                    assert!(bound < 1e3 * accuracy * size.max(1.0), "{bound:e} of {size:e} at {accuracy}, d = {dim}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_coarser_accuracy_is_cheaper_and_its_error_larger() {
+    let x: Vec<f64> = Seed(2).normals(6000 * 2).iter().map(|x| 4.0 * x).collect();
+    let mut before: Option<(f64, f64)> = None;
+    for accuracy in [1e-8, 1e-4, 1e-2, 1.0] {
+        let (wrong, size, report) = gradient_errors(&x, 2, &[1.0; 6000], accuracy);
+        if let Some((work, error)) = before {
+            assert!(report.work < 0.9 * work && wrong / size > 3.0 * error, "{accuracy}: {} {wrong}", report.work);
+        }
+        before = Some((report.work, wrong / size));
+    }
+    let (_, error) = before.unwrap();
+    assert!(error > 1e-3 && error < 0.2, "{error} at an accuracy of 1");
 }

@@ -16,7 +16,8 @@ use lowland_core::simd::simd_dispatch;
 const NO_SERIES: u32 = u32::MAX;
 
 /// The boxes, series and tables of the sources.
-pub(super) struct GaussTransform<const D: usize> {
+pub(super) struct GaussTransform<'a, const D: usize> {
+    points: Points<'a>,
     plan: TransformPlan,
     boxes: PointBoxes<D>,
     /// The sources in the order of the boxes.
@@ -43,6 +44,15 @@ struct TargetBox<'a, const D: usize> {
     sums: &'a mut [f64],
 }
 
+/// The bounds of a transform.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CertifiedError {
+    /// Of every sum, per unit of `sum |q|`.
+    pub values: f64,
+    /// Of the gradients of the first charge's potential at all targets: the root of the sum of squares.
+    pub gradients: f64,
+}
+
 /// Workspace for one target box.
 struct BoxWorkspace {
     /// Stage `k` holds the series translated along the dimensions from `k` on; stage 0 is the Taylor series.
@@ -52,13 +62,15 @@ struct BoxWorkspace {
     visited: Vec<f64>,
     /// Their share of the error.
     error: Vec<f64>,
+    /// Bound of the first charge's `sum q (s - t) K` in each dimension.
+    moment_error: Vec<f64>,
     pairs: PairScratch,
 }
 
-impl<const D: usize> GaussTransform<D> {
-    pub fn new(plan: TransformPlan, sources: Points, charges: Charges, boxes: PointBoxes<D>) -> Self {
+impl<'a, const D: usize> GaussTransform<'a, D> {
+    pub fn new(plan: TransformPlan, points: Points<'a>, charges: Charges, boxes: PointBoxes<D>) -> Self {
         let count = plan.shape.charges;
-        let sources = SourceColumns::new(sources, charges, count, |at| boxes.order[at] as usize);
+        let sources = SourceColumns::new(points, charges, count, |at| boxes.order[at] as usize);
         let mut weights = vec![0.0; boxes.len() * count];
         weights.par_chunks_mut(count).enumerate().for_each(|(b, weights)| {
             for (c, weight) in weights.iter_mut().enumerate() {
@@ -74,11 +86,11 @@ impl<const D: usize> GaussTransform<D> {
         for (k, table) in tables.chunks_exact_mut(size).enumerate() {
             translation_table(plan.shape, (k as f64 - plan.radius as f64) * plan.side, table);
         }
-        Self { plan, boxes, sources, weights, total, tables }
+        Self { points, plan, boxes, sources, weights, total, tables }
     }
 
-    /// Writes the sums and returns the bound per unit of `sum |q|`. If `same`, the targets are the sources and share their boxes.
-    pub fn sum(&self, terms: &[KernelTerm], targets: Points, same: bool, out: &mut [f64]) -> f64 {
+    /// Writes the sums and returns their bounds. If `same`, the targets are the sources and share their boxes.
+    pub fn sum(&self, terms: &[KernelTerm], targets: Points, same: bool, out: &mut [f64]) -> CertifiedError {
         let other = (!same).then(|| PointBoxes::<D>::new(targets, self.plan.side));
         let target_boxes = other.as_ref().unwrap_or(&self.boxes);
         let series = self.series(target_boxes.max_points());
@@ -94,12 +106,22 @@ impl<const D: usize> GaussTransform<D> {
             let points = &points[range.start * D..range.end * D];
             parts.push(TargetBox { key: target_boxes.keys[b], center: target_boxes.center(b), points, sums });
         }
-        let bounds = parts
+        let bounds: Vec<CertifiedError> = parts
             .into_par_iter()
-            .map_init(|| BoxWorkspace::new(&self.plan), |work, target| self.target_box(&series, target, work));
-        let bound = bounds.reduce(|| 0.0, f64::max);
+            .map_init(|| BoxWorkspace::new(&self.plan), |work, target| self.target_box(&series, target, work))
+            .collect();
         scatter(terms, &target_boxes.order, &sums, charges, out);
-        bound + ROUNDING
+        let largest = |points: Points| points.values().iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        // A gradient is a difference of sums with charges `q t` and `q s`.
+        let rounding = 4.0 * ROUNDING * self.total[0] * largest(targets).max(largest(self.points)) * (D as f64).sqrt();
+        let squares = bounds.iter().enumerate().map(|(b, bound)| {
+            let count = target_boxes.range(b).len() as f64;
+            count * (bound.gradients + rounding).powi(2)
+        });
+        CertifiedError {
+            values: bounds.iter().fold(0.0, |most: f64, bound| most.max(bound.values)) + ROUNDING,
+            gradients: squares.sum::<f64>().sqrt(),
+        }
     }
 
     fn series(&self, max_targets: usize) -> BoxSeries {
@@ -118,8 +140,8 @@ impl<const D: usize> GaussTransform<D> {
         BoxSeries { coefficients, slots }
     }
 
-    /// Computes the sums of one target box, and returns its bound.
-    fn target_box(&self, series: &BoxSeries, target: TargetBox<D>, work: &mut BoxWorkspace) -> f64 {
+    /// Computes the sums of one target box, and returns the bounds of each target.
+    fn target_box(&self, series: &BoxSeries, target: TargetBox<D>, work: &mut BoxWorkspace) -> CertifiedError {
         work.clear();
         let mut target = target;
         self.visit(0, 0.0, &mut [0; D], series, &mut target, work);
@@ -132,7 +154,11 @@ impl<const D: usize> GaussTransform<D> {
         let bounds = (0..self.total.len())
             .filter(|&c| self.total[c] > 0.0)
             .map(|c| (work.error[c] + (self.total[c] - work.visited[c]).max(0.0) * far) / self.total[c]);
-        bounds.fold(0.0, f64::max)
+        // The gradient is 2 sum q (s - t) K. The transform is linear in the charges, so that its error is that of a sum with
+        // the charges q (s - t), which the distance of the boxes bounds; r exp(-r^2) decreases beyond the reach.
+        let omitted = (self.total[0] - work.visited[0]).max(0.0) * far * self.plan.reach.sqrt();
+        let near: f64 = work.moment_error.iter().map(|error| error * error).sum();
+        CertifiedError { values: bounds.fold(0.0, f64::max), gradients: 2.0 * (near.sqrt() + omitted) }
     }
 
     /// Visits the offsets in dimension `level`, given those before; the contributions of a row of boxes are translated along
@@ -195,6 +221,11 @@ impl<const D: usize> GaussTransform<D> {
             for (c, weight) in self.weights[b * shape.charges..][..shape.charges].iter().enumerate() {
                 work.visited[c] += weight;
                 work.error[c] += weight * error;
+            }
+            let first = self.weights[b * shape.charges] * error * self.plan.side;
+            for (k, moment) in work.moment_error.iter_mut().enumerate() {
+                let distance = if k == last { end } else { offset[k] }.unsigned_abs();
+                *moment += first * (distance + 1) as f64;
             }
             let Some(method) = method else { continue };
             let coefficients = || &series.coefficients[slot as usize * shape.len()..][..shape.len()];
@@ -264,6 +295,7 @@ impl BoxWorkspace {
             touched: vec![false; shape.dim],
             visited: vec![0.0; charges],
             error: vec![0.0; charges],
+            moment_error: vec![0.0; shape.dim],
             pairs: PairScratch::new(),
         }
     }
@@ -275,5 +307,6 @@ impl BoxWorkspace {
         }
         self.visited.fill(0.0);
         self.error.fill(0.0);
+        self.moment_error.fill(0.0);
     }
 }

@@ -119,7 +119,7 @@ impl Fft {
         let request = GridRequest { accuracy: self.accuracy, kernels, points, grids, slopes };
         let (params, work) = choose_grid(request, sources.dim(), &bounds)?;
         self.run(sum, params, &bounds, output);
-        Ok(ErrorReport { bound: None, work })
+        Ok(ErrorReport { bound: None, force_bound: None, work })
     }
 
     fn run(&mut self, sum: GridSum, params: GridParams, bounds: &Bounds, output: GridOutput) {

@@ -25,7 +25,8 @@ pub fn edge_lengths(graph: &NeighborGraph) -> Result<Csr> {
             found: graph.targets(),
         });
     }
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::with_capacity(graph.indices().len()), Vec::new());
+    let edges = graph.indices().len();
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::with_capacity(edges), Vec::with_capacity(edges));
     let mut row: Vec<(u32, f32)> = Vec::new();
     for i in 0..graph.rows() {
         let (columns, distances) = graph.row(i);

@@ -46,6 +46,21 @@ impl SpectralCoordinates {
         self
     }
 
+    /// Sets the number of bytes that a dense solver may use if the iteration fails; `None` for no limit.
+    pub fn with_max_memory(mut self, max_memory: Option<u64>) -> Self {
+        self.solver.set_max_memory(max_memory);
+        self
+    }
+
+    /// Estimates the bytes for the bottom `dimensions` eigenvectors of a graph with `rows` vertices and `edges` entries:
+    /// the Laplacian, its preconditioner and the solver.
+    pub fn memory(rows: usize, edges: f64, dimensions: usize) -> f64 {
+        // Links with their degrees; the factor and the copies of the links that it is computed from.
+        let laplacian = edges * 12.0 + rows as f64 * 24.0;
+        let preconditioner = edges * 24.0 + rows as f64 * 32.0;
+        laplacian + preconditioner + EigenOptions::new(SpectrumEnd::Smallest, dimensions).memory(rows)
+    }
+
     /// Performs one block iteration.
     pub fn step(&mut self) -> Result<()> {
         self.solver.step(&self.laplacian, self.preconditioner.as_ref())

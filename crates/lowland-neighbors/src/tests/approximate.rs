@@ -94,7 +94,10 @@ fn the_approximate_search_handles_equal_rows_and_small_components() {
 fn few_rows_are_searched_exactly_and_many_by_the_cheaper_search() {
     let none = strategy::ApproximatePlan { projection: false, descent: false };
     let chosen = |data: &Data, k, metric| {
-        strategy::plan_approximate(data, &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() })
+        strategy::plan_approximate(
+            data.shape(),
+            &NeighborParams { n_neighbors: k, metric, ..NeighborParams::default() },
+        )
     };
     let auto = |data: &Data, k, metric| chosen(data, k, metric) != none;
     let zeros = |rows: usize, dim: usize| Data::dense(vec![0.0; rows * dim], dim).unwrap();
@@ -104,7 +107,7 @@ fn few_rows_are_searched_exactly_and_many_by_the_cheaper_search() {
     assert!(auto(&zeros(1_000_000, 10), 15, Metric::Euclidean));
     assert!(auto(&zeros(60_000, 50), 15, Metric::Minkowski(2.5)));
     let small = zeros(100, 3);
-    assert_eq!(strategy::plan_approximate(&small, &approximate(5, Metric::Euclidean)), none);
+    assert_eq!(strategy::plan_approximate(small.shape(), &approximate(5, Metric::Euclidean)), none);
     // Long rows use the projection if the exact search would take several times as long.
     assert_eq!(chosen(&zeros(6_000, 300), 15, Metric::Cosine), none);
     assert!(chosen(&zeros(60_000, 1_000), 15, Metric::Cosine).projection);

@@ -64,8 +64,8 @@ impl WriteTarget {
             // Also a file that is open as a descriptor (/dev/stdout) and has no path any more.
             Ok(about) if !about.is_file() || path.canonicalize().is_err() => return Ok(WriteTarget::Device),
             Ok(about) => Some(about),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            // There is none, or creating one will tell what is wrong.
+            Err(_) => None,
         };
         let path = resolve_links(path)?;
         if let Some(about) = &replaced {

@@ -1,7 +1,7 @@
 //! Shared by `lle` and `ltsa`: the embedding consists of the bottom eigenvectors of a sparse matrix on the neighbor graph.
 
 use lowland_algorithms::llx::Llx;
-use lowland_core::message::Note;
+use lowland_core::message::{Note, Remedy};
 use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Outcome, Stage};
 use lowland_core::{DataShape, Embedding, Error, Metric, Result};
@@ -36,12 +36,20 @@ const MAX_DENSE_ROWS: usize = 6_000;
 
 pub(super) fn memory(shape: DataShape, k: usize, d: usize, metric: Metric, search: Search) -> u64 {
     let k = k.min(shape.rows);
-    let [n, edges, d] = [shape.rows, k, d].map(|count| count as f64);
-    // The matrix and its triplets, the factor, and blocks of vectors.
-    let entries = n * (edges + 1.0).powi(2) * 60.0;
-    let factor = if shape.rows <= MAX_DENSE_ROWS { 16.0 * n * n } else { 8.0 * MAX_FACTOR_ENTRIES as f64 };
-    let own = entries + factor + n * (d + 14.0) * 80.0;
-    lowland_neighbors::search_memory(shape, metric, k, search).saturating_add(own as u64)
+    let threads = rayon::current_num_threads() as f64;
+    // The neighbors of a row in double precision and their products, for each thread.
+    let neighborhoods = threads * (k as f64 * (shape.dim as f64 + k as f64) * 16.0);
+    let n = shape.rows as f64;
+    let own = n * k as f64 * 8.0 + matrix_memory(n, k as f64) + neighborhoods;
+    let solver = EigenOptions::new(SpectrumEnd::Smallest, d).memory(shape.rows);
+    lowland_neighbors::search_memory(shape, metric, k, search).max(own as u64).max(solver as u64)
+}
+
+/// Returns the number of bytes to build the matrix: the products of each neighborhood in a vector that grows, the same by
+/// row, and the matrix. The factor, whose size is known only once the matrix is, is checked separately; that of a
+/// low-dimensional graph fits into what building the matrix takes.
+fn matrix_memory(n: f64, k: f64) -> f64 {
+    n * (k + 1.0).powi(2) * 58.0
 }
 
 /// Computes the bottom eigenvectors, except the constant one, of the matrix that `matrix` builds from the neighbor graph.
@@ -70,7 +78,9 @@ pub(super) fn fit(
         note_components(&graph, wanted, context);
         let matrix = context.stage(WEIGHTS, |context| matrix(&graph, context))?;
         let vectors = context.stage(EIGENVECTORS, |context| {
-            smallest_eigenvectors(&matrix, wanted, llx.n_neighbors, MAX_FACTOR_ENTRIES, context)
+            let alive = (graph.indices().len() * 8 + matrix.values().len() * 32) as f64;
+            let max_memory = context.memory_left(alive);
+            smallest_eigenvectors(&matrix, wanted, llx.n_neighbors, MAX_FACTOR_ENTRIES, max_memory, context)
         })?;
         // Each coordinate has standard deviation 1.
         let scale = (n as f64).sqrt();
@@ -102,13 +112,14 @@ fn smallest_eigenvectors(
     wanted: usize,
     n_neighbors: usize,
     max_entries: usize,
+    max_memory: Option<u64>,
     context: &mut Context,
 ) -> Result<Vec<f64>> {
     let n = matrix.rows();
     let constant = vec![1.0 / (n as f64).sqrt(); n];
     // The eigenvalues are close to zero, so residuals are relative to the norm of the matrix.
-    let mut options = EigenOptions { floor: 1e-12, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
-    let factor = ShiftedInverse::new(matrix, max_entries)?;
+    let mut options = EigenOptions { floor: 1e-12, max_memory, ..EigenOptions::new(SpectrumEnd::Smallest, wanted) };
+    let factor = ShiftedInverse::new(matrix, max_entries, max_memory)?;
     let diagonal = Jacobi::new(&matrix.diagonal());
     let preconditioner: &dyn Preconditioner = match &factor {
         Some(factor) => factor,
@@ -139,8 +150,8 @@ enum ShiftedInverse {
 }
 
 impl ShiftedInverse {
-    /// Returns `None` if the factor would have more than `max_entries` entries.
-    fn new(matrix: &Csr, max_entries: usize) -> Result<Option<Self>> {
+    /// Returns `None` if the factor would have more than `max_entries` entries; fails if it needs more than `max_memory`.
+    fn new(matrix: &Csr, max_entries: usize, max_memory: Option<u64>) -> Result<Option<Self>> {
         let largest = matrix.diagonal().iter().copied().fold(0.0, f64::max);
         // The contribution of a neighborhood is of order one; anything less is rounding.
         let largest = largest.max(1.0);
@@ -148,20 +159,26 @@ impl ShiftedInverse {
         // Rounding can make a singular matrix indefinite.
         loop {
             let shifted = matrix.map(|i, j, v| if i == j { v + shift } else { v });
-            match Self::factor(&shifted, max_entries) {
+            match Self::factor(&shifted, max_entries, max_memory) {
                 Err(Error::Numerical { .. }) if shift < 1e-3 * largest => shift *= 100.0,
                 result => return result,
             }
         }
     }
 
-    fn factor(matrix: &Csr, max_entries: usize) -> Result<Option<Self>> {
+    fn factor(matrix: &Csr, max_entries: usize, max_memory: Option<u64>) -> Result<Option<Self>> {
         let n = matrix.rows();
-        if let Some(factor) = SparseCholesky::new(matrix, 1, max_entries.min(n * n / 2))? {
+        if let Some(factor) = SparseCholesky::within_memory(matrix, 1, max_entries.min(n * n / 2), max_memory)? {
             return Ok(Some(Self::Sparse(Box::new(factor))));
         }
         if n > MAX_DENSE_ROWS || n * n > max_entries {
             return Ok(None);
+        }
+        let needed = 16 * (n * n) as u64;
+        if let Some(limit) = max_memory.filter(|&limit| needed > limit) {
+            let what = "the factorization of the matrix".into();
+            let remedies = vec![Remedy::RaiseMaxMemory, Remedy::FewerNeighbors, Remedy::FewerRows];
+            return Err(Error::Memory { what, needed, limit, remedies });
         }
         let mut full = vec![0.0; n * n];
         matrix.iter().for_each(|(i, j, v)| full[i * n + j] = v);

@@ -6,7 +6,7 @@ use lowland_core::params::invalid_parameter;
 use lowland_core::run::Context;
 
 /// Missing coordinates are filled with zeros up to this many, so that small data sets can still be drawn.
-const MAX_PADDED_COMPONENTS: usize = 3;
+pub(super) const MAX_PADDED_COMPONENTS: usize = 3;
 
 /// Returns how many of the `requested` coordinates are available. `limit` names the limiting quantity, such as `the number
 /// of columns`.

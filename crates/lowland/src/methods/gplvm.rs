@@ -70,7 +70,8 @@ impl Method for GpLvm {
             [shape.rows, shape.dim, self.inducing.min(shape.rows), self.n_components].map(|v| v as f64);
         // The rows in double precision; expectations and their derivatives; 15 pairs of all parameters for L-BFGS.
         let own = n * dim * 16.0 + n * m * 32.0 + (2.0 * n + m) * q * 8.0 * 45.0 + m * m * 8.0 * (20.0 + n / 32.0);
-        pca_memory(self.n_components.min(shape.dim), shape).saturating_add(own as u64)
+        let start = n * dim * 8.0 + pca_memory(self.n_components.min(shape.dim), shape) as f64;
+        own.max(start) as u64
     }
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<GpLvmTransformer>> {

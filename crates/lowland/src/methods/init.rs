@@ -1,11 +1,15 @@
 //! Initial embeddings of iterative methods.
 
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
 use lowland_core::message::Remedy;
 use lowland_core::params::param_enum;
 use lowland_core::run::Context;
-use lowland_core::{Data, Embedding, Error, Points, Result};
+use lowland_core::{Data, DataShape, Embedding, Error, Points, Result, Seed};
 use lowland_linalg::block::column_means;
-use lowland_linalg::{Csr, LaplacianKind, SvdOptions, svd_with};
+use lowland_linalg::{Csr, LaplacianKind, SvdOptions, pca_memory, svd_with};
 use lowland_neighbors::graph::SpectralCoordinates;
 
 param_enum! {
@@ -32,6 +36,15 @@ const SPECTRAL_ITERATIONS: usize = 100;
 /// Bound of the coordinates of a given initial embedding. The kernels have width one, which further out is not much more than
 /// the distance between adjacent numbers.
 const MAX_COORDINATE: f64 = 1e12;
+
+/// Estimates the bytes of [`initial_embedding`] for a graph with `edges` weights.
+pub(super) fn initial_memory(init: Init, dim: usize, shape: DataShape, edges: f64) -> f64 {
+    match init {
+        Init::Random => 0.0,
+        Init::Auto | Init::Pca if shape.dim > 0 => pca_memory(dim.min(shape.dim), shape) as f64,
+        _ => SpectralCoordinates::memory(shape.rows, edges, dim),
+    }
+}
 
 /// Computes an initial embedding whose first coordinate has standard deviation `size`.
 pub(super) fn initial_embedding(
@@ -64,7 +77,8 @@ pub(super) fn initial_embedding(
         _ => {
             let wanted = dim.min(n.saturating_sub(1));
             let coordinates = SpectralCoordinates::new(weights, LaplacianKind::Normalized, wanted, 1e-4, seed)?;
-            let mut coordinates = coordinates.with_max_iterations(SPECTRAL_ITERATIONS);
+            let max_memory = context.memory_left(weights.values().len() as f64 * 60.0);
+            let mut coordinates = coordinates.with_max_iterations(SPECTRAL_ITERATIONS).with_max_memory(max_memory);
             context.with_progress(|progress| coordinates.run(progress))?;
             let vectors = coordinates.random_walk_vectors();
             let mut values = vec![0.0; n * dim];
@@ -86,9 +100,29 @@ pub(super) fn initial_embedding(
     };
     let scale = if deviation > 0.0 { size / deviation } else { 0.0 };
     let noise = if init == Init::Random || scale == 0.0 { size } else { JITTER * size };
-    let jitter = seed.normals(n * dim);
+    let jitter = row_noise(data, dim, seed);
     values.iter_mut().zip(&jitter).for_each(|(v, e)| *v = scale * *v + noise * e);
     Embedding::new(values, dim)
+}
+
+/// Returns `dim` normally distributed numbers for each row. They depend on the content of the row and not on its place among
+/// the others, so that the same rows in another order start at the same points; equal rows get different numbers.
+fn row_noise(data: &Data, dim: usize, seed: Seed) -> Vec<f64> {
+    let hashes = data.row_hashes();
+    let mut repeats = vec![0; hashes.len()];
+    let mut seen: HashMap<u64, usize> = HashMap::with_capacity(hashes.len());
+    for (repeat, &hash) in repeats.iter_mut().zip(hashes.iter()) {
+        let count = seen.entry(hash).or_default();
+        *repeat = *count;
+        *count += 1;
+    }
+    let mut noise = vec![0.0; hashes.len() * dim];
+    noise.par_chunks_mut(dim).zip(hashes.par_iter().zip(&repeats)).with_min_len(1024).for_each(
+        |(noise, (&hash, &repeat))| {
+            noise.copy_from_slice(&Seed(seed.0 ^ hash).item(repeat).normals(dim));
+        },
+    );
+    noise
 }
 
 /// Returns an error if the embedding has the wrong size, is not finite or too large, or if all of its points coincide.
@@ -121,4 +155,24 @@ pub(super) fn coincide(points: Points) -> bool {
     let limit = (4.0 * f64::EPSILON * largest).max(MIN_DISTANCE);
     points.rows() > 1
         && points.values().chunks_exact(d).all(|row| row.iter().zip(first).all(|(a, b)| (a - b).abs() <= limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_follows_the_rows_and_separates_equal_ones() {
+        let values = [[1.0f32, 2.0], [3.0, 4.0], [1.0, 2.0], [5.0, 6.0], [1.0, 2.0]];
+        let noise = |rows: &[usize]| {
+            let data = Data::dense(rows.iter().flat_map(|&i| values[i]).collect(), 2).unwrap();
+            row_noise(&data, 3, Seed(7))
+        };
+        let (given, moved) = (noise(&[0, 1, 2, 3, 4]), noise(&[3, 4, 1, 0, 2]));
+        let row = |noise: &[f64], i: usize| noise[3 * i..3 * i + 3].to_vec();
+        assert_eq!([row(&given, 3), row(&given, 1)], [row(&moved, 0), row(&moved, 2)]);
+        // Equal rows are numbered in order.
+        assert_eq!([0, 2, 4].map(|i| row(&given, i)), [1, 3, 4].map(|i| row(&moved, i)));
+        assert!(row(&given, 0) != row(&given, 2) && row(&given, 2) != row(&given, 4));
+    }
 }

@@ -69,10 +69,9 @@ impl Method for Isomap {
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
-        let [n, k, d] = [shape.rows, self.n_neighbors.min(shape.rows), self.n_components].map(|count| count as f64);
-        // All squared distances; the graph and its symmetric copy; blocks of vectors.
-        let own = n * n * 8.0 + n * k * 64.0 + n * (d + 14.0) * 8.0 * 10.0;
-        lowland_neighbors::search_memory(shape, self.metric, k as usize, self.search).saturating_add(own as u64)
+        let k = self.n_neighbors.min(shape.rows);
+        let own = self.paths_memory(shape.rows, shape.rows as f64 * k as f64);
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).max(own as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -91,7 +90,9 @@ impl Method for Isomap {
         let gram = CenteredGram { means: block::column_means(&squares, n), squares };
         let (values, vectors) = context.stage(SCALING, |context| {
             // The largest eigenvalue tells whether any rows differ.
+            let alive = self.paths_memory(n, graph.indices().len() as f64);
             let options = EigenOptions {
+                max_memory: context.memory_left(alive),
                 tolerance: 1e-7,
                 max_iterations: 500,
                 ..EigenOptions::new(SpectrumEnd::Largest, wanted)
@@ -167,6 +168,16 @@ impl Method for Isomap {
             // Unreachable points would have no coordinates.
             && ConnectedComponents::from_matrix(&transformer.lengths).count() == 1;
         if fits { Ok(transformer) } else { Err(archive.invalid("its parts differ in size".into())) }
+    }
+}
+
+impl Isomap {
+    /// Returns the number of bytes after the neighbor search: all squared distances, the graph and its symmetric copy, and
+    /// the eigensolver.
+    fn paths_memory(&self, rows: usize, edges: f64) -> f64 {
+        let n = rows as f64;
+        let solver = EigenOptions::new(SpectrumEnd::Largest, self.n_components).memory(rows);
+        n * n * 8.0 + edges * 64.0 + n * 40.0 + solver
     }
 }
 
@@ -293,3 +304,7 @@ impl Transformer for IsomapTransformer {
         archive.put("isomap/values", self.values.as_slice());
     }
 }
+
+#[cfg(test)]
+#[path = "isomap_tests.rs"]
+mod tests;

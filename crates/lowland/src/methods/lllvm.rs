@@ -93,7 +93,7 @@ impl Method for Lllvm {
         // posterior is stored twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
         let rest = 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
-        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((iterations + rest) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).max((iterations + rest) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -156,6 +156,9 @@ impl Lllvm {
         }
         if let Some(alpha) = starts.collapsed_alpha() {
             context.note(Note::PosteriorCollapsed { alpha });
+        }
+        if starts.noise_is_at_limit() {
+            context.note(Note::NoiseAtLimit);
         }
         Ok((starts.into_posterior()?, outcome))
     }

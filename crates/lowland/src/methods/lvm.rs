@@ -148,7 +148,7 @@ impl Method for Lvm {
         let graphs = n * (edges + 2.0) * 160.0;
         let levels = levels(self.levels, rows);
         let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0 + n * d * 16.0 * if levels == 0 { 32.0 } else { 4.0 };
-        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).max((graphs + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -289,8 +289,11 @@ fn initialize_means(
     let seed = context.seed.stream(START);
     let tolerance = SpectralCoordinates::TOLERANCE;
     let similar = pairs.similarity_weights();
+    let alive = similar.values().len() as f64 * 60.0;
+    let max_memory = context.memory_left(alive);
     let solver = SpectralCoordinates::new(similar, LaplacianKind::Plain, wanted, tolerance, seed);
-    let found = solver.and_then(|mut solver| {
+    let found = solver.and_then(|solver| {
+        let mut solver = solver.with_max_memory(max_memory);
         context.with_progress(|progress| solver.run(progress))?;
         Ok(solver.vectors())
     });

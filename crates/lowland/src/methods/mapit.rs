@@ -22,7 +22,7 @@ use lowland_nbody::{Engine, KernelSum, new_engine};
 use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search};
 
-use super::init::{Init, initial_embedding};
+use super::init::{Init, initial_embedding, initial_memory};
 use super::mapit_transformer::MapItTransformer;
 use super::neighbor_embedding::check_positive;
 use crate::method::{FitInput, FitOutput, Method};
@@ -267,8 +267,9 @@ impl Method for MapIt {
         let reached = if steps > 1 { n * (2.0 * self.n_neighbors as f64).powi(steps).min(n) * 28.0 } else { 0.0 };
         // Blocks of the size of the embedding, a reordered copy of the points, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
+        let init = n * edges * 32.0 + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
-            .saturating_add((graphs + reached + blocks) as u64)
+            .max(((graphs + reached).max(init) + blocks) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use lowland_algorithms::affinity::{
     AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
 };
-use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective};
+use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule, NeighborEmbeddingObjective, PredictedNoise};
 use lowland_algorithms::objective::{Accuracy, AccuracyController};
 use lowland_algorithms::optim::{
     Descent, FixedPoint, GradientDescent, GradientDescentParams, Lbfgs, LineSearch, Optimizer, OptimizerKind,
@@ -20,7 +20,7 @@ use lowland_nbody::{Engine, new_engine};
 use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search, distance};
 
-use super::init::{Init, coincide, initial_embedding};
+use super::init::{Init, coincide, initial_embedding, initial_memory};
 use super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
 use crate::method::{FitInput, FitOutput};
 use crate::neighbor_stage::{self, Neighbors, neighbors, precomputed_graph};
@@ -113,17 +113,21 @@ impl NeighborEmbeddingSettings {
     pub fn memory(&self, shape: DataShape) -> u64 {
         let k = self.neighbors().min(shape.rows);
         let [n, edges, d] = [shape.rows, k, self.n_components].map(|count| count as f64);
-        // The graph twice (once for checkpoints), the conditional affinities and their transpose, and the joint affinities
-        // with up to twice as many entries.
-        let graphs = n * edges * (8.0 + 8.0 + 12.0 + 12.0 + 2.0 * 12.0);
+        // The graph twice (once for checkpoints), and the joint affinities with up to twice as many entries, beside either the
+        // conditional affinities or a copy of the values while they are reordered.
+        let graphs = n * edges * (8.0 + 8.0 + 2.0 * 12.0 + 2.0 * 8.0);
         // Several perplexities need another matrix; the spectral direction needs a matrix and its factor.
         let several = if self.perplexity.values().len() > 1 { n * edges * 24.0 } else { 0.0 };
         let factor = if self.optimizer == OptimizerKind::Sd { n * edges * 2.0 * 60.0 } else { 0.0 };
         // Blocks of the size of the embedding, and a reordered copy of the points.
         let blocks = n * d * 8.0 * if self.optimizer == OptimizerKind::Lbfgs { 35.0 } else { 12.0 } + n * 32.0;
         let pairs = if self.repulsion == RepulsionWeights::Distances { n * n * 8.0 } else { 0.0 };
+        // The graph and the joint affinities remain.
+        let joint = n * edges * (8.0 + 2.0 * 12.0);
+        let init = joint + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
+        let descent = joint + several + factor + pairs;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
-            .saturating_add((graphs + several + factor + blocks + pairs) as u64)
+            .max(((graphs + several).max(init).max(descent) + blocks) as u64)
     }
 
     pub fn fit_with_context(
@@ -194,6 +198,9 @@ impl NeighborEmbeddingSettings {
             };
             let (engine, certified) = (objective.engine_name().to_string(), objective.certified_bound());
             context.note(Note::RepulsionError { engine, error, certified, missed });
+            let noise = objective.predicted_noise(embedding.points())?;
+            let PredictedNoise { mean_curvature, deviation, relative_change, .. } = noise;
+            context.note(Note::PredictedNoise { mean_curvature, deviation, relative_change });
         }
         if let Some(reason) = objective.unfinished_stage() {
             context.note(Note::ObjectiveModified { reason: reason.to_string() });

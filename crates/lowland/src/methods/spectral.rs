@@ -80,13 +80,10 @@ impl Method for Spectral {
     }
 
     fn memory(&self, shape: DataShape) -> u64 {
-        let (rows, k) = (shape.rows, self.n_neighbors.min(shape.rows));
-        let [n, edges, d] = [rows, k, self.n_components].map(|count| count as f64);
-        // The graph, its symmetric weights and their copies in the Laplacian and its factor; ten blocks of vectors.
-        let graphs = n * edges * (8.0 + 4.0 * 24.0);
-        let blocks = n * (d + d.clamp(4.0, 10.0)) * 8.0 * 10.0;
+        let k = self.n_neighbors.min(shape.rows);
         // Computed in floating point, since the cast saturates where integers would overflow.
-        lowland_neighbors::search_memory(shape, self.metric, k, self.search).saturating_add((graphs + blocks) as u64)
+        let own = self.eigenvectors_memory(shape.rows, shape.rows as f64 * k as f64);
+        lowland_neighbors::search_memory(shape, self.metric, k, self.search).max(own as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -125,7 +122,8 @@ impl Method for Spectral {
             let weights = self.weights(input.data, &graph, context)?;
             let seed = context.seed.stream(EIGENVECTORS);
             let solver = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, wanted, self.tol, seed)?
-                .with_max_iterations(self.max_iter);
+                .with_max_iterations(self.max_iter)
+                .with_max_memory(context.memory_left(self.eigenvectors_memory(n, graph.indices().len() as f64)));
             let mut stepper = EigenmapsStepper { solver, dim: self.n_components };
             if stepper.solver.finished() {
                 return Ok((stepper, Outcome::without_iterations()));
@@ -165,6 +163,13 @@ impl Method for Spectral {
 }
 
 impl Spectral {
+    /// Returns the number of bytes after the neighbor search: the graph, its symmetric weights, and either what they are
+    /// made from or the eigensolver.
+    fn eigenvectors_memory(&self, rows: usize, edges: f64) -> f64 {
+        let solver = SpectralCoordinates::memory(rows, 2.0 * edges, self.n_components);
+        edges * (8.0 + 24.0) + rows as f64 * 24.0 + solver.max(edges * 80.0)
+    }
+
     /// Returns `W = (K + K')/2`. Components are joined at their closest pairs of points.
     fn weights(&self, data: &Data, graph: &NeighborGraph, context: &mut Context) -> Result<Csr> {
         let lengths = connected_lengths(data, self.metric, graph, context)?;

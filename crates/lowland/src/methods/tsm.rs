@@ -9,7 +9,7 @@ use lowland_core::{Data, DataShape, Error, Metric, Result, Seed};
 use lowland_linalg::pca_memory;
 use lowland_neighbors::{self, Search};
 
-use super::components::available_components;
+use super::components::{MAX_PADDED_COMPONENTS, available_components};
 use super::tsm_layers::fit_layers;
 use super::tsm_transformer::TsmTransformer;
 use crate::method::{FitInput, FitOutput, LandmarksUnsupported, Method};
@@ -153,6 +153,14 @@ impl Method for Tsm {
         self.needed_memory(shape, self.matrices == MatrixStorage::Tiles)
     }
 
+    fn memory_within(&self, shape: DataShape, limit: Option<u64>) -> u64 {
+        let tiled = self.needed_memory(shape, true);
+        let uses_tiles = self.matrices == MatrixStorage::Auto
+            && shape.rows <= MAX_TILED_ROWS
+            && limit.is_none_or(|limit| tiled <= limit);
+        if uses_tiles { tiled } else { self.memory(shape) }
+    }
+
     fn supports_landmarks(&self) -> std::result::Result<(), LandmarksUnsupported> {
         match self.placing {
             TransformRule::Llx => Ok(()),
@@ -172,7 +180,7 @@ impl Method for Tsm {
         let max_components = data.dim().min(data.rows());
         let limit = "the number of columns or of rows";
         available_components(self.n_components, max_components, limit, context)?;
-        if self.layers.0.first().is_some_and(|&widest| widest > max_components.max(self.n_components)) {
+        if self.layers.0.first().is_some_and(|&widest| widest > max_components.max(MAX_PADDED_COMPONENTS)) {
             return invalid_parameter("layers", &self.layers, format!("at most {max_components} ({limit})"));
         }
         fit_layers(self, data, context)
@@ -233,15 +241,23 @@ impl Tsm {
         Ok((problem, tau))
     }
 
-    /// Returns the options of the updates of one layer. `stored` is the storage that a checkpoint or an earlier layer used.
+    /// Returns the options of the updates of one layer, whose similarities and virtual inputs are known. `stored` is the storage
+    /// that a checkpoint or an earlier layer used.
     pub(super) fn options(
         &self,
-        inputs: usize,
-        shape: DataShape,
+        problem: &TsmProblem,
         stored: Option<bool>,
         context: &mut Context,
-    ) -> AlternatingOptions {
-        let needed = self.needed_memory(DataShape { rows: inputs, ..shape }, true);
+    ) -> Result<AlternatingOptions> {
+        let inputs = problem.similarities.rows();
+        let updates = |store_tiles| {
+            let double_precision = inputs <= MAX_DOUBLE_ROWS;
+            let options = AlternatingOptions { store_tiles, double_precision, ..AlternatingOptions::default() };
+            // S, its shifted copy, and the offsets of its entries in the tiles.
+            let similar = problem.similarities.values().len() as f64 * 28.0;
+            (similar + AlternatingUpdates::memory(inputs as f64, problem.output_dim as f64, &options)) as u64
+        };
+        let needed = updates(true);
         let fits = context.memory_limit().is_none_or(|limit| needed <= limit);
         let (store_tiles, storage) = match (self.matrices, stored) {
             (MatrixStorage::Tiles, _) | (MatrixStorage::Auto, Some(true)) => (true, PairMatrixStorage::Tiles),
@@ -250,13 +266,22 @@ impl Tsm {
             (MatrixStorage::Auto, _) if fits => (false, PairMatrixStorage::FactorsForManyRows),
             (MatrixStorage::Auto, _) => (false, PairMatrixStorage::FactorsForMemory),
         };
+        let needed_now = updates(store_tiles);
+        if let Some(limit) = context.memory_limit().filter(|&limit| needed_now > limit) {
+            let mut remedies = vec![Remedy::RaiseMaxMemory, Remedy::Landmarks(5000)];
+            if store_tiles {
+                remedies.insert(1, Remedy::Set { name: "matrices", value: "factors" });
+            }
+            let what = format!("the set of matrices of {inputs} rows, with virtual ones,");
+            return Err(Error::Memory { what, needed: needed_now, limit, remedies });
+        }
         context.note(Note::Similarity(SimilarityNote::PairMatrices { storage, tile_bytes: needed }));
-        AlternatingOptions {
+        Ok(AlternatingOptions {
             momentum: self.momentum,
             store_tiles,
             double_precision: inputs <= MAX_DOUBLE_ROWS,
             ..AlternatingOptions::default()
-        }
+        })
     }
 
     /// Returns the number of bytes for the similarities and the updates.
@@ -272,15 +297,16 @@ impl Tsm {
         // Density is only a guess if tau is set.
         let similar = similarities_memory(n, self.density.max(10.0 / n.max(1.0)).min(1.0));
         // A copy of the rows with the virtual ones, and their directions.
-        let copies = 3.0 * shape.bytes as f64 + self.layers.0.iter().map(|&d| n * d as f64 * 16.0).sum::<f64>();
+        let copies = 2.25 * shape.bytes as f64 + self.layers.0.iter().map(|&d| n * d as f64 * 16.0).sum::<f64>();
         let search = lowland_neighbors::search_memory(
             DataShape { rows: shape.rows.min(4096), ..shape },
             Metric::Cosine,
             2,
             Search::Exact,
         );
-        let updates = AlternatingUpdates::memory(n, d, &options);
-        pca_memory(widest, shape).saturating_add(search).saturating_add((similar + copies + updates) as u64)
+        // The updates begin when the copies and the search are gone.
+        let start = copies + similar + pca_memory(widest, shape).max(search) as f64;
+        start.max(similar + AlternatingUpdates::memory(n, d, &options)) as u64
     }
 }
 

@@ -80,7 +80,7 @@ fn fit_layer(
         context.note(Note::AllRowsZero);
         return Ok((problem.to_embedding(&[], 0), tau, Outcome::without_iterations()));
     }
-    let options = params.options(problem.similarities.rows(), data.shape(), *stored, context);
+    let options = params.options(&problem, *stored, context)?;
     *stored = Some(options.store_tiles);
     let updates = AlternatingUpdates::new(problem, options, context.seed.stream(UPDATES))?;
     let mut updates = LayerUpdates { updates, columns: params.n_components };

@@ -55,10 +55,16 @@ impl Preprocessing {
 
     /// Returns the peak number of bytes that the steps need besides the data.
     pub fn memory(&self, shape: DataShape) -> u64 {
-        let copies = if self.log1p || self.standardize || self.normalize { 2 * shape.bytes } else { 0 };
+        // A step reads the result of the one before and writes its own.
+        let steps = [self.log1p, self.standardize, self.normalize].into_iter().filter(|&step| step).count() as u64;
+        let columns = if self.standardize { shape.dim as u64 * 64 } else { 0 };
+        let copies = steps.min(2).saturating_mul(shape.bytes).saturating_add(columns);
         let count = self.pca.min(shape.dim);
-        let components = if count > 0 { pca_memory(count, shape).saturating_add(self.output(shape).bytes) } else { 0 };
-        copies.saturating_add(components)
+        if count == 0 {
+            return copies;
+        }
+        let components = pca_memory(count, shape).saturating_add(self.output(shape).bytes);
+        copies.max(steps.min(1).saturating_mul(shape.bytes).saturating_add(components))
     }
 
     /// Returns the size and kind of the preprocessed data.
@@ -67,7 +73,8 @@ impl Preprocessing {
             return shape;
         }
         let dim = self.pca.min(shape.dim);
-        DataShape { dim, sparse: false, bytes: (shape.rows * dim * 4) as u64, ..shape }
+        let bytes = (shape.rows as u64).saturating_mul(dim as u64).saturating_mul(4);
+        DataShape { dim, sparse: false, bytes, ..shape }
     }
 
     /// Fits the steps to data and applies them.

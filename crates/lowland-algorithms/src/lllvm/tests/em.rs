@@ -125,6 +125,37 @@ fn bound_never_decreases() {
     }
 }
 
+/// Rows that the model can fit without noise.
+fn noiseless_rows() -> Vec<(&'static str, Vec<f32>)> {
+    let normals: Vec<f32> = Seed(6).normals(4 * 40).into_iter().map(|v| v as f32).collect();
+    let repeat = |distinct: usize| (0..160).map(|at| normals[at / 4 % distinct * 4 + at % 4]).collect();
+    let clusters = (0..160).map(|at| normals[at] + if at < 80 { 0.0 } else { 1e6 }).collect();
+    let outlier = (0..160).map(|at| normals[at % 4 + if at < 4 { 4 } else { 0 }]).collect();
+    vec![("2 rows", repeat(2)), ("3 rows", repeat(3)), ("clusters", clusters), ("outlier", outlier)]
+}
+
+#[test]
+fn bound_of_repeated_rows_and_of_distant_clusters_is_finite_and_rises() {
+    for (name, values) in noiseless_rows() {
+        let data = Data::dense(values, 4).unwrap();
+        let nearest = nearest(&data, &data, 6);
+        let near = (0..40).flat_map(|i| nearest.row(i).0.iter().map(move |&j| (i as u32, j)));
+        let ring = (0..40).map(|i| (i, (i + 1) % 40));
+        let both = near.chain(ring).flat_map(|(i, j)| [(i, j, 1.0), (j, i, 1.0)]);
+        let graph = LaplacianGraph::new(&Csr::from_triplets(40, 40, both).unwrap()).unwrap();
+        let problem = LllvmProblem::new(graph, ScaledRows::new(&data).unwrap()).unwrap();
+        let mut em = em(&problem);
+        let mut before = f64::NEG_INFINITY;
+        for iteration in 0..150 {
+            em.step().unwrap();
+            let bound = em.bound();
+            assert!(bound.is_finite(), "{name}, iteration {iteration}");
+            assert!(bound >= before - 1e-4 * before.abs(), "{name}, iteration {iteration}: {before} {bound}");
+            before = bound;
+        }
+    }
+}
+
 #[test]
 fn result_does_not_depend_on_number_of_threads() {
     let problem = problem(150);
