@@ -1,5 +1,4 @@
 use super::*;
-use crate::Seed;
 use crate::methods::Lllvm;
 use lowland_algorithms::lllvm::Alpha;
 use lowland_core::Seed;
