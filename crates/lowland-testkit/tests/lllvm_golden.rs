@@ -21,7 +21,8 @@ fn problem() -> LllvmProblem {
     let graph_laplacian = LaplacianGraph::new(&Csr::from_triplets(n, n, edges).expect("a graph")).expect("connected");
     // The golden array has one column per point.
     let values = (0..n * y.rows()).map(|at| y.row(at % y.rows())[at / y.rows()]).collect();
-    LllvmProblem::new(graph_laplacian, ScaledRows { values, center: vec![0.0; y.rows()], scale: 1.0 })
+    let (center, column_scales) = (vec![0.0; y.rows()], vec![1.0; y.rows()]);
+    LllvmProblem::new(graph_laplacian, ScaledRows { values, center, scale: 1.0, column_scales })
         .expect("rows of the graph")
 }
 

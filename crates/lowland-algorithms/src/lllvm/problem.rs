@@ -16,7 +16,7 @@ pub struct ScaledRows {
     /// The divisor.
     pub scale: f64,
     /// The scale of each column: 1, unless each column has a noise of its own.
-    pub(super) column_scales: Vec<f64>,
+    pub column_scales: Vec<f64>,
 }
 
 impl ScaledRows {
