@@ -15,7 +15,7 @@ use lowland::{FitOptions, MemoryBudget, fit};
 use lowland_linalg::dense::product_nn;
 
 /// Counts the bytes of the system's allocator.
-struct CountingAllocator;
+struct PeakAllocator;
 
 static CURRENT: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -25,7 +25,7 @@ fn count(bytes: usize) {
 }
 
 // SAFETY: every call is passed on to the system's allocator as it came.
-unsafe impl GlobalAlloc for CountingAllocator {
+unsafe impl GlobalAlloc for PeakAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         unsafe { System.alloc(layout) }
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 }
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: PeakAllocator = PeakAllocator;
 
 /// One measurement at a time: all threads of the process share the counters.
 static MEASURING: Mutex<()> = Mutex::new(());

@@ -83,7 +83,7 @@ fn unusable_positions_are_refused_with_the_row_and_a_remedy() {
     assert!(error.contains("needs at least 3 points, found 2") && error.contains("more rows"), "{error}");
     let known = fixed(vec![1, 20, 40], &truth);
     let error = message(fit(Lvm { n_components: 3, ..Lvm::default() }, &data, &known));
-    assert!(error.contains("n_components") && error.contains("expected 3, found 2"), "{error}");
+    assert!(error.contains("n_components = 3: the fixed positions have 2 coordinates"), "{error}");
     let error = message(fit(Lvm::default(), &plane(30, 3), &known));
     assert!(error.contains("(row 40): the data has 30 rows"), "{error}");
     // Two groups far apart, and the positions of one of them.
