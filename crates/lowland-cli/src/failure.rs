@@ -114,7 +114,7 @@ impl From<clap::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Parameter { .. } => INVALID_FLAG,
+            Error::Parameter { .. } | Error::FixedPositions { .. } => INVALID_FLAG,
             Error::Memory { .. } => TOO_LITTLE_MEMORY,
             Error::Stopped { .. } => STOPPED,
             Error::Threads { .. } | Error::Numerical { .. } => FAILED,

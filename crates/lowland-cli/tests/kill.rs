@@ -96,6 +96,7 @@ fn fifty_kills_of_lvm_leave_old_or_complete_files_and_checkpoints_that_resume() 
 
 #[test]
 #[ignore = "minutes: cargo xtask test --extended"]
+#[allow(clippy::print_stderr)]
 fn a_hundred_kills_of_every_method_leave_old_or_complete_files_and_checkpoints_that_resume() {
     for info in METHODS {
         let (resumed, written) = kill_at_random_moments(info.name, 100);

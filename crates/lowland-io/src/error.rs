@@ -268,8 +268,8 @@ fn too_large(what: &str, limit: u64, terms: &dyn Terms) -> String {
     let (limit, max_memory) = (lowland::data::format_bytes(limit), terms.parameter("max_memory"));
     let max_rows = terms.parameter("max_rows");
     format!(
-        "{what} would take the memory for this file beyond {limit}: free memory, raise {max_memory}, or read fewer rows \
-         ({max_rows})"
+        "{what} needs more memory than is left for this file ({limit}): free memory, raise {max_memory}, or read fewer \
+         rows ({max_rows})"
     )
 }
 

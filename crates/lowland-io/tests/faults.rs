@@ -48,7 +48,7 @@ impl UnreliableSystem {
     fn grant(&self, wanted: usize) -> io::Result<usize> {
         let call = self.calls.replace(self.calls.get() + 1);
         std::thread::sleep(self.delay);
-        if self.interrupts && call % 2 == 0 {
+        if self.interrupts && call.is_multiple_of(2) {
             return Err(ErrorKind::Interrupted.into());
         }
         // Between one and `most` bytes.
@@ -199,7 +199,7 @@ fn a_file_that_cannot_be_completed_leaves_the_old_one_and_nothing_else() {
         let system = UnreliableSystem { failing_step: Some(step), ..Default::default() };
         assert!(with_file_system(Rc::new(system), || write_bytes(&path, b"new")).is_err());
         assert_eq!(fs::read(&path).unwrap(), OLD);
-        assert_eq!(files(folder.path()), [path.clone()]);
+        assert_eq!(files(folder.path()), std::slice::from_ref(&path));
     }
 }
 

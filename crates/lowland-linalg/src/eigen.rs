@@ -68,8 +68,8 @@ impl EigenOptions {
     /// Estimates the bytes that the solver needs for an operator on `rows` values, without the dense decomposition that
     /// follows if the iteration fails: that one is checked against [`Self::max_memory`] when it is needed.
     pub fn memory(&self, rows: usize) -> f64 {
-        let width = (self.wanted + self.guard) as f64;
-        if rows <= self.dense_up_to.max(3 * (self.wanted + self.guard) + 1) {
+        let width = self.wanted as f64 + self.guard as f64;
+        if rows as f64 <= (self.dense_up_to as f64).max(3.0 * width + 1.0) {
             return dense_memory(rows);
         }
         // Four blocks of the state, and the basis with its images while it is orthonormalized.

@@ -33,7 +33,7 @@ pub(super) struct ApproximatePlan {
 pub(super) fn plan_approximate(shape: DataShape, params: &NeighborParams) -> ApproximatePlan {
     let (n, k, metric) = (shape.rows, params.n_neighbors, params.metric);
     // Too few rows for lists, trees and samples to be useful.
-    let tiny = n <= 4 * k.max(64);
+    let tiny = n <= k.max(64).saturating_mul(4);
     let (descent, projection) = (descent_seconds(shape, metric, k), projection_seconds(shape, metric, k));
     match params.search {
         Search::Exact => ApproximatePlan { projection: false, descent: false },
@@ -66,7 +66,7 @@ fn projection_seconds(shape: DataShape, metric: Metric, k: usize) -> f64 {
     let all = all_pairs_seconds(shape.rows, inner_product::dense_cost(projection_search::PROJECTION_COLUMNS), count);
     // A descent among these short rows, for this many neighbors.
     let few = n * (20e-6 + 0.5e-6 * count as f64);
-    let project = n * (shape.dim * projection_search::PROJECTION_COLUMNS) as f64 * 0.5e-9;
+    let project = n * shape.dim as f64 * projection_search::PROJECTION_COLUMNS as f64 * 0.5e-9;
     all.min(few) + project + n * count as f64 * 1e-9 * row_distances::distance_cost(shape, metric)
 }
 

@@ -212,7 +212,9 @@ pub fn a_model_with_missing_or_non_finite_parts_is_rejected(method: &str, values
     let archive = Archive::from_bytes(&model.to_bytes(), ArchiveKind::Model).expect("valid bytes");
     for name in archive.names() {
         for keep_half in [false, true] {
-            let rejected = Model::from_bytes(&damaged(&archive, name, keep_half).to_bytes()).is_err();
+            let damaged = damaged(&archive, name, keep_half).to_bytes();
+            // Half of an empty array is the same array.
+            let rejected = damaged == archive.to_bytes() || Model::from_bytes(&damaged).is_err();
             assert!(rejected, "a model with '{name}' missing or truncated was accepted");
         }
         if let Some(Array::F64(numbers)) = archive.get(name) {

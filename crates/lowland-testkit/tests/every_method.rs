@@ -61,12 +61,8 @@ method_suite!(
     iterates
 );
 method_suite!(tsm_landmarks, "tsm", [("landmarks", "90"), ("max_iter", "20")], iterates);
-method_suite!(
-    tsm_layers,
-    "tsm",
-    [("layers", "3"), ("n_components", "3"), ("norms", "exact"), ("max_iter", "12")],
-    iterates
-);
+// Enough iterations: the layers of an early stop are not smooth functions of the rows.
+method_suite!(tsm_layers, "tsm", [("layers", "3"), ("norms", "exact"), ("max_iter", "100")], iterates);
 method_suite!(spectral_landmarks, "spectral", [("landmarks", "300")], iterates);
 method_suite!(pca_landmarks, "pca", [("landmarks", "50")]);
 method_suite!(pca, "pca", []);

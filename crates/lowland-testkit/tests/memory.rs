@@ -151,6 +151,7 @@ fn measure(method: &str, values: &[(&str, &str)], shape: Shape) -> Measurement {
     })
 }
 
+#[allow(clippy::print_stdout)]
 fn check(method: &str, values: &[(&str, &str)], shapes: &[(&str, Shape)]) {
     let mut wrong = Vec::new();
     for &(name, shape) in shapes {

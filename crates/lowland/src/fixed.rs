@@ -107,8 +107,8 @@ impl FixedPositions {
 
     fn check(&self, data: &Data, n_components: usize) -> Result<()> {
         if self.positions.dim() != n_components {
-            let what = "coordinates of the fixed rows (as many as n_components)";
-            return Err(Error::Shape { what, expected: n_components, found: self.positions.dim() });
+            let allowed = format!("the fixed positions have {} coordinates", self.positions.dim());
+            return Err(Error::Parameter { name: "n_components", value: n_components.to_string(), allowed });
         }
         if let Some(&last) = self.rows.last().filter(|&&last| last >= data.rows()) {
             let allowed = format!("the data has {} rows, counted from 0", data.rows());

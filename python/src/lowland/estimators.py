@@ -931,6 +931,9 @@ class MapIt(Estimator):
         averaged.
     n_neighbors : int, default=10
         Number of neighbors of each point whose marginals are aligned.
+    reach : int, default=1
+        Number of steps along neighborhoods within which marginals are aligned; 2 adds the neighbors
+        of neighbors.
     variant : {'fast', 'exact', 'sampled', 'objective'}, default='fast'
         Variant: the authors' program (fast, exact or sampled), or minimization of an objective.
     kernel : {'t', 'gaussian'}, default='t'
@@ -1036,6 +1039,7 @@ class MapIt(Estimator):
         *,
         perplexity: float | Sequence[float] = 15.0,
         n_neighbors: int = 10,
+        reach: int = 1,
         variant: str = "fast",
         kernel: str = "t",
         entropy: str = "all",
@@ -1068,6 +1072,7 @@ class MapIt(Estimator):
         self.n_components = n_components
         self.perplexity = perplexity
         self.n_neighbors = n_neighbors
+        self.reach = reach
         self.variant = variant
         self.kernel = kernel
         self.entropy = entropy

@@ -103,13 +103,16 @@ impl LvmState {
         };
         let variances = non_negative("lvm/variances")?;
         let n = variances.len();
-        // Models of earlier versions have neither a bound of the distances nor their number of iterations.
-        let infinite_distance = match archive.has("lvm/max_distance") {
-            true => archive.finite("lvm/max_distance")?.iter().copied().fold(0.0, f64::max),
-            false => f64::MAX,
+        // Models of version 1 have neither a bound of the distances nor their number of iterations.
+        let (infinite_distance, iterations) = match archive.version() {
+            1 => (f64::MAX, max_iter),
+            _ => {
+                let &[bound] = archive.finite("lvm/max_distance")? else {
+                    return Err(bad("'lvm/max_distance' should hold one number"));
+                };
+                (bound, archive.size("lvm/iterations")?.min(max_iter))
+            }
         };
-        let iterations =
-            if archive.has("lvm/iterations") { archive.size("lvm/iterations")? } else { max_iter }.min(max_iter);
         let neighbors = archive.has("lvm/neighbors/indptr");
         let out = Self {
             dim,

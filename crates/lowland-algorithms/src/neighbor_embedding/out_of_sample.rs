@@ -60,9 +60,11 @@ impl PointObjective for NeighborEmbeddingTransform<'_> {
         let attraction = self.energy.attraction();
         let (potential, slopes) = potentials[0];
         let (mut value, repulsion) = match self.energy {
-            Energy::Elastic { .. } => (self.repulsion * potential, self.repulsion),
-            // The new point adds its potential to the map's kernel sum twice, once in each order.
-            _ => {
+            Energy::Elastic { .. } | Energy::StudentSne { .. } => (self.repulsion * potential, self.repulsion),
+            // The logarithm of the kernel sum, to which the new point adds its potential twice, once in each order. Its linear
+            // term, which is all that t-SNE needs, would be unbounded where the points of the map are so isolated that the
+            // sum of their Gaussian kernels nearly vanishes.
+            Energy::SymmetricSne => {
                 let points = self.map.rows() as f64;
                 let share = 2.0 * self.repulsion * potential / points;
                 (0.5 * points * share.ln_1p(), self.repulsion / (1.0 + share))
@@ -109,7 +111,7 @@ mod tests {
                 let squared = |j: usize| squared_distance(point, map.row(j)) / energy.scale();
                 let potential: f64 = (0..n).map(|j| kernel.value(squared(j))).sum();
                 let normalized = 0.5 * n as f64 * (1.0 + 0.04 * potential / n as f64).ln();
-                attraction + if let Energy::Elastic { .. } = energy { 0.02 * potential } else { normalized }
+                attraction + if energy == Energy::SymmetricSne { normalized } else { 0.02 * potential }
             };
             for row in 0..rows as usize {
                 let point = &found[row * d..(row + 1) * d];

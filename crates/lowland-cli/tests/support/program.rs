@@ -126,6 +126,7 @@ fn default_signals(command: &mut Command) {
 }
 
 /// Prints where the threads of a process are, as far as the system tells.
+#[allow(clippy::print_stderr)]
 fn report_threads(process: u32, arguments: &str) {
     eprintln!("`lowland {arguments}` is stuck after {} s:", TIMEOUT.as_secs());
     for thread in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {

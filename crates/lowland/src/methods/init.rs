@@ -1,6 +1,6 @@
 //! Initial embeddings of iterative methods.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
@@ -105,24 +105,47 @@ pub(super) fn initial_embedding(
     Embedding::new(values, dim)
 }
 
-/// Returns `dim` normally distributed numbers for each row. They depend on the content of the row and not on its place among
-/// the others, so that the same rows in another order start at the same points; equal rows get different numbers.
+/// Returns `dim` normally distributed numbers for each row. They depend on the rank of the row among the sorted rows and not on
+/// its place, so that the same rows in another order, in another unit, or stored as a sparse matrix start at the same points.
 fn row_noise(data: &Data, dim: usize, seed: Seed) -> Vec<f64> {
-    let hashes = data.row_hashes();
-    let mut repeats = vec![0; hashes.len()];
-    let mut seen: HashMap<u64, usize> = HashMap::with_capacity(hashes.len());
-    for (repeat, &hash) in repeats.iter_mut().zip(hashes.iter()) {
-        let count = seen.entry(hash).or_default();
-        *repeat = *count;
-        *count += 1;
+    let mut sorted: Vec<u32> = (0..data.rows() as u32).collect();
+    // Equal rows are ranked by their place.
+    sorted.par_sort_unstable_by(|&a, &b| compare_rows(data, a as usize, b as usize).then(a.cmp(&b)));
+    let mut noise = vec![0.0; data.rows() * dim];
+    for (&row, numbers) in sorted.iter().zip(seed.normals(data.rows() * dim).chunks_exact(dim)) {
+        noise[row as usize * dim..][..dim].copy_from_slice(numbers);
     }
-    let mut noise = vec![0.0; hashes.len() * dim];
-    noise.par_chunks_mut(dim).zip(hashes.par_iter().zip(&repeats)).with_min_len(1024).for_each(
-        |(noise, (&hash, &repeat))| {
-            noise.copy_from_slice(&Seed(seed.0 ^ hash).item(repeat).normals(dim));
-        },
-    );
     noise
+}
+
+/// Compares two rows column by column.
+fn compare_rows(data: &Data, a: usize, b: usize) -> Ordering {
+    let by_value = |(a, b): (&f32, &f32)| a.partial_cmp(b).filter(|order| order.is_ne());
+    match data {
+        Data::Dense(rows) => rows.row(a).iter().zip(rows.row(b)).find_map(by_value).unwrap_or(Ordering::Equal),
+        Data::Sparse(rows) => {
+            let (mut a, mut b) = (rows.row(a), rows.row(b));
+            loop {
+                let column = |row: &(&[u32], &[f32])| row.0.first().copied().unwrap_or(u32::MAX);
+                let next = column(&a).min(column(&b));
+                if next == u32::MAX {
+                    return Ordering::Equal;
+                }
+                let [left, right] = [&mut a, &mut b].map(|row| match column(row) == next {
+                    true => {
+                        let value = row.1[0];
+                        *row = (&row.0[1..], &row.1[1..]);
+                        value
+                    }
+                    false => 0.0,
+                });
+                if let Some(order) = by_value((&left, &right)) {
+                    return order;
+                }
+            }
+        }
+        Data::Text(lines) => lines[a].cmp(&lines[b]),
+    }
 }
 
 /// Returns an error if the embedding has the wrong size, is not finite or too large, or if all of its points coincide.
@@ -160,6 +183,7 @@ pub(super) fn coincide(points: Points) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowland_core::Sparse;
 
     #[test]
     fn noise_follows_the_rows_and_separates_equal_ones() {
@@ -174,5 +198,13 @@ mod tests {
         // Equal rows are numbered in order.
         assert_eq!([0, 2, 4].map(|i| row(&given, i)), [1, 3, 4].map(|i| row(&moved, i)));
         assert!(row(&given, 0) != row(&given, 2) && row(&given, 2) != row(&given, 4));
+    }
+
+    #[test]
+    fn sparse_rows_are_ranked_like_dense_ones() {
+        let dense = Data::dense(vec![0.0, 2.0, 0.0, -1.0, 0.0, 0.0, 0.0, 2.0, -3.0, 0.0, 0.0, 0.0], 3).unwrap();
+        let (starts, columns) = (vec![0, 1, 2, 4, 4], vec![1, 0, 1, 2]);
+        let sparse = Data::Sparse(Sparse::new(starts, columns, vec![2.0, -1.0, 2.0, -3.0], 3).unwrap());
+        assert_eq!(row_noise(&dense, 2, Seed(3)), row_noise(&sparse, 2, Seed(3)));
     }
 }

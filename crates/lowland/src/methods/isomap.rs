@@ -59,7 +59,7 @@ impl Method for Isomap {
         // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
         let paths = n * n * self.n_neighbors as f64 * 8e-9 + 1e-3;
-        let scaling = n * n * (self.n_components + 4) as f64 * 2e-8 + 1e-3;
+        let scaling = n * n * (self.n_components as f64 + 4.0) * 2e-8 + 1e-3;
         vec![
             Stage { name: neighbor_stage::STAGE, weight: search },
             Stage { name: PATHS, weight: paths },

@@ -218,7 +218,10 @@ impl Method for Lvm {
             return Err(archive.invalid("its parts differ in size".into()));
         }
         if self.reach > 1 && !transformer.state.has_neighbors() {
-            // Models of earlier versions were saved without the graph.
+            if archive.version() > 1 {
+                return Err(archive.invalid("it has no neighbor graph".into()));
+            }
+            // Models of version 1 were saved without the graph.
             let (n_neighbors, metric, search) = (self.n_neighbors, self.metric, self.search);
             let params = NeighborParams { n_neighbors, metric, search, ..NeighborParams::default() };
             transformer.state.set_neighbors(nearest_with(&transformer.data, &params, &mut |_| Ok(()))?.graph);

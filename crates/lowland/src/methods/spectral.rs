@@ -75,7 +75,7 @@ impl Method for Spectral {
         let n = shape.rows as f64;
         // Rough seconds on two cores: exact or approximate search, and about forty block iterations.
         let search = neighbor_stage::seconds(shape);
-        let eigen = n * (self.n_neighbors + 10) as f64 * (self.n_components + 4) as f64 * 9e-8 + 1e-3;
+        let eigen = n * (self.n_neighbors as f64 + 10.0) * (self.n_components as f64 + 4.0) * 9e-8 + 1e-3;
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: EIGENVECTORS, weight: eigen }]
     }
 
