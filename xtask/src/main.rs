@@ -61,6 +61,9 @@ enum Task {
         /// Number of inputs per target; 0 runs only the corpus
         #[arg(long, default_value_t = 1_000_000)]
         runs: usize,
+        /// Largest time per target; 0 is without a limit
+        #[arg(long, default_value_t = 0)]
+        seconds: usize,
     },
     /// Run the benchmarks: bench/results and docs/scoreboard.md (see bench/README.md)
     Bench {
@@ -88,7 +91,7 @@ fn main() -> Result<()> {
         }
         Task::Wheel => python::wheel(),
         Task::Python => python::test(false),
-        Task::Fuzz { targets, runs } => fuzz::fuzz(&targets, runs),
+        Task::Fuzz { targets, runs, seconds } => fuzz::fuzz(&targets, runs, seconds),
         Task::Generate { check: false } => generate::write(),
         Task::Generate { check: true } => generate::check(),
         Task::Bench { arguments } => bench::run_benchmarks(&arguments),

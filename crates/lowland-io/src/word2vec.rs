@@ -186,6 +186,13 @@ mod tests {
     }
 
     #[test]
+    fn a_first_line_with_a_zero_is_a_word_and_not_the_counts() {
+        let table = read_text(b"7 0\n8 1\n", &ReadOptions::default(), &Budget::unlimited()).unwrap();
+        assert_eq!(table.ids.as_deref().unwrap(), ["7", "8"]);
+        assert_eq!(values(&table), [0.0, 1.0]);
+    }
+
+    #[test]
     fn text_vectors_name_the_line_that_is_wrong() {
         let message = |text: &str| {
             read_text(text.as_bytes(), &ReadOptions::default(), &Budget::unlimited()).unwrap_err().to_string()

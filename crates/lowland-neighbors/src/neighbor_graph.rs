@@ -158,6 +158,22 @@ mod tests {
         assert!(build(vec![3, 1], vec![0.0, 0.0]).is_err());
         assert!(build(vec![0, 1], vec![f32::NAN, 0.0]).is_err());
         assert!(build(vec![0, 1], vec![-1.0, 0.0]).is_err());
-        assert!(build(vec![0, 1, 2], vec![0.0; 3]).is_err());
+        let uneven = build(vec![0, 1, 2], vec![0.0; 3]);
+        assert!(matches!(uneven, Err(Error::Shape { expected: 2, found: 3, .. })), "{uneven:?}");
+    }
+
+    #[test]
+    fn graphs_round_trip_through_an_archive_and_give_their_arrays() {
+        // Rows of different lengths.
+        let (indptr, indices, distances) = (vec![0, 2, 3], vec![1, 3, 0], vec![0.5, 2.0, 0.25]);
+        let graph = NeighborGraph::new(indptr.clone(), indices.clone(), distances.clone(), 4, Metric::Cosine).unwrap();
+        let mut archive = Archive::new(lowland_core::archive::ArchiveKind::Model);
+        graph.save("graph", &mut archive);
+        for graph in [&graph, &NeighborGraph::load("graph", &archive).unwrap()] {
+            assert_eq!((graph.indptr(), graph.indices()), (&indptr[..], &indices[..]));
+            assert_eq!((graph.distances(), graph.metric()), (&distances[..], Metric::Cosine));
+            assert_eq!((graph.rows(), graph.targets(), graph.min_degree()), (2, 4, 1));
+        }
+        assert!(NeighborGraph::load("other", &archive).is_err());
     }
 }

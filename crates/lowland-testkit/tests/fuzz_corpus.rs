@@ -25,11 +25,11 @@ fn every_input_of_the_corpus_is_accepted_or_rejected_without_a_panic() {
     clean_up();
 }
 
+/// `cargo xtask fuzz` takes the names of the targets from the corpus.
 #[test]
-fn every_entry_point_has_a_fuzz_target() {
-    let manifest = fs::read_to_string(fuzz_folder().join("Cargo.toml")).unwrap();
-    for entry in ENTRY_POINTS {
-        assert!(manifest.contains(&format!("\nname = \"{}\"\n", entry.name)), "{} is missing", entry.name);
+fn every_folder_of_the_corpus_belongs_to_an_entry_point() {
+    for folder in fs::read_dir(fuzz_folder().join("corpus")).unwrap() {
+        let name = folder.unwrap().file_name();
+        assert!(ENTRY_POINTS.iter().any(|entry| name == entry.name), "{}", name.display());
     }
-    assert_eq!(manifest.matches("[[bin]]").count(), ENTRY_POINTS.len());
 }

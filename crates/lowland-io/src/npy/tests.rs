@@ -28,6 +28,25 @@ fn big_endian_fortran_and_half_floats_are_read() {
 }
 
 #[test]
+fn booleans_are_zeros_and_ones() {
+    let text = "{'descr': '|b1', 'fortran_order': False, 'shape': (2, 2), }\n";
+    assert_eq!(values(npy(text, &[1, 0, 0, 1])), [1.0, 0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn every_half_float_has_its_value() {
+    assert_eq!((half_to_f64(0x7c00), half_to_f64(0xfc00)), (f64::INFINITY, f64::NEG_INFINITY));
+    assert!((0x7c01..=0x7fff).all(|bits| half_to_f64(bits).is_nan()));
+    // The others are evenly spaced between powers of two: adding up the steps gives every one exactly.
+    let mut expected = 0.0;
+    for bits in 0..0x7c00u16 {
+        assert_eq!((half_to_f64(bits), half_to_f64(bits | 0x8000)), (expected, -expected), "{bits:#x}");
+        expected += 2f64.powi((i32::from(bits >> 10)).max(1) - 25);
+    }
+    assert_eq!(expected, 65536.0);
+}
+
+#[test]
 fn little_endian_f4_in_c_order_is_used_where_it_lies() {
     let bytes = encode("<f4", &[2, 2], bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]));
     let start = bytes.as_ptr() as usize;

@@ -80,3 +80,18 @@ fn symmetry_requires_equal_values_not_only_the_pattern() {
     assert!(!a.map(|i, _, v| v + i as f64).is_symmetric());
     assert!(!Csr::from_triplets(2, 3, [(0, 1, 2.0), (1, 0, 2.0)]).unwrap().is_symmetric());
 }
+
+/// It is the size of an allocation: a wrong count changes no result.
+#[test]
+fn entries_of_both_rows_are_counted_once() {
+    let cases: [(&[u32], &[u32], usize); 5] = [
+        (&[], &[], 0),
+        (&[1, 4], &[], 2),
+        (&[0, 2, 5], &[2, 3, 5, 9], 5),
+        (&[7], &[1, 2, 7], 3),
+        (&[3, 8], &[3, 8], 2),
+    ];
+    for (a, b, expected) in cases {
+        assert_eq!((union_size(a, b), union_size(b, a)), (expected, expected), "{a:?} {b:?}");
+    }
+}

@@ -160,6 +160,7 @@ mod tests {
         let mut spectral = SpectralCoordinates::new(&weights, LaplacianKind::Normalized, 3, 1e-7, Seed(2)).unwrap();
         let found = spectral.run(&mut quiet).unwrap();
         assert_eq!((found.report.solver, found.report.converged), (EigenMethod::Lobpcg, true));
+        assert_eq!((spectral.values(), spectral.vectors()), (found.values.clone(), found.vectors.clone()));
         let degrees = weights.row_sums();
         let full: Vec<f64> = (0..n * n)
             .map(|at| (at / n, at % n))

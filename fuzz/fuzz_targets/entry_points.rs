@@ -1,4 +1,4 @@
-//! All targets: the name of the binary selects the entry point of `lowland_testkit::entry_points`.
+//! All targets: the environment variable `LOWLAND_FUZZ_TARGET` selects the entry point of `lowland_testkit::entry_points`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 static ENTRY: OnceLock<&EntryPoint> = OnceLock::new();
 
 fn init() {
-    ENTRY.get_or_init(|| entry_point(env!("CARGO_BIN_NAME")));
+    let name = std::env::var("LOWLAND_FUZZ_TARGET").expect("LOWLAND_FUZZ_TARGET is the name of an entry point");
+    ENTRY.get_or_init(|| entry_point(&name));
     // libFuzzer ends the process at every panic. The readers of parquet and HDF5 files are written by others, and their panics are
     // caught and become errors; ours are always defects. What is not caught still ends the process.
     std::panic::set_hook(Box::new(|info| {
