@@ -6,8 +6,8 @@
 //! --nocapture` measures large data as well and prints the table of `bench/results`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
 
 use lowland::data::{Data, DataShape, Seed, Sparse};
 use lowland::registry::{METHODS, MethodInfo, ParsedMethod};
@@ -59,8 +59,21 @@ unsafe impl GlobalAlloc for PeakAllocator {
 #[global_allocator]
 static ALLOCATOR: PeakAllocator = PeakAllocator;
 
-/// One measurement at a time: all threads of the process share the counters.
-static MEASURING: Mutex<()> = Mutex::new(());
+/// Set in the process of a measurement.
+const MEASURING: &str = "LOWLAND_MEASURING";
+
+/// Runs a test of this program in a process of its own: all threads share the counters of the allocator, and other tests
+/// would be counted too.
+fn in_own_process(test: &str, measure: impl FnOnce()) {
+    if std::env::var_os(MEASURING).is_some() {
+        return measure();
+    }
+    let program = std::env::current_exe().expect("the path of this program");
+    let mut child = std::process::Command::new(program);
+    let output = child.args(["--exact", test, "--nocapture"]).env(MEASURING, "1").output().expect("a process");
+    let words = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert!(output.status.success() && words.contains("1 passed"), "{words}");
+}
 
 /// Returns a pool of two threads that have their buffers for products of matrices already. Each thread reserves such a
 /// buffer of twice the size of the cache, of which it uses only the pages that a product needs. The pool is never dropped:
@@ -136,7 +149,6 @@ impl Measurement {
 }
 
 fn measure(method: &str, values: &[(&str, &str)], shape: Shape) -> Measurement {
-    let _one = MEASURING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     warm_threads().install(|| {
         let before = CURRENT.load(Relaxed);
         let data = shape.data();
@@ -195,7 +207,8 @@ macro_rules! estimates {
             use super::*;
             $(#[test]
             fn $name() {
-                check($method, &[$($value),*], $shapes);
+                let test = concat!("estimates_match_the_measured_peak::", stringify!($name));
+                in_own_process(test, || check($method, &[$($value),*], $shapes));
             })*
         }
 
