@@ -25,6 +25,24 @@ pub enum Error {
         count: usize,
     },
 
+    /// A value is too large for single precision.
+    TooLarge {
+        /// Row of the value.
+        row: usize,
+        /// Column of the value.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+
+    /// All values of a column are too small for single precision.
+    TooSmall {
+        /// The column.
+        column: usize,
+        /// The largest magnitude.
+        largest: f64,
+    },
+
     /// Two sizes that must agree differ.
     Shape {
         /// What has the size.
@@ -158,6 +176,14 @@ impl Error {
                 "row {row}, column {column} is {value} (counting from 0; {count} such {}): values must be finite.{}",
                 if *count == 1 { "cell in total" } else { "cells in total" },
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
+            ),
+            Error::TooLarge { row, column, value } => format!(
+                "row {row}, column {column} is {value:e} (counting from 0): too large for 32-bit floats, which end at 3.4e38; \
+                 scale the column"
+            ),
+            Error::TooSmall { column, largest } => format!(
+                "column {column} (counting from 0) has no value above {largest:e}: too small for 32-bit floats, which begin at \
+                 1.2e-38; scale the column"
             ),
             Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),
             Error::InitAtOnePoint { rows } => format!(

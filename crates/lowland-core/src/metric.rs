@@ -55,6 +55,27 @@ impl Metric {
         Metric::Precomputed,
     ];
 
+    /// Whether the distance of two rows stays the same if the same vector is added to both.
+    pub fn is_translation_invariant(self) -> bool {
+        match self {
+            Metric::Euclidean | Metric::Manhattan | Metric::Chebyshev | Metric::Minkowski(_) | Metric::Hamming => true,
+            Metric::Cosine
+            | Metric::Correlation
+            | Metric::Jaccard
+            | Metric::Canberra
+            | Metric::BrayCurtis
+            | Metric::Hellinger
+            | Metric::Levenshtein
+            | Metric::Precomputed => false,
+        }
+    }
+
+    /// Returns the rows as the metric compares them: without the offsets of the columns if it only depends on differences, with
+    /// the offsets added otherwise.
+    pub fn rows_to_compare(self, data: &Data) -> Data {
+        if self.is_translation_invariant() { data.without_offsets() } else { data.unshifted() }
+    }
+
     /// Returns an error if the metric is not defined for the data.
     pub fn check(self, data: &Data) -> Result<()> {
         let unusable = |reason: String| Err(Error::Metric { metric: self.to_string(), reason });

@@ -67,6 +67,7 @@ pub fn nearest(data: &Data, params: &NeighborParams) -> Result<NeighborSearchRes
 /// Like [`nearest`], and reports progress.
 pub fn nearest_with(data: &Data, params: &NeighborParams, progress: &mut Progress) -> Result<NeighborSearchResult> {
     let NeighborParams { n_neighbors: k, metric, .. } = *params;
+    let data = &metric.rows_to_compare(data);
     check_metric(metric, data)?;
     data.check_finite()?;
     check_count(k, data.rows(), true)?;

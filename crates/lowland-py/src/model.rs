@@ -130,7 +130,7 @@ impl PyModel {
         rows: Rows<'py>,
         threads: Option<usize>,
     ) -> PyResult<TransformArrays<'py>> {
-        let data = rows.to_data()?;
+        let data = rows.to_new_rows(&self.inner)?;
         drop(rows);
         let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
             Ok(self.inner.transform_with(&data, &mut |done| watcher.progress("transform", done))?)
@@ -153,7 +153,7 @@ impl PyModel {
         rows: Rows<'py>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let data = rows.to_data()?;
+        let data = rows.to_new_rows(&self.inner)?;
         drop(rows);
         let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
             Ok(self.inner.score_with(&data, &mut |done| watcher.progress("scores", done))?)
@@ -161,21 +161,21 @@ impl PyModel {
         raised.map_or(Ok(result.into_pyarray(py)), Err)
     }
 
-    /// Returns rows for positions in the embedding.
+    /// Returns rows for positions in the embedding, in the units of the data.
     #[pyo3(signature = (points, threads=None))]
     fn inverse_transform<'py>(
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let points = to_embedding(&points)?;
         let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
             Ok(self.inner.inverse_transform_with(points.points(), &mut |done| watcher.progress("inverse", done))?)
         })?;
         match (result, raised) {
             (_, Some(error)) => Err(error),
-            (Data::Dense(rows), None) => to_array(py, rows.values().to_vec(), rows.dim()),
+            (Data::Dense(rows), None) => to_array(py, rows.to_f64(), rows.dim()),
             _ => Err(pyo3::exceptions::PyValueError::new_err("the inverse of this method is not numeric")),
         }
     }

@@ -90,6 +90,8 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     } else {
         context.stage(PREPROCESSING, |context| pipeline.preprocessing.fit(data, context))?
     };
+    pipeline.note_rounded_columns(&prepared, &mut context);
+    let prepared = pipeline.rows_for_method(&prepared);
     // Scaling can overflow single precision.
     prepared.check_finite()?;
     let input = FitInput { data: &prepared, neighbors: options.neighbors };

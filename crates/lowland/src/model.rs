@@ -1,6 +1,7 @@
 //! Fitted models: the embedding, and the state that transforms new rows.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
@@ -41,6 +42,7 @@ pub struct Model {
     preprocessor: Preprocessor,
     transformer: Box<dyn Transformer>,
     n_features: usize,
+    offsets: Option<Arc<[f64]>>,
     kind: String,
     training_data: Option<Data>,
     training_rows: TrainingRowHashes,
@@ -68,6 +70,7 @@ impl Model {
             preprocessor,
             transformer,
             n_features: data.dim(),
+            offsets: data.offsets().map(Arc::from),
             kind: data.kind().into(),
             training_data: Some(prepared),
             training_rows: TrainingRowHashes::new(hashes),
@@ -138,6 +141,12 @@ impl Model {
         self.n_features
     }
 
+    /// Returns what was subtracted from each column of the data before it was stored in single precision; `None` if nothing was.
+    /// Rows to transform that are read with these offsets are rounded like those of the fit.
+    pub fn offsets(&self) -> Option<&Arc<[f64]>> {
+        self.offsets.as_ref()
+    }
+
     /// Returns the kind of data: `dense`, `sparse` or `text`.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -160,7 +169,8 @@ impl Model {
 
     /// Applies the preprocessing steps to rows.
     pub fn preprocess(&self, data: &Data) -> Result<Data> {
-        self.preprocessor.apply(data)
+        let data = data.with_offsets(self.offsets.as_deref());
+        Ok(self.pipeline.rows_for_method(&self.preprocessor.apply(&data)?))
     }
 
     /// Transforms new rows. The result for a row depends on that row alone; training rows keep their coordinates.
@@ -187,6 +197,7 @@ impl Model {
             return Ok(Embedding::new(Vec::new(), self.embedding.dim())?.into());
         }
         new.check_finite()?;
+        let new = &new.with_offsets(self.offsets.as_deref());
         let prepared = self.preprocess(new)?;
         prepared.check_finite()?;
         let output = self.transformer.transform(&prepared, progress)?;
@@ -220,7 +231,8 @@ impl Model {
         Ok(samples)
     }
 
-    /// Returns rows for positions in the embedding. The rows are preprocessed, as in the fit.
+    /// Returns rows for positions in the embedding, in the units of the data: preprocessing is undone, except that normalized rows
+    /// keep length 1.
     pub fn inverse_transform(&self, points: Points) -> Result<Data> {
         self.inverse_transform_with(points, &mut |_| Ok(()))
     }
@@ -229,6 +241,7 @@ impl Model {
     pub fn inverse_transform_with(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
         let rows = self.transformer.inverse(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        let (rows, _) = self.undo_preprocessing(&rows, None)?;
         check_computed_rows(&rows)?;
         Ok(rows)
     }
@@ -236,14 +249,20 @@ impl Model {
     /// Returns rows for positions in the embedding, with the standard deviation of every value if the method has one.
     pub fn inverse_transform_std(&self, points: Points, progress: &mut Progress) -> Result<(Data, Option<Data>)> {
         self.check_points(points)?;
-        let rows = self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())?;
-        check_computed_rows(&rows.0)?;
-        rows.1.as_ref().map_or(Ok(()), check_computed_rows)?;
-        Ok(rows)
+        let (rows, std) = self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        let (rows, std) = self.undo_preprocessing(&rows, std.as_ref())?;
+        check_computed_rows(&rows)?;
+        std.as_ref().map_or(Ok(()), check_computed_rows)?;
+        Ok((rows, std))
+    }
+
+    fn undo_preprocessing(&self, rows: &Data, std: Option<&Data>) -> Result<(Data, Option<Data>)> {
+        let offsets_added = self.pipeline.depends_on_origin().is_some();
+        self.preprocessor.invert(rows, std, self.offsets.as_deref(), offsets_added)
     }
 
     fn no_inverse(&self) -> Error {
-        self.unsupported("inverse", "lvm, lllvm and gplvm have")
+        self.unsupported("inverse", "pca, svd, lvm, lllvm and gplvm have")
     }
 
     fn unsupported(&self, what: &str, others: &str) -> Error {
@@ -282,6 +301,9 @@ impl Model {
         archive.put("data/columns", self.n_features as u64);
         archive.put("data/kind", self.kind.as_str());
         archive.put("data/names", self.feature_names.as_slice());
+        if let Some(offsets) = &self.offsets {
+            archive.put("data/offsets", &offsets[..]);
+        }
         self.embedding.save("embedding", &mut archive);
         self.preprocessor.save(&mut archive);
         self.transformer.save(&mut archive);
@@ -306,7 +328,12 @@ impl Model {
         if !feature_names.is_empty() && feature_names.len() != n_features {
             return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
         }
+        let offsets = if archive.has("data/offsets") { Some(archive.finite("data/offsets")?) } else { None };
+        if let Some(offsets) = offsets.filter(|offsets| offsets.len() != n_features) {
+            return Err(archive.invalid(format!("it has the offsets of {} of {n_features} columns", offsets.len())));
+        }
         Ok(Self {
+            offsets: offsets.map(Arc::from),
             kind: archive.text("data/kind")?.into(),
             training_rows: if pipeline.transforms_exactly() {
                 TrainingRowHashes::default()

@@ -44,6 +44,14 @@ pub enum Note {
         /// Number of columns, all of which are kept.
         columns: usize,
     },
+    /// Columns whose differences are small against their values were rounded to single precision, since what follows depends on
+    /// the origin.
+    ColumnsRounded {
+        /// The columns.
+        columns: Vec<usize>,
+        /// What depends on the origin.
+        cause: String,
+    },
     /// There are fewer points than requested neighbors.
     NeighborsReduced {
         /// Number of neighbors requested.
@@ -237,6 +245,13 @@ impl Note {
             Note::FewerColumnsThanComponents { columns } => {
                 format!("{}: the data has only {columns} columns; all directions are kept", terms.parameter("pca"))
             }
+            Note::ColumnsRounded { columns, cause } => format!(
+                "the differences in {} {} are small against the values and are lost in part in single precision, since {cause} \
+                 depends on the origin: subtract a constant from such columns, or use {}",
+                if columns.len() == 1 { "column" } else { "columns" },
+                list_rows(columns),
+                terms.setting("standardize", &"true")
+            ),
             Note::NeighborsReduced { requested, used, points } => {
                 let name = terms.parameter("n_neighbors");
                 format!("{name} reduced from {requested} to {used}: there are only {points} points")

@@ -11,6 +11,7 @@
 //! # Ok::<(), lowland::Error>(())
 //! ```
 
+mod inverse;
 mod scaling;
 
 pub use scaling::constant_columns;
@@ -88,6 +89,7 @@ impl Preprocessing {
         if self.log1p {
             data = log1p(&data)?;
         }
+        // Standardization and principal components depend on differences only, and their results have no offsets.
         if self.standardize {
             let columns = ColumnScaling::fit(&data);
             data = columns.apply(&data);
@@ -97,9 +99,11 @@ impl Preprocessing {
             preprocessor.columns = Some(columns);
         }
         if self.normalize {
-            data = unit_rows(&data);
+            note_rounded_columns(&data, "normalize", context);
+            data = unit_rows(&data.unshifted());
         }
         if self.pca > 0 {
+            data = data.without_offsets();
             let count = self.pca.min(data.dim());
             if count < self.pca {
                 context.note(Note::FewerColumnsThanComponents { columns: count });
@@ -129,10 +133,10 @@ impl Preprocessor {
             data = columns.apply(&data);
         }
         if self.normalize {
-            data = unit_rows(&data);
+            data = unit_rows(&data.unshifted());
         }
         match &self.pca {
-            Some(map) => map.apply_to_data(&data),
+            Some(map) => map.apply_to_data(&data.without_offsets()),
             None => Ok(data),
         }
     }
@@ -176,6 +180,14 @@ impl Preprocessor {
     /// Returns the number of columns after preprocessing of data with `dim` columns.
     pub fn output_dim(&self, dim: usize) -> usize {
         self.pca.as_ref().map_or(dim, LinearMap::output_dim)
+    }
+}
+
+/// Notes the columns whose offsets will be added, which rounds them.
+pub(crate) fn note_rounded_columns(data: &Data, cause: impl Into<String>, context: &mut Context) {
+    let columns = data.rounded_columns();
+    if !columns.is_empty() {
+        context.note(Note::ColumnsRounded { columns, cause: cause.into() });
     }
 }
 

@@ -59,6 +59,7 @@ pub fn by_bound(
     context: &mut Context,
 ) -> Result<Vec<Candidate>> {
     at_least_one("subsamples", subsamples.count)?;
+    let data = &params.metric.rows_to_compare(data);
     check_lists(subsamples.rows_of(data.rows()), n_neighbors, n_components)?;
     let max_neighbors = n_neighbors.iter().copied().max().unwrap_or(1);
     let parts = context.stage(STAGE, |context| draw_subsamples(data, params, max_neighbors, subsamples, context))?;
