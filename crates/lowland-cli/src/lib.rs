@@ -21,6 +21,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
+use lowland::message::Note;
 
 use args::{Cli, Command};
 use failure::Failure;
@@ -61,17 +62,20 @@ fn limit_arenas() {
     }
 }
 
-/// Says so if there is address space for fewer threads than asked for.
+/// Says so if fewer threads are started than asked for.
 fn report_fewer_threads(threads: Option<usize>, quiet: bool) {
-    let Some(limit) = lowland::address_space_limit() else { return };
     let wanted = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let count = lowland::threads_within_limits(threads);
-    if count < wanted && !quiet {
-        let limit = lowland::data::format_bytes(limit);
-        print::print_stderr(&format!(
-            "{count} of {wanted} threads: the address space is limited to {limit} (ulimit -v)"
-        ));
+    let used = lowland::threads_within_limits(threads);
+    if used >= wanted || quiet {
+        return;
     }
+    print::print_stderr(&match lowland::address_space_limit() {
+        Some(limit) => {
+            let limit = lowland::data::format_bytes(limit);
+            format!("{used} of {wanted} threads: the address space is limited to {limit} (ulimit -v)")
+        }
+        None => Note::ThreadsLimited { requested: wanted, used }.describe(&terms::FlagTerms),
+    });
 }
 
 fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Failure> {

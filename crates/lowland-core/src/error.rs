@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::bytes::format_bytes;
-use crate::message::{Remedy, RustTerms, Terms, display_path};
+use crate::message::{Remedy, RustTerms, Terms, display_path, excerpt};
 
 /// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -23,6 +23,8 @@ pub enum Error {
         value: f32,
         /// Number of such cells.
         count: usize,
+        /// Name of the column, if it is known.
+        name: Option<String>,
     },
 
     /// A value is too large for single precision.
@@ -91,6 +93,14 @@ pub enum Error {
         value: String,
         /// What is allowed.
         allowed: String,
+    },
+
+    /// A parameter that takes one or several values has none.
+    EmptyParameter {
+        /// Name of the parameter, spelled with underscores.
+        name: &'static str,
+        /// Description of the accepted values.
+        expected: &'static str,
     },
 
     /// An option cannot be combined with fixed positions.
@@ -169,11 +179,30 @@ pub enum Error {
 }
 
 impl Error {
+    /// Adds the path of the file that the error is about.
+    pub fn in_file(self, path: &std::path::Path) -> Self {
+        match self {
+            Error::Format { .. } => Error::File { path: path.to_owned(), reason: self.to_string() },
+            other => other,
+        }
+    }
+
+    /// Adds the name of the column, for errors about a cell.
+    pub fn with_column_names(self, names: &[String]) -> Self {
+        match self {
+            Error::NotFinite { row, column, value, count, name } => {
+                Error::NotFinite { row, column, value, count, name: name.or_else(|| names.get(column).cloned()) }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the message in the terms of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match self {
-            Error::NotFinite { row, column, value, count } => format!(
-                "row {row}, column {column} is {value} (counting from 0; {count} such {}): values must be finite.{}",
+            Error::NotFinite { row, column, value, count, name } => format!(
+                "row {row}, column {column}{} is {value} (counting from 0; {count} such {}): values must be finite.{}",
+                name.as_ref().map_or(String::new(), |name| format!(" ({:?})", excerpt(name))),
                 if *count == 1 { "cell in total" } else { "cells in total" },
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
             ),
@@ -201,6 +230,9 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Parameter { name, value, allowed } => format!("{}: {allowed}", terms.setting(name, value)),
+            Error::EmptyParameter { name, expected } => {
+                format!("{}: expected {expected}; the list is empty", terms.parameter(name))
+            }
             Error::FixedPositions { fixed, conflict } => format!(
                 "{} ({fixed} rows) takes the place of the fit and cannot be combined with {}.{}",
                 terms.parameter("fixed"),

@@ -145,9 +145,7 @@ impl LinearMap {
     pub fn save(&self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/offset"), self.offset.clone());
         archive.put(format!("{name}/weights"), self.weights.clone());
-        if let Some(mean) = &self.mean {
-            archive.put(format!("{name}/mean"), mean.clone());
-        }
+        archive.put(format!("{name}/mean"), self.mean.clone().unwrap_or_default());
     }
 
     /// Loads a map saved under `name/`.
@@ -157,8 +155,9 @@ impl LinearMap {
         if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
             return Err(archive.invalid(format!("the sizes of '{name}' do not fit together")));
         }
-        let mean = format!("{name}/mean");
-        let mean = if archive.has(&mean) { Some(archive.finite(&mean)?.to_vec()) } else { None };
+        let mean = if archive.version() < 3 { &[] } else { archive.finite(&format!("{name}/mean"))? };
+        // Maps of earlier versions that were saved again have none.
+        let mean = (!mean.is_empty()).then(|| mean.to_vec());
         if mean.as_ref().is_some_and(|mean| mean.len() * offset.len() != weights.len()) {
             return Err(archive.invalid(format!("the sizes of '{name}' do not fit together")));
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Outcome, Progress};
-use lowland_core::{Data, Embedding, Error, Points, Result, Seed, check_computed_embedding};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, check_computed_embedding};
 use lowland_neighbors::NeighborGraph;
 
 use crate::files;
-use crate::method::{DynMethod, FitOutput, Method, TransformOutput, Transformer};
+use crate::method::{DynMethod, FitOutput, Method, PrincipalComponents, TransformOutput, Transformer};
 use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
 use crate::training_rows::TrainingRowHashes;
@@ -101,12 +101,12 @@ impl Model {
         self.transformer.covariances()
     }
 
-    /// Returns the outcome of the iterations; empty for a loaded model.
+    /// Returns the outcome of the iterations; empty for models saved by earlier versions.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
 
-    /// Returns the notes of the fit; empty for a loaded model.
+    /// Returns the notes of the fit; those of a loaded model are [recorded](Note::Recorded) as text.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -196,7 +196,7 @@ impl Model {
         if new.rows() == 0 {
             return Ok(Embedding::new(Vec::new(), self.embedding.dim())?.into());
         }
-        new.check_finite()?;
+        new.check_finite().map_err(|error| error.with_column_names(&self.feature_names))?;
         let new = &new.with_offsets(self.offsets.as_deref());
         let prepared = self.preprocess(new)?;
         prepared.check_finite()?;
@@ -278,6 +278,19 @@ impl Model {
         points.check_finite()
     }
 
+    /// Returns the components of `pca` and `svd`, of the preprocessed rows; `None` for other methods, for landmarks, and for models
+    /// saved by earlier versions.
+    pub fn principal_components(&self) -> Option<PrincipalComponents> {
+        let mut found = self.transformer.principal_components()?;
+        // The rows were stored without these.
+        if let Some(offsets) = self.offsets.as_ref().filter(|_| self.preprocessing().is_empty())
+            && self.pipeline.depends_on_origin().is_none()
+        {
+            found.mean.iter_mut().zip(&offsets[..]).for_each(|(mean, offset)| *mean += offset);
+        }
+        Some(found)
+    }
+
     /// Writes the model to a file atomically.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         files::write(path.as_ref(), &self.to_bytes())
@@ -285,26 +298,31 @@ impl Model {
 
     /// Reads a model of a built-in method from a file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_bytes(&files::read(path.as_ref())?)
+        let path = path.as_ref();
+        Self::from_bytes(&files::read(path)?).map_err(|error| error.in_file(path))
     }
 
     /// Reads a model of a method that is defined outside of this crate from a file.
     pub fn load_as<M: Method>(path: impl AsRef<Path>) -> Result<Self> {
-        let archive = Archive::from_bytes(&files::read(path.as_ref())?, ArchiveKind::Model)?;
-        Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
+        let path = path.as_ref();
+        let load = |bytes: &[u8]| {
+            let archive = Archive::from_bytes(bytes, ArchiveKind::Model)?;
+            Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
+        };
+        load(&files::read(path)?).map_err(|error| error.in_file(path))
     }
 
-    /// Serializes the model without the neighbor graph, the trace and the preprocessed training data.
+    /// Serializes the model without the neighbor graph and the preprocessed training data.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut archive = Archive::new(ArchiveKind::Model);
         self.pipeline.save(&mut archive);
         archive.put("data/columns", self.n_features as u64);
         archive.put("data/kind", self.kind.as_str());
         archive.put("data/names", self.feature_names.as_slice());
-        if let Some(offsets) = &self.offsets {
-            archive.put("data/offsets", &offsets[..]);
-        }
+        archive.put("data/offsets", self.offsets.as_deref().unwrap_or_default());
         self.embedding.save("embedding", &mut archive);
+        self.outcome.save("outcome", &mut archive);
+        Note::save_all(&self.notes, "notes", &mut archive);
         self.preprocessor.save(&mut archive);
         self.transformer.save(&mut archive);
         if !self.pipeline.transforms_exactly() {
@@ -322,26 +340,27 @@ impl Model {
     fn from_archive(archive: &Archive, pipeline: Pipeline) -> Result<Self> {
         let embedding = Embedding::load("embedding", archive)?;
         let n_features = archive.size("data/columns")?;
-        let preprocessor = Preprocessor::load(&pipeline.preprocessing, archive, n_features)?;
+        let whitened = pipeline.method.metric() == Some(Metric::Mahalanobis);
+        let preprocessor = Preprocessor::load(&pipeline.preprocessing, whitened, archive, n_features)?;
         let transformer = pipeline.runner(None)?.load(archive, preprocessor.output_dim(n_features))?;
         let feature_names = archive.texts("data/names")?.to_vec();
         if !feature_names.is_empty() && feature_names.len() != n_features {
             return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
         }
-        let offsets = if archive.has("data/offsets") { Some(archive.finite("data/offsets")?) } else { None };
-        if let Some(offsets) = offsets.filter(|offsets| offsets.len() != n_features) {
+        let offsets = if archive.version() < 3 { &[] } else { archive.finite("data/offsets")? };
+        if !offsets.is_empty() && offsets.len() != n_features {
             return Err(archive.invalid(format!("it has the offsets of {} of {n_features} columns", offsets.len())));
         }
         Ok(Self {
-            offsets: offsets.map(Arc::from),
+            offsets: (!offsets.is_empty()).then(|| offsets.into()),
             kind: archive.text("data/kind")?.into(),
             training_rows: if pipeline.transforms_exactly() {
                 TrainingRowHashes::default()
             } else {
                 TrainingRowHashes::load(archive, embedding.rows())?
             },
-            outcome: Outcome::without_iterations(),
-            notes: Vec::new(),
+            outcome: Outcome::load("outcome", archive)?,
+            notes: Note::load_all("notes", archive)?,
             neighbors: None,
             training_data: None,
             pipeline,

@@ -182,7 +182,7 @@ impl Data {
             _ => (at / self.dim(), at % self.dim()),
         };
         let count = values[at..].iter().filter(|v| !v.is_finite()).count();
-        Err(Error::NotFinite { row, column, value: values[at], count })
+        Err(Error::NotFinite { row, column, value: values[at], count, name: None })
     }
 
     /// Returns a 64-bit hash of row `i`. `-0.0` hashes like `0.0`, and only the nonzero entries of sparse rows count.

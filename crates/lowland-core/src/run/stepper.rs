@@ -48,6 +48,17 @@ pub enum StopReason {
     Stopped,
 }
 
+impl StopReason {
+    /// Returns `converged`, `exhausted` or `stopped`.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Converged => "converged",
+            StopReason::Exhausted => "exhausted",
+            StopReason::Stopped => "stopped",
+        }
+    }
+}
+
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -61,6 +72,36 @@ impl Outcome {
     /// Returns the outcome of a method without iterations.
     pub fn without_iterations() -> Self {
         Self { trace: Vec::new(), stop_reason: StopReason::Converged }
+    }
+
+    /// Writes the outcome to an archive under `name/`.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        // The first change of some methods is infinite, and archives are checked for damage.
+        let finite = |change: f64| if change.is_finite() { change } else { f64::MAX };
+        archive.put(format!("{name}/stop_reason"), self.stop_reason.name());
+        archive.put(format!("{name}/iterations"), self.trace.iter().map(|s| s.iteration as u64).collect::<Vec<_>>());
+        archive.put(format!("{name}/objectives"), self.trace.iter().map(|s| s.objective).collect::<Vec<_>>());
+        archive.put(format!("{name}/changes"), self.trace.iter().map(|s| finite(s.change)).collect::<Vec<_>>());
+    }
+
+    /// Reads an outcome that was saved under `name/`; there is none in files of earlier versions.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        if archive.version() < 3 {
+            return Ok(Self::without_iterations());
+        }
+        let iterations = archive.sizes(&format!("{name}/iterations"))?;
+        let (objectives, changes) =
+            (archive.finite(&format!("{name}/objectives"))?, archive.finite(&format!("{name}/changes"))?);
+        let text = archive.text(&format!("{name}/stop_reason"))?;
+        let known = [StopReason::Converged, StopReason::Exhausted, StopReason::Stopped];
+        let stop_reason = known.into_iter().find(|reason| reason.name() == text);
+        let (Some(stop_reason), true) =
+            (stop_reason, iterations.len() == objectives.len() && iterations.len() == changes.len())
+        else {
+            return Err(archive.invalid(format!("the entries of '{name}' do not fit together")));
+        };
+        let step = |at: usize| Step { iteration: iterations[at], objective: objectives[at], change: changes[at] };
+        Ok(Self { trace: (0..iterations.len()).map(step).collect(), stop_reason })
     }
 
     /// Replaces `Converged` by `Exhausted` if the stepper gave up before it converged.

@@ -28,7 +28,8 @@ impl Preprocessor {
             return Err(Error::Format { what: "model", reason: reason.into() });
         }
         // Offsets were subtracted from the rows of these steps, which later ones keep, unless rows were scaled to length 1.
-        let subtracted = self.columns.is_some() || (!self.normalize && (self.pca.is_some() || !offsets_added));
+        let differences = self.pca.is_some() || self.whitening.is_some() || !offsets_added;
+        let subtracted = self.columns.is_some() || (!self.normalize && differences);
         let offsets = offsets.filter(|_| subtracted);
         let dim = self.pca.as_ref().map_or(rows.dim(), |map| map.dim());
         let mut values = vec![0.0f32; rows.rows() * dim];
@@ -70,18 +71,24 @@ impl Preprocessor {
         spread: &mut [f64],
     ) {
         let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
+        let (mut values, mut deviations) = (wide(prepared), std.map(wide));
+        if let Some(whitening) = &self.whitening {
+            let mut unscaled = vec![0.0; values.len()];
+            whitening.invert(&values, &mut unscaled);
+            values.copy_from_slice(&unscaled);
+            if let Some(deviations) = &mut deviations {
+                whitening.invert_std(deviations, &mut unscaled);
+                deviations.copy_from_slice(&unscaled);
+            }
+        }
         match &self.pca {
             Some(map) => {
-                map.invert(&wide(prepared), row);
-                if let Some(std) = std {
-                    map.invert_std(&wide(std), spread);
-                }
+                map.invert(&values, row);
+                deviations.iter().for_each(|deviations| map.invert_std(deviations, spread));
             }
             None => {
-                row.copy_from_slice(&wide(prepared));
-                if let Some(std) = std {
-                    spread.copy_from_slice(&wide(std));
-                }
+                row.copy_from_slice(&values);
+                deviations.iter().for_each(|deviations| spread.copy_from_slice(deviations));
             }
         }
         if let Some(columns) = &self.columns {

@@ -117,7 +117,7 @@ impl ColumnScaling {
 }
 
 /// Returns the mean of every column and the sum of squared deviations from it, in two passes over fixed chunks of rows.
-pub(super) fn column_moments(data: &Data) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn column_moments(data: &Data) -> (Vec<f64>, Vec<f64>) {
     let n = data.rows().max(1) as f64;
     let mean: Vec<f64> = column_sums(data, |_, v| v).into_iter().map(|sum| sum / n).collect();
     let mut square = column_sums(data, |j, v| (v - mean[j]) * (v - mean[j]));
