@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lowland::{Data, Model};
 use lowland::data::DataShape;
 use lowland::message::{Remedy, display_path, excerpt};
 use lowland::preprocessing::Preprocessing;
 use lowland::run::{Context, NoObserver};
+use lowland::{Data, Model};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
 use crate::args::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs, RunArgs};
@@ -20,12 +20,7 @@ pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<T
 }
 
 /// The same for new rows of a model, which are rounded like those it was fitted to.
-pub fn load_new_rows(
-    input: &InputArgs,
-    model: &Model,
-    run: &RunArgs,
-    console: &mut Console,
-) -> Result<Table, Failure> {
+pub fn load_new_rows(input: &InputArgs, model: &Model, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
     // Columns that were not shifted in the fit are not shifted now.
     let no_offsets = || vec![0.0; model.n_features()].into();
     let offsets = model.offsets().cloned().unwrap_or_else(no_offsets);

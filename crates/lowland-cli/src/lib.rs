@@ -1,6 +1,7 @@
 //! `lowland`: maps of high-dimensional data from the shell. Data go to stdout, messages to stderr.
 //!
-//! This is the program as a library: [`main`] is all of it, and [`fuzzing`] is what fuzz targets call.
+//! This is the program as a library: [`main`] is all of it, [`main_with`] is what the Python package runs, and [`fuzzing`] is what
+//! fuzz targets call.
 
 mod args;
 mod caption;
@@ -28,17 +29,21 @@ use failure::Failure;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    // Paths need not be UTF-8.
+    main_with(&std::env::args_os().collect::<Vec<OsString>>())
+}
+
+/// Runs the program with these arguments, the name of the program first.
+pub fn main_with(arguments: &[OsString]) -> ExitCode {
     signals::install();
-    match run().and_then(|code| print::check_json().map(|()| code)) {
+    match run(arguments).and_then(|code| print::check_json().map(|()| code)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
-fn run() -> Result<ExitCode, Failure> {
-    // Paths need not be UTF-8.
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    let (command, matches) = parse(&mut args::command(), &arguments)?;
+fn run(arguments: &[OsString]) -> Result<ExitCode, Failure> {
+    let (command, matches) = parse(&mut args::command(), arguments)?;
     limit_arenas();
     report_fewer_threads(command.threads(), command.run().is_none_or(|run| run.quiet));
     // One pool for everything that the command does.

@@ -280,9 +280,13 @@ mod tests {
 
     #[test]
     fn the_names_of_scikit_learn_are_known() {
-        for (alias, name) in
-            [("l2", "euclidean"), ("l1", "manhattan"), ("cityblock", "manhattan"), ("infinity", "chebyshev"), ("p", "minkowski(2)")]
-        {
+        for (alias, name) in [
+            ("l2", "euclidean"),
+            ("l1", "manhattan"),
+            ("cityblock", "manhattan"),
+            ("infinity", "chebyshev"),
+            ("p", "minkowski(2)"),
+        ] {
             assert_eq!(alias.parse::<Metric>().unwrap().to_string(), name);
         }
     }

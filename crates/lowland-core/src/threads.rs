@@ -49,6 +49,9 @@ mod tests {
         assert_eq!(threads_in(3 * (product_buffer() + THREAD_STACK)), 3);
         assert_eq!(with_threads(Some(2), rayon::current_num_threads), Ok(threads_within_limits(Some(2))));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        assert!(threads_within_limits(Some(1_000_000)) <= (4 * cores).max(16), "a request of a million threads is limited");
+        assert!(
+            threads_within_limits(Some(1_000_000)) <= (4 * cores).max(16),
+            "a request of a million threads is limited"
+        );
     }
 }

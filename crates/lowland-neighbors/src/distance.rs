@@ -114,8 +114,8 @@ fn haversine(a: &[f32], b: &[f32]) -> f64 {
     let [latitude, longitude, other_latitude, other_longitude] =
         [latitude, longitude, other_latitude, other_longitude].map(f64::from);
     let half = |difference: f64| (0.5 * difference).sin().powi(2);
-    let square = half(latitude - other_latitude)
-        + latitude.cos() * other_latitude.cos() * half(longitude - other_longitude);
+    let square =
+        half(latitude - other_latitude) + latitude.cos() * other_latitude.cos() * half(longitude - other_longitude);
     2.0 * square.sqrt().min(1.0).asin()
 }
 

@@ -71,7 +71,8 @@ impl NeighborGraph {
         for i in 0..graph.rows() {
             for &j in graph.row(i).0 {
                 if std::mem::replace(&mut last_row[j as usize], i) == i {
-                    let reason = format!("row {i} has the neighbor {j} twice; the arrays are indices first, then distances");
+                    let reason =
+                        format!("row {i} has the neighbor {j} twice; the arrays are indices first, then distances");
                     return Err(Error::Format { what: "neighbor graph", reason });
                 }
             }
@@ -190,7 +191,9 @@ mod tests {
 
     #[test]
     fn a_graph_of_another_program_has_each_neighbor_once() {
-        let build = |indices| NeighborGraph::from_other_program(vec![0, 2, 4, 4], indices, vec![1.0; 4], 3, Metric::Precomputed);
+        let build = |indices| {
+            NeighborGraph::from_other_program(vec![0, 2, 4, 4], indices, vec![1.0; 4], 3, Metric::Precomputed)
+        };
         assert!(build(vec![1, 2, 0, 2]).is_ok());
         // Distances in the place of indices repeat.
         let error = build(vec![1, 2, 0, 0]).unwrap_err().to_string();

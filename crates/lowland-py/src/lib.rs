@@ -4,9 +4,12 @@
 //! `python/src/lowland/_lowland.pyi` describes the interface.
 
 mod catalog;
+mod command;
+mod edges;
 mod error;
 mod graph;
 mod model;
+mod panics;
 mod quality;
 mod rows;
 mod select;
@@ -23,6 +26,10 @@ mod _lowland {
     #[pymodule_export]
     use catalog::{dataset, datasets, methods, preprocessing};
     #[pymodule_export]
+    use command::run_command;
+    #[pymodule_export]
+    use edges::compare_edges;
+    #[pymodule_export]
     use graph::{Graph, neighbors};
     #[pymodule_export]
     use model::{PyModel, fit};
@@ -35,6 +42,9 @@ mod _lowland {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        panics::install_hook();
+        #[cfg(debug_assertions)]
+        module.add_function(wrap_pyfunction!(panics::testing::panic_next, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

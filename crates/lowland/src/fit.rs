@@ -41,6 +41,8 @@ pub struct FitOptions<'a> {
     pub resume: Option<&'a Archive>,
     /// Memory that the run may use, the data included; no limit by default.
     pub memory: MemoryBudget,
+    /// Whether the caller has the data in single precision, and expects results in it; stored in the model.
+    pub single_precision: bool,
     /// Inverse covariance matrix of the preprocessed columns, row by row, for [`Metric::Mahalanobis`]; computed from the rows if
     /// it is not given.
     pub inverse_covariance: Option<&'a [f64]>,
@@ -119,7 +121,8 @@ fn fit_on_current_pool(
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
-    Ok(Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names))
+    let model = Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names);
+    Ok(model.with_single_precision(options.single_precision))
 }
 
 /// Rejects options that mean nothing without a fit.

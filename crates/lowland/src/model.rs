@@ -43,6 +43,7 @@ pub struct Model {
     transformer: Box<dyn Transformer>,
     n_features: usize,
     offsets: Option<Arc<[f64]>>,
+    single_precision: bool,
     kind: String,
     training_data: Option<Data>,
     training_rows: TrainingRowHashes,
@@ -71,10 +72,20 @@ impl Model {
             transformer,
             n_features: data.dim(),
             offsets: data.offsets().map(Arc::from),
+            single_precision: false,
             kind: data.kind().into(),
             training_data: Some(prepared),
             training_rows: TrainingRowHashes::new(hashes),
         }
+    }
+
+    pub(crate) fn with_single_precision(self, single_precision: bool) -> Self {
+        Self { single_precision, ..self }
+    }
+
+    /// Whether the caller of the fit had the data in single precision.
+    pub fn single_precision(&self) -> bool {
+        self.single_precision
     }
 
     /// Returns the embedding, one row per row of the data.
@@ -319,6 +330,7 @@ impl Model {
         archive.put("data/columns", self.n_features as u64);
         archive.put("data/kind", self.kind.as_str());
         archive.put("data/names", self.feature_names.as_slice());
+        archive.put("data/single", u64::from(self.single_precision));
         archive.put("data/offsets", self.offsets.as_deref().unwrap_or_default());
         self.embedding.save("embedding", &mut archive);
         self.outcome.save("outcome", &mut archive);
@@ -353,6 +365,7 @@ impl Model {
         }
         Ok(Self {
             offsets: (!offsets.is_empty()).then(|| offsets.into()),
+            single_precision: archive.version() >= 3 && archive.number("data/single")? != 0,
             kind: archive.text("data/kind")?.into(),
             training_rows: if pipeline.transforms_exactly() {
                 TrainingRowHashes::default()

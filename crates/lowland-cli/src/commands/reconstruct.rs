@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use lowland::data::{Data, Dense, Embedding};
 use lowland::message::display_path;
 use lowland::message::{Note, Remedy};
-use lowland::data::{Data, Dense, Embedding};
 use lowland_io::Table;
 
 use super::model::rows_table;

@@ -38,8 +38,14 @@ impl Narrowing {
     /// of the rows that a model was fitted to. Offsets of another number of columns are ignored.
     pub fn new(dim: usize, offsets: Option<Arc<[f64]>>) -> Self {
         let given = offsets.filter(|offsets| offsets.len() == dim);
-        let column =
-            || ColumnValues { min: f64::INFINITY, max: f64::NEG_INFINITY, open: true, wide: Vec::new(), normal: false, tiny: 0.0 };
+        let column = || ColumnValues {
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            open: true,
+            wide: Vec::new(),
+            normal: false,
+            tiny: 0.0,
+        };
         Self { columns: (0..if given.is_some() { 0 } else { dim }).map(|_| column()).collect(), given, held: 0 }
     }
 

@@ -379,7 +379,9 @@ impl Note {
             }
             Note::NeighborsOfGraph { requested, used } => {
                 let name = terms.parameter("n_neighbors");
-                format!("{name} reduced from {requested} to {used}: the precomputed neighbor graph has no more for every row")
+                format!(
+                    "{name} reduced from {requested} to {used}: the precomputed neighbor graph has no more for every row"
+                )
             }
             Note::LandmarksReduced { requested, rows } => {
                 format!("{}: there are only {rows} rows, and all are fitted", terms.setting("landmarks", requested))

@@ -19,7 +19,7 @@ impl From<usize> for ComponentCount {
 }
 
 impl ParamValue for ComponentCount {
-    const EXPECTS: &'static str = "a whole number, or the share of the variance to explain, above 0 and below 1";
+    const EXPECTS: &'static str = "a whole number or a share of the variance below 1";
 
     fn parse(text: &str) -> Option<Self> {
         match usize::parse(text) {

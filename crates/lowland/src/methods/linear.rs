@@ -132,8 +132,7 @@ pub(super) fn fit(
         };
         let map = svd.map().padded(shown);
         let embedding = map.apply(data)?;
-        let variances =
-            ComponentVariances::new(data, &embedding, svd.singular_values, svd.total_squares, centered);
+        let variances = ComponentVariances::new(data, &embedding, svd.singular_values, svd.total_squares, centered);
         let transformer = LinearTransformer { map, variances: Some(variances) };
         Ok(FitOutput { embedding, transformer, outcome, neighbors: None })
     })?;

@@ -24,7 +24,8 @@ impl Preprocessor {
             return Ok((rows.clone(), std.cloned()));
         };
         if self.pca.as_ref().is_some_and(|map| map.mean().is_none()) {
-            let reason = "it was saved by a version that did not store the mean of its principal components; fit it again";
+            let reason =
+                "it was saved by a version that did not store the mean of its principal components; fit it again";
             return Err(Error::Format { what: "model", reason: reason.into() });
         }
         // Offsets were subtracted from the rows of these steps, which later ones keep, unless rows were scaled to length 1.

@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn dependent_columns_have_no_mahalanobis_distance() {
-        let data = Data::dense((0..40).map(|at| (at % 7 / (at % 2 + 1)) as f32).flat_map(|v| [v, 2.0 * v]).collect(), 2);
+        let data =
+            Data::dense((0..40).map(|at| (at % 7 / (at % 2 + 1)) as f32).flat_map(|v| [v, 2.0 * v]).collect(), 2);
         let error = Whitening::fit(&data.unwrap(), None).unwrap_err().to_string();
         assert!(error.contains("2 columns have rank 1"), "{error}");
     }

@@ -7,7 +7,10 @@ mod edges;
 mod recommendation;
 mod subsamples;
 
-pub use edges::{EdgeScore, GraphBounds, compare_graphs, graph_from_pairs, remove_edges, screen_edges};
+pub use edges::{
+    EdgeQuestions, EdgeScore, GraphBounds, compare_edges, compare_graphs, edges_text, graph_from_pairs, remove_edges,
+    screen_edges,
+};
 pub use recommendation::{Candidate, recommend, recommendation_text};
 pub use subsamples::{SubsampleKind, Subsamples};
 
