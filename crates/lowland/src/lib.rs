@@ -53,6 +53,8 @@
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`run`] | observers, progress, checkpoints |
+//! | [`method_choice`] | choosing a method by its scores on a part of the rows |
+//! | [`spectrum`] | t-SNE at several exaggerations |
 //! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
@@ -66,6 +68,7 @@ pub mod fit;
 mod fixed;
 mod landmarks;
 pub mod method;
+pub mod method_choice;
 pub mod methods;
 pub mod model;
 mod neighbor_stage;
@@ -75,6 +78,7 @@ pub mod preprocessing;
 pub mod registry;
 pub mod run;
 pub mod select;
+pub mod spectrum;
 mod training_rows;
 
 pub use fit::{Fit, FitOptions};
