@@ -18,10 +18,12 @@ pub mod message;
 mod metric;
 pub mod params;
 pub mod run;
+mod reliability;
 mod seed;
 pub mod simd;
 mod threads;
 
+pub use reliability::{IslandBridge, Reliability, ReliabilityColumn};
 pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder, check_computed_embedding};
 pub use bytes::format_bytes;
 pub use data::{Data, DataShape, Dense, Sparse};
