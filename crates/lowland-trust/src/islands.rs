@@ -30,7 +30,11 @@ impl Islands {
         spacing.sort_unstable_by(f32::total_cmp);
         // Where most points coincide with others, the spacing is that of the rest.
         let positive = &spacing[spacing.partition_point(|&d| d == 0.0)..];
-        let middle = if spacing[n / 2] > 0.0 { spacing[n / 2] } else { positive.get(positive.len() / 2).copied().unwrap_or(0.0) };
+        let middle = if spacing[n / 2] > 0.0 {
+            spacing[n / 2]
+        } else {
+            positive.get(positive.len() / 2).copied().unwrap_or(0.0)
+        };
         let gap_width = GAP_WIDTH * f64::from(middle);
         let mut sets = DisjointSets::new(n);
         for i in 0..n {

@@ -72,8 +72,7 @@ pub(crate) fn find_parts(
     in_batches(members.len(), progress, |a| {
         let rows = &members[a];
         if rows.len() < 2 * MIN_ROWS * links.k {
-            let reference =
-                if rows.len() < MIN_ROWS * links.k { f64::NAN } else { reference_ratio(links, map, rows) };
+            let reference = if rows.len() < MIN_ROWS * links.k { f64::NAN } else { reference_ratio(links, map, rows) };
             return IslandParts { sizes: vec![rows.len()], weakest_connection: None, reference };
         }
         let division = divide(links, map, rows, seed, 0);

@@ -83,7 +83,7 @@ pub fn assess(
         (Cow::Borrowed(usable.expect("it has neighbors")), most.min(degree))
     } else {
         let search =
-            NeighborParams { n_neighbors: most, metric: params.metric, search: Search::Exact, seed: params.seed };
+            NeighborParams { n_neighbors: most, metric: params.metric, search: search_for(n), seed: params.seed };
         (Cow::Owned(nearest_with(data, &search, &mut |done| progress(0.5 * done))?.graph), most)
     };
     let in_map = nearest_points_with(map, reach, &mut |done| progress(0.5 + 0.1 * done))?;
@@ -131,13 +131,20 @@ pub fn assess(
     })
 }
 
+/// Up to this many rows the neighbors are searched exactly.
+const MAX_EXACT_ROWS: usize = 200_000;
+
+fn search_for(rows: usize) -> Search {
+    if rows <= MAX_EXACT_ROWS { Search::Exact } else { Search::Auto }
+}
+
 /// Estimates the bytes of [`assess`] besides the data and the map.
 pub fn memory(shape: DataShape, known: Option<&NeighborGraph>, params: &TrustParams) -> u64 {
     let (n, k) = (shape.rows as u64, params.n_neighbors as u64);
     let reach = REACH as u64 * k;
     let is_known = known.is_some_and(|graph| graph.min_degree() >= MIN_REACH * params.n_neighbors);
     let search =
-        if is_known { 0 } else { search_memory(shape, params.metric, reach.min(n) as usize, Search::Exact) };
+        if is_known { 0 } else { search_memory(shape, params.metric, reach.min(n) as usize, search_for(shape.rows)) };
     // The neighbors on the map and in the data, the links twice, the columns, and the buffers of the threads.
     let graphs = n * reach * 8 * if is_known { 1 } else { 2 };
     let links = n * k * 2 * 8 * 2;
@@ -149,7 +156,11 @@ pub fn memory(shape: DataShape, known: Option<&NeighborGraph>, params: &TrustPar
 fn check(data: &Data, map: Points, params: &TrustParams) -> Result<()> {
     let (n, k) = (data.rows(), params.n_neighbors);
     if map.rows() != n {
-        return Err(Error::Shape { what: "points of the map (one per row of the data)", expected: n, found: map.rows() });
+        return Err(Error::Shape {
+            what: "points of the map (one per row of the data)",
+            expected: n,
+            found: map.rows(),
+        });
     }
     data.check_finite()?;
     map.check_finite()?;

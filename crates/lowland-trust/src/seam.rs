@@ -120,8 +120,7 @@ pub(crate) mod tests {
     use lowland_neighbors::{NeighborParams, Search, nearest};
 
     pub fn links_of(values: Vec<f32>, dim: usize, k: usize) -> Links {
-        let params =
-            NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
+        let params = NeighborParams { n_neighbors: k, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
         Links::new(&nearest(&Data::dense(values, dim).unwrap(), &params).unwrap().graph, k)
     }
 

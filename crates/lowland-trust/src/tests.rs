@@ -43,8 +43,10 @@ fn a_tear_is_found_with_the_points_along_it() {
 fn the_gap_between_clusters_is_not_doubted_and_no_point_is_flagged() {
     let n = 1500;
     let normals = Seed(2).normals(n * 10);
-    let rows: Vec<f64> = (0..n * 10).map(|at| normals[at] + if at % 10 == 0 { 7.0 * (at / 10 % 2) as f64 } else { 0.0 }).collect();
-    let map: Vec<f64> = rows.chunks(10).flat_map(|row| [row[0] + if row[0] > 3.5 { 3.0 } else { 0.0 }, row[1]]).collect();
+    let rows: Vec<f64> =
+        (0..n * 10).map(|at| normals[at] + if at % 10 == 0 { 7.0 * (at / 10 % 2) as f64 } else { 0.0 }).collect();
+    let map: Vec<f64> =
+        rows.chunks(10).flat_map(|row| [row[0] + if row[0] > 3.5 { 3.0 } else { 0.0 }, row[1]]).collect();
     let report = report(&rows, 10, &map).unwrap();
     assert_eq!(report.islands.sizes.len(), 2, "{:?}", report.islands.sizes);
     assert_eq!(report.gaps_with(GapVerdict::Bridged), 0, "{:?}", report.gaps);
