@@ -12,6 +12,7 @@ pub use edges::{
     screen_edges,
 };
 pub use recommendation::{Candidate, recommend, recommendation_text};
+pub(crate) use subsamples::draw_rows;
 pub use subsamples::{SubsampleKind, Subsamples};
 
 use crate::method::{FitInput, Method};
