@@ -331,7 +331,8 @@ impl Model {
         archive.put("data/kind", self.kind.as_str());
         archive.put("data/names", self.feature_names.as_slice());
         archive.put("data/single", u64::from(self.single_precision));
-        archive.put("data/offsets", self.offsets.as_deref().unwrap_or_default());
+        let no_offsets = || vec![0.0; self.n_features];
+        archive.put("data/offsets", self.offsets.as_deref().map_or_else(no_offsets, <[f64]>::to_vec));
         self.embedding.save("embedding", &mut archive);
         self.outcome.save("outcome", &mut archive);
         Note::save_all(&self.notes, "notes", &mut archive);
@@ -359,12 +360,12 @@ impl Model {
         if !feature_names.is_empty() && feature_names.len() != n_features {
             return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
         }
-        let offsets = if archive.version() < 3 { &[] } else { archive.finite("data/offsets")? };
-        if !offsets.is_empty() && offsets.len() != n_features {
+        let offsets = if archive.version() < 3 { None } else { Some(archive.finite("data/offsets")?) };
+        if let Some(offsets) = offsets.filter(|offsets| offsets.len() != n_features) {
             return Err(archive.invalid(format!("it has the offsets of {} of {n_features} columns", offsets.len())));
         }
         Ok(Self {
-            offsets: (!offsets.is_empty()).then(|| offsets.into()),
+            offsets: offsets.filter(|offsets| offsets.iter().any(|&offset| offset != 0.0)).map(Arc::from),
             single_precision: archive.version() >= 3 && archive.number("data/single")? != 0,
             kind: archive.text("data/kind")?.into(),
             training_rows: if pipeline.transforms_exactly() {
@@ -396,3 +397,7 @@ fn check_computed_rows(rows: &Data) -> Result<()> {
         other => other,
     })
 }
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

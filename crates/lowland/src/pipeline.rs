@@ -1,7 +1,7 @@
 //! A method with everything that determines its result for given data.
 
 use lowland_core::archive::{Archive, ArchiveKind};
-use lowland_core::message::Remedy;
+use lowland_core::message::{Note, Remedy};
 use lowland_core::params::{ParamValue, Params, parse as parse_value};
 use lowland_core::run::{Context, Stage};
 use lowland_core::{Data, DataShape, MemoryBudget, Result, Seed};
@@ -137,6 +137,7 @@ impl Pipeline {
         identity.put("data/fingerprint", data.fingerprint());
         if let Some(archive) = context.checkpoint() {
             let differs = |what: &str| Err(archive.invalid(format!("it was made with {what}; start again without it")));
+            Note::load_all("notes", archive)?;
             if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
                 return differs("other data");
             }

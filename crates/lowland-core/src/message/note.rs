@@ -320,31 +320,32 @@ impl Note {
         matches!(self, Note::MemoryEstimate { .. } | Note::ThreadsLimited { .. })
     }
 
-    /// Writes notes to an archive under `name/`, as text, except those about the machine.
+    /// Writes notes to an archive as the entry `name`, except those about the machine: their number, then level, kind and text of
+    /// each.
     pub fn save_all(notes: &[Note], name: &str, archive: &mut Archive) {
-        let kept: Vec<&Note> = notes.iter().filter(|note| !note.is_about_machine()).collect();
-        let texts = |text: &dyn Fn(&Note) -> String| kept.iter().map(|note| text(note)).collect::<Vec<_>>();
-        archive.put(format!("{name}/levels"), texts(&|note| note.level().name().into()));
-        archive.put(format!("{name}/kinds"), texts(&|note| note.kind().into()));
-        archive.put(format!("{name}/texts"), texts(&|note| note.describe(&RustTerms)));
+        let kept = notes.iter().filter(|note| !note.is_about_machine());
+        let record = |note: &Note| [note.level().name().into(), note.kind().into(), note.describe(&RustTerms)];
+        let mut texts: Vec<String> = vec![kept.clone().count().to_string()];
+        texts.extend(kept.flat_map(record));
+        archive.put(name, texts);
     }
 
-    /// Reads notes that were saved under `name/`; there are none in files of earlier versions.
+    /// Reads notes that were saved as the entry `name`; there are none in files of earlier versions.
     pub fn load_all(name: &str, archive: &Archive) -> Result<Vec<Note>> {
         if archive.version() < 3 {
             return Ok(Vec::new());
         }
-        let read = |part: &str| archive.texts(&format!("{name}/{part}"));
-        let (levels, kinds, texts) = (read("levels")?, read("kinds")?, read("texts")?);
-        if levels.len() != texts.len() || kinds.len() != texts.len() {
-            return Err(archive.invalid(format!("the sizes of '{name}' differ")));
+        let texts = archive.texts(name)?;
+        let records = texts.get(1..).unwrap_or_default();
+        if !records.len().is_multiple_of(3) || texts.first() != Some(&(records.len() / 3).to_string()) {
+            return Err(archive.invalid(format!("the size of '{name}' is not that of its notes")));
         }
-        let note = |at: usize| Note::Recorded {
-            level: if levels[at] == NoteLevel::Info.name() { NoteLevel::Info } else { NoteLevel::Warning },
-            kind: kinds[at].clone(),
-            text: texts[at].clone(),
+        let note = |record: &[String]| Note::Recorded {
+            level: if record[0] == NoteLevel::Info.name() { NoteLevel::Info } else { NoteLevel::Warning },
+            kind: record[1].clone(),
+            text: record[2].clone(),
         };
-        Ok((0..texts.len()).map(note).collect())
+        Ok(records.chunks_exact(3).map(note).collect())
     }
 
     /// Returns the note in the terms of an interface.
