@@ -54,6 +54,8 @@
 //! | [`quality`] | scores of embeddings |
 //! | [`trust`] | which points and gaps of an embedding can be believed |
 //! | [`run`] | observers, progress, checkpoints |
+//! | [`method_choice`] | choosing a method by its scores on a part of the rows |
+//! | [`spectrum`] | t-SNE at several exaggerations |
 //! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
@@ -67,6 +69,7 @@ pub mod fit;
 mod fixed;
 mod landmarks;
 pub mod method;
+pub mod method_choice;
 pub mod methods;
 pub mod model;
 mod neighbor_stage;
@@ -76,6 +79,7 @@ pub mod preprocessing;
 pub mod registry;
 pub mod run;
 pub mod select;
+pub mod spectrum;
 mod training_rows;
 
 pub use fit::{Fit, FitOptions};

@@ -10,7 +10,7 @@ use super::{CommonArgs, WriteArgs, method_names};
 const EMBED_HELP: &str = "\
 Examples:
   lowland embed digits --out digits.png --out digits.html
-  lowland embed train-images-idx3-ubyte.gz --method tsne --live
+  lowland embed train-images-idx3-ubyte.gz --live
   lowland embed swiss-roll --n-points 5000 --method spectral --n-neighbors 12 --out roll.parquet --out roll.png
   lowland embed train-images-idx3-ubyte.gz --pca 50 --save mnist.lowland --report mnist.json --out mnist.csv
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv

@@ -158,7 +158,7 @@ mod tests {
     fn the_truth_of_a_tree_is_its_rows_without_noise_and_is_connected() {
         let (noisy, clean) = (tree(900, 0.3, Seed(3)).unwrap(), tree(900, 0.0, Seed(3)).unwrap());
         assert_eq!(noisy.truth, clean.truth);
-        let truth = noisy.truth.unwrap();
+        let truth = noisy.truth.as_ref().unwrap();
         let nearest = |i: usize| {
             let others = (0..900).filter(|&j| j != i);
             others.map(|j| distance(truth.row(i), truth.row(j))).fold(f64::INFINITY, f64::min)
