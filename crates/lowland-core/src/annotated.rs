@@ -108,7 +108,15 @@ pub struct AnnotatedEmbedding {
 
 impl From<Embedding> for AnnotatedEmbedding {
     fn from(embedding: Embedding) -> Self {
-        Self { embedding, std: None, covariances: None, ids: None, labels: None, reliability: None, columns: Vec::new() }
+        Self {
+            embedding,
+            std: None,
+            covariances: None,
+            ids: None,
+            labels: None,
+            reliability: None,
+            columns: Vec::new(),
+        }
     }
 }
 

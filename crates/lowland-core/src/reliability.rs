@@ -155,7 +155,8 @@ impl Reliability {
             }
             let pair = [island.min(target) as u32, island.max(target) as u32];
             let empty = || (0, vec![0.0; map.dim()]);
-            let (count, sum) = &mut sides.entry(pair).or_insert_with(|| [empty(), empty()])[usize::from(island > target)];
+            let (count, sum) =
+                &mut sides.entry(pair).or_insert_with(|| [empty(), empty()])[usize::from(island > target)];
             *count += 1;
             sum.iter_mut().zip(map.row(i)).for_each(|(sum, v)| *sum += v);
         }

@@ -76,10 +76,17 @@ fn columns(map: &AnnotatedEmbedding) -> Vec<OutputColumn<'_>> {
         })
     });
     let reliability = map.reliability.iter().flat_map(Reliability::iter);
-    let reliability = reliability
-        .map(|(known, values)| column(known.name(), ColumnValues::F64 { values, start: 0, step: 1 }));
+    let reliability =
+        reliability.map(|(known, values)| column(known.name(), ColumnValues::F64 { values, start: 0, step: 1 }));
     let others = map.columns.iter().map(|(name, cells)| column(name, ColumnValues::Ids(cells)));
-    ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).chain(reliability).chain(others).collect()
+    ids.into_iter()
+        .chain(coordinates)
+        .chain(labels)
+        .chain(std)
+        .chain(covariances)
+        .chain(reliability)
+        .chain(others)
+        .collect()
 }
 
 /// Iterates over the pairs of coordinates, each once.

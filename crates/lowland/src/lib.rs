@@ -84,9 +84,9 @@ mod training_rows;
 pub use fit::{Fit, FitOptions};
 pub use fixed::FixedPositions;
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, IslandBridge, Labels, MemoryBudget, Metric, Points, Reliability, ReliabilityColumn, Result, Seed,
-    address_space_limit, available_memory, check_computed_embedding, message, params, resident_memory,
-    threads_within_limits, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, IslandBridge, Labels, MemoryBudget, Metric, Points, Reliability,
+    ReliabilityColumn, Result, Seed, address_space_limit, available_memory, check_computed_embedding, message, params,
+    resident_memory, threads_within_limits, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;
