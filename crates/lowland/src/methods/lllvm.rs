@@ -341,3 +341,7 @@ impl Transformer for LllvmTransformer {
         Ok(Some((Data::dense(reconstruction.rows, columns)?, Some(Data::dense(reconstruction.std, columns)?))))
     }
 }
+
+#[cfg(test)]
+#[path = "lllvm_tests.rs"]
+mod tests;
