@@ -25,6 +25,14 @@ pub enum Error {
         count: usize,
     },
 
+    /// All cells of a row or column are missing.
+    NoValues {
+        /// `row` or `column`.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+    },
+
     /// Two sizes that must agree differ.
     Shape {
         /// What has the size.
@@ -159,6 +167,9 @@ impl Error {
                 if *count == 1 { "cell in total" } else { "cells in total" },
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
             ),
+            Error::NoValues { what, index } => {
+                format!("{what} {index} (counting from 0) has no values: all of its cells are missing. Leave it out.")
+            }
             Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),
             Error::InitAtOnePoint { rows } => format!(
                 "all {rows} points of the initial embedding are at one place, and nothing would separate them.{}",

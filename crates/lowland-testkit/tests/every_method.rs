@@ -24,6 +24,12 @@ method_suite!(
     [("n_components", "1"), ("starts", "1"), ("max_iter", "5"), ("column_noise", "separate")],
     iterates
 );
+method_suite!(
+    lllvm_low_rank,
+    "lllvm",
+    [("rank", "12"), ("column_noise", "separate"), ("starts", "2"), ("max_iter", "20")],
+    iterates
+);
 method_suite!(lllvm_landmarks, "lllvm", [("landmarks", "100"), ("starts", "2"), ("max_iter", "20")], iterates);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(
@@ -105,6 +111,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (lvm_largest::VALUES, lvm_largest::METHOD),
     (lllvm::VALUES, lllvm::METHOD),
     (lllvm_column_noise::VALUES, lllvm_column_noise::METHOD),
+    (lllvm_low_rank::VALUES, lllvm_low_rank::METHOD),
     (lllvm_landmarks::VALUES, lllvm_landmarks::METHOD),
     (tsne::VALUES, tsne::METHOD),
     (tsne_exaggeration::VALUES, tsne_exaggeration::METHOD),

@@ -91,9 +91,10 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
         context.stage(PREPROCESSING, |context| pipeline.preprocessing.fit(data, context))?
     };
     // Scaling can overflow single precision.
-    prepared.check_finite()?;
+    check_values(&pipeline, &prepared)?;
     let input = FitInput { data: &prepared, neighbors: options.neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
+    let prepared = transformer.completed_rows().unwrap_or(prepared);
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
     Ok(Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names))
@@ -128,7 +129,13 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
                     .into(),
         });
     }
-    data.check_finite()
+    check_values(pipeline, data)
+}
+
+/// Missing cells are left to the method, if it accepts them. Preprocessing, landmarks and extension from fixed positions need all cells.
+fn check_values(pipeline: &Pipeline, data: &Data) -> Result<()> {
+    let is_plain = pipeline.preprocessing.is_empty() && pipeline.landmarks.is_none() && pipeline.fixed.is_none();
+    if pipeline.method.accepts_missing() && is_plain { data.check_finite_or_missing() } else { data.check_finite() }
 }
 
 /// Fits methods; implemented for every [`Method`]. Built-in methods have the same functions without this trait in scope.

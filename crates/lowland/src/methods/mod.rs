@@ -13,6 +13,7 @@ mod isomap;
 mod linear;
 mod lle;
 mod lllvm;
+mod lllvm_missing;
 mod ltsa;
 mod lvm;
 mod lvm_transformer;
