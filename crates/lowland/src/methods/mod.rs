@@ -4,6 +4,7 @@
 //! [registry](crate::registry); the command line, Python and model files follow from that.
 
 mod bottom_eigenvectors;
+mod component_count;
 mod components;
 mod ee;
 mod gplvm;
@@ -11,6 +12,7 @@ mod gplvm_transformer;
 mod init;
 mod isomap;
 mod linear;
+mod linear_transformer;
 mod lle;
 mod lllvm;
 mod lllvm_missing;
@@ -31,6 +33,7 @@ mod tsm_layers;
 mod tsm_transformer;
 mod tsne;
 
+pub use component_count::ComponentCount;
 pub use ee::Ee;
 pub use gplvm::GpLvm;
 pub use init::Init;
