@@ -15,8 +15,8 @@ pub struct FuzzyGraphParams {
     pub set_op_mix_ratio: f64,
 }
 
-/// Tolerance of the sum of memberships, and number of bisections. Both are umap-learn's, so that the graphs agree.
-const SUM_TOLERANCE: f64 = 1e-5;
+/// Tolerance of the sum of memberships. That of umap-learn is 1e-5, so graphs agree up to that.
+const SUM_TOLERANCE: f64 = 1e-9;
 const BISECTIONS: usize = 64;
 /// Lower bound of the bandwidth relative to the mean distance.
 const MIN_BANDWIDTH: f64 = 1e-3;
@@ -58,9 +58,11 @@ pub(super) fn membership(d: f64, rho: f64, sigma: f64) -> f64 {
 pub fn smooth_distances(distances: &[f32], k: usize, local_connectivity: f64, mean: f64) -> (f64, f64) {
     let rho = local_distance(distances, local_connectivity);
     let target = (k as f64).log2();
+    // In units of the largest distance, so that the result does not depend on the unit of the data.
+    let unit = distances.last().map_or(1.0, |&d| if d > 0.0 { f64::from(d) } else { 1.0 });
     let (mut low, mut high, mut sigma) = (0.0, f64::INFINITY, 1.0);
     for _ in 0..BISECTIONS {
-        let sum: f64 = distances.iter().map(|&d| membership(f64::from(d), rho, sigma)).sum();
+        let sum: f64 = distances.iter().map(|&d| membership(f64::from(d) / unit, rho / unit, sigma)).sum();
         if (sum - target).abs() < SUM_TOLERANCE {
             break;
         }
@@ -72,7 +74,7 @@ pub fn smooth_distances(distances: &[f32], k: usize, local_connectivity: f64, me
         sigma = if high.is_infinite() { 2.0 * sigma } else { 0.5 * (low + high) };
     }
     let own_mean = distances.iter().map(|&d| f64::from(d)).sum::<f64>() / k.max(1) as f64;
-    (rho, sigma.max(MIN_BANDWIDTH * if rho > 0.0 { own_mean } else { mean }))
+    (rho, (sigma * unit).max(MIN_BANDWIDTH * if rho > 0.0 { own_mean } else { mean }))
 }
 
 /// Returns the distance of the `count`-th neighbor among those that are not duplicates, interpolated for fractions.
@@ -86,7 +88,7 @@ fn local_distance(distances: &[f32], count: f64) -> f64 {
         _ => {
             let at = f64::from(nonzero[whole - 1]);
             match nonzero.get(whole) {
-                Some(&next) if fraction > SUM_TOLERANCE => at + fraction * (f64::from(next) - at),
+                Some(&next) => at + fraction * (f64::from(next) - at),
                 _ => at,
             }
         }

@@ -1,8 +1,8 @@
 //! UMAP (McInnes, Healy and Melville 2018): a graph of fuzzy memberships between neighbors, and a layout of it by sampled
 //! attraction and repulsion.
 //!
-//! The layout differs from umap-learn's in one respect: all points of an epoch move at once, each from the positions at the
-//! end of the epoch before, with random numbers of its own. Its result therefore does not depend on the number of threads.
+//! umap-learn moves both ends of an edge at once, in whatever order the threads come to it. Here each point moves by itself, in
+//! fixed groups that take turns, with random numbers of its own: results do not depend on the number of threads.
 
 mod forces;
 mod fuzzy_graph;

@@ -8,6 +8,8 @@ use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, invalid_parameter, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result, Seed};
+use lowland_linalg::Csr;
+use lowland_neighbors::graph::{ConnectedComponents, Edge, add_edges, join_components_with};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
 use super::init::{Init, initial_embedding, initial_memory};
@@ -61,6 +63,8 @@ const SMALL: usize = 10_000;
 const TRANSFORM_EPOCHS: usize = 100;
 /// New rows start close to their place.
 const TRANSFORM_RATE: f64 = 0.25;
+/// Weight of the edges that join the components of the graph for the initial embedding; the layout does without them.
+const JOIN_WEIGHT: f64 = 0.01;
 /// The initial embedding fills a cube of this size, which the learning rate and the bound of steps are made for.
 const INIT_SIZE: f64 = 10.0;
 
@@ -202,8 +206,9 @@ impl Method for Umap {
             Ok((weights, exact.then_some(graph)))
         })?;
         let init = context.stage(INITIALIZATION, |context| {
-            let init = initial_embedding(input.data, &weights, self.init(), self.n_components, 1.0, context)?;
-            fill_cube(init)
+            let connected = self.connected(input.data, &weights, context)?;
+            let weights = connected.as_ref().unwrap_or(&weights);
+            fill_cube(initial_embedding(input.data, weights, self.init(), self.n_components, 1.0, context)?)
         })?;
         let (layout, outcome) = context.stage(LAYOUT, |context| {
             let mut layout = SampledLayout::new(&weights, &init, self.layout_params(n, seed)?);
@@ -233,6 +238,21 @@ impl Method for Umap {
 impl Umap {
     fn init(&self) -> Init {
         if self.init == Init::Auto { Init::Spectral } else { self.init }
+    }
+
+    /// Returns the graph with its components joined, if the initial embedding needs one that is connected.
+    fn connected(&self, data: &Data, weights: &Csr, context: &mut Context) -> Result<Option<Csr>> {
+        if self.init() != Init::Spectral || context.init().is_some() {
+            return Ok(None);
+        }
+        let components = ConnectedComponents::from_matrix(weights);
+        if components.count() < 2 {
+            return Ok(None);
+        }
+        let joins = context.with_progress(|progress| join_components_with(data, self.metric, &components, progress))?;
+        context.note(Note::ComponentsJoined { components: components.count() });
+        let joins: Vec<Edge> = joins.into_iter().map(|join| Edge { length: JOIN_WEIGHT, ..join }).collect();
+        add_edges(weights, &joins).map(Some)
     }
 }
 
