@@ -9,6 +9,9 @@ const MAX_STEP: f32 = 4.0;
 /// Keeps the repulsion of close points finite.
 const MIN_SQUARE: f32 = 1e-3;
 
+/// Number of repelling points that are processed together.
+const LANES: usize = 8;
+
 /// The forces of the cross entropy between memberships and similarities `1 / (1 + a d^(2b))`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forces {
@@ -37,11 +40,8 @@ impl Forces {
     /// Returns the factor of `y_i - y_j` in the repulsion of point i by j: the derivative of `ln(1 - similarity)`.
     #[inline(always)]
     pub fn repulsion(&self, square: f32) -> f32 {
-        if square > 0.0 {
-            2.0 * self.repulsion * self.b / ((MIN_SQUARE + square) * (1.0 + self.a * power(square, self.b)))
-        } else {
-            0.0
-        }
+        let factor = 2.0 * self.repulsion * self.b / ((MIN_SQUARE + square) * (1.0 + self.a * power(square, self.b)));
+        if square > 0.0 { factor } else { 0.0 }
     }
 
     /// Moves `point` towards `other`.
@@ -50,10 +50,22 @@ impl Forces {
         step(point, other, -self.attraction(square(point, other)), rate);
     }
 
-    /// Moves `point` away from `other`.
+    /// Moves `point` away from `count` other points. A point at the same place has no effect.
     #[inline(always)]
-    pub(super) fn repel(&self, point: &mut [f32], other: &[f32], rate: f32) {
-        step(point, other, self.repulsion(square(point, other)), rate);
+    pub(super) fn repel<'a>(&self, point: &mut [f32], count: usize, rate: f32, mut draw: impl FnMut() -> &'a [f32]) {
+        let mut left = count;
+        while left > 0 {
+            let batch = left.min(LANES);
+            let (mut others, mut squares, mut factors) = ([&[] as &[f32]; LANES], [0.0; LANES], [0.0; LANES]);
+            for (other, distance) in others.iter_mut().zip(&mut squares).take(batch) {
+                *other = draw();
+                *distance = square(point, other);
+            }
+            // A loop of its own, which does not wait for the point to move: most of the time is spent here.
+            factors.iter_mut().zip(squares).for_each(|(factor, square)| *factor = self.repulsion(square));
+            others.iter().zip(factors).take(batch).for_each(|(other, factor)| step(point, other, factor, rate));
+            left -= batch;
+        }
     }
 
     /// Returns `-ln(similarity)` and `-ln(1 - similarity)`, the latter bounded.

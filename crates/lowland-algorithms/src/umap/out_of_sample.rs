@@ -49,10 +49,7 @@ impl UmapTransform<'_> {
                 for _ in 0..attractions(weight / largest, epoch) {
                     let near = other(j as usize);
                     forces.attract(&mut point, near, rate);
-                    for _ in 0..negative_sample_rate {
-                        let far = other(draw(&mut rng, self.map.rows()));
-                        forces.repel(&mut point, far, rate);
-                    }
+                    forces.repel(&mut point, negative_sample_rate, rate, || other(draw(&mut rng, self.map.rows())));
                 }
             }
         }

@@ -82,6 +82,39 @@ impl SampledLayout {
         (self.params.learning_rate * (1.0 - self.epoch as f64 / self.params.epochs as f64)) as f32
     }
 
+    /// Moves the points of a group. `DIM` is the dimension, if the compiler is to know it, or zero.
+    fn move_group<const DIM: usize>(&mut self, group: usize, rate: f32) {
+        let dim = self.dim;
+        let rows = (self.points.len() / dim - group).div_ceil(GROUPS);
+        let mut moved = std::mem::take(&mut self.moved);
+        moved.resize(rows * dim, 0.0);
+        let seed = self.params.seed.item(self.epoch);
+        moved.par_chunks_mut(dim).with_min_len(ROWS).enumerate().for_each(|(at, point)| {
+            let i = group + at * GROUPS;
+            self.move_point::<DIM>(i, seed.item(i), rate, point);
+        });
+        let points = self.points.chunks_exact_mut(dim).skip(group).step_by(GROUPS);
+        points.zip(moved.chunks_exact(dim)).for_each(|(point, moved)| point.copy_from_slice(moved));
+        self.moved = moved;
+    }
+
+    /// Writes the new position of point `i`. In umap-learn, an edge is there in both directions, and each of them moves both ends:
+    /// hence twice the rate.
+    fn move_point<const DIM: usize>(&self, i: usize, seed: Seed, rate: f32, point: &mut [f32]) {
+        let dim = if DIM > 0 { DIM } else { self.dim };
+        let (n, point) = (self.points.len() / dim, &mut point[..dim]);
+        let position = |j: usize| &self.points[j * dim..][..dim];
+        let LayoutParams { forces, negative_sample_rate, .. } = self.params;
+        point.copy_from_slice(position(i));
+        let mut rng = seed.rng();
+        for (j, edge_rate) in self.edges.row(i) {
+            for _ in 0..attractions(edge_rate, self.epoch) {
+                forces.attract(point, position(j), 2.0 * rate);
+                forces.repel(point, negative_sample_rate, rate, || position(draw(&mut rng, n)));
+            }
+        }
+    }
+
     /// Estimates the loss per point from some of the points.
     fn loss(&self) -> f64 {
         let n = self.points.len() / self.dim;
@@ -119,36 +152,14 @@ pub(super) fn attractions(rate: f32, epoch: usize) -> usize {
 }
 
 impl Stepper for SampledLayout {
-    /// An edge of the graph stands for two in umap-learn, one from each end, which both move both ends.
     fn step(&mut self) -> Result<Step> {
-        let (rate, epoch, dim) = (self.learning_rate(), self.epoch, self.dim);
-        let (params, edges) = (self.params, &self.edges);
-        let n = self.points.len() / dim;
-        let seed = params.seed.item(epoch);
-        for group in 0..GROUPS.min(n) {
-            let points = self.points.as_slice();
-            let rows = (n - group).div_ceil(GROUPS);
-            self.moved.resize(rows * dim, 0.0);
-            self.moved.par_chunks_mut(dim).with_min_len(ROWS).enumerate().for_each(|(at, point)| {
-                let i = group + at * GROUPS;
-                point.copy_from_slice(&points[i * dim..(i + 1) * dim]);
-                let mut rng = seed.item(i).rng();
-                for (j, edge_rate) in edges.row(i) {
-                    for _ in 0..attractions(edge_rate, epoch) {
-                        let other = &points[j * dim..(j + 1) * dim];
-                        params.forces.attract(point, other, rate);
-                        params.forces.attract(point, other, rate);
-                        for _ in 0..params.negative_sample_rate {
-                            let j = draw(&mut rng, n);
-                            if j != i {
-                                params.forces.repel(point, &points[j * dim..(j + 1) * dim], rate);
-                            }
-                        }
-                    }
-                }
-            });
-            let rows = self.points.chunks_exact_mut(dim).skip(group).step_by(GROUPS);
-            rows.zip(self.moved.chunks_exact(dim)).for_each(|(point, moved)| point.copy_from_slice(moved));
+        let rate = self.learning_rate();
+        for group in 0..GROUPS.min(self.points.len() / self.dim) {
+            match self.dim {
+                2 => self.move_group::<2>(group, rate),
+                3 => self.move_group::<3>(group, rate),
+                _ => self.move_group::<0>(group, rate),
+            }
         }
         self.epoch += 1;
         // The epochs are the stopping rule: the learning rate has not ended before the last one.
