@@ -27,6 +27,12 @@ method_suite!(
 method_suite!(lllvm_landmarks, "lllvm", [("landmarks", "100"), ("starts", "2"), ("max_iter", "20")], iterates);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(
+    tsne_exaggeration,
+    "tsne",
+    [("exaggeration", "4"), ("max_iter", "40"), ("exaggeration_iter", "15")],
+    iterates
+);
+method_suite!(
     tsne_fft,
     "tsne",
     [("engine", "fft"), ("dof", "2"), ("optimizer", "lbfgs"), ("early_exaggeration", "1"), ("max_iter", "60")],
@@ -102,6 +108,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (lllvm_column_noise::VALUES, lllvm_column_noise::METHOD),
     (lllvm_landmarks::VALUES, lllvm_landmarks::METHOD),
     (tsne::VALUES, tsne::METHOD),
+    (tsne_exaggeration::VALUES, tsne_exaggeration::METHOD),
     (tsne_fft::VALUES, tsne_fft::METHOD),
     (tsne_barnes_hut::VALUES, tsne_barnes_hut::METHOD),
     (ssne::VALUES, ssne::METHOD),

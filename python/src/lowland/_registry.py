@@ -4,9 +4,9 @@
 
 #: Name of the estimator class of each method.
 ESTIMATORS = {
+    "tsne": "TSNE",
     "lvm": "LVM",
     "lllvm": "LLLVM",
-    "tsne": "TSNE",
     "ssne": "SymmetricSNE",
     "ee": "ElasticEmbedding",
     "mapit": "MapIt",
@@ -19,3 +19,6 @@ ESTIMATORS = {
     "pca": "PCA",
     "svd": "TruncatedSVD",
 }
+
+#: Name of the default method.
+DEFAULT_METHOD = "tsne"

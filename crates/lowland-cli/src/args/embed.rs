@@ -10,7 +10,7 @@ use super::{CommonArgs, WriteArgs, method_names};
 const EMBED_HELP: &str = "\
 Examples:
   lowland embed digits --out digits.png --out digits.html
-  lowland embed train-images-idx3-ubyte.gz --method tsne --live
+  lowland embed train-images-idx3-ubyte.gz --live
   lowland embed swiss-roll --n-points 5000 --method spectral --n-neighbors 12 --out roll.parquet --out roll.png
   lowland embed train-images-idx3-ubyte.gz --pca 50 --save mnist.lowland --report mnist.json --out mnist.csv
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
@@ -46,9 +46,12 @@ pub struct EmbedArgs {
     /// Write a report: parameters, times, memory, trace, scores
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    /// Do not score the map
+    /// Do not score the map, and do not say what of it can be believed
     #[arg(long)]
     pub no_quality: bool,
+    /// Compute all reliability scores and write them with the map, as `lowland trust` does
+    #[arg(long, conflicts_with = "no_quality")]
+    pub trust: bool,
     /// Write checkpoints of the run to this file, for --resume
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,

@@ -22,6 +22,7 @@ mod reconstruct;
 mod scoring;
 mod select;
 mod transform;
+mod trust;
 
 pub use analogies::analogies;
 pub use compare::compare;
@@ -35,3 +36,4 @@ pub use quality::quality;
 pub use reconstruct::{reconstruct, samples};
 pub use select::select;
 pub use transform::transform;
+pub use trust::trust;

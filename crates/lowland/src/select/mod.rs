@@ -9,6 +9,7 @@ mod subsamples;
 
 pub use edges::{EdgeScore, GraphBounds, compare_graphs, graph_from_pairs, remove_edges, screen_edges};
 pub use recommendation::{Candidate, recommend, recommendation_text};
+pub(crate) use subsamples::draw_rows;
 pub use subsamples::{SubsampleKind, Subsamples};
 
 use crate::method::{FitInput, Method};
