@@ -65,6 +65,7 @@ method_suite!(mapit_exact, "mapit", [("variant", "exact"), ("max_iter", "30"), (
 method_suite!(mapit_sampled, "mapit", [("variant", "sampled"), ("max_iter", "40")], iterates);
 method_suite!(mapit_reach, "mapit", [("reach", "2"), ("n_neighbors", "5"), ("max_iter", "60")], iterates);
 method_suite!(mapit_objective, "mapit", [("variant", "objective"), ("max_iter", "30")], iterates);
+method_suite!(umap, "umap", [("n_epochs", "100")], iterates);
 method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
 method_suite!(
     tsm_factors,
