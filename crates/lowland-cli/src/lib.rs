@@ -85,6 +85,7 @@ fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Fail
         Command::Samples(args) => commands::samples(args),
         Command::Select(args) => commands::select(args),
         Command::Quality(args) => commands::quality(args),
+        Command::Trust(args) => commands::trust(args),
         Command::Plot(args) => commands::plot(args),
         Command::Compare(args) => commands::compare(args, matches),
         Command::Spectrum(args) => commands::spectrum(args, matches),

@@ -52,6 +52,7 @@
 //! | [`method`] | the traits for methods defined outside of this crate |
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
+//! | [`trust`] | which points and gaps of an embedding can be believed |
 //! | [`run`] | observers, progress, checkpoints |
 //! | [`method_choice`] | choosing a method by its scores on a part of the rows |
 //! | [`spectrum`] | t-SNE at several exaggerations |
@@ -90,4 +91,6 @@ pub use lowland_core::{
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;
+/// Which points and gaps of an embedding can be believed.
+pub use lowland_trust as trust;
 pub use model::Model;

@@ -47,9 +47,12 @@ pub struct EmbedArgs {
     /// Write a report: parameters, times, memory, trace, scores
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    /// Do not score the map
+    /// Do not score the map, and do not say what of it can be believed
     #[arg(long)]
     pub no_quality: bool,
+    /// Compute all reliability scores and write them with the map, as `lowland trust` does
+    #[arg(long, conflicts_with = "no_quality")]
+    pub trust: bool,
     /// Write checkpoints of the run to this file, for --resume
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,

@@ -16,6 +16,7 @@ mod quality;
 mod run;
 mod select;
 mod spectrum;
+mod trust;
 mod write;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -37,6 +38,7 @@ pub use quality::QualityArgs;
 pub use run::RunArgs;
 pub use select::{SelectArgs, SelectMethod};
 pub use spectrum::SpectrumArgs;
+pub use trust::TrustArgs;
 pub use write::WriteArgs;
 
 const AFTER_HELP: &str = "\
@@ -44,6 +46,7 @@ Examples:
   lowland embed digits --out digits.png                       a map of the built-in digits, and its picture
   lowland embed cells.csv --label-column type --out map.csv   a map of your own table
   lowland quality cells.csv map.csv --label-column type       scores of the map
+  lowland trust cells.csv map.csv --label-column type         which of its points and gaps can be believed
 
 Exit codes: 0 success; 1 failure (disk, stdout, threads, numerics); 2 invalid flag or value; 3 unusable input;
 4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that existed by then has been written);
@@ -75,6 +78,8 @@ pub enum Command {
     Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),
+    /// Say which points and gaps of a map can be believed
+    Trust(TrustArgs),
     /// Draw maps as pictures or interactive pages
     Plot(PlotArgs),
     /// Compare several methods on one data set: maps, scores and times in one picture
@@ -120,6 +125,7 @@ impl Command {
             Command::Samples(args) => &args.run,
             Command::Select(args) => &args.common.run,
             Command::Quality(args) => &args.run,
+            Command::Trust(args) => &args.run,
             Command::Plot(args) => &args.run,
             Command::Compare(args) => &args.common.run,
             Command::Spectrum(args) => &args.common.run,

@@ -16,7 +16,7 @@ use lowland::run::{Archive, ArchiveKind, StopReason};
 use lowland::{AnnotatedEmbedding, FitOptions, FixedPositions, MemoryBudget, Metric};
 use lowland_io::Table;
 use lowland_view::Density;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::figure::{Figure, FigureMap};
 use super::method_choice;
@@ -24,6 +24,7 @@ use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::page::{self, NeighborSource};
 use super::scoring;
+use super::trust::{assess_new_map, trust_json};
 use crate::args::{EmbedArgs, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
@@ -116,14 +117,18 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     // The map is written first, because everything else can be stopped.
     let mut log = OutputLog::default();
-    let map = AnnotatedEmbedding {
+    let mut map = AnnotatedEmbedding {
         std: model.std(),
         covariances: model.covariances(),
         ids: table.ids.take(),
         labels: table.labels.take(),
         ..model.embedding().clone().into()
     };
-    outputs.write_map(&map, &args.write.options(), &mut log);
+    // With --trust, the map is written with its reliability, unless the run is stopped.
+    let write_later = args.trust && !stopped_early;
+    if !write_later {
+        outputs.write_map(&map, &args.write.options(), &mut log);
+    }
     if let Some(path) = &args.save {
         log.write(path, &model.to_bytes());
     }
@@ -135,13 +140,24 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     } else {
         scoring::score(data, &map, metric, model.neighbors(), &run, &mut console)
     };
+    let trust = if args.no_quality || stopped_early || console.stopped() {
+        None
+    } else {
+        assess_new_map(data, &map, metric, model.neighbors(), args.trust, &run, &mut console)
+    };
+    if write_later {
+        map.reliability = trust.as_ref().map(|trust| trust.reliability.clone());
+        outputs.write_map(&map, &args.write.options(), &mut log);
+    }
     let mut report = report::run_report(args, &model, &rows, &map, scores.as_ref(), console.stages(), watch.elapsed());
+    report["trust"] = trust.as_ref().map_or(Value::Null, trust_json);
     if let Some(choice) = &choice {
         report["method_choice"] = method_choice::to_json(choice);
     }
     let caption = Caption::new(model.method().name(), &model.pipeline().values(), scores.as_ref());
     let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, map.labels.as_ref()));
     let uncertain_points = report::uncertain_points(&map);
+    let summary = trust.as_ref().map_or(String::new(), |trust| trust.summary().join(" ") + "\n");
     // A run that was stopped does not wait for the neighbors.
     let neighbors =
         (!stopped_early && !console.stopped()).then(|| NeighborSource { data, metric, known: model.neighbors() });
@@ -162,7 +178,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     } else if !run.quiet {
         let files = Some(log.summary()).filter(|text| !text.is_empty()).map_or(String::new(), |text| text + "\n");
         let time = format_duration(watch.elapsed().wall_seconds);
-        print_stderr(&format!("{score_table}{uncertain_points}{files}{time} in all"));
+        print_stderr(&format!("{score_table}{uncertain_points}{summary}{files}{time} in all"));
     }
     if let Some(live) = live {
         live.finish(&log.final_message(if stopped_early { "Stopped; the map is kept" } else { "Done" }));

@@ -24,6 +24,7 @@ mod scoring;
 mod select;
 mod spectrum;
 mod transform;
+mod trust;
 
 pub use analogies::analogies;
 pub use compare::compare;
@@ -38,3 +39,4 @@ pub use reconstruct::{reconstruct, samples};
 pub use select::select;
 pub use spectrum::spectrum;
 pub use transform::transform;
+pub use trust::trust;
