@@ -15,7 +15,7 @@ export const HOSTILE = [
 ];
 
 before(async () => {
-  lowland("embed", "digits", "--quiet", "--out", "digits.html", "--out", "lvm.csv");
+  lowland("embed", "digits", "--method", "lvm", "--quiet", "--out", "digits.html", "--out", "lvm.csv");
   lowland("embed", "digits", "--method", "pca", "--no-quality", "--quiet", "--out", "pca.csv");
   lowland("plot", "lvm.csv", "pca.csv", "--data", "digits", "--quiet", "--out", "two.html");
   lowland("embed", "swiss-roll", "--n-points", "500", "--n-components", "3", "--method", "pca", "--quiet", "--out", "deep.html");

@@ -15,7 +15,7 @@ fn the_readme_command_leaves_a_picture_and_a_map_and_prints_scores() {
     let picture = std::fs::read(folder.path().join("digits.png")).unwrap();
     assert_eq!(&picture[..8], b"\x89PNG\r\n\x1a\n");
     let map = std::fs::read_to_string(folder.path().join("digits.csv")).unwrap();
-    assert!(map.starts_with("projection_x,projection_y,label,std\n"), "{}", &map[..80]);
+    assert!(map.starts_with("projection_x,projection_y,label"), "{}", &map[..80]);
     assert_eq!(map.lines().count(), 1798);
 }
 
@@ -92,7 +92,7 @@ fn a_saved_model_says_how_sure_and_how_likely_it_is_and_makes_rows_for_points() 
     let at = folder.path();
     write(at, "t.csv", &small_table());
     let named = ["--label-column", "kind", "--id-column", "name"];
-    let fit = ["embed", "t.csv", "--save", "m.lowland", "--out", "map.csv", "--quiet"];
+    let fit = ["embed", "t.csv", "--method", "lvm", "--save", "m.lowland", "--out", "map.csv", "--quiet"];
     good(at, &[&fit[..], &named].concat());
     let placed = good(at, &[&["transform", "m.lowland", "t.csv", "--quiet"][..], &named].concat());
     assert!(placed.starts_with("id,projection_x,projection_y,label,std\n"), "{placed}");
@@ -110,12 +110,14 @@ fn a_saved_model_says_how_sure_and_how_likely_it_is_and_makes_rows_for_points() 
 fn neighbor_graphs_are_saved_and_reused() {
     let folder = folder();
     good(folder.path(), &["neighbors", "digits", "--n-neighbors", "20", "--out", "g.npz", "--quiet"]);
-    let embed = ["embed", "digits", "--max-iter", "20", "--no-quality", "--quiet"];
+    let embed = ["embed", "digits", "--method", "lvm", "--max-iter", "20", "--no-quality", "--quiet"];
     let direct = good(folder.path(), &embed);
     let reused = good(folder.path(), &[&embed[..], &["--neighbors", "g.npz"]].concat());
     assert_eq!(direct, reused);
-    let words = bad(folder.path(), 2, &["embed", "digits", "--neighbors", "g.npz", "--n-neighbors", "30"]);
-    assert!(words.contains("at most 20"), "{words}");
+    let few = ["embed", "digits", "--method", "lvm", "--max-iter", "2", "--no-quality", "--neighbors", "g.npz"];
+    let output = lowland(folder.path(), &[&few[..], &["--n-neighbors", "30", "--out", "m.csv"]].concat());
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("--n-neighbors reduced from 30 to 20"), "{words}");
     let words = bad(folder.path(), 3, &["embed", "swiss-roll", "--neighbors", "g.npz"]);
     assert!(words.contains("neighbor graph"), "{words}");
 }
@@ -123,19 +125,24 @@ fn neighbor_graphs_are_saved_and_reused() {
 #[test]
 fn a_report_holds_parameters_times_and_scores() {
     let folder = folder();
-    good(folder.path(), &["embed", "s-curve", "--n-points", "300", "--report", "r.json", "--out", "m.npy", "--quiet"]);
-    let report: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
-    assert_eq!(report["method"], "lvm");
-    assert_eq!(report["parameters"]["n_neighbors"], 9);
-    let outliers = report["outliers"].as_array().unwrap();
-    assert_eq!(outliers.len(), 100);
-    assert!(outliers[0]["std"].as_f64().unwrap() >= outliers[99]["std"].as_f64().unwrap());
+    let embed = ["embed", "s-curve", "--n-points", "300", "--report", "r.json", "--out", "m.npy", "--quiet"];
+    let fit = |more: &[&str]| -> serde_json::Value {
+        good(folder.path(), &[&embed[..], more].concat());
+        serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap()
+    };
+    let report = fit(&[]);
+    assert_eq!(report["method"], "tsne");
+    assert_eq!(report["parameters"]["perplexity"], 30);
     assert_eq!(report["input"]["rows"], 300);
     assert!(report["total"]["wall_seconds"].as_f64().unwrap() > 0.0);
     assert!(report["stages"].as_array().unwrap().iter().any(|stage| stage["name"] == "neighbors"));
     let scores = report["scores"]["values"].as_array().unwrap();
     assert!(scores.iter().any(|score| score["name"] == "trustworthiness" && score["value"].as_f64().unwrap() > 0.8));
+    // A method with standard deviations lists the least certain points.
+    let report = fit(&["--method", "lvm"]);
+    let outliers = report["outliers"].as_array().unwrap();
+    assert_eq!(outliers.len(), 100);
+    assert!(outliers[0]["std"].as_f64().unwrap() >= outliers[99]["std"].as_f64().unwrap());
 }
 
 #[test]
@@ -156,8 +163,8 @@ fn a_checkpoint_is_taken_up_only_with_what_it_was_made_of() {
     assert_eq!(good(folder.path(), &[&whole[..], &keep].concat()), map);
     let resume = ["--resume", "run.ckpt"];
     assert_eq!(good(folder.path(), &[&whole[..], &resume].concat()), map);
-    let words = bad(folder.path(), 2, &[&whole[..], &resume, &["--n-neighbors", "12"]].concat());
-    assert!(words.contains("--n-neighbors 9"), "{words}");
+    let words = bad(folder.path(), 2, &[&whole[..], &resume, &["--perplexity", "12"]].concat());
+    assert!(words.contains("--perplexity 30"), "{words}");
     let words = bad(folder.path(), 3, &["embed", "s-curve", "--resume", "run.ckpt"]);
     assert!(words.contains("other data"), "{words}");
 }
@@ -169,7 +176,7 @@ fn a_neighbor_graph_sets_the_metric_and_rejects_another() {
     let roll = ["swiss-roll", "--n-points", "800"];
     let graph = ["neighbors", "--n-neighbors", "20", "--metric", "cosine", "--out", "g.npz", "--quiet"];
     good(at, &[&graph[..], &roll].concat());
-    let embed = [&["embed", "--max-iter", "20", "--no-quality", "--quiet"][..], &roll].concat();
+    let embed = [&["embed", "--method", "lvm", "--max-iter", "20", "--no-quality", "--quiet"][..], &roll].concat();
     let with_graph = [&embed[..], &["--neighbors", "g.npz"]].concat();
     let direct = good(at, &[&embed[..], &["--metric", "cosine"]].concat());
     assert_eq!(good(at, &with_graph), direct);
@@ -223,7 +230,7 @@ fn strings_are_mapped_by_edit_distance() {
     let folder = folder();
     let words: Vec<String> = (0..40).map(|i| format!("{}{}", "ab".repeat(i % 7 + 1), "c".repeat(i % 5))).collect();
     write(folder.path(), "w.txt", &words.join("\n"));
-    let map = good(folder.path(), &["embed", "w.txt", "--metric", "levenshtein", "--n-neighbors", "6", "--quiet"]);
+    let map = good(folder.path(), &["embed", "w.txt", "--metric", "levenshtein", "--perplexity", "6", "--quiet"]);
     assert_eq!(map.lines().count(), 41);
     let words = bad(folder.path(), 3, &["embed", "w.txt"]);
     assert!(words.contains("levenshtein"), "{words}");
@@ -319,8 +326,8 @@ fn invalid_flags_are_rejected_before_any_work() {
     );
     assert!(bad(at, 4, &["embed", "blobs", "--n-points", "4000000000000"]).contains("--n-points"));
     assert!(bad(at, 4, &["embed", "digits", "--n-components", "18446744073709551615"]).contains("memory"));
-    assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "many"]).contains("whole number"));
-    assert!(bad(at, 2, &["embed", "digits", "--n-neighbors", "0"]).contains("--n-neighbors 0"));
+    assert!(bad(at, 2, &["embed", "digits", "--perplexity", "many"]).contains("a number"));
+    assert!(bad(at, 2, &["embed", "digits", "--perplexity", "0"]).contains("--perplexity 0"));
     assert!(bad(at, 2, &["embed", "digits", "--metric", "euclid"]).contains("braycurtis"));
     assert!(bad(at, 2, &["embed", "digits", "--method", "pca", "--n-neighbors", "5"]).contains("belongs to lvm"));
     assert!(bad(at, 2, &["embed", "digits", "--method", "magic"]).contains("spectral"));
@@ -575,8 +582,8 @@ fn fixed_rows_keep_their_positions_and_the_others_are_placed() {
     assert!(error.contains("--fixed (row x1): no row of the data has this id"), "{error}");
     let error = bad(at, 2, &[&embed[..], &["--n-components", "3"]].concat());
     assert!(error.contains("--n-components 3") && error.contains("fixed positions have 2 coordinates"), "{error}");
-    let error = bad(at, 2, &[&embed[..], &["--n-neighbors", "20"]].concat());
-    assert!(error.contains("--n-neighbors 20: it has no effect with fixed positions"), "{error}");
+    let error = bad(at, 2, &[&embed[..], &["--perplexity", "20"]].concat());
+    assert!(error.contains("--perplexity 20: it has no effect with fixed positions"), "{error}");
     let error = bad(at, 2, &[&embed[..], &["--landmarks", "10"]].concat());
     assert!(error.contains("cannot be combined with --landmarks"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Embedding, Error, Points, Result};
+use crate::{Embedding, Error, Points, Reliability, Result};
 
 /// Class labels: one code per point, and the name of each class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,13 +100,23 @@ pub struct AnnotatedEmbedding {
     pub ids: Option<Vec<String>>,
     /// Class of each point.
     pub labels: Option<Labels>,
+    /// Reliability of each point.
+    pub reliability: Option<Reliability>,
     /// Further columns by which points can be colored: name, and one cell per point.
     pub columns: Vec<(String, Vec<String>)>,
 }
 
 impl From<Embedding> for AnnotatedEmbedding {
     fn from(embedding: Embedding) -> Self {
-        Self { embedding, std: None, covariances: None, ids: None, labels: None, columns: Vec::new() }
+        Self {
+            embedding,
+            std: None,
+            covariances: None,
+            ids: None,
+            labels: None,
+            reliability: None,
+            columns: Vec::new(),
+        }
     }
 }
 
@@ -137,7 +147,7 @@ impl AnnotatedEmbedding {
                 return Err(Error::Shape { what, expected, found });
             }
         }
-        Ok(())
+        self.reliability.as_ref().map_or(Ok(()), |reliability| reliability.check(rows))
     }
 
     /// Returns the given points, in that order, with their annotations. Label codes do not change.
@@ -154,6 +164,7 @@ impl AnnotatedEmbedding {
             }),
             ids: self.ids.as_ref().map(texts),
             labels: self.labels.as_ref().map(|labels| labels.select(rows)),
+            reliability: self.reliability.as_ref().map(|reliability| reliability.select(rows)),
             columns: self.columns.iter().map(|(name, cells)| (name.clone(), texts(cells))).collect(),
         }
     }

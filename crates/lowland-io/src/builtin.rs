@@ -1,5 +1,7 @@
 //! Built-in data sets: the digits, clusters, and surfaces with known coordinates.
 
+mod generated;
+
 use std::f64::consts::PI;
 
 use lowland::{Data, Embedding, Error, Labels, Result, Seed};
@@ -20,7 +22,7 @@ pub struct Builtin {
     pub dim: usize,
 }
 
-const BUILTINS: [Builtin; 7] = [
+const BUILTINS: [Builtin; 12] = [
     Builtin {
         name: "digits",
         description: "handwritten digits, 8 x 8 pixels (UCI, CC BY 4.0), with labels",
@@ -63,6 +65,36 @@ const BUILTINS: [Builtin; 7] = [
         rows: 1500,
         dim: 3,
     },
+    Builtin {
+        name: "gaussian",
+        description: "one Gaussian without any clusters",
+        rows: 3000,
+        dim: generated::GAUSSIAN_DIM,
+    },
+    Builtin {
+        name: "tree",
+        description: "a tree of fifteen branches, with labels and the noise-free rows as truth",
+        rows: 3000,
+        dim: generated::DIM,
+    },
+    Builtin {
+        name: "mixture",
+        description: "pairs of Gaussian clusters at distances 2, 3, 4, 6, 8 and 12, with labels",
+        rows: 3000,
+        dim: generated::DIM,
+    },
+    Builtin {
+        name: "unequal-density",
+        description: "five separate Gaussian clusters of different spread, with labels",
+        rows: 3000,
+        dim: generated::DIM,
+    },
+    Builtin {
+        name: "bridge",
+        description: "two Gaussian clusters and a bridge of four percent of the rows, with labels",
+        rows: 3000,
+        dim: generated::DIM,
+    },
 ];
 
 const DIGITS: usize = 1797;
@@ -75,8 +107,8 @@ pub fn builtins() -> &'static [Builtin] {
     &BUILTINS
 }
 
-/// Creates a data set by name. `noise` is the standard deviation of Gaussian noise added to every coordinate (0 unless given; for blobs
-/// the spread of a cluster, 1 unless given). Row `i` is the same whatever the number of points.
+/// Creates a data set by name. `noise` is the standard deviation of Gaussian noise added to every coordinate (0 unless given, 0.3 for
+/// the tree; for Gaussian clusters their spread, 1 unless given). Row `i` is the same whatever the number of points.
 pub fn builtin(name: &str, n_points: Option<usize>, noise: Option<f64>, seed: Seed) -> Result<Table> {
     let Some(known) = BUILTINS.iter().find(|builtin| builtin.name == name) else {
         return Err(Error::Parameter {
@@ -105,6 +137,11 @@ pub fn builtin(name: &str, n_points: Option<usize>, noise: Option<f64>, seed: Se
     let mut table = match name {
         "digits" => digits(n, noise)?,
         "blobs" => blobs(n, noise.unwrap_or(1.0), seed)?,
+        "gaussian" => generated::gaussian(n, noise.unwrap_or(1.0), seed)?,
+        "tree" => generated::tree(n, noise.unwrap_or(0.3), seed)?,
+        "mixture" => generated::mixture(n, noise.unwrap_or(1.0), seed)?,
+        "unequal-density" => generated::unequal_density(n, noise.unwrap_or(1.0), seed)?,
+        "bridge" => generated::bridge(n, noise.unwrap_or(1.0), seed)?,
         _ => surface(name, n, noise.unwrap_or(0.0), seed)?,
     };
     table.notes.push(format!("{name}: {}", known.description));

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use lowland::{AnnotatedEmbedding, Embedding, Labels, MemoryBudget, check_computed_embedding};
+use lowland::{
+    AnnotatedEmbedding, Embedding, Labels, MemoryBudget, Reliability, ReliabilityColumn, check_computed_embedding,
+};
 
 #[cfg(feature = "tables")]
 use crate::arrow_ipc::ArrowFile;
@@ -29,7 +31,7 @@ pub(crate) struct TextColumns {
 }
 
 /// Writes an embedding as `.csv`, `.tsv`, `.parquet` (columns `id`, `projection_x`, `projection_y`, `projection_z`,
-/// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., each pair once, then its other columns) or `.npy`
+/// `projection_4`, ..., `label`, `std`, `cov_x_x`, `cov_x_y`, ..., each pair once, the columns of reliability, then its other columns) or `.npy`
 /// (coordinates only, `f64`). An embedding with values that are not finite is not written.
 pub fn write_map(path: &Path, map: &AnnotatedEmbedding, options: &WriteOptions) -> Result<(), FileError> {
     write_any(path, map, options).map_err(|kind| kind.at(path))
@@ -73,8 +75,18 @@ fn columns(map: &AnnotatedEmbedding) -> Vec<OutputColumn<'_>> {
             column(&covariance_name(r, s), ColumnValues::F64 { values, start: r * dim + s, step: dim * dim })
         })
     });
+    let reliability = map.reliability.iter().flat_map(Reliability::iter);
+    let reliability =
+        reliability.map(|(known, values)| column(known.name(), ColumnValues::F64 { values, start: 0, step: 1 }));
     let others = map.columns.iter().map(|(name, cells)| column(name, ColumnValues::Ids(cells)));
-    ids.into_iter().chain(coordinates).chain(labels).chain(std).chain(covariances).chain(others).collect()
+    ids.into_iter()
+        .chain(coordinates)
+        .chain(labels)
+        .chain(std)
+        .chain(covariances)
+        .chain(reliability)
+        .chain(others)
+        .collect()
 }
 
 /// Iterates over the pairs of coordinates, each once.
@@ -197,18 +209,34 @@ fn from_columns(mut columns: TextColumns) -> Result<AnnotatedEmbedding> {
         let square = square.as_ref().is_some_and(|columns| columns.contains(&column));
         coordinates.contains(&column) || [id, label, std].contains(&Some(column)) || square
     };
-    let other: Vec<usize> = (0..columns.names.len()).filter(|&column| !known(column)).collect();
+    let mut other: Vec<usize> = (0..columns.names.len()).filter(|&column| !known(column)).collect();
+    let mut reliability = Reliability::default();
+    other.retain(|&column| {
+        let values = ReliabilityColumn::from_name(&columns.names[column])
+            .filter(|&known| reliability.get(known).is_none())
+            .zip(parse_reliability(&columns.cells[column]));
+        values.is_none_or(|(known, values)| {
+            reliability.set(known, values);
+            false
+        })
+    });
     Ok(AnnotatedEmbedding {
         embedding: Embedding::new(values, coordinates.len())?,
         std: std_values,
         covariances,
         labels: label.map(|column| Labels::new(&columns.cells[column])),
+        reliability: (!reliability.is_empty()).then_some(reliability),
         ids: id.map(|column| std::mem::take(&mut columns.cells[column])),
         columns: other
             .into_iter()
             .map(|column| (columns.names[column].clone(), std::mem::take(&mut columns.cells[column])))
             .collect(),
     })
+}
+
+/// Returns the values of a column of reliability; an empty cell is not known. Text makes it a column like others.
+fn parse_reliability(cells: &[String]) -> Option<Vec<f64>> {
+    cells.iter().map(|cell| if cell.is_empty() { Some(f64::NAN) } else { cell.parse().ok() }).collect()
 }
 
 #[cfg(test)]

@@ -33,6 +33,12 @@ method_suite!(
 method_suite!(lllvm_landmarks, "lllvm", [("landmarks", "100"), ("starts", "2"), ("max_iter", "20")], iterates);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(
+    tsne_exaggeration,
+    "tsne",
+    [("exaggeration", "4"), ("max_iter", "40"), ("exaggeration_iter", "15")],
+    iterates
+);
+method_suite!(
     tsne_fft,
     "tsne",
     [("engine", "fft"), ("dof", "2"), ("optimizer", "lbfgs"), ("early_exaggeration", "1"), ("max_iter", "60")],
@@ -59,6 +65,7 @@ method_suite!(mapit_exact, "mapit", [("variant", "exact"), ("max_iter", "30"), (
 method_suite!(mapit_sampled, "mapit", [("variant", "sampled"), ("max_iter", "40")], iterates);
 method_suite!(mapit_reach, "mapit", [("reach", "2"), ("n_neighbors", "5"), ("max_iter", "60")], iterates);
 method_suite!(mapit_objective, "mapit", [("variant", "objective"), ("max_iter", "30")], iterates);
+method_suite!(umap, "umap", [("n_epochs", "100")], iterates);
 method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
 method_suite!(
     tsm_factors,
@@ -108,6 +115,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (lllvm_low_rank::VALUES, lllvm_low_rank::METHOD),
     (lllvm_landmarks::VALUES, lllvm_landmarks::METHOD),
     (tsne::VALUES, tsne::METHOD),
+    (tsne_exaggeration::VALUES, tsne_exaggeration::METHOD),
     (tsne_fft::VALUES, tsne_fft::METHOD),
     (tsne_barnes_hut::VALUES, tsne_barnes_hut::METHOD),
     (ssne::VALUES, ssne::METHOD),

@@ -146,7 +146,8 @@ fn a_run_that_ends_before_its_schedule_is_noted() {
 #[test]
 fn runs_resumed_around_schedule_changes_are_identical() {
     let data = clouds(4, 100, 6, 2.0, 9);
-    let cases: [(&str, &[(&str, &str)]); 4] = [
+    let cases: [(&str, &[(&str, &str)]); 5] = [
+        ("tsne", &[("exaggeration", "3"), ("max_iter", "60"), ("exaggeration_iter", "30")]),
         ("tsne", &[("engine", "fft"), ("max_iter", "60"), ("exaggeration_iter", "30")]),
         ("tsne", &[("engine", "barnes-hut"), ("optimizer", "lbfgs"), ("max_iter", "60"), ("early_exaggeration", "1")]),
         ("ssne", &[("engine", "fast-gauss"), ("optimizer", "sd"), ("max_iter", "60"), ("tol", "0")]),
@@ -170,4 +171,58 @@ fn runs_resumed_around_schedule_changes_are_identical() {
             assert_eq!(resumed.embedding().values(), complete.embedding().values(), "{method} from {iteration}");
         }
     }
+}
+
+/// Mean distance to the ten nearest points relative to the size of the map.
+fn relative_neighbor_distance(fitted: &Model) -> f64 {
+    let points = fitted.embedding().points();
+    let graph = nearest_points(points, 10).expect("neighbors");
+    let mean = graph.distances().iter().map(|&d| f64::from(d)).sum::<f64>() / graph.distances().len() as f64;
+    let size = points.values().iter().map(|v| v * v).sum::<f64>() / points.rows() as f64;
+    mean / size.sqrt()
+}
+
+#[test]
+fn exaggeration_gives_more_compact_clusters_and_converges() {
+    // The clusters overlap: where nothing connects them, the attraction contracts each to one place.
+    let data = clouds(6, 80, 8, 1.0, 3);
+    let mut previous = f64::INFINITY;
+    for exaggeration in ["1", "2", "4", "30"] {
+        let fitted = fit("tsne", &[("exaggeration", exaggeration), ("perplexity", "10")], &data, None);
+        let compactness = relative_neighbor_distance(&fitted);
+        // A very large factor changes the map as a whole.
+        assert!(
+            exaggeration == "30" || compactness < 0.95 * previous,
+            "{exaggeration}: {compactness}, before {previous}"
+        );
+        previous = compactness;
+        // With steps too long for the attraction the objective would oscillate: it goes down in the last hundred iterations.
+        let trace: Vec<f64> = fitted.outcome().trace.iter().map(|step| step.objective).collect();
+        let last = &trace[trace.len() - 100..];
+        assert!(last.windows(2).all(|pair| pair[1] <= pair[0] + 1e-3 * pair[0].abs()), "{exaggeration}: {last:?}");
+    }
+}
+
+#[test]
+fn an_exaggeration_of_one_is_the_default_and_invalid_ones_are_rejected() {
+    let data = clouds(3, 30, 5, 2.0, 8);
+    let [default, one] = [&[][..], &[("exaggeration", "1")]].map(|values| fit("tsne", values, &data, None));
+    assert_eq!(default.embedding().values(), one.embedding().values());
+    for value in ["0.5", "0", "-1", "NaN", "inf", "1001"] {
+        let error = lowland_testkit::fit_with("tsne", &[("exaggeration", value)], &data, FitOptions::default());
+        let message = error.err().expect("an invalid value").to_string();
+        assert!(message.starts_with("exaggeration = ") && message.contains("from 1 to 1000"), "{message}");
+    }
+}
+
+/// New rows are placed on the map of the exaggerated objective, not of t-SNE's.
+#[test]
+fn new_rows_of_an_exaggerated_map_are_placed_at_its_scale() {
+    let data = clouds(5, 60, 6, 2.0, 4);
+    let fitted = fit("tsne", &[("exaggeration", "8")], &data, None);
+    let again = fitted.transformer().transform(&data, &mut |_| Ok(())).expect("coordinates").embedding;
+    let map = fitted.embedding().values();
+    let size: f64 = map.iter().map(|v| v * v).sum();
+    let error: f64 = map.iter().zip(again.values()).map(|(a, b)| (a - b).powi(2)).sum();
+    assert!(error < 0.01 * size, "{}", error / size);
 }

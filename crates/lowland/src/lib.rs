@@ -52,7 +52,10 @@
 //! | [`method`] | the traits for methods defined outside of this crate |
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
+//! | [`trust`] | which points and gaps of an embedding can be believed |
 //! | [`run`] | observers, progress, checkpoints |
+//! | [`method_choice`] | choosing a method by its scores on a part of the rows |
+//! | [`spectrum`] | t-SNE at several exaggerations |
 //! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
@@ -66,6 +69,7 @@ pub mod fit;
 mod fixed;
 mod landmarks;
 pub mod method;
+pub mod method_choice;
 pub mod methods;
 pub mod model;
 mod neighbor_stage;
@@ -75,15 +79,18 @@ pub mod preprocessing;
 pub mod registry;
 pub mod run;
 pub mod select;
+pub mod spectrum;
 mod training_rows;
 
 pub use fit::{Fit, FitOptions};
 pub use fixed::FixedPositions;
 pub use lowland_core::{
-    AnnotatedEmbedding, Data, Embedding, Error, Labels, MemoryBudget, Metric, Points, Result, Seed,
-    address_space_limit, available_memory, check_computed_embedding, message, params, resident_memory,
-    threads_within_limits, with_threads,
+    AnnotatedEmbedding, Data, Embedding, Error, IslandBridge, Labels, MemoryBudget, Metric, Points, Reliability,
+    ReliabilityColumn, Result, Seed, address_space_limit, available_memory, check_computed_embedding, message, params,
+    resident_memory, threads_within_limits, with_threads,
 };
 /// Scores of embeddings.
 pub use lowland_quality as quality;
+/// Which points and gaps of an embedding can be believed.
+pub use lowland_trust as trust;
 pub use model::Model;

@@ -63,6 +63,21 @@ pub struct InferredCells {
     pub std: Vec<f64>,
 }
 
+/// The directions of a linear method, as scikit-learn's PCA and TruncatedSVD have them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrincipalComponents {
+    /// The components, one per row.
+    pub components: Vec<f64>,
+    /// The mean that is subtracted from every row; zeros for `svd`.
+    pub mean: Vec<f64>,
+    /// Singular value of each component.
+    pub singular_values: Vec<f64>,
+    /// Variance of each coordinate.
+    pub explained_variance: Vec<f64>,
+    /// Share of the variance of all columns that each coordinate has.
+    pub explained_variance_ratio: Vec<f64>,
+}
+
 /// The state of a fitted method, which transforms new rows.
 pub trait Transformer: Send + Sync {
     /// Transforms new rows. The result for a row depends on that row alone.
@@ -103,6 +118,21 @@ pub trait Transformer: Send + Sync {
 
     /// Returns dense rows for positions in the embedding; `None` if the method has no inverse.
     fn inverse(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
+        Ok(None)
+    }
+
+    /// Returns the components of a linear method; `None` for other methods and for models saved by earlier versions.
+    fn principal_components(&self) -> Option<PrincipalComponents> {
+        None
+    }
+
+    /// Returns the eigenvalue of each coordinate, if the coordinates are scaled eigenvectors of a Gram matrix.
+    fn eigenvalues(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Returns the distances between all training rows along the neighbor graph, row by row, if the method is based on them.
+    fn path_lengths(&self, _progress: &mut Progress) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 

@@ -50,12 +50,13 @@ type BuildFn = fn(&[(&str, &str)]) -> Result<Box<dyn DynMethod>>;
 macro_rules! for_each_method {
     ($apply:ident) => {
         $apply! {
+            Tsne,
             Lvm,
             Lllvm,
-            Tsne,
             Ssne,
             Ee,
             MapIt,
+            Umap,
             Tsm,
             Spectral,
             Isomap,
@@ -80,7 +81,7 @@ macro_rules! method_list {
 for_each_method!(method_list);
 
 /// Name of the default method.
-pub const DEFAULT_METHOD: &str = Lvm::NAME;
+pub const DEFAULT_METHOD: &str = Tsne::NAME;
 
 const fn info<M: Method>() -> MethodInfo {
     MethodInfo {

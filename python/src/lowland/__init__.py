@@ -1,4 +1,4 @@
-"""Nonlinear dimensionality reduction with a standard deviation for every point.
+"""Nonlinear dimensionality reduction: t-SNE and thirteen other methods.
 
 Importing the package imports only numpy. scikit-learn is imported with the first estimator.
 
@@ -6,9 +6,11 @@ Examples
 --------
 >>> import lowland
 >>> X, y = lowland.datasets.load("digits", return_X_y=True)
->>> model = lowland.LVM(max_iter=20).fit(X[:300])
->>> model.embedding_.shape, model.embedding_std_.shape
-((300, 2), (300,))
+>>> lowland.embed(X[:300]).shape
+(300, 2)
+>>> model = lowland.TSNE(perplexity=20).fit(X[:300])
+>>> model.embedding_.shape, model.transform(X[300:310]).shape
+((300, 2), (10, 2))
 """
 
 from __future__ import annotations
@@ -21,17 +23,21 @@ from ._registry import ESTIMATORS
 
 if TYPE_CHECKING:
     from . import anndata, datasets, estimators, quality
+    from ._embed import MethodChoice, choose_method, embed
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
     from ._select import Selection, select
+    from ._spectrum import Spectrum, spectrum
     from ._view import View, view
     from .estimators import *
 
 #: Module of each name that is imported on first use.
 _MODULE_OF = {
+    **dict.fromkeys(["MethodChoice", "choose_method", "embed"], "_embed"),
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
     **dict.fromkeys(["Selection", "select"], "_select"),
+    **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys([*ESTIMATORS.values(), "load"], "estimators"),
 }

@@ -11,6 +11,8 @@ __version__: str
 
 Array = NDArray[Any]
 Rows = Array | tuple[Array, Array, Array, int] | list[str]
+ScoreLine = tuple[str, float, int | None, int | None, bool, str]
+ReportParts = tuple[list[ScoreLine], list[tuple[int, int, float]], list[tuple[str, str]]]
 
 class Graph:
     @staticmethod
@@ -103,9 +105,7 @@ def report(
     seed: int,
     threads: int | None = None,
     graph: Graph | None = None,
-) -> tuple[
-    list[tuple[str, float, int | None, int | None, bool, str]], list[tuple[int, int, float]], list[tuple[str, str]]
-]: ...
+) -> ReportParts: ...
 def procrustes(a: NDArray[np.float64], b: NDArray[np.float64]) -> float: ...
 def angles(
     rows: Rows, map: NDArray[np.float64], tau: float, threads: int | None = None
@@ -125,15 +125,40 @@ def dataset(
 def write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def page(
     title: str,
-    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None]],
+    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None, list[tuple[str, list[float]]]]],
     *,
     rows: Rows | None = None,
     classes: list[tuple[str, list[int], list[str]]] = ...,
     numbers: list[tuple[str, list[float]]] = ...,
     ids: list[str] | None = None,
     graph: Graph | None = None,
+    slider: list[float] | None = None,
     threads: int | None = None,
 ) -> bytes: ...
+def choose_method(
+    rows: Rows,
+    params: list[tuple[str, str]],
+    *,
+    preprocessing: list[tuple[str, str]] = ...,
+    uses_neighbors: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+) -> tuple[str, str, list[tuple[str, float, float, float]], list[tuple[str, str]]]: ...
+def fit_spectrum(
+    params: list[tuple[str, str]],
+    exaggerations: list[float],
+    rows: Rows,
+    *,
+    labels: list[int] | None = None,
+    preprocessing: list[tuple[str, str]] = ...,
+    graph: Graph | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    on_progress: Callable[[str, float, int | None, float | None], Any] | None = None,
+    on_note: Callable[[str], Any] | None = None,
+) -> tuple[list[tuple[float, NDArray[np.float64], ReportParts]], Graph | None, BaseException | None]: ...
 def choose(
     rows: Rows,
     params: list[tuple[str, str]],

@@ -4,12 +4,13 @@
 
 #: Name of the estimator class of each method.
 ESTIMATORS = {
+    "tsne": "TSNE",
     "lvm": "LVM",
     "lllvm": "LLLVM",
-    "tsne": "TSNE",
     "ssne": "SymmetricSNE",
     "ee": "ElasticEmbedding",
     "mapit": "MapIt",
+    "umap": "UMAP",
     "tsm": "TSM",
     "spectral": "SpectralEmbedding",
     "isomap": "Isomap",
@@ -19,3 +20,6 @@ ESTIMATORS = {
     "pca": "PCA",
     "svd": "TruncatedSVD",
 }
+
+#: Name of the default method.
+DEFAULT_METHOD = "tsne"

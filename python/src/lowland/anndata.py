@@ -23,7 +23,7 @@ def embed(
     ----------
     adata : AnnData
     estimator : estimator, default=None
-        An estimator of this package. None means ``LVM()``.
+        An estimator of this package. None means ``TSNE()``.
     use_rep : str, default=None
         The representation to embed: ``'X'`` or a key of ``obsm``. None means ``'X_pca'`` if it exists, else ``'X'``.
     neighbors : bool or 'auto', default='auto'
@@ -47,15 +47,15 @@ def embed(
     >>> import anndata, lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
     >>> cells = anndata.AnnData(X[:200])
-    >>> lowland.anndata.embed(cells, lowland.LVM(max_iter=20))
-    >>> cells.obsm["X_lvm"].shape
+    >>> lowland.anndata.embed(cells)
+    >>> cells.obsm["X_tsne"].shape
     (200, 2)
     """
     from . import __version__
-    from .estimators import LVM
+    from .estimators import TSNE
 
     adata = adata.copy() if copy else adata
-    estimator = LVM() if estimator is None else estimator
+    estimator = TSNE() if estimator is None else estimator
     if use_rep is None:
         use_rep = "X_pca" if "X_pca" in adata.obsm else "X"
     rows = adata.X if use_rep == "X" else adata.obsm[use_rep]

@@ -7,6 +7,7 @@ use serde_json::Value;
 pub struct MethodDescription {
     pub name: String,
     pub class_name: String,
+    pub is_default: bool,
     pub summary: String,
     pub advice: String,
     pub notes: String,
@@ -39,6 +40,7 @@ impl MethodDescription {
         Ok(Self {
             name: string(method, "name")?,
             class_name: string(method, "class_name")?,
+            is_default: boolean(method, "is_default")?,
             summary: string(method, "summary")?,
             advice: string(method, "advice")?,
             notes: string(method, "notes")?,

@@ -18,6 +18,9 @@ pub fn registry(methods: &[MethodDescription]) -> String {
         let _ = writeln!(source, "    \"{}\": \"{}\",", method.name, method.class_name);
     }
     source.push_str("}\n");
+    if let Some(method) = methods.iter().find(|method| method.is_default) {
+        let _ = writeln!(source, "\n#: Name of the default method.\nDEFAULT_METHOD = \"{}\"", method.name);
+    }
     source
 }
 

@@ -50,9 +50,11 @@ impl Energy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnergySchedule {
     /// Factor of the attraction in the first iterations.
-    pub exaggeration: f64,
+    pub early_exaggeration: f64,
     /// Number of iterations with this factor.
-    pub exaggeration_iter: usize,
+    pub early_iter: usize,
+    /// Factor of the attraction after that, which belongs to the energy that the map is a minimum of.
+    pub exaggeration: f64,
     /// Number of stages, of ten iterations each, in which the elastic embedding's lambda grows to its value.
     pub homotopy: usize,
 }
@@ -65,15 +67,15 @@ const HOMOTOPY_START: f64 = 1e-3;
 impl Default for EnergySchedule {
     /// Returns the schedule without changes.
     fn default() -> Self {
-        Self { exaggeration: 1.0, exaggeration_iter: 0, homotopy: 0 }
+        Self { early_exaggeration: 1.0, early_iter: 0, exaggeration: 1.0, homotopy: 0 }
     }
 }
 
 /// A stage of an [`EnergySchedule`] in which the energy is not the final one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduleStage {
-    /// The attraction is exaggerated.
-    Exaggeration,
+    /// The attraction has the factor of early exaggeration.
+    EarlyExaggeration,
     /// Lambda has not reached its value.
     Homotopy,
 }
@@ -81,7 +83,7 @@ pub enum ScheduleStage {
 impl std::fmt::Display for ScheduleStage {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Exaggeration => "attraction was still exaggerated",
+            Self::EarlyExaggeration => "attraction was still exaggerated as in the first iterations",
             Self::Homotopy => "lambda was still growing",
         })
     }
@@ -99,7 +101,7 @@ pub(super) struct EnergyFactors {
 impl EnergySchedule {
     /// Returns the factors at an iteration, counted from 1.
     pub(super) fn factors(&self, iteration: usize) -> EnergyFactors {
-        let exaggeration = if iteration <= self.exaggeration_iter { self.exaggeration } else { 1.0 };
+        let exaggeration = if iteration <= self.early_iter { self.early_exaggeration } else { self.exaggeration };
         let stage = iteration.saturating_sub(1) / HOMOTOPY_STAGE;
         let left = self.homotopy.saturating_sub(stage) as f64 / self.homotopy.max(1) as f64;
         EnergyFactors { exaggeration, lambda_factor: HOMOTOPY_START.powf(left) }

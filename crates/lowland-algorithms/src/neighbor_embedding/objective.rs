@@ -94,6 +94,7 @@ impl NeighborEmbeddingObjective {
     /// Sets the changes of the energy along the iterations.
     pub fn with_schedule(mut self, schedule: EnergySchedule) -> Self {
         self.schedule = schedule;
+        self.factors = schedule.factors(usize::MAX);
         self
     }
 
@@ -126,7 +127,7 @@ impl NeighborEmbeddingObjective {
     /// Returns the stage of the schedule at the last iteration, if the schedule was not finished.
     pub fn unfinished_stage(&self) -> Option<ScheduleStage> {
         match self.schedule_pending {
-            true if self.factors.exaggeration != 1.0 => Some(ScheduleStage::Exaggeration),
+            true if self.factors.exaggeration != self.schedule.exaggeration => Some(ScheduleStage::EarlyExaggeration),
             true => Some(ScheduleStage::Homotopy),
             false => None,
         }
@@ -143,15 +144,20 @@ impl NeighborEmbeddingObjective {
     }
 
     /// Returns the strength of each point's repulsion at `y` for a new point whose affinities sum to one: lambda, or one over
-    /// the mean kernel sum of a point.
+    /// the mean kernel sum of a point, divided by the exaggeration of the attraction.
     pub fn repulsion_strength(&mut self, y: Points) -> Result<f64> {
-        let n = y.rows() as f64;
-        if let Energy::Elastic { lambda } = self.energy {
-            return Ok(lambda * n);
-        }
+        let strength = match self.energy {
+            Energy::Elastic { lambda } => lambda * y.rows() as f64,
+            _ => self.inverse_mean_sum(y)?,
+        };
+        Ok(strength / self.schedule.exaggeration)
+    }
+
+    /// Returns one over the mean kernel sum of a point.
+    fn inverse_mean_sum(&mut self, y: Points) -> Result<f64> {
         let (total, exponent) = self.potential.scaled_sum_with(y, self.energy.kernel())?;
         // Beyond this, the repulsion by the map's points no longer depends on it.
-        Ok((n / total * exponent.exp()).min(MAX_REPULSION_STRENGTH))
+        Ok((y.rows() as f64 / total * exponent.exp()).min(MAX_REPULSION_STRENGTH))
     }
 
     /// Returns the effect that the engine's error has on the value at `y`, at the cost of three gradients.
@@ -164,7 +170,7 @@ impl NeighborEmbeddingObjective {
         let value = self.evaluate(y, true, &mut gradient)?.unwrap_or(f64::NAN);
         let strength = match self.energy {
             Energy::Elastic { lambda } => self.factors.lambda_factor * lambda,
-            _ => self.repulsion_strength(y)? / y.rows() as f64,
+            _ => self.inverse_mean_sum(y)? / y.rows() as f64,
         };
         let of_gradient = 2.0 * strength / self.energy.scale().sqrt() * self.potential.gradient_error(y)?;
         let deviation = of_gradient * y.rows() as f64 / (4.0 * self.factors.exaggeration);

@@ -72,10 +72,12 @@ fn gradients_and_traces_match_finite_differences_of_the_value() {
         for energy in ENERGIES {
             let mut embedding = embedding(energy, n);
             check_derivatives(&mut embedding, &y, d, &format!("{energy:?}, d = {d}"));
-            let schedule = EnergySchedule { exaggeration: 4.0, exaggeration_iter: 5, homotopy: 3 };
+            let schedule = EnergySchedule { early_exaggeration: 4.0, early_iter: 5, exaggeration: 2.5, homotopy: 3 };
             let mut changing = embedding.with_schedule(schedule);
-            changing.begin_iteration(1, Points::new(&y, d).unwrap(), None).unwrap();
-            check_derivatives(&mut changing, &y, d, &format!("{energy:?}, d = {d}, exaggerated"));
+            for (iteration, what) in [(1, "early exaggeration"), (6, "exaggeration")] {
+                changing.begin_iteration(iteration, Points::new(&y, d).unwrap(), None).unwrap();
+                check_derivatives(&mut changing, &y, d, &format!("{energy:?}, d = {d}, {what}"));
+            }
         }
     }
 }
@@ -197,5 +199,32 @@ fn results_do_not_depend_on_the_number_of_threads() {
         for threads in [2, 3] {
             assert_eq!(one, with_threads(Some(threads), run).unwrap(), "{energy:?}");
         }
+    }
+}
+
+/// With exaggeration `rho` the gradient is `rho` times the attraction plus the repulsion, and a new point's repulsion, for
+/// affinities that sum to one, is divided by `rho`.
+#[test]
+fn exaggeration_multiplies_the_attraction_and_divides_the_repulsion_of_new_points() {
+    let (n, d) = (40, 2);
+    let y = Seed(7).normals(n * d);
+    let points = Points::new(&y, d).unwrap();
+    for energy in ENERGIES {
+        let with = |exaggeration: f64| {
+            let schedule = EnergySchedule { exaggeration, ..EnergySchedule::default() };
+            let mut objective = embedding(energy, n).with_schedule(schedule);
+            let (value, gradient) = at(&mut objective, &y, d);
+            (value, gradient, objective.repulsion_strength(points).unwrap())
+        };
+        let [one, two, five] = [1.0, 2.0, 5.0].map(with);
+        // Both are linear in the factor.
+        let is_linear =
+            |one: f64, two: f64, five: f64| (one + 4.0 * (two - one) - five).abs() < 1e-12 * five.abs().max(1.0);
+        assert!(is_linear(one.0, two.0, five.0), "{energy:?}");
+        assert!((0..n * d).all(|i| is_linear(one.1[i], two.1[i], five.1[i])), "{energy:?}");
+        assert!(two.0 > one.0 + 1e-3, "{energy:?}");
+        assert!((one.2 / five.2 - 5.0).abs() < 1e-12, "{energy:?}");
+        // The factor of one leaves no trace of the schedule.
+        assert_eq!((one.0, one.1), at(&mut embedding(energy, n), &y, d), "{energy:?}");
     }
 }

@@ -12,9 +12,11 @@ use lowland_linalg::block::{column_means, dot};
 /// Parameters of [`GradientDescent`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GradientDescentParams {
-    /// Learning rate for a gain of one, for the gradient with the factor 4; `None` for `max(n / (4 exaggeration), 50)`, with
-    /// the exaggeration of the iteration.
+    /// Learning rate for a gain of one, for the gradient with the factor 4; `None` for `n / (4 exaggeration)`, with the
+    /// exaggeration of the iteration.
     pub learning_rate: Option<f64>,
+    /// Lower bound of the learning rate that follows from the number of points.
+    pub min_learning_rate: f64,
     /// Share of the last step that is repeated.
     pub momentum: f64,
     /// Lower bound of the gains.
@@ -56,7 +58,10 @@ impl<F: VectorField + ?Sized> Optimizer<F> for GradientDescent {
         let with_value = self.steps.is_multiple_of(VALUE_PERIOD);
         self.steps = self.steps.saturating_add(1);
         let value = field.evaluate(Points::new(y, dim)?, with_value, &mut self.gradient)?;
-        let rate = self.params.learning_rate.unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(50.0));
+        let rate = self
+            .params
+            .learning_rate
+            .unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(self.params.min_learning_rate));
         let GradientDescentParams { momentum, min_gain, .. } = self.params;
         let size = dot(y, y).sqrt();
         // Without a relative limit, a map of size zero would give infinity times zero.

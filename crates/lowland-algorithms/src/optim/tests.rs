@@ -39,6 +39,7 @@ fn embedding(
 fn optimizers() -> [Box<dyn Optimizer<NeighborEmbeddingObjective>>; 4] {
     let params = GradientDescentParams {
         learning_rate: None,
+        min_learning_rate: 50.0,
         momentum: 0.8,
         min_gain: 1e-4,
         max_step: 5.0,
@@ -97,7 +98,7 @@ fn line_searches_never_increase_the_value() {
 #[test]
 fn a_descent_does_not_converge_while_the_objective_changes() {
     let n = 100;
-    let schedule = EnergySchedule { exaggeration: 4.0, exaggeration_iter: 12, homotopy: 0 };
+    let schedule = EnergySchedule { early_exaggeration: 4.0, early_iter: 12, ..EnergySchedule::default() };
     let objective = embedding(Energy::StudentSne { dof: 1.0 }, n, Box::new(Exact), Accuracy::Fixed, 1e-3);
     let mut descent =
         Descent::new(objective.with_schedule(schedule), optimizers().into_iter().nth(3).unwrap(), start(n, 2));
@@ -110,10 +111,11 @@ fn the_accuracy_schedule_ends_within_a_thousandth_of_the_accurate_run_at_less_co
     let n = 600;
     let energy = Energy::StudentSne { dof: 1.0 };
     let run = |accuracy| {
-        let schedule = EnergySchedule { exaggeration: 4.0, exaggeration_iter: 50, homotopy: 0 };
+        let schedule = EnergySchedule { early_exaggeration: 4.0, early_iter: 50, ..EnergySchedule::default() };
         let objective = embedding(energy, n, Box::new(BarnesHut::default()), accuracy, 1e-4).with_schedule(schedule);
         let params = GradientDescentParams {
             learning_rate: None,
+            min_learning_rate: 50.0,
             momentum: 0.8,
             min_gain: 1e-4,
             max_step: 5.0,

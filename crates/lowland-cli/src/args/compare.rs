@@ -8,8 +8,8 @@ use super::{CommonArgs, PictureArgs, WriteArgs, method_names};
 
 const COMPARE_HELP: &str = "\
 Examples:
-  lowland compare digits --methods lvm,tsne,mapit,pca --out compare.png
-  lowland compare mnist.npy --labels labels.npy --methods lvm,tsne --perplexity 50 --out compare.pdf --json
+  lowland compare digits --methods tsne,lvm,mapit,pca --out compare.png
+  lowland compare mnist.npy --labels labels.npy --methods tsne,lvm --perplexity 50 --out compare.pdf --json
 
 The methods share one neighbor graph. A parameter applies to every method that has it. The table of scores and times is drawn below
 the maps and printed on stdout.";

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::registry::DEFAULT_METHOD;
 
-use super::{CommonArgs, WriteArgs, method_names};
+use super::{CommonArgs, WriteArgs, method_names_with_auto};
 
 const EMBED_HELP: &str = "\
 Examples:
   lowland embed digits --out digits.png --out digits.html
-  lowland embed train-images-idx3-ubyte.gz --method tsne --live
+  lowland embed train-images-idx3-ubyte.gz --live
   lowland embed swiss-roll --n-points 5000 --method spectral --n-neighbors 12 --out roll.parquet --out roll.png
   lowland embed train-images-idx3-ubyte.gz --pca 50 --save mnist.lowland --report mnist.json --out mnist.csv
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
   lowland embed cells.csv --id-column cell --fixed known.csv --out all.csv
   lowland embed names.txt --metric levenshtein --out names.csv
+  lowland embed cells.csv --method auto --out map.png
 
 --out may be repeated; the extension selects the format: .csv .tsv .parquet .npy (the map), .png .svg .pdf (a picture), .html (an
 interactive page for any browser). A picture or page comes with the map as .csv, unless another --out has it. Without --out the map
@@ -24,8 +25,8 @@ is written to stdout as CSV (not with --json).";
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
 pub struct EmbedArgs {
-    /// The method (see `lowland methods`)
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method_names())]
+    /// The method (see `lowland methods`); auto compares a few on a part of the rows and takes the best
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method_names_with_auto())]
     pub method: String,
     /// Neighbor graph written by `lowland neighbors` (or an .npz with arrays indices and distances)
     #[arg(long, value_name = "FILE")]
@@ -49,9 +50,12 @@ pub struct EmbedArgs {
     /// Write a report: parameters, times, memory, trace, scores
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    /// Do not score the map
+    /// Do not score the map, and do not say what of it can be believed
     #[arg(long)]
     pub no_quality: bool,
+    /// Compute all reliability scores and write them with the map, as `lowland trust` does
+    #[arg(long, conflicts_with = "no_quality")]
+    pub trust: bool,
     /// Write checkpoints of the run to this file, for --resume
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,

@@ -15,6 +15,8 @@ mod plot;
 mod quality;
 mod run;
 mod select;
+mod spectrum;
+mod trust;
 mod write;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -25,14 +27,18 @@ pub use compare::CompareArgs;
 pub use data::{DataAction, DataArgs};
 pub use embed::EmbedArgs;
 pub use input::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs};
-pub use method_parameters::{method_names, method_values, values_for_each};
+pub use method_parameters::{
+    given_values, method_names, method_names_with_auto, method_values, own_values, values_for_each,
+};
 pub use model::{InverseArgs, ReconstructArgs, SamplesArgs, ScoreArgs, TransformArgs};
 pub use neighbors::NeighborArgs;
-pub use picture::{DensityArg, PictureArgs, UncertaintyArg, check_images_flag};
+pub use picture::{DensityArg, FlaggedArg, PictureArgs, UncertaintyArg, check_images_flag};
 pub use plot::PlotArgs;
 pub use quality::QualityArgs;
 pub use run::RunArgs;
 pub use select::{SelectArgs, SelectMethod};
+pub use spectrum::SpectrumArgs;
+pub use trust::TrustArgs;
 pub use write::WriteArgs;
 
 const AFTER_HELP: &str = "\
@@ -40,6 +46,7 @@ Examples:
   lowland embed digits --out digits.png                       a map of the built-in digits, and its picture
   lowland embed cells.csv --label-column type --out map.csv   a map of your own table
   lowland quality cells.csv map.csv --label-column type       scores of the map
+  lowland trust cells.csv map.csv --label-column type         which of its points and gaps can be believed
 
 Exit codes: 0 success; 1 failure (disk, stdout, threads, numerics); 2 invalid flag or value; 3 unusable input;
 4 more memory needed than allowed; 130 stopped by Ctrl-C (a map that existed by then has been written);
@@ -71,10 +78,14 @@ pub enum Command {
     Select(SelectArgs),
     /// Score a map against its data
     Quality(QualityArgs),
+    /// Say which points and gaps of a map can be believed
+    Trust(TrustArgs),
     /// Draw maps as pictures or interactive pages
     Plot(PlotArgs),
     /// Compare several methods on one data set: maps, scores and times in one picture
     Compare(CompareArgs),
+    /// Show how a map changes with the exaggeration of t-SNE, on one page with a slider
+    Spectrum(SpectrumArgs),
     /// Test word vectors on analogies: a is to b as c is to which word?
     Analogies(AnalogyArgs),
     /// Find the nearest neighbors and save them for --neighbors
@@ -114,8 +125,10 @@ impl Command {
             Command::Samples(args) => &args.run,
             Command::Select(args) => &args.common.run,
             Command::Quality(args) => &args.run,
+            Command::Trust(args) => &args.run,
             Command::Plot(args) => &args.run,
             Command::Compare(args) => &args.common.run,
+            Command::Spectrum(args) => &args.common.run,
             Command::Analogies(args) => &args.run,
             Command::Neighbors(args) => &args.common.run,
             Command::Data(DataArgs {
@@ -134,7 +147,8 @@ pub fn command() -> clap::Command {
         }
         subcommand
     };
-    Cli::command().mut_subcommand("embed", with_parameters).mut_subcommand("compare", with_parameters)
+    let commands = ["embed", "compare", "spectrum"];
+    commands.into_iter().fold(Cli::command(), |command, name| command.mut_subcommand(name, with_parameters))
 }
 
 #[cfg(test)]

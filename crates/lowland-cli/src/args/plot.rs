@@ -10,7 +10,7 @@ const PLOT_HELP: &str = "\
 Examples:
   lowland plot map.csv --out map.png
   lowland plot map.csv --report run.json --uncertainty fade --certain 0.95 --out map.pdf
-  lowland plot a.csv b.csv c.csv --names lvm,tsne,pca --out three.svg
+  lowland plot a.csv b.csv c.csv --names tsne,lvm,pca --out three.svg
   lowland plot digits.csv --data digits --images --out digits.png
   lowland plot cells.csv --data cells.h5ad --color total_counts --out cells.png
   lowland plot words.csv --words --out words.pdf

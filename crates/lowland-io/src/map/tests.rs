@@ -34,6 +34,7 @@ proptest! {
                 let entry = |at: usize| values[(at / square + at % square % dim + at % square / dim) % 30];
                 (0..30 / dim * square).map(entry).collect()
             }),
+            reliability: None,
             columns: Vec::new(),
             embedding: map,
         };
@@ -138,4 +139,25 @@ fn cells_that_spreadsheets_would_evaluate_are_marked_if_asked_for() {
     };
     assert_eq!(text(false), "id,projection_x,@note\n=1+2,-1.0,+x\n-3,-2.0,-x\na=b,-3.0,\tx\n");
     assert_eq!(text(true), "id,projection_x,'@note\n'=1+2,-1.0,'+x\n-3,-2.0,'-x\na=b,-3.0,'\tx\n");
+}
+
+#[test]
+fn columns_of_reliability_round_trip_and_text_of_the_same_name_is_a_column_like_others() {
+    let mut reliability = Reliability::default();
+    reliability.set(ReliabilityColumn::Kept, vec![0.25, 1.0]);
+    reliability.set(ReliabilityColumn::Island, vec![1.0, 0.0]);
+    let map = AnnotatedEmbedding {
+        reliability: Some(reliability),
+        columns: vec![("lost".into(), vec!["yes".into(), "no".into()])],
+        ..Embedding::new(vec![1.0, 2.0, 3.0, 4.0], 2).unwrap().into()
+    };
+    for ending in tabular() {
+        assert_eq!(round_trip(ending, &map), map, "{ending}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map.csv");
+    std::fs::write(&path, "projection_x,jump,kept\n1,,0.5\n2,NaN,0.75\n").unwrap();
+    let reliability = read_map(&path).unwrap().reliability.unwrap();
+    assert_eq!(reliability.get(ReliabilityColumn::Kept), Some(&[0.5, 0.75][..]));
+    assert!(reliability.get(ReliabilityColumn::Jump).unwrap().iter().all(|value| value.is_nan()));
 }

@@ -9,7 +9,7 @@ neighbor_embedding!(
     "Like ssne, but with adjustable repulsion: with a small lambda the embedding is nearly spectral, with a large one the points spread out.",
     notes: "",
     objective: None,
-    optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
+    optimizer: Lbfgs, early_exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
     own: {
         /// Strength of the repulsion, for affinities whose rows sum to one.
         lambda: f64 = 0.1,
@@ -19,6 +19,7 @@ neighbor_embedding!(
         repulsion: RepulsionWeights = RepulsionWeights::Uniform,
     },
     energy: |own: &Ee| Energy::Elastic { lambda: own.lambda },
+    exaggeration: |_: &Ee| 1.0,
     homotopy: |own: &Ee| own.homotopy,
     repulsion: |own: &Ee| own.repulsion,
     check: |own: &Ee| check_positive("lambda", own.lambda)

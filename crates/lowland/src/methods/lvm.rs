@@ -92,7 +92,7 @@ impl Method for Lvm {
     const OBJECTIVE: Option<&'static str> = Some("lower_bound");
     const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "Latent variable model: clear clusters, with a standard deviation for every point.";
-    const ADVICE: &'static str = "The default. Clear clusters in two or three dimensions; embeddings with more dimensions (and reach 2 or 3) for search \
+    const ADVICE: &'static str = "The method with a likelihood and a variance for every point. Clear clusters in two or three dimensions; embeddings with more dimensions (and reach 2 or 3) for search \
         and classification; and a standard deviation that shows which points are misplaced.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;

@@ -65,6 +65,10 @@ const AFFINITIES: &str = "affinities";
 const INITIALIZATION: &str = "initialization";
 const DESCENT: &str = "descent";
 
+/// Maximum factor of the attraction after early exaggeration; far beyond it all clusters collapse to points.
+const MAX_EXAGGERATION: f64 = 1000.0;
+/// Minimum learning rate of gradient descent without exaggeration.
+const MIN_LEARNING_RATE: f64 = 50.0;
 /// Maximum step of gradient descent, so that no point leaves the others far behind.
 const MAX_STEP: f64 = 5.0;
 
@@ -78,8 +82,12 @@ impl NeighborEmbeddingSettings {
         if let Some(rate) = self.learning_rate.value() {
             check_positive("learning_rate", rate)?;
         }
-        if !(self.schedule.exaggeration >= 1.0 && self.schedule.exaggeration.is_finite()) {
-            return invalid_parameter("early_exaggeration", &self.schedule.exaggeration, "at least 1");
+        let EnergySchedule { early_exaggeration, exaggeration, .. } = self.schedule;
+        if !(early_exaggeration >= 1.0 && early_exaggeration.is_finite()) {
+            return invalid_parameter("early_exaggeration", &early_exaggeration, "at least 1");
+        }
+        if !(1.0..=MAX_EXAGGERATION).contains(&exaggeration) {
+            return invalid_parameter("exaggeration", &exaggeration, format!("from 1 to {MAX_EXAGGERATION}"));
         }
         at_least_one("max_iter", self.max_iter)?;
         if self.repulsion == RepulsionWeights::Distances && !matches!(self.engine, Engine::Auto | Engine::Exact) {
@@ -253,6 +261,8 @@ impl NeighborEmbeddingSettings {
         match self.optimizer {
             OptimizerKind::Gd => Box::new(GradientDescent::new(GradientDescentParams {
                 learning_rate: self.learning_rate.value().or(elastic.then_some((n as f64 / 400.0).max(1.0))),
+                // The longest stable step is inversely proportional to the attraction, also where this bound applies.
+                min_learning_rate: MIN_LEARNING_RATE / self.schedule.exaggeration,
                 momentum: 0.8,
                 min_gain: if quadratic { 1e-4 } else { 0.01 },
                 max_step: MAX_STEP,

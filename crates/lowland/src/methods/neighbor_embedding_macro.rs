@@ -25,9 +25,9 @@ macro_rules! neighbor_embedding {
     (
         $(#[$doc:meta])* $type:ident, $name:literal, $class:literal, $summary:literal, $advice:literal,
         notes: $notes:expr, objective: $objective:expr,
-        optimizer: $optimizer:ident, exaggeration: $exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
+        optimizer: $optimizer:ident, early_exaggeration: $early_exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
         own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
-        energy: $energy:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
+        energy: $energy:expr, exaggeration: $exaggeration:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
     ) => {
         lowland_core::params! {
             $(#[$doc])*
@@ -56,7 +56,7 @@ macro_rules! neighbor_embedding {
                 /// Learning rate of gradient descent, for the gradient with the factor 4; auto uses max(n / (4 exaggeration), 50), for ee n / 400.
                 learning_rate: Auto<f64> = Auto::Auto,
                 /// Factor of the attraction during early exaggeration.
-                early_exaggeration: f64 = $exaggeration,
+                early_exaggeration: f64 = $early_exaggeration,
                 /// Number of iterations of early exaggeration.
                 exaggeration_iter: usize = $exaggeration_iter,
                 /// Maximum number of iterations, including early exaggeration.
@@ -72,8 +72,9 @@ macro_rules! neighbor_embedding {
             fn settings(&self) -> NeighborEmbeddingSettings {
                 let own = self;
                 let schedule = EnergySchedule {
-                    exaggeration: self.early_exaggeration,
-                    exaggeration_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
+                    early_exaggeration: self.early_exaggeration,
+                    early_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
+                    exaggeration: $exaggeration(own),
                     homotopy: $homotopy(own),
                 };
                 NeighborEmbeddingSettings {

@@ -9,9 +9,10 @@ neighbor_embedding!(
     "For continuous structure (trajectories, gradients) that t-SNE would tear apart: the embedding is denser, and distant points stay distant.",
     notes: "",
     objective: Some("kl_divergence"),
-    optimizer: Lbfgs, exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
+    optimizer: Lbfgs, early_exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
     own: {},
     energy: |_: &Ssne| Energy::SymmetricSne,
+    exaggeration: |_: &Ssne| 1.0,
     homotopy: |_: &Ssne| 0,
     repulsion: |_: &Ssne| RepulsionWeights::Uniform,
     check: |_: &Ssne| Ok::<(), Error>(())

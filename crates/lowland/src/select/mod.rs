@@ -7,8 +7,12 @@ mod edges;
 mod recommendation;
 mod subsamples;
 
-pub use edges::{EdgeScore, GraphBounds, compare_graphs, graph_from_pairs, remove_edges, screen_edges};
+pub use edges::{
+    EdgeQuestions, EdgeScore, GraphBounds, compare_edges, compare_graphs, edges_text, graph_from_pairs, remove_edges,
+    screen_edges,
+};
 pub use recommendation::{Candidate, recommend, recommendation_text};
+pub(crate) use subsamples::draw_rows;
 pub use subsamples::{SubsampleKind, Subsamples};
 
 use crate::method::{FitInput, Method};
@@ -59,6 +63,7 @@ pub fn by_bound(
     context: &mut Context,
 ) -> Result<Vec<Candidate>> {
     at_least_one("subsamples", subsamples.count)?;
+    let data = &params.metric.rows_to_compare(data);
     check_lists(subsamples.rows_of(data.rows()), n_neighbors, n_components)?;
     let max_neighbors = n_neighbors.iter().copied().max().unwrap_or(1);
     let parts = context.stage(STAGE, |context| draw_subsamples(data, params, max_neighbors, subsamples, context))?;

@@ -78,7 +78,7 @@ impl Subsamples {
 }
 
 /// Draws `count` of the given rows without replacement.
-fn draw_rows(mut rows: Vec<usize>, count: usize, seed: Seed) -> Vec<usize> {
+pub(crate) fn draw_rows(mut rows: Vec<usize>, count: usize, seed: Seed) -> Vec<usize> {
     rows.sort_unstable_by_key(|&i| (seed.item(i).0, i));
     rows.truncate(count);
     rows

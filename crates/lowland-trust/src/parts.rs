@@ -1,0 +1,160 @@
+//! The parts of an island: whether its rows are one group in the data.
+
+use lowland_core::run::{Progress, in_batches};
+use lowland_core::{Points, Result, Seed};
+
+use super::gaps::{GapVerdict, MIN_ROWS, verdict_of};
+use super::islands::Islands;
+use super::links::Links;
+use super::seam::{SeamScratch, examine};
+
+/// The parts of an island in the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IslandParts {
+    /// Number of points of each part, largest first; a single number if the rows are one group.
+    pub sizes: Vec<usize>,
+    /// Connection across the weakest place of the island, as in [`Gap::connection`](crate::Gap::connection); `None` if the
+    /// island is too small to be cut.
+    pub weakest_connection: Option<f64>,
+    /// Ratio of links across and beside a cut within a part.
+    pub(crate) reference: f64,
+}
+
+/// Directions in which an island is cut on the map, and the shares of its points on one side.
+const DIRECTIONS: usize = 6;
+const SHARES: [f64; 3] = [0.3, 0.5, 0.7];
+/// The reference is this lower quantile of the ratios of all cuts.
+const LOWER_QUANTILE: f64 = 0.1;
+/// Most levels at which parts are cut again: up to sixteen parts.
+const MAX_DEPTH: usize = 4;
+/// Steps of the power iteration for the vector by which rows are divided.
+const POWER_STEPS: usize = 60;
+
+/// Returns the ratio of links across and beside a cut (see [`examine`]) that straight cuts through rows on the map have.
+pub(crate) fn reference_ratio(links: &Links, map: Points, rows: &[u32]) -> f64 {
+    let dim = map.dim();
+    let scale = links.median_radius(rows);
+    let mut scratch = SeamScratch::new(map.rows());
+    let mut side = vec![2u8; map.rows()];
+    let mut ratios = Vec::with_capacity(DIRECTIONS * SHARES.len());
+    for direction in 0..DIRECTIONS {
+        let (sin, cos) = (std::f64::consts::PI * direction as f64 / DIRECTIONS as f64).sin_cos();
+        // In more than two dimensions, the plane of the cut turns through all pairs of neighboring coordinates.
+        let first = direction % dim;
+        let height = |i: u32| {
+            let y = map.row(i as usize);
+            if dim == 1 { y[0] } else { cos * y[first] + sin * y[(first + 1) % dim] }
+        };
+        let mut order: Vec<(f64, u32)> = rows.iter().map(|&i| (height(i), i)).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for share in SHARES {
+            let middle = (share * rows.len() as f64) as usize;
+            order.iter().enumerate().for_each(|(at, &(_, i))| side[i as usize] = u8::from(at >= middle));
+            ratios.push(examine(links, rows, |i| side[i as usize], scale, &mut scratch).ratio);
+        }
+    }
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios[(LOWER_QUANTILE * (ratios.len() - 1) as f64) as usize].max(MIN_REFERENCE)
+}
+
+/// Ratios of cuts through connected rows are above this; a lower one is that of an island of several parts.
+const MIN_REFERENCE: f64 = 0.1;
+
+/// Divides the rows of every island into parts.
+pub(crate) fn find_parts(
+    links: &Links,
+    map: Points,
+    islands: &Islands,
+    seed: Seed,
+    progress: &mut Progress,
+) -> Result<Vec<IslandParts>> {
+    let members = islands.members();
+    in_batches(members.len(), progress, |a| {
+        let rows = &members[a];
+        if rows.len() < 2 * MIN_ROWS * links.k {
+            let reference = if rows.len() < MIN_ROWS * links.k { f64::NAN } else { reference_ratio(links, map, rows) };
+            return IslandParts { sizes: vec![rows.len()], weakest_connection: None, reference };
+        }
+        let division = divide(links, map, rows, seed, 0);
+        let mut sizes: Vec<usize> = division.parts.iter().map(|part| part.0).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut references: Vec<f64> = division.parts.iter().map(|part| part.1).collect();
+        references.sort_unstable_by(f64::total_cmp);
+        let reference = references[references.len() / 2];
+        IslandParts { sizes, weakest_connection: division.connection, reference }
+    })
+}
+
+/// The parts of a group of rows.
+struct Division {
+    /// Number of rows and reference ratio of each part.
+    parts: Vec<(usize, f64)>,
+    /// Connection across the first division.
+    connection: Option<f64>,
+}
+
+/// Divides rows where they are connected least, and the parts again. A division stands if the data have a gap there, compared
+/// with cuts within the parts: those of the whole cross other gaps.
+fn divide(links: &Links, map: Points, rows: &[u32], seed: Seed, depth: usize) -> Division {
+    let reference = reference_ratio(links, map, rows);
+    let whole = |connection| Division { parts: vec![(rows.len(), reference)], connection };
+    let fewest = MIN_ROWS * links.k;
+    if depth == MAX_DEPTH || rows.len() < 2 * fewest {
+        return whole(None);
+    }
+    let Some(second) = weakest_cut(links, rows, fewest, map.rows(), seed) else { return whole(None) };
+    let mut side = vec![2u8; map.rows()];
+    rows.iter().zip(&second).for_each(|(&i, &second)| side[i as usize] = u8::from(second));
+    let group = |second: u8| rows.iter().copied().filter(|&i| side[i as usize] == second).collect::<Vec<u32>>();
+    let (a, b) = (group(0), group(1));
+    let scale = links.median_radius(&a).max(links.median_radius(&b));
+    let seam = examine(links, rows, |i| side[i as usize], scale, &mut SeamScratch::new(map.rows()));
+    let (a, b) = (divide(links, map, &a, seed, depth + 1), divide(links, map, &b, seed, depth + 1));
+    let largest = |division: &Division| division.parts.iter().map(|part| part.1).fold(0.0, f64::max);
+    let within = largest(&a).min(largest(&b));
+    let connection = Some(seam.ratio / within);
+    match verdict_of(seam, within, links.links_across_a_line()) {
+        GapVerdict::Separated => Division { parts: a.parts.into_iter().chain(b.parts).collect(), connection },
+        _ => whole(connection),
+    }
+}
+
+/// Returns for each of `rows` whether it is in the second of two groups with few links between them: the sweep cut of the
+/// second eigenvector of the random walk, with at least `fewest` rows in each group.
+fn weakest_cut(links: &Links, rows: &[u32], fewest: usize, n: usize, seed: Seed) -> Option<Vec<bool>> {
+    let m = rows.len();
+    let mut local = vec![u32::MAX; n];
+    rows.iter().zip(0..).for_each(|(&i, at)| local[i as usize] = at);
+    let inside = |at: usize| links.of(rows[at]).map(|link| local[link.0 as usize]).filter(|&j| j != u32::MAX);
+    let degree: Vec<f64> = (0..m).map(|at| inside(at).count().max(1) as f64).collect();
+    let total: f64 = degree.iter().sum();
+    let mut v = seed.stream("weakest cut").normals(m);
+    for _ in 0..POWER_STEPS {
+        // Without its mean, the vector has no part in the first eigenvector.
+        let mean = v.iter().zip(&degree).map(|(v, d)| v * d).sum::<f64>() / total;
+        v.iter_mut().for_each(|v| *v -= mean);
+        let mut next: Vec<f64> =
+            (0..m).map(|at| 0.5 * (v[at] + inside(at).map(|j| v[j as usize]).sum::<f64>() / degree[at])).collect();
+        let size = next.iter().map(|v| v * v).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+        next.iter_mut().for_each(|v| *v /= size);
+        v = next;
+    }
+    let mut order: Vec<u32> = (0..m as u32).collect();
+    order.sort_unstable_by(|&a, &b| v[a as usize].total_cmp(&v[b as usize]).then(a.cmp(&b)));
+    let mut position = vec![0u32; m];
+    order.iter().zip(0..).for_each(|(&at, place)| position[at as usize] = place);
+    let (mut across, mut volume) = (0i64, 0.0);
+    let mut best: Option<(f64, u32)> = None;
+    for (place, &at) in order.iter().enumerate().take(m - fewest) {
+        let before = inside(at as usize).filter(|&j| position[j as usize] < place as u32).count() as i64;
+        across += inside(at as usize).count() as i64 - 2 * before;
+        volume += degree[at as usize];
+        if place + 1 >= fewest {
+            let conductance = across as f64 / volume.min(total - volume).max(1.0);
+            if best.is_none_or(|(least, _)| conductance < least) {
+                best = Some((conductance, place as u32));
+            }
+        }
+    }
+    best.map(|(_, last)| position.iter().map(|&place| place > last).collect())
+}
