@@ -10,6 +10,7 @@ mod model;
 mod quality;
 mod rows;
 mod select;
+mod trust;
 mod view;
 mod watch;
 
@@ -30,6 +31,8 @@ mod _lowland {
     use quality::{analogies, angle_histogram, angles, procrustes, report};
     #[pymodule_export]
     use select::choose;
+    #[pymodule_export]
+    use trust::assess;
     #[pymodule_export]
     use view::{page, write_file};
 

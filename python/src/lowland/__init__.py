@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
     from ._select import Selection, select
+    from ._trust import Trust, trust
     from ._view import View, view
     from .estimators import *
 
@@ -36,6 +37,7 @@ _MODULE_OF = {
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
     **dict.fromkeys(["Selection", "select"], "_select"),
+    **dict.fromkeys(["Trust", "trust"], "_trust"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys([*ESTIMATORS.values(), "load"], "estimators"),
 }
