@@ -174,6 +174,13 @@ impl Method for Lllvm {
         let completed = CompletedRows::new(input.data, &rows, missing_std)?;
         let embedding = posterior.embedding();
         let data = completed.as_ref().map_or(input.data, |completed| &completed.data).clone();
+        // Inferred cells in single precision, as in a loaded model.
+        let rows = match &completed {
+            Some(completed) => ScaledRows::with_center(&completed.data, rows.center.clone(), rows.scale)?
+                .with_column_scales(rows.column_scales())
+                .expect("the scales of the fit are positive"),
+            None => rows,
+        };
         let transformer = LllvmTransformer { params: self.clone(), data, rows, posterior, completed };
         // Neighbors of rows whose cells have changed are not those of the data.
         let neighbors = (exact && missing == 0).then_some(graph);
