@@ -408,9 +408,9 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
     """Locally linear latent variable model: coordinates with covariances, and a bound for choosing
     the numbers of neighbors and dimensions.
 
-    For up to a few thousand rows on a smooth manifold, when the uncertainty of the embedding, the
-    correct neighbors or the number of dimensions matter (see model selection). For more rows, use
-    landmarks.
+    For up to ten thousand or so rows on a smooth manifold, when the uncertainty of the embedding,
+    the correct neighbors or the number of dimensions matter (see model selection), or when cells
+    are missing.
 
     Parameters
     ----------
@@ -436,6 +436,11 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         collapse the embedding.
     column_noise : {'common', 'separate'}, default='common'
         Whether all columns have the same noise, or each its own.
+    rank : int, 'auto' or 'full', default='auto'
+        Number of eigenvectors of the graph that the posteriors are general in; full computes exact
+        posteriors, auto uses 64 beyond 3,000 rows.
+    missing_values : {'refuse', 'marginalize'}, default='refuse'
+        Whether missing cells (NaN) are refused, or get a posterior of their own.
     starts : int, default=3
         Number of random starts; the one with the largest bound is kept.
     max_iter : int, default=100
@@ -523,6 +528,8 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         neighbors: Any = None,
         alpha: float | str = 1e-3,
         column_noise: str = "common",
+        rank: int | str = "auto",
+        missing_values: str = "refuse",
         starts: int = 3,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -546,6 +553,8 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         self.neighbors = neighbors
         self.alpha = alpha
         self.column_noise = column_noise
+        self.rank = rank
+        self.missing_values = missing_values
         self.starts = starts
         self.max_iter = max_iter
         self.tol = tol

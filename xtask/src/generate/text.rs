@@ -72,6 +72,9 @@ impl PythonType {
             "none, or whole numbers separated by commas" => {
                 Self { annotation: "str | int | Sequence[int]", documented: "'none', int or list of int".into() }
             }
+            "a whole number, auto or full" => {
+                Self { annotation: "int | str", documented: "int, 'auto' or 'full'".into() }
+            }
             _ if expects.starts_with("a metric") => plain("str"),
             _ => {
                 if let Some((number, word)) = expects.split_once(" or ").filter(|(_, word)| is_word(word)) {
