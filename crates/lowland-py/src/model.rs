@@ -318,8 +318,8 @@ impl PyModel {
         Bound<'py, PyArray1<f64>>,
     )> {
         self.inner.inferred_cells().map(|cells| {
-            let (rows, columns) = (cells.rows.clone().into_pyarray(py), cells.columns.clone().into_pyarray(py));
-            (rows, columns, cells.means.clone().into_pyarray(py), cells.std.clone().into_pyarray(py))
+            let (rows, columns) = (cells.rows.into_pyarray(py), cells.columns.into_pyarray(py));
+            (rows, columns, cells.means.into_pyarray(py), cells.std.into_pyarray(py))
         })
     }
 

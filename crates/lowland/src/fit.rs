@@ -161,6 +161,7 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
 /// Missing cells are left to the method, if it accepts them. Preprocessing, landmarks and extension from fixed positions need all cells.
 fn check_values(pipeline: &Pipeline, data: &Data) -> Result<()> {
     let is_plain = pipeline.preprocessing.is_empty() && pipeline.landmarks.is_none() && pipeline.fixed.is_none();
+    let is_plain = is_plain && pipeline.method.metric() != Some(Metric::Mahalanobis);
     if pipeline.method.accepts_missing() && is_plain { data.check_finite_or_missing() } else { data.check_finite() }
 }
 

@@ -113,8 +113,13 @@ impl Model {
     }
 
     /// Returns the missing cells of the training rows with their inferred values, if there were any.
-    pub fn inferred_cells(&self) -> Option<&InferredCells> {
-        self.transformer.inferred_cells()
+    pub fn inferred_cells(&self) -> Option<InferredCells> {
+        let mut cells = self.transformer.inferred_cells()?.clone();
+        // The rows were stored without these; rows with missing cells are not preprocessed.
+        if let Some(offsets) = self.offsets.as_ref().filter(|_| self.pipeline.depends_on_origin().is_none()) {
+            cells.means.iter_mut().zip(&cells.columns).for_each(|(mean, &column)| *mean += offsets[column as usize]);
+        }
+        Some(cells)
     }
 
     /// Returns the outcome of the iterations; empty for models saved by earlier versions.

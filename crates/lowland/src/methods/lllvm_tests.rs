@@ -62,6 +62,18 @@ fn models_of_low_rank_save_sample_and_transform() {
 }
 
 #[test]
+fn inferred_cells_have_the_offsets_of_their_columns() {
+    let mut values: Vec<f64> = strip(80).into_iter().map(f64::from).collect();
+    values.iter_mut().step_by(3).for_each(|value| *value += 1e9);
+    let hidden = std::mem::replace(&mut values[30], f64::NAN);
+    let data = Data::from_f64(values.into_iter(), 80, 3, None).unwrap();
+    assert_eq!(data.rounded_columns(), [0]);
+    let model = Lllvm { missing_values: MissingValues::Marginalize, ..lllvm() }.fit(&data).unwrap();
+    let inferred = model.inferred_cells().unwrap();
+    assert!((inferred.means[0] - hidden).abs() < 2.0, "{:?} {hidden}", inferred.means);
+}
+
+#[test]
 fn missing_cells_are_inferred_reported_and_saved() {
     let whole = strip(150);
     let mut values = whole.clone();
