@@ -4,12 +4,17 @@
 //! `python/src/lowland/_lowland.pyi` describes the interface.
 
 mod catalog;
+mod command;
+mod edges;
 mod error;
 mod graph;
+mod method_choice;
 mod model;
+mod panics;
 mod quality;
 mod rows;
 mod select;
+mod spectrum;
 mod trust;
 mod view;
 mod watch;
@@ -24,7 +29,13 @@ mod _lowland {
     #[pymodule_export]
     use catalog::{dataset, datasets, methods, preprocessing};
     #[pymodule_export]
+    use command::run_command;
+    #[pymodule_export]
+    use edges::compare_edges;
+    #[pymodule_export]
     use graph::{Graph, neighbors};
+    #[pymodule_export]
+    use method_choice::choose_method;
     #[pymodule_export]
     use model::{PyModel, fit};
     #[pymodule_export]
@@ -32,12 +43,17 @@ mod _lowland {
     #[pymodule_export]
     use select::choose;
     #[pymodule_export]
+    use spectrum::fit_spectrum;
+    #[pymodule_export]
     use trust::assess;
     #[pymodule_export]
     use view::{page, write_file};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        panics::install_hook();
+        #[cfg(debug_assertions)]
+        module.add_function(wrap_pyfunction!(panics::testing::panic_next, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

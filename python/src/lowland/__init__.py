@@ -23,20 +23,22 @@ from ._registry import ESTIMATORS
 
 if TYPE_CHECKING:
     from . import anndata, datasets, estimators, quality
-    from ._embed import embed
+    from ._embed import MethodChoice, choose_method, embed
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
     from ._select import Selection, select
+    from ._spectrum import Spectrum, spectrum
     from ._trust import Trust, trust
     from ._view import View, view
     from .estimators import *
 
 #: Module of each name that is imported on first use.
 _MODULE_OF = {
-    "embed": "_embed",
+    **dict.fromkeys(["MethodChoice", "choose_method", "embed"], "_embed"),
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
     **dict.fromkeys(["Selection", "select"], "_select"),
+    **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
     **dict.fromkeys(["Trust", "trust"], "_trust"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys([*ESTIMATORS.values(), "load"], "estimators"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ def view(
     columns: Mapping[str, Any] | None = None,
     ids: Any = None,
     neighbors: Any = None,
+    reliability: Any = None,
+    slider: Iterable[float] | None = None,
     title: str = "",
     height: int = 640,
     n_jobs: int | None = None,
@@ -74,6 +76,13 @@ def view(
         Name of each point.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Nearest neighbors of the rows, to show which of them the embedding preserves.
+    reliability : dict of array-like of shape (n_samples,), object with such an attribute ``columns``, or dict of these by \
+name of the embedding, default=None
+        How far each point can be believed, as ``lowland.trust`` returns it: columns ``kept``, ``lost``, ``intruders``,
+        ``jump``, ``fragile``, ``unstable``, ``p_value``, ``flagged``, ``island`` and ``bridge_to``, as far as they are known.
+        Points can be colored by them, flagged points are hollow, and lines join islands that are connected in the data.
+    slider : iterable of float, default=None
+        Exaggeration of each embedding, for a slider that moves the points from one to the next.
     title : str, default=''
         Title of the page.
     height : int, default=640
@@ -106,22 +115,47 @@ def view(
     graph = as_graph(neighbors)
     html = _lowland.page(
         title,
-        [_describe_embedding(name, embedding) for name, embedding in embeddings.items()],
+        [(*_describe_embedding(name, each), _reliability(name, reliability)) for name, each in embeddings.items()],
         rows=None if X is None else _input.rows(X),
         classes=classes,
         numbers=numbers,
         ids=None if ids is None else [str(name) for name in ids],
         graph=None if graph is None else graph._graph,
+        slider=None if slider is None else [float(value) for value in slider],
         threads=_input.threads(n_jobs),
     )
     return View(html, height)
 
 
-def _describe_embedding(name: str, embedding: Any) -> tuple[str, str, np.ndarray, list[float] | None]:
-    """Return name, caption, points and standard deviations of an estimator or array."""
+def _describe_embedding(
+    name: str, embedding: Any
+) -> tuple[str, str, np.ndarray, list[float] | None, list[float] | None]:
+    """Return name, caption, points, standard deviations and covariances of an estimator or array."""
     is_estimator = hasattr(embedding, "embedding_")
     std = getattr(embedding, "embedding_std_", None)
     caption = repr(embedding) if is_estimator else ""
     name = name or (type(embedding).__name__ if is_estimator else "map")
     points = _input.points(getattr(embedding, "embedding_", embedding))
-    return name, caption, points, None if std is None else np.asarray(std, dtype=np.float64).tolist()
+    covariances = getattr(embedding, "embedding_cov_", None)
+    std, covariances = (None if each is None else np.ravel(each).astype(np.float64).tolist() for each in (std, covariances))
+    return name, caption, points, std, covariances
+
+
+def reliability_columns(reliability: Any) -> dict[str, np.ndarray]:
+    """Return the columns of reliability by name, of a mapping or of an object with such an attribute ``columns``."""
+    if reliability is None:
+        return {}
+    columns = getattr(reliability, "columns", reliability)
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"reliability: expected a dict of columns or the result of lowland.trust, found {type(reliability).__name__}")
+    return {str(name): np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+
+
+def _reliability(name: str, reliability: Any) -> list[tuple[str, list[float]]]:
+    """Return the columns of one embedding; a dict may have them by name of the embedding."""
+    if isinstance(reliability, Mapping) and name in reliability:
+        reliability = reliability[name]
+    elif isinstance(reliability, Mapping) and reliability and not any(np.ndim(each) for each in reliability.values()):
+        # By name of the embedding, and this one has none.
+        return []
+    return [(column, values.tolist()) for column, values in reliability_columns(reliability).items()]

@@ -7,6 +7,7 @@ use clap::ArgMatches;
 use lowland::fit::fit;
 use lowland::message::display_path;
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
+use lowland::preprocessing::rows_for_metric;
 use lowland::quality::QualityReport;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::StopReason;
@@ -15,7 +16,7 @@ use lowland_io::Table;
 use lowland_view::Density;
 use serde_json::{Value, json};
 
-use super::comparison_table::ComparisonTable;
+use super::comparison_table::{ComparisonRow, ComparisonTable};
 use super::figure::{Figure, FigureMap};
 use super::neighbors::SEARCH_REMEDIES;
 use super::output_log::OutputLog;
@@ -35,17 +36,25 @@ use crate::terms::FlagTerms;
 use crate::usage::{ResourceUsage, Stopwatch};
 
 /// The map of one method, with its scores and times.
-pub struct MethodResult {
-    pub method: &'static str,
-    pub parameters: Vec<(&'static str, String)>,
-    pub map: AnnotatedEmbedding,
-    pub usage: ResourceUsage,
-    pub scores: Option<QualityReport>,
+struct MethodResult {
+    method: &'static str,
+    parameters: Vec<(&'static str, String)>,
+    map: AnnotatedEmbedding,
+    usage: ResourceUsage,
+    scores: Option<QualityReport>,
 }
 
 impl MethodResult {
     fn caption(&self) -> Caption {
         Caption::new(self.method, &self.parameters, self.scores.as_ref())
+    }
+
+    fn to_row(&self) -> ComparisonRow {
+        ComparisonRow {
+            name: self.method.into(),
+            scores: self.scores.as_ref().map_or(Vec::new(), |report| report.scores.clone()),
+            seconds: Some(self.usage.wall_seconds),
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -133,7 +142,8 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let comparison = run_comparison(args, methods, table, search, &mut console)?;
     console.finish();
     let mut log = OutputLog::default();
-    let scores = ComparisonTable::new(&comparison.results);
+    let rows: Vec<ComparisonRow> = comparison.results.iter().map(MethodResult::to_row).collect();
+    let scores = ComparisonTable::new("method", &rows);
     // The table is printed first: it is still there if the disk is full.
     if args.common.run.json {
         print_json(&comparison.to_json());
@@ -219,6 +229,7 @@ fn run_comparison(
     let metric = methods.iter().find_map(|parsed| parsed.method.metric()).unwrap_or(Metric::Euclidean);
     let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
     let shared = shared_graph(args, &methods, &data, search, console)?;
+    let compared = rows_for_metric(&data, metric, None)?;
     let (mut results, mut failure) = (Vec::new(), None);
     for parsed in methods {
         let (watch, name) = (Stopwatch::start(), parsed.method.name());
@@ -255,7 +266,8 @@ fn run_comparison(
         };
         let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
         let known = known.or(model.neighbors().filter(|graph| graph.metric() == metric));
-        let scores = if stopped { None } else { scoring::score(&data, &map, metric, known, &args.common.run, console) };
+        let scores =
+            if stopped { None } else { scoring::score(&compared, &map, metric, known, &args.common.run, console) };
         args.common.run.memory().reserve(map_memory(&map));
         results.push(MethodResult { method: name, parameters: model.pipeline().values(), map, usage, scores });
         if stopped {
@@ -300,7 +312,8 @@ fn shared_graph(
     args.common.run.memory().check("the neighbor search", needed, &SEARCH_REMEDIES)?;
     let watch = Stopwatch::start();
     let params = NeighborParams { n_neighbors, metric, search, seed: args.common.run.seed().stream("neighbors") };
-    let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(data, &params, progress))?;
+    let data = rows_for_metric(data, metric, None)?;
+    let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(&data, &params, progress))?;
     let seconds = watch.elapsed().wall_seconds;
     let time = format_duration(seconds);
     console.info(&format!("{n_neighbors} neighbors of {rows} rows by {}: {time}", found.algorithm));

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lowland::message::Remedy;
 use lowland::neighbors::NeighborGraph;
+use lowland::preprocessing::rows_for_metric;
 use lowland::trust::{self, Gap, TrustParams, TrustReport};
 use lowland::{AnnotatedEmbedding, Data, Error, Metric};
 use lowland_view::Density;
@@ -14,7 +15,7 @@ use super::figure::{Figure, FigureMap};
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::quality::reorder_by_ids;
-use super::transform::{check_column_names, read_model};
+use super::transform::read_model;
 use crate::args::{PictureArgs, RunArgs, TrustArgs};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -34,7 +35,10 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
     let mut map = lowland_io::read_map_within(&args.map, args.run.memory())?;
     let model = args.model.as_deref().map(|path| read_model(path, args.run.memory())).transpose()?;
     let mut console = Console::new(&args.run)?;
-    let mut table = input::load(&args.input, &args.run, &mut console)?;
+    let mut table = match &model {
+        Some(model) => input::load_new_rows(&args.input, model, &args.run, &mut console)?,
+        None => input::load(&args.input, &args.run, &mut console)?,
+    };
     if let (Some(rows), Some(points)) = (&table.ids, &map.ids)
         && rows != points
     {
@@ -45,11 +49,11 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
         Some(_) if !args.preprocessing.steps().is_empty() => {
             return Err(Failure::flag("--model applies its own preprocessing; omit the other steps"));
         }
-        Some(model) => {
-            check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
-            model.preprocess(&table.data)?
+        Some(model) => model.preprocess(&table.data)?,
+        None => {
+            let data = args.preprocessing.apply(&table.data, &args.run)?;
+            rows_for_metric(&data, args.metric.unwrap_or(Metric::Euclidean), None)?
         }
-        None => args.preprocessing.apply(&table.data, &args.run)?,
     };
     let metric = args.metric.or_else(|| model.as_ref().and_then(|model| model.method().metric()));
     let params = TrustParams {
@@ -75,8 +79,7 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
             maps: vec![FigureMap { name: file_name(&args.map), caption: summary.clone(), map }],
             data: Some(table),
             title: file_name(&args.input.input),
-            caption: String::new(),
-            scores: None,
+            ..Figure::default()
         };
         outputs.write_figure(&figure, &PictureArgs::default(), Density::Auto, None, &args.run, &mut console, &mut log);
     }

@@ -1,0 +1,135 @@
+"""t-SNE from strong repulsion to strong attraction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from . import _input, _lowland
+from ._graph import NeighborGraph
+from ._view import View, view
+from .quality import Report, Score
+
+#: Exaggerations of a spectrum by default.
+EXAGGERATIONS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+
+
+class Spectrum:
+    """Result of :func:`lowland.spectrum`.
+
+    Attributes
+    ----------
+    exaggerations : list of float
+    embeddings : list of ndarray of shape (n_samples, n_components)
+        The map at each exaggeration, aligned to the one before.
+    scores : list of Report
+        The scores of each map.
+    """
+
+    def __init__(
+        self, exaggerations: list[float], embeddings: list[np.ndarray], scores: list[Report], page: dict[str, Any]
+    ) -> None:
+        self.exaggerations = exaggerations
+        self.embeddings = embeddings
+        self.scores = scores
+        self._page = page
+
+    def view(self, *, title: str = "", height: int = 640) -> View:
+        """Create an interactive page with a slider that moves the points from one map to the next."""
+        maps = {f"exaggeration {value:g}": points for value, points in zip(self.exaggerations, self.embeddings)}
+        return view(maps, **self._page, title=title, height=height, slider=self.exaggerations)
+
+    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
+        """Save the page to a single file that needs no other files."""
+        self.view(title=title).save(path)
+
+    def _repr_html_(self) -> str:
+        return self.view()._repr_html_()
+
+    def __repr__(self) -> str:
+        lines = ["exaggeration  knn recall  trustworthiness"]
+        for value, scores in zip(self.exaggerations, self.scores):
+            recall, trust = (scores.get(name, float("nan")) for name in ("knn recall", "trustworthiness"))
+            lines.append(f"{value:>12g}  {recall:>10.3f}  {trust:>15.3f}")
+        return "\n".join(lines)
+
+
+def spectrum(X: Any, labels: Any = None, *, exaggerations: Iterable[float] = EXAGGERATIONS, **params: Any) -> Spectrum:
+    """Fit t-SNE at several exaggerations, each map started from the one before and aligned to it.
+
+    A small exaggeration keeps more neighbors, a large one shows more compact clusters: 1 is t-SNE, 4 is close to UMAP, and
+    30 is close to Laplacian eigenmaps.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
+    labels : array-like of shape (n_samples,), default=None
+        Class of each row, for the colors of the page and the scores.
+    exaggerations : iterable of float, default=(1, 2, 4, 8, 16, 30)
+        The factors of the attraction, ascending.
+    **params
+        Other parameters of :class:`lowland.TSNE`, such as ``perplexity``, ``metric`` or ``random_state``.
+
+    Returns
+    -------
+    spectrum : Spectrum
+
+    Examples
+    --------
+    >>> import lowland
+    >>> X, y = lowland.datasets.load("digits", return_X_y=True)
+    >>> found = lowland.spectrum(X[:200], y[:200], exaggerations=[1, 4], max_iter=100, exaggeration_iter=40)
+    >>> [points.shape for points in found.embeddings]
+    [(200, 2), (200, 2)]
+    >>> found.view().html[:15]
+    b'<!doctype html>'
+    """
+    from ._base import PREPROCESSING
+    from ._graph import as_graph
+    from ._progress import Progress
+    from .estimators import TSNE
+
+    if "exaggeration" in params:
+        raise ValueError("exaggeration: a spectrum has several; use exaggerations=[...]")
+    estimator = TSNE(**params)
+    if estimator.landmarks:
+        raise ValueError(f"landmarks={estimator.landmarks}: a spectrum fits all rows; pass fewer rows instead")
+    rows, _ = estimator._check_rows(X, reset=True)
+    graph = as_graph(estimator.neighbors)
+    codes, classes = None, []
+    if labels is not None:
+        classes, indices = _input.classes(labels)
+        codes = indices.tolist()
+    values = [(name, text) for name, text in estimator._parameter_values(graph) if name not in ("landmarks", "exaggeration")]
+    progress = Progress("Spectrum") if estimator.verbose else None
+    finished = False
+    try:
+        maps, found, raised = _lowland.fit_spectrum(
+            values,
+            [float(value) for value in exaggerations],
+            rows,
+            labels=codes,
+            preprocessing=[(name, _input.text(getattr(estimator, name))) for name, _, _, _ in PREPROCESSING],
+            graph=None if graph is None else graph._graph,
+            seed=_input.seed(estimator.random_state),
+            threads=_input.threads(estimator.n_jobs),
+            max_memory=_input.memory(estimator.max_memory),
+            on_progress=progress and progress.update,
+            on_note=progress and progress.note,
+        )
+        finished = raised is None
+    finally:
+        if progress is not None:
+            progress.close(finished)
+    if raised is not None:
+        raise raised
+    reports = []
+    for _, _, (scores, shares, omitted) in maps:
+        by_class = {classes[code]: share for code, _, share in shares}
+        reports.append(Report([Score(*score) for score in scores], by_class, dict(omitted)))
+    shown = X if isinstance(X, np.ndarray) else None
+    page = {"labels": labels, "X": shown, "neighbors": graph if found is None else NeighborGraph(found)}
+    return Spectrum([value for value, _, _ in maps], [points for _, points, _ in maps], reports, page)
