@@ -10,10 +10,10 @@ use crate::graph::Graph;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
 
-type Column = (&'static str, &'static str, Vec<f64>);
-type Island = (usize, Option<Vec<usize>>, Option<f64>);
-type Gap = ([u32; 2], String, usize, usize, Option<f64>);
-type TrustParts = (Vec<Column>, Vec<Island>, Vec<Gap>, [String; 3], Vec<(&'static str, String)>);
+type ColumnLine = (&'static str, &'static str, Vec<f64>);
+type IslandLine = (usize, Option<Vec<usize>>, Option<f64>);
+type GapLine = ([u32; 2], String, usize, usize, Option<f64>);
+type TrustParts = (Vec<ColumnLine>, Vec<IslandLine>, Vec<GapLine>, [String; 3], Vec<(&'static str, String)>);
 
 /// Returns the columns as `(name, meaning, values)`, islands as `(points, sizes of the parts, weakest connection)`, gaps as
 /// `(islands, verdict, links, counted links, connection)`, the summary, and omitted columns as `(name, reason)`.
