@@ -1,12 +1,13 @@
 //! Reads the input named on the command line, and preprocesses it.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use lowland::Data;
 use lowland::data::DataShape;
-use lowland::message::{Remedy, display_path};
+use lowland::message::{Remedy, display_path, excerpt};
 use lowland::preprocessing::Preprocessing;
 use lowland::run::{Context, NoObserver};
+use lowland::{Data, Model};
 use lowland_io::{Builtin, Header, Missing, ReadOptions, Table};
 
 use crate::args::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs, RunArgs};
@@ -18,9 +19,29 @@ pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<T
     load_from(&input.input, &input.read, run, console)
 }
 
+/// The same for new rows of a model, which are rounded like those it was fitted to.
+pub fn load_new_rows(input: &InputArgs, model: &Model, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
+    // Columns that were not shifted in the fit are not shifted now.
+    let no_offsets = || vec![0.0; model.n_features()].into();
+    let offsets = model.offsets().cloned().unwrap_or_else(no_offsets);
+    let table = load_with(&input.input, &input.read, run, Some(offsets), console)?;
+    check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
+    Ok(table)
+}
+
 /// The same for an input that a flag names.
 pub fn load_from(path: &Path, options: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    let mut table = read(path, options, run)?;
+    load_with(path, options, run, None, console)
+}
+
+fn load_with(
+    path: &Path,
+    options: &ReadArgs,
+    run: &RunArgs,
+    offsets: Option<Arc<[f64]>>,
+    console: &mut Console,
+) -> Result<Table, Failure> {
+    let mut table = read(path, options, offsets, run)?;
     // Strings are their own ids.
     if let (Data::Text(lines), None) = (&table.data, &table.ids) {
         table.ids = Some(lines.to_vec());
@@ -41,7 +62,7 @@ pub fn load_from(path: &Path, options: &ReadArgs, run: &RunArgs, console: &mut C
 }
 
 /// Built-in names take precedence: a file of the same name is read with a path such as `./digits`.
-fn read(path: &Path, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> {
+fn read(path: &Path, input: &ReadArgs, offsets: Option<Arc<[f64]>>, run: &RunArgs) -> Result<Table, Failure> {
     let builtins = lowland_io::builtins();
     if let Some(builtin) = builtins.iter().find(|builtin| path.as_os_str() == builtin.name) {
         return generate(builtin, input, run);
@@ -57,14 +78,14 @@ fn read(path: &Path, input: &ReadArgs, run: &RunArgs) -> Result<Table, Failure> 
     if input.n_points.is_some() || input.noise.is_some() {
         return Err(Failure::flag("--n-points and --noise are for the built-in generators; for a file use --max-rows"));
     }
-    Ok(lowland_io::read(path, &read_options(input, run)?)?)
+    Ok(lowland_io::read(path, &ReadOptions { offsets, ..read_options(input, run)? })?)
 }
 
 /// The shape of the rows, if the header of the file declares it.
 pub fn declared_shape(input: &InputArgs, run: &RunArgs) -> Option<DataShape> {
     let is_builtin = lowland_io::builtins().iter().any(|builtin| input.input.as_os_str() == builtin.name);
     // Dropped rows do not count.
-    let keeps_rows = matches!(input.read.missing, MissingArg::Refuse);
+    let keeps_rows = !matches!(input.read.missing, MissingArg::Drop);
     (!is_builtin && keeps_rows)
         .then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read, run).ok()?))?
 }
@@ -84,11 +105,27 @@ fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure>
         missing: match input.missing {
             MissingArg::Refuse => Missing::Refuse,
             MissingArg::Drop => Missing::Drop,
+            MissingArg::Keep => Missing::Keep,
         },
         max_rows: input.max_rows,
         memory: run.memory().clone(),
         ..ReadOptions::default()
     })
+}
+
+/// Rejects columns with other names than those of the model, if both have names.
+fn check_column_names(model: &[String], new: &[String]) -> Result<(), Failure> {
+    if model.is_empty() || new.is_empty() || model.len() != new.len() {
+        return Ok(());
+    }
+    match model.iter().zip(new).position(|(expected, found)| expected != found) {
+        None => Ok(()),
+        Some(at) => Err(Failure::input(format!(
+            "column {at} is \"{}\" where the model was fitted on \"{}\"; the columns must be the same, in the same order",
+            excerpt(&new[at]),
+            excerpt(&model[at])
+        ))),
+    }
 }
 
 /// Generates a built-in data set. Flags for files are rejected rather than ignored.

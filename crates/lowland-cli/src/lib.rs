@@ -1,6 +1,7 @@
 //! `lowland`: maps of high-dimensional data from the shell. Data go to stdout, messages to stderr.
 //!
-//! This is the program as a library: [`main`] is all of it, and [`fuzzing`] is what fuzz targets call.
+//! This is the program as a library: [`main`] is all of it, [`main_with`] is what the Python package runs, and [`fuzzing`] is what
+//! fuzz targets call.
 
 mod args;
 mod caption;
@@ -21,23 +22,28 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
+use lowland::message::Note;
 
 use args::{Cli, Command};
 use failure::Failure;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    // Paths need not be UTF-8.
+    main_with(&std::env::args_os().collect::<Vec<OsString>>())
+}
+
+/// Runs the program with these arguments, the name of the program first.
+pub fn main_with(arguments: &[OsString]) -> ExitCode {
     signals::install();
-    match run().and_then(|code| print::check_json().map(|()| code)) {
+    match run(arguments).and_then(|code| print::check_json().map(|()| code)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
-fn run() -> Result<ExitCode, Failure> {
-    // Paths need not be UTF-8.
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    let (command, matches) = parse(&mut args::command(), &arguments)?;
+fn run(arguments: &[OsString]) -> Result<ExitCode, Failure> {
+    let (command, matches) = parse(&mut args::command(), arguments)?;
     limit_arenas();
     report_fewer_threads(command.threads(), command.run().is_none_or(|run| run.quiet));
     // One pool for everything that the command does.
@@ -61,17 +67,20 @@ fn limit_arenas() {
     }
 }
 
-/// Says so if there is address space for fewer threads than asked for.
+/// Says so if fewer threads are started than asked for.
 fn report_fewer_threads(threads: Option<usize>, quiet: bool) {
-    let Some(limit) = lowland::address_space_limit() else { return };
     let wanted = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let count = lowland::threads_within_limits(threads);
-    if count < wanted && !quiet {
-        let limit = lowland::data::format_bytes(limit);
-        print::print_stderr(&format!(
-            "{count} of {wanted} threads: the address space is limited to {limit} (ulimit -v)"
-        ));
+    let used = lowland::threads_within_limits(threads);
+    if used >= wanted || quiet {
+        return;
     }
+    print::print_stderr(&match lowland::address_space_limit() {
+        Some(limit) => {
+            let limit = lowland::data::format_bytes(limit);
+            format!("{used} of {wanted} threads: the address space is limited to {limit} (ulimit -v)")
+        }
+        None => Note::ThreadsLimited { requested: wanted, used }.describe(&terms::FlagTerms),
+    });
 }
 
 fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Failure> {

@@ -50,7 +50,13 @@ impl<'a> Points<'a> {
     pub fn check_finite(self) -> Result<()> {
         let Some(at) = self.values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
         let count = self.values[at..].iter().filter(|v| !v.is_finite()).count();
-        Err(Error::NotFinite { row: at / self.dim, column: at % self.dim, value: self.values[at] as f32, count })
+        Err(Error::NotFinite {
+            row: at / self.dim,
+            column: at % self.dim,
+            value: self.values[at] as f32,
+            count,
+            name: None,
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::bytes::format_bytes;
-use crate::message::{Remedy, RustTerms, Terms, display_path};
+use crate::message::{Remedy, RustTerms, Terms, display_path, excerpt};
 
 /// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -23,6 +23,34 @@ pub enum Error {
         value: f32,
         /// Number of such cells.
         count: usize,
+        /// Name of the column, if it is known.
+        name: Option<String>,
+    },
+
+    /// A value is too large for single precision.
+    TooLarge {
+        /// Row of the value.
+        row: usize,
+        /// Column of the value.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+
+    /// All values of a column are too small for single precision.
+    TooSmall {
+        /// The column.
+        column: usize,
+        /// The largest magnitude.
+        largest: f64,
+    },
+
+    /// All cells of a row or column are missing.
+    NoValues {
+        /// `row` or `column`.
+        what: &'static str,
+        /// Its index.
+        index: usize,
     },
 
     /// Two sizes that must agree differ.
@@ -73,6 +101,14 @@ pub enum Error {
         value: String,
         /// What is allowed.
         allowed: String,
+    },
+
+    /// A parameter that takes one or several values has none.
+    EmptyParameter {
+        /// Name of the parameter, spelled with underscores.
+        name: &'static str,
+        /// Description of the accepted values.
+        expected: &'static str,
     },
 
     /// An option cannot be combined with fixed positions.
@@ -151,13 +187,43 @@ pub enum Error {
 }
 
 impl Error {
+    /// Adds the path of the file that the error is about.
+    pub fn in_file(self, path: &std::path::Path) -> Self {
+        match self {
+            Error::Format { .. } => Error::File { path: path.to_owned(), reason: self.to_string() },
+            other => other,
+        }
+    }
+
+    /// Adds the name of the column, for errors about a cell.
+    pub fn with_column_names(self, names: &[String]) -> Self {
+        match self {
+            Error::NotFinite { row, column, value, count, name } => {
+                Error::NotFinite { row, column, value, count, name: name.or_else(|| names.get(column).cloned()) }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the message in the terms of an interface.
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match self {
-            Error::NotFinite { row, column, value, count } => format!(
-                "row {row}, column {column} is {value} (counting from 0; {count} such {}): values must be finite.{}",
+            Error::NotFinite { row, column, value, count, name } => format!(
+                "row {row}, column {column}{} is {value} (counting from 0; {count} such {}): values must be finite.{}",
+                name.as_ref().map_or(String::new(), |name| format!(" ({:?})", excerpt(name))),
                 if *count == 1 { "cell in total" } else { "cells in total" },
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
+            ),
+            Error::NoValues { what, index } => {
+                format!("{what} {index} (counting from 0) has no values: all of its cells are missing. Leave it out.")
+            }
+            Error::TooLarge { row, column, value } => format!(
+                "row {row}, column {column} is {value:e} (counting from 0): too large for 32-bit floats, which end at 3.4e38; \
+                 scale the column"
+            ),
+            Error::TooSmall { column, largest } => format!(
+                "column {column} (counting from 0) has no value above {largest:e}: too small for 32-bit floats, which begin at \
+                 1.2e-38; scale the column"
             ),
             Error::Shape { what, expected, found } => format!("{what}: expected {expected}, found {found}"),
             Error::InitAtOnePoint { rows } => format!(
@@ -175,6 +241,9 @@ impl Error {
                 Remedy::sentence(remedies, terms)
             ),
             Error::Parameter { name, value, allowed } => format!("{}: {allowed}", terms.setting(name, value)),
+            Error::EmptyParameter { name, expected } => {
+                format!("{}: expected {expected}; the list is empty", terms.parameter(name))
+            }
             Error::FixedPositions { fixed, conflict } => format!(
                 "{} ({fixed} rows) takes the place of the fit and cannot be combined with {}.{}",
                 terms.parameter("fixed"),

@@ -25,7 +25,7 @@ mod threads;
 
 pub use annotated::{AnnotatedEmbedding, Labels, LabelsBuilder, check_computed_embedding};
 pub use bytes::format_bytes;
-pub use data::{Data, DataShape, Dense, Sparse};
+pub use data::{Data, DataShape, Dense, Narrowing, Sparse};
 pub use embedding::{Embedding, Points};
 pub use error::{Error, Result};
 pub use memory::{MemoryBudget, available_memory, resident_memory};

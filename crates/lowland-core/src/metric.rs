@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Data, Error, Result};
+use super::{Data, Dense, Error, Result};
 
 /// A distance between rows. The names are those of scikit-learn and scipy.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -29,6 +29,11 @@ pub enum Metric {
     Canberra,
     /// `sum |a-b| / sum |a+b|`.
     BrayCurtis,
+    /// Great-circle distance on the unit sphere between rows of latitude and longitude in radians.
+    Haversine,
+    /// Euclidean distance of rows that were transformed to unit covariance. A fit transforms the rows; elsewhere they must be
+    /// transformed already.
+    Mahalanobis,
     /// Hellinger distance of rows of nonnegative numbers, each scaled to sum to one.
     Hellinger,
     /// Number of insertions, deletions and substitutions between strings.
@@ -37,9 +42,20 @@ pub enum Metric {
     Precomputed,
 }
 
+/// Other names of metrics in scikit-learn and scipy.
+const ALIASES: [(&str, Metric); 6] = [
+    ("l2", Metric::Euclidean),
+    ("l1", Metric::Manhattan),
+    ("cityblock", Metric::Manhattan),
+    ("infinity", Metric::Chebyshev),
+    // Without a p, these are the Euclidean distance in scikit-learn.
+    ("minkowski", Metric::Minkowski(2.0)),
+    ("p", Metric::Minkowski(2.0)),
+];
+
 impl Metric {
     /// All metrics, for help texts. Minkowski represents its family.
-    pub const ALL: [Metric; 13] = [
+    pub const ALL: [Metric; 15] = [
         Metric::Euclidean,
         Metric::Cosine,
         Metric::Manhattan,
@@ -51,9 +67,38 @@ impl Metric {
         Metric::Canberra,
         Metric::BrayCurtis,
         Metric::Hellinger,
+        Metric::Haversine,
+        Metric::Mahalanobis,
         Metric::Levenshtein,
         Metric::Precomputed,
     ];
+
+    /// Whether the distance of two rows stays the same if the same vector is added to both.
+    pub fn is_translation_invariant(self) -> bool {
+        match self {
+            Metric::Euclidean
+            | Metric::Manhattan
+            | Metric::Chebyshev
+            | Metric::Minkowski(_)
+            | Metric::Hamming
+            | Metric::Mahalanobis => true,
+            Metric::Cosine
+            | Metric::Correlation
+            | Metric::Jaccard
+            | Metric::Canberra
+            | Metric::BrayCurtis
+            | Metric::Hellinger
+            | Metric::Haversine
+            | Metric::Levenshtein
+            | Metric::Precomputed => false,
+        }
+    }
+
+    /// Returns the rows as the metric compares them: without the offsets of the columns if it only depends on differences, with
+    /// the offsets added otherwise.
+    pub fn rows_to_compare(self, data: &Data) -> Data {
+        if self.is_translation_invariant() { data.without_offsets() } else { data.unshifted() }
+    }
 
     /// Returns an error if the metric is not defined for the data.
     pub fn check(self, data: &Data) -> Result<()> {
@@ -67,6 +112,18 @@ impl Metric {
             (Metric::Precomputed, x) if x.rows() != x.dim() => {
                 unusable(format!("needs a square matrix of distances, found {} x {}", x.rows(), x.dim()))
             }
+            (Metric::Haversine, Data::Dense(x)) if x.dim() == 2 => match first_latitude_out_of_range(x) {
+                Some((row, value)) => unusable(format!(
+                    "needs latitudes from -pi/2 to pi/2 in the first column; row {row} is {value}. Convert degrees to radians"
+                )),
+                None => Ok(()),
+            },
+            (Metric::Haversine, x) => unusable(format!(
+                "needs two dense columns, latitude and longitude in radians; the data is {}, with {} columns",
+                x.kind(),
+                x.dim()
+            )),
+            (Metric::Mahalanobis, Data::Sparse(_)) => unusable("needs dense rows; use another metric".into()),
             (Metric::Hellinger, x) => match first_negative(x) {
                 Some((row, column)) => unusable(format!("needs values >= 0; row {row}, column {column} is negative")),
                 None => Ok(()),
@@ -134,6 +191,11 @@ fn first_asymmetric(data: &Data) -> Option<(usize, usize, [f32; 2])> {
     }
 }
 
+/// The first row whose latitude is not between the poles, and the latitude; rounding is accepted.
+fn first_latitude_out_of_range(x: &Dense) -> Option<(usize, f64)> {
+    (0..x.rows()).map(|i| (i, x.value(i, 0))).find(|(_, latitude)| latitude.abs() > std::f64::consts::FRAC_PI_2 + 1e-6)
+}
+
 fn first_negative(data: &Data) -> Option<(usize, usize)> {
     match data {
         Data::Dense(x) => x.values().iter().position(|&v| v < 0.0).map(|at| (at / x.dim(), at % x.dim())),
@@ -159,6 +221,8 @@ impl fmt::Display for Metric {
             Metric::Canberra => "canberra",
             Metric::BrayCurtis => "braycurtis",
             Metric::Hellinger => "hellinger",
+            Metric::Haversine => "haversine",
+            Metric::Mahalanobis => "mahalanobis",
             Metric::Levenshtein => "levenshtein",
             Metric::Precomputed => "precomputed",
         };
@@ -179,6 +243,9 @@ impl FromStr for Metric {
                     allowed: "p of minkowski(p) must be at least 1".into(),
                 }),
             };
+        }
+        if let Some((_, metric)) = ALIASES.iter().find(|(alias, _)| *alias == name) {
+            return Ok(*metric);
         }
         let known = Self::ALL.into_iter().filter(|metric| !matches!(metric, Metric::Minkowski(_)));
         known.clone().find(|metric| metric.to_string() == name).ok_or_else(|| Error::Parameter {
@@ -209,6 +276,28 @@ mod tests {
         assert!("euclid".parse::<Metric>().unwrap_err().to_string().contains("braycurtis"));
         assert!("minkowski(0.5)".parse::<Metric>().is_err());
         assert!("minkowski(nan)".parse::<Metric>().is_err());
+    }
+
+    #[test]
+    fn the_names_of_scikit_learn_are_known() {
+        for (alias, name) in [
+            ("l2", "euclidean"),
+            ("l1", "manhattan"),
+            ("cityblock", "manhattan"),
+            ("infinity", "chebyshev"),
+            ("p", "minkowski(2)"),
+        ] {
+            assert_eq!(alias.parse::<Metric>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn haversine_needs_latitudes_in_radians() {
+        let check = |values: Vec<f32>, dim| Metric::Haversine.check(&Data::dense(values, dim).unwrap());
+        assert!(check(vec![0.5, 3.0], 2).is_ok());
+        let error = check(vec![0.5, 3.0, 52.5, 13.4], 2).unwrap_err().to_string();
+        assert!(error.contains("row 1 is 52.5") && error.contains("radians"), "{error}");
+        assert!(check(vec![0.5, 3.0, 1.0], 3).unwrap_err().to_string().contains("two dense columns"));
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub trait ParamValue: Sized {
     fn to_text(&self) -> String;
 }
 
+/// How the descriptions of counts begin.
+const WHOLE_NUMBER: &str = "a whole number";
+
 macro_rules! param_value {
     ($($type:ty: $expects:literal),* $(,)?) => {
         $(impl ParamValue for $type {
@@ -54,7 +57,7 @@ param_value! {
     usize: "a whole number",
     f64: "a number",
     bool: "true or false",
-    Metric: "a metric: euclidean, cosine, manhattan, chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, levenshtein, precomputed",
+    Metric: "a metric: euclidean, cosine, manhattan, chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger, haversine, mahalanobis, levenshtein, precomputed",
 }
 
 /// A value, or `auto` to let the method choose.
@@ -112,10 +115,15 @@ pub fn check_tolerance(name: &'static str, value: f64) -> Result<()> {
 
 /// Parses a value. The error names the accepted values.
 pub fn parse<T: ParamValue>(name: &'static str, text: &str) -> Result<T> {
+    let expects = || match text.trim().parse::<i128>() {
+        Ok(number) if number < 0 && T::EXPECTS.starts_with(WHOLE_NUMBER) => format!("{}, not negative", T::EXPECTS),
+        Ok(number) if number > usize::MAX as i128 => format!("{} below 2^{}", T::EXPECTS, usize::BITS),
+        _ => T::EXPECTS.to_string(),
+    };
     T::parse(text).ok_or_else(|| Error::Parameter {
         name,
         value: text.into(),
-        allowed: format!("expected {}", T::EXPECTS),
+        allowed: format!("expected {}", expects()),
     })
 }
 
@@ -221,6 +229,7 @@ pub fn parse_list(name: &'static str, text: &str) -> Result<(f64, Vec<f64>)> {
     let values: Option<Vec<f64>> = text.split(',').map(f64::parse).collect();
     match values.as_deref() {
         Some([first, rest @ ..]) => Ok((*first, rest.to_vec())),
+        _ if text.trim().is_empty() => Err(Error::EmptyParameter { name, expected: LIST }),
         _ => Err(Error::Parameter { name, value: text.into(), allowed: format!("expected {LIST}") }),
     }
 }
@@ -279,7 +288,10 @@ mod tests {
     fn the_error_for_an_invalid_value_names_the_parameter() {
         let mut fruit = Fruit::default();
         assert_eq!(fruit.set("taste", "bitter").unwrap_err().to_string(), "taste = bitter: expected sweet or sour");
-        assert!(fruit.set("count", "-1").is_err());
+        let negative = fruit.set("count", "-5").unwrap_err().to_string();
+        assert_eq!(negative, "count = -5: expected a whole number, not negative");
+        let empty = fruit.set("weight", "").unwrap_err().to_string();
+        assert_eq!(empty, "weight: expected a number, or several separated by commas; the list is empty");
         assert!(fruit.set("color", "red").unwrap_err().to_string().contains("count, taste, weight"));
         assert_eq!(Fruit::specs()[1].help, "Which taste.");
     }

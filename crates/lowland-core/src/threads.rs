@@ -13,12 +13,17 @@ pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + 
     Ok(pool.install(work))
 }
 
-/// Returns the number of threads that [`with_threads`] starts: as many as asked for (`None` for all cores), or as many as
-/// fit into half of the address space if that is limited (`ulimit -v`). Each thread reserves address space for products of
-/// matrices and for its stack, and a failed reservation would end the process.
+/// Number of threads per core that are started at most.
+const MAX_PER_CORE: usize = 4;
+/// Number of threads that are started on request on any machine.
+const ALWAYS_ALLOWED: usize = 16;
+
+/// Returns the number of threads that [`with_threads`] starts: as many as asked for (`None` for all cores), but at most four
+/// per core (or 16), and as many as fit into half of the address space if that is limited (`ulimit -v`). Each thread reserves
+/// address space for products of matrices and for its stack, and a failed reservation would end the process.
 pub fn threads_within_limits(threads: Option<usize>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let wanted = threads.filter(|&count| count > 0).unwrap_or_else(cores);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let wanted = threads.filter(|&count| count > 0).unwrap_or(cores).min((MAX_PER_CORE * cores).max(ALWAYS_ALLOWED));
     match AddressSpace::current() {
         None => wanted,
         Some(space) => wanted.min(threads_in(space.left / 2)),
@@ -43,5 +48,10 @@ mod tests {
         assert_eq!(threads_in(0), 1);
         assert_eq!(threads_in(3 * (product_buffer() + THREAD_STACK)), 3);
         assert_eq!(with_threads(Some(2), rayon::current_num_threads), Ok(threads_within_limits(Some(2))));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        assert!(
+            threads_within_limits(Some(1_000_000)) <= (4 * cores).max(16),
+            "a request of a million threads is limited"
+        );
     }
 }

@@ -1,12 +1,12 @@
 //! Delimited text: `.csv` and `.tsv`, with or without a header line.
 
 use csv::ByteRecord;
-use lowland::Data;
 use lowland::data::LabelsBuilder;
 
 use crate::budget::Budget;
 use crate::error::{FileErrorKind, Location, NumberRemedy, Result};
 use crate::options::{Header, Missing, ReadOptions};
+use crate::row_builder::RowBuilder;
 use crate::table::{Table, push_label};
 
 const FORMAT: &str = "delimited text";
@@ -34,7 +34,8 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
         Some(names) => format!("{:?}", names[j]),
         None => format!("{j} (from 0)"),
     };
-    let (mut values, mut labels, mut ids) = (Vec::new(), LabelsBuilder::default(), Vec::new());
+    let (mut labels, mut ids) = (LabelsBuilder::default(), Vec::new());
+    let mut builder = RowBuilder::new(Vec::new(), features.len(), options.offsets.as_ref(), budget);
     let mut rows = 0;
     let mut pending = [if has_header { None } else { Some(first) }, second].into_iter().flatten();
     while rows < options.max_rows.unwrap_or(usize::MAX) {
@@ -46,8 +47,10 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
         budget.reserve("the table", features.len(), size_of::<f32>())?;
         for &j in &features {
             match number(&record[j]) {
-                ParsedCell::Number(value) => values.push(value),
-                ParsedCell::Missing if options.missing == Missing::Drop => values.push(f32::NAN),
+                ParsedCell::Number(value) => {
+                    builder.push(value, || wide_number(&record[j]), |_, _| (Location::Line(line), column(j)))?;
+                }
+                ParsedCell::Missing if options.missing == Missing::Drop => builder.push_missing(1),
                 other => {
                     let (location, column) = (Location::Line(line), column(j));
                     let found = String::from_utf8_lossy(&record[j]).trim().to_string();
@@ -81,7 +84,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
     if features.is_empty() {
         return Err(FileErrorKind::Empty("every column is taken for labels or ids, none is left for the data"));
     }
-    let mut table = Table::new(Data::dense(values, features.len())?);
+    let mut table = Table::new(builder.finish(rows)?);
     table.labels = roles.label.map(|_| labels.finish());
     table.ids = roles.id.map(|_| ids);
     table.columns = names.map(|names| features.iter().map(|&j| names[j].clone()).collect());
@@ -154,6 +157,11 @@ fn number(field: &[u8]) -> ParsedCell {
         Some(value) => ParsedCell::Number(value),
         None => ParsedCell::Text,
     }
+}
+
+/// The number of a field in double precision.
+fn wide_number(field: &[u8]) -> f64 {
+    std::str::from_utf8(field.trim_ascii()).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
 }
 
 /// Returns whether a field is one of the usual spellings of a missing value.

@@ -119,7 +119,7 @@ pub enum FileErrorKind {
 
     /// A cell is too large for a 32-bit float.
     #[error(
-        "{location}, column {}: {} is beyond the range of 32-bit floats (3.4e38); scale the column",
+        "{location}, column {}: {} is too large for 32-bit floats, which end at 3.4e38; scale the column",
         excerpt(column),
         excerpt(found)
     )]

@@ -110,7 +110,7 @@ fn parse(bytes: &[u8], budget: &Budget) -> Result<NeighborGraph> {
         let (Some(Ok(indices)), [targets]) = (whole, &targets[..]) else {
             return Err(FileErrorKind::format(FORMAT, "indices and targets are whole numbers, 0 or more"));
         };
-        return Ok(NeighborGraph::new(indptr, indices, lengths, *targets, metric)?);
+        return Ok(NeighborGraph::from_other_program(indptr, indices, lengths, *targets, metric)?);
     }
     let rows = indptr.len().saturating_sub(1);
     let Some(points) = indices.to_i64()?.filter(|points| indptr.last() == Some(&points.len())) else {
@@ -142,7 +142,7 @@ fn without_self(
     for i in 0..rows {
         counts[i + 1] += counts[i];
     }
-    Ok(NeighborGraph::new(counts, indices, distances, targets, metric)?)
+    Ok(NeighborGraph::from_other_program(counts, indices, distances, targets, metric)?)
 }
 
 #[cfg(test)]

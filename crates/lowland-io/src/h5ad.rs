@@ -11,6 +11,7 @@ use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::catch_panics::catch_panics;
 use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
+use crate::row_builder::{RowBuilder, array_cell};
 use crate::source::FileBytes;
 use crate::sparse::{self, CompressedMatrix, MatrixShape};
 use crate::table::{Table, labels_from_texts};
@@ -22,7 +23,7 @@ pub(crate) fn read(bytes: FileBytes, options: &ReadOptions, budget: &Budget) -> 
     catch_panics(FORMAT, || {
         let source = ReadSeekSource::new(Cursor::new(bytes)).map_err(failed)?;
         let root = File::from_source(source).map_err(failed)?.root();
-        AnnDataReader { budget }.table(&root, options)
+        AnnDataReader { budget, offsets: options.offsets.as_ref() }.table(&root, options)
     })
 }
 
@@ -79,6 +80,8 @@ fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
 
 struct AnnDataReader<'a> {
     budget: &'a Budget,
+    /// Offsets of the columns of dense data, if they are given.
+    offsets: Option<&'a Arc<[f64]>>,
 }
 
 /// A column of `obs` or `var` as text.
@@ -164,7 +167,7 @@ impl AnnDataReader<'_> {
         };
         let shape = MatrixShape::within(rows, dim, self.budget)?;
         let dataset = |part: &str| group.dataset(part).map_err(failed);
-        let values = self.floats(&dataset("data")?, |at| (Location::Row(at), format!("{name}/data")))?;
+        let values = self.floats(&dataset("data")?, name)?;
         sparse::reserve_scratch(values.len(), self.budget)?;
         let (indptr, indices) = (self.indices(&dataset("indptr")?)?, self.indices(&dataset("indices")?)?);
         let stored = CompressedMatrix { indptr, indices, values };
@@ -177,9 +180,16 @@ impl AnnDataReader<'_> {
         let [rows, dim] = shape[..] else {
             return Err(failed(format!("{name} has {} dimensions, not rows and columns", shape.len())));
         };
-        let columns = dim.max(1) as usize;
-        let values = self.floats(dataset, |at| (Location::Row(at / columns), (at % columns).to_string()))?;
-        Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?))
+        self.count(dataset, size_of::<f32>())?;
+        let is_single = matches!(dataset.dtype().map_err(failed)?, DType::F32);
+        if is_single && self.offsets.is_none() {
+            let values = dataset.read_f32().map_err(failed)?;
+            return Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?));
+        }
+        let wide = dataset.read_f64().map_err(failed)?;
+        let mut builder = RowBuilder::new(Vec::with_capacity(wide.len()), dim as usize, self.offsets, self.budget);
+        wide.iter().try_for_each(|&wide| builder.push(wide as f32, || wide, array_cell))?;
+        builder.finish(rows as usize)
     }
 
     /// Returns the number of values, after reserving memory for them: their size in the file, at least 8 bytes each, and
@@ -192,8 +202,8 @@ impl AnnDataReader<'_> {
         Ok(count)
     }
 
-    /// Reads numbers as `f32`; `location` names the cell of one that is out of range.
-    fn floats(&self, dataset: &Dataset, location: impl Fn(usize) -> (Location, String)) -> Result<Vec<f32>> {
+    /// Reads the values of a sparse matrix.
+    fn floats(&self, dataset: &Dataset, name: &str) -> Result<Vec<f32>> {
         self.count(dataset, 0)?;
         if dataset.dtype().map_err(failed)? != DType::F64 {
             return dataset.read_f32().map_err(failed);
@@ -201,7 +211,7 @@ impl AnnDataReader<'_> {
         let wide = dataset.read_f64().map_err(failed)?;
         let narrow = |(at, &value): (usize, &f64)| match value as f32 {
             narrow if narrow.is_infinite() && value.is_finite() => {
-                let (location, column) = location(at);
+                let (location, column) = (Location::Row(at), format!("{name}/data"));
                 Err(FileErrorKind::Overflow { location, column, found: format!("{value:e}") })
             }
             narrow => Ok(narrow),

@@ -1,11 +1,13 @@
 //! IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, their sizes and the values, big-endian.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lowland::Data;
 
 use crate::budget::Budget;
-use crate::error::{FileErrorKind, Location, Result};
+use crate::error::{FileErrorKind, Result};
+use crate::row_builder::{RowBuilder, array_cell};
 
 const FORMAT: &str = "IDX";
 
@@ -70,7 +72,7 @@ fn u32_of(four: &[u8]) -> u32 {
 }
 
 /// Reads the rows of an IDX file; all dimensions after the first are flattened.
-pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
+pub(crate) fn read(bytes: &[u8], offsets: Option<&Arc<[f64]>>, budget: &Budget) -> Result<Data> {
     let idx = parse(bytes)?;
     let [rows, rest @ ..] = &idx.shape[..] else { return Err(FileErrorKind::Empty("the IDX file has no dimensions")) };
     if rest.is_empty() {
@@ -82,16 +84,9 @@ pub(crate) fn read(bytes: &[u8], budget: &Budget) -> Result<Data> {
     // Without rows the other sizes are arbitrary.
     let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
     budget.reserve("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
-    let values: Vec<f32> = idx.values().map(|value| value as f32).collect();
-    let too_large = |(narrow, wide): (&f32, f64)| narrow.is_infinite() && wide.is_finite();
-    if let Some(at) = values.iter().zip(idx.values()).position(too_large) {
-        return Err(FileErrorKind::Overflow {
-            location: Location::Row(at / columns),
-            column: (at % columns).to_string(),
-            found: idx.values().nth(at).map_or_else(String::new, |value| format!("{value:e}")),
-        });
-    }
-    Ok(Data::dense(values, columns)?)
+    let mut builder = RowBuilder::new(Vec::with_capacity(idx.raw.len() / idx.width), columns, offsets, budget);
+    idx.values().try_for_each(|wide| builder.push(wide as f32, || wide, array_cell))?;
+    builder.finish(*rows)
 }
 
 /// Returns the label file in the folder of an image file with MNIST's names, compressed or not.
@@ -133,7 +128,7 @@ mod tests {
         assert!(matches!(parse(&bytes).unwrap_err(), FileErrorKind::Truncated { available: 2, .. }));
         assert!(parse(&bytes[..7]).is_err());
         assert!(
-            read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2], &Budget::unlimited())
+            read(&[0, 0, 8, 1, 0, 0, 0, 2, 1, 2], None, &Budget::unlimited())
                 .unwrap_err()
                 .to_string()
                 .contains("labels, not rows")

@@ -28,6 +28,7 @@ mod options;
 #[cfg(feature = "tables")]
 mod parquet;
 mod read;
+mod row_builder;
 mod source;
 mod sparse;
 mod table;

@@ -155,7 +155,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Resu
         Table::new(Data::Sparse(archive.sparse()?))
     } else {
         let name = data_array(&mut archive, options)?;
-        let mut table = Table::new(archive.array(&name, |array| array.to_data())?);
+        let mut table = Table::new(archive.array(&name, |array| array.to_data(options.offsets.as_ref()))?);
         if archive.names().len() > 1 {
             table.notes.push(format!("array {name:?} was taken as the data"));
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use lowland::MemoryBudget;
 
@@ -27,6 +28,10 @@ pub struct ReadOptions {
     pub format: Option<FileFormat>,
     /// Maximum number of rows to read.
     pub max_rows: Option<usize>,
+    /// What to subtract from each column before it is stored in single precision, as in the data of a model
+    /// ([`Model::offsets`](lowland::Model::offsets)), whose new rows these are. By default, the columns that need it have offsets of
+    /// their own.
+    pub offsets: Option<Arc<[f64]>>,
     /// Memory that reading may take, for the decompressed bytes and the table together. What the table holds besides its
     /// rows stays reserved in it. Without a limit, a file may take 300 times its size, and at least 1 GiB.
     pub memory: MemoryBudget,
@@ -60,6 +65,8 @@ pub enum Missing {
     Refuse,
     /// Drop such rows, and note how many.
     Drop,
+    /// Keep missing cells of dense data, as NaN; infinite cells are still refused.
+    Keep,
 }
 
 /// A file format.

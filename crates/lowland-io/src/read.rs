@@ -132,9 +132,9 @@ fn read_as(format: FileFormat, bytes: FileBytes, options: &ReadOptions, budget: 
             delimited::read(&bytes, delimiter, options, budget)
         }
         FileFormat::Tsv => delimited::read(&bytes, options.delimiter.unwrap_or(b'\t'), options, budget),
-        FileFormat::Npy => npy::read(bytes, options.max_rows, budget).map(Table::new),
+        FileFormat::Npy => npy::read(bytes, options.max_rows, options.offsets.as_ref(), budget).map(Table::new),
         FileFormat::Npz => npz::read(&bytes, options, budget),
-        FileFormat::Idx => idx::read(&bytes, budget).map(Table::new),
+        FileFormat::Idx => idx::read(&bytes, options.offsets.as_ref(), budget).map(Table::new),
         FileFormat::Word2vec => word2vec::read_binary(&bytes, options, budget),
         FileFormat::Vectors => word2vec::read_text(&bytes, options, budget),
         FileFormat::Text => text::read(&bytes, options, budget),

@@ -40,7 +40,10 @@ fn write_any(path: &Path, table: &Table, options: &WriteOptions) -> Result<()> {
 }
 
 fn encode(x: &Dense) -> Vec<u8> {
-    npy::encode("<f4", &[x.rows(), x.dim()], bytemuck::cast_slice(x.values()))
+    match x.offsets() {
+        None => npy::encode("<f4", &[x.rows(), x.dim()], bytemuck::cast_slice(x.values())),
+        Some(_) => npy::encode("<f8", &[x.rows(), x.dim()], bytemuck::cast_slice(&x.to_f64())),
+    }
 }
 
 /// Adds the arrays of the labels, ids and true coordinates.
@@ -59,12 +62,16 @@ fn with_annotations<'a>(table: &Table, mut arrays: Vec<(&'a str, Vec<u8>)>) -> V
 }
 
 fn write_columns(path: &Path, table: &Table, x: &Dense, options: &WriteOptions) -> Result<()> {
+    let wide = x.offsets().map(|_| x.to_f64());
     let features = (0..x.dim()).map(|start| OutputColumn {
         name: match &table.columns {
             Some(names) => names[start].clone(),
             None => format!("x{start}"),
         },
-        values: ColumnValues::F32 { values: x.values(), start, step: x.dim() },
+        values: match &wide {
+            Some(values) => ColumnValues::F64 { values, start, step: x.dim() },
+            None => ColumnValues::F32 { values: x.values(), start, step: x.dim() },
+        },
     });
     let ids = table.ids.as_ref().map(|ids| OutputColumn { name: "id".into(), values: ColumnValues::Ids(ids) });
     let labels =

@@ -16,6 +16,8 @@ pub struct LinearMap {
     offset: Vec<f64>,
     /// `W`, row-major, one row for each input column, so that an image is a sum of scaled rows of `W`.
     weights: Vec<f64>,
+    /// The mean, which only the inverse needs; `None` for maps saved by earlier versions.
+    mean: Option<Vec<f64>>,
 }
 
 impl LinearMap {
@@ -31,7 +33,7 @@ impl LinearMap {
         for (m, row) in mean.iter().zip(weights.chunks_exact(count)) {
             offset.iter_mut().zip(row).for_each(|(o, w)| *o += m * w);
         }
-        Self { offset, weights }
+        Self { offset, weights, mean: Some(mean.to_vec()) }
     }
 
     /// Returns the map with additional coordinates that are always zero, `count` in all.
@@ -43,7 +45,7 @@ impl LinearMap {
         }
         let mut offset = self.offset;
         offset.resize(count, 0.0);
-        Self { offset, weights }
+        Self { offset, weights, mean: self.mean }
     }
 
     /// Number of input columns.
@@ -54,6 +56,34 @@ impl LinearMap {
     /// Number of output columns.
     pub fn output_dim(&self) -> usize {
         self.offset.len()
+    }
+
+    /// Returns the mean that is subtracted from every row; `None` for maps saved by earlier versions.
+    pub fn mean(&self) -> Option<&[f64]> {
+        self.mean.as_deref()
+    }
+
+    /// Returns the components, one per row.
+    pub fn components(&self) -> Vec<f64> {
+        let (dim, count) = (self.dim(), self.output_dim());
+        (0..count).flat_map(|c| (0..dim).map(move |j| self.weights[j * count + c])).collect()
+    }
+
+    /// Writes the row of the plane of the components whose image is `image`: `mean + W y`. Returns `false` if the mean is not
+    /// known.
+    pub fn invert(&self, image: &[f64], row: &mut [f64]) -> bool {
+        let Some(mean) = &self.mean else { return false };
+        for ((value, mean), weights) in row.iter_mut().zip(mean).zip(self.weights.chunks_exact(image.len())) {
+            *value = mean + weights.iter().zip(image).map(|(w, y)| w * y).sum::<f64>();
+        }
+        true
+    }
+
+    /// Writes the standard deviations of a row from those of its image, which are taken to be independent.
+    pub fn invert_std(&self, image: &[f64], row: &mut [f64]) {
+        for (value, weights) in row.iter_mut().zip(self.weights.chunks_exact(image.len())) {
+            *value = weights.iter().zip(image).map(|(w, std)| (w * std) * (w * std)).sum::<f64>().sqrt();
+        }
     }
 
     /// Returns the images of the rows; each depends only on its row.
@@ -115,6 +145,7 @@ impl LinearMap {
     pub fn save(&self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/offset"), self.offset.clone());
         archive.put(format!("{name}/weights"), self.weights.clone());
+        archive.put(format!("{name}/mean"), self.mean.clone().unwrap_or_default());
     }
 
     /// Loads a map saved under `name/`.
@@ -124,7 +155,13 @@ impl LinearMap {
         if offset.is_empty() || weights.is_empty() || !weights.len().is_multiple_of(offset.len()) {
             return Err(archive.invalid(format!("the sizes of '{name}' do not fit together")));
         }
-        Ok(Self { offset, weights })
+        let mean = if archive.version() < 3 { &[] } else { archive.finite(&format!("{name}/mean"))? };
+        // Maps of earlier versions that were saved again have none.
+        let mean = (!mean.is_empty()).then(|| mean.to_vec());
+        if mean.as_ref().is_some_and(|mean| mean.len() * offset.len() != weights.len()) {
+            return Err(archive.invalid(format!("the sizes of '{name}' do not fit together")));
+        }
+        Ok(Self { offset, weights, mean })
     }
 }
 

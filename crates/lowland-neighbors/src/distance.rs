@@ -41,12 +41,19 @@ pub(super) fn by_distance_then_index(a: &(f32, u32), b: &(f32, u32)) -> Ordering
 /// Returns the distance between two dense rows of equal length.
 #[simd_dispatch]
 pub(super) fn dense(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+    if metric == Metric::Haversine {
+        return haversine(a, b);
+    }
     distance_of_pair(metric, &DensePair { a, b })
 }
 
 /// Computes the distances from `a` to each of the rows laid end to end in `rows`, rounded to `f32`.
 #[simd_dispatch]
 pub(super) fn dense_many(metric: Metric, a: &[f32], rows: &[f32], out: &mut [f32]) {
+    if metric == Metric::Haversine {
+        rows.chunks_exact(a.len()).zip(out).for_each(|(b, out)| *out = haversine(a, b) as f32);
+        return;
+    }
     for (b, out) in rows.chunks_exact(a.len()).zip(out) {
         *out = distance_of_pair(metric, &DensePair { a, b }) as f32;
     }
@@ -71,7 +78,7 @@ trait RowPair: Sized {
 fn distance_of_pair<P: RowPair>(metric: Metric, pair: &P) -> f64 {
     let gap = |a: f64, b: f64| (a - b).abs();
     match metric {
-        Metric::Euclidean => pair.sum(|a, b| (a - b) * (a - b)).sqrt(),
+        Metric::Euclidean | Metric::Mahalanobis => pair.sum(|a, b| (a - b) * (a - b)).sqrt(),
         Metric::Manhattan => pair.sum(gap),
         Metric::Chebyshev => pair.max(gap),
         Metric::Minkowski(p) => minkowski(pair, p),
@@ -96,9 +103,20 @@ fn distance_of_pair<P: RowPair>(metric: Metric, pair: &P) -> f64 {
             if differ == 0.0 { 0.0 } else { differ / pair.sum(|a, b| (a + b).abs()) }
         }
         Metric::Hellinger => hellinger(pair),
-        // Handled by `distance`.
-        Metric::Levenshtein | Metric::Precomputed => f64::NAN,
+        // Handled by `distance` and `dense`.
+        Metric::Levenshtein | Metric::Precomputed | Metric::Haversine => f64::NAN,
     }
+}
+
+/// Angle between two points on a sphere, given by latitude and longitude in radians; NaN for other rows.
+fn haversine(a: &[f32], b: &[f32]) -> f64 {
+    let (&[latitude, longitude], &[other_latitude, other_longitude]) = (a, b) else { return f64::NAN };
+    let [latitude, longitude, other_latitude, other_longitude] =
+        [latitude, longitude, other_latitude, other_longitude].map(f64::from);
+    let half = |difference: f64| (0.5 * difference).sin().powi(2);
+    let square =
+        half(latitude - other_latitude) + latitude.cos() * other_latitude.cos() * half(longitude - other_longitude);
+    2.0 * square.sqrt().min(1.0).asin()
 }
 
 /// Minkowski distance, scaled by the largest difference so that no power overflows or vanishes.

@@ -66,7 +66,15 @@ pub fn nearest(data: &Data, params: &NeighborParams) -> Result<NeighborSearchRes
 
 /// Like [`nearest`], and reports progress.
 pub fn nearest_with(data: &Data, params: &NeighborParams, progress: &mut Progress) -> Result<NeighborSearchResult> {
+    if params.metric == Metric::Mahalanobis {
+        // Of rows with unit covariance these are the Euclidean distances, for which there are faster searches.
+        check_metric(params.metric, data)?;
+        let euclidean = NeighborParams { metric: Metric::Euclidean, ..*params };
+        let found = nearest_with(data, &euclidean, progress)?;
+        return Ok(NeighborSearchResult { graph: found.graph.with_metric(params.metric), ..found });
+    }
     let NeighborParams { n_neighbors: k, metric, .. } = *params;
+    let data = &metric.rows_to_compare(data);
     check_metric(metric, data)?;
     data.check_finite()?;
     check_count(k, data.rows(), true)?;
@@ -102,6 +110,10 @@ pub fn nearest_to_with(
     progress: &mut Progress,
 ) -> Result<NeighborGraph> {
     let points = data.rows();
+    if metric == Metric::Mahalanobis {
+        let graph = nearest_to_with(queries, data, n_neighbors, Metric::Euclidean, progress)?;
+        return Ok(graph.with_metric(metric));
+    }
     if metric == Metric::Precomputed {
         if queries.dim() != points {
             return Err(Error::Shape {

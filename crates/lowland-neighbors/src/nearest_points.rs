@@ -20,7 +20,13 @@ pub fn nearest_points_with(points: Points, n_neighbors: usize, progress: &mut Pr
     let (rows, dim) = (points.rows(), points.dim());
     if let Some(at) = points.values().iter().position(|x| !x.is_finite()) {
         let count = points.values().iter().filter(|x| !x.is_finite()).count();
-        return Err(Error::NotFinite { row: at / dim, column: at % dim, value: points.values()[at] as f32, count });
+        return Err(Error::NotFinite {
+            row: at / dim,
+            column: at % dim,
+            value: points.values()[at] as f32,
+            count,
+            name: None,
+        });
     }
     check_count(n_neighbors, rows, true)?;
     // Squares must neither overflow nor vanish; a power of two changes no comparison.

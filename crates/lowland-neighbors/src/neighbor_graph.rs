@@ -58,6 +58,33 @@ impl NeighborGraph {
         Ok(graph)
     }
 
+    /// Builds a graph from the arrays of another program: like [`NeighborGraph::new`], and no row may have a neighbor twice.
+    pub fn from_other_program(
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        distances: Vec<f32>,
+        targets: usize,
+        metric: Metric,
+    ) -> Result<Self> {
+        let graph = Self::new(indptr, indices, distances, targets, metric)?;
+        let mut last_row = vec![usize::MAX; targets];
+        for i in 0..graph.rows() {
+            for &j in graph.row(i).0 {
+                if std::mem::replace(&mut last_row[j as usize], i) == i {
+                    let reason =
+                        format!("row {i} has the neighbor {j} twice; the arrays are indices first, then distances");
+                    return Err(Error::Format { what: "neighbor graph", reason });
+                }
+            }
+        }
+        Ok(graph)
+    }
+
+    /// Returns the graph with another name of the metric that its distances are of.
+    pub(super) fn with_metric(self, metric: Metric) -> Self {
+        Self { metric, ..self }
+    }
+
     /// Builds a graph with `k` neighbors in every row, from rows laid end to end.
     pub fn uniform(k: usize, indices: Vec<u32>, distances: Vec<f32>, targets: usize, metric: Metric) -> Result<Self> {
         let rows = indices.len().checked_div(k).unwrap_or(0);
@@ -160,6 +187,17 @@ mod tests {
         assert!(build(vec![0, 1], vec![-1.0, 0.0]).is_err());
         let uneven = build(vec![0, 1, 2], vec![0.0; 3]);
         assert!(matches!(uneven, Err(Error::Shape { expected: 2, found: 3, .. })), "{uneven:?}");
+    }
+
+    #[test]
+    fn a_graph_of_another_program_has_each_neighbor_once() {
+        let build = |indices| {
+            NeighborGraph::from_other_program(vec![0, 2, 4, 4], indices, vec![1.0; 4], 3, Metric::Precomputed)
+        };
+        assert!(build(vec![1, 2, 0, 2]).is_ok());
+        // Distances in the place of indices repeat.
+        let error = build(vec![1, 2, 0, 0]).unwrap_err().to_string();
+        assert!(error.contains("row 1 has the neighbor 0 twice"), "{error}");
     }
 
     #[test]

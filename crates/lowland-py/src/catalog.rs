@@ -8,6 +8,7 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
+use crate::panics::catch_panics;
 use crate::rows::{embedding_to_array, to_array};
 
 /// Name, default, help, accepted values.
@@ -50,12 +51,14 @@ pub fn dataset<'py>(
     noise: Option<f64>,
     seed: u64,
 ) -> PyResult<DataSet<'py>> {
-    let table = lowland_io::builtin(name, n_points, noise, Seed(seed)).map_err(PyFailure::from)?;
-    let rows = match &table.data {
-        Data::Dense(rows) => to_array(py, rows.values().to_vec(), rows.dim())?,
-        _ => return Err(pyo3::exceptions::PyValueError::new_err(format!("{name}: not a numeric data set"))),
-    };
-    let classes = table.labels.map(|labels| (labels.codes, labels.names));
-    let truth = table.truth.as_ref().map(|truth| embedding_to_array(py, truth)).transpose()?;
-    Ok((rows, classes, truth))
+    catch_panics(|| {
+        let table = lowland_io::builtin(name, n_points, noise, Seed(seed)).map_err(PyFailure::from)?;
+        let rows = match &table.data {
+            Data::Dense(rows) => to_array(py, rows.values().to_vec(), rows.dim())?,
+            _ => return Err(pyo3::exceptions::PyValueError::new_err(format!("{name}: not a numeric data set"))),
+        };
+        let classes = table.labels.map(|labels| (labels.codes, labels.names));
+        let truth = table.truth.as_ref().map(|truth| embedding_to_array(py, truth)).transpose()?;
+        Ok((rows, classes, truth))
+    })
 }

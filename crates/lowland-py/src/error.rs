@@ -1,31 +1,59 @@
 //! Errors as Python exceptions, with the parameter names of Python.
 
+use std::fmt::Display;
+use std::path::PathBuf;
+
 use lowland::Error;
-use lowland::message::Terms;
+use lowland::message::{Terms, display_path};
+use lowland::registry::MethodInfo;
 use lowland_io::{FileError, FileErrorKind};
 use lowland_view::PictureError;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
-/// Parameters as keyword arguments: `max_memory`, `landmarks=5000`.
+/// Parameters as keyword arguments: `max_memory`, `landmarks=5000`. Methods are classes: `lowland.TSNE`.
 pub struct PythonTerms;
 
 impl Terms for PythonTerms {
-    fn parameter(&self, name: &str) -> String {
-        name.into()
+    fn drop_missing(&self) -> String {
+        "X[numpy.isfinite(X).all(axis=1)]".into()
     }
 
-    fn setting(&self, name: &str, value: &dyn std::fmt::Display) -> String {
-        match value.to_string() {
-            text if text.parse::<f64>().is_ok() => format!("{name}={text}"),
-            text => format!("{name}='{text}'"),
+    fn parameter(&self, name: &str) -> String {
+        match name {
+            // A reserved word.
+            "lambda" => "lambda_".into(),
+            "count" => "n_samples".into(),
+            name => name.into(),
         }
+    }
+
+    fn setting(&self, name: &str, value: &dyn Display) -> String {
+        let text = value.to_string();
+        match (name, MethodInfo::find(&text)) {
+            ("method", Ok(info)) => format!("lowland.{}", info.class_name),
+            _ => format!("{}={}", self.parameter(name), literal(&text)),
+        }
+    }
+}
+
+/// The value of a parameter as Python writes it.
+fn literal(text: &str) -> String {
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    match text {
+        "true" => "True".into(),
+        "false" => "False".into(),
+        _ if is_number(text) => text.into(),
+        _ if text.split(',').all(is_number) => format!("[{}]", text.replace(',', ", ")),
+        _ => format!("'{text}'"),
     }
 }
 
 /// An error of the library, of a file or of a picture.
 pub enum PyFailure {
     Library(Error),
+    /// The content of a file cannot be used.
+    Content(PathBuf, Error),
     File(FileError),
     Picture(PictureError),
 }
@@ -63,9 +91,12 @@ impl From<PyFailure> for PyErr {
                     _ => PyValueError::new_err(message),
                 }
             }
+            PyFailure::Content(path, error) => {
+                PyValueError::new_err(format!("{}: {}", display_path(&path), error.describe(&PythonTerms)))
+            }
             PyFailure::Picture(error) => PyValueError::new_err(error.to_string()),
             PyFailure::File(error) => {
-                let message = error.to_string();
+                let message = error.describe(&PythonTerms);
                 match error.kind {
                     // From the error code, Python chooses the subclass, such as FileNotFoundError.
                     FileErrorKind::Io(cause) => match cause.raw_os_error() {

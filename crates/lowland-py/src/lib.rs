@@ -4,10 +4,13 @@
 //! `python/src/lowland/_lowland.pyi` describes the interface.
 
 mod catalog;
+mod command;
+mod edges;
 mod error;
 mod graph;
 mod method_choice;
 mod model;
+mod panics;
 mod quality;
 mod rows;
 mod select;
@@ -25,6 +28,10 @@ mod _lowland {
     #[pymodule_export]
     use catalog::{dataset, datasets, methods, preprocessing};
     #[pymodule_export]
+    use command::run_command;
+    #[pymodule_export]
+    use edges::compare_edges;
+    #[pymodule_export]
     use graph::{Graph, neighbors};
     #[pymodule_export]
     use method_choice::choose_method;
@@ -41,6 +48,9 @@ mod _lowland {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        panics::install_hook();
+        #[cfg(debug_assertions)]
+        module.add_function(wrap_pyfunction!(panics::testing::panic_next, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

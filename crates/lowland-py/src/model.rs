@@ -1,21 +1,24 @@
 //! Fitting and fitted models.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use lowland::message::{Note, Remedy};
 use lowland::params::Params;
 use lowland::preprocessing::Preprocessing;
 use lowland::registry::{MethodInfo, ParsedMethod};
-use lowland::run::StopReason;
+use lowland::run::{Archive, ArchiveKind};
 use lowland::{Data, Embedding, Error, FitOptions, FixedPositions, MemoryBudget, Seed};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
-use pyo3::exceptions::PyBaseException;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
+use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{PyFailure, PythonTerms};
 use crate::graph::Graph;
+use crate::panics::catch_panics;
 use crate::rows::{Rows, embedding_to_array, to_array, to_embedding};
-use crate::watch::{Callbacks, WatchOutput, watch};
+use crate::watch::{Callbacks, CheckpointSchedule, WatchOutput, watch};
 
 /// A fitted model.
 #[pyclass(frozen, name = "Model", module = "lowland._lowland")]
@@ -31,7 +34,8 @@ type TransformArrays<'py> =
 #[pyfunction]
 #[pyo3(signature = (
     method, params, rows, *, preprocessing=Vec::new(), graph=None, init=None, fixed=None, seed=0, threads=None, max_memory=None,
-    feature_names=Vec::new(), on_progress=None, on_note=None, on_step=None, every=50
+    feature_names=Vec::new(), on_progress=None, on_note=None, on_step=None, every=50, checkpoint=None, checkpoint_every=60.0,
+    resume=None, single=false, inverse_covariance=None
 ))]
 pub fn fit<'py>(
     py: Python<'py>,
@@ -50,39 +54,73 @@ pub fn fit<'py>(
     on_note: Option<Bound<'py, PyAny>>,
     on_step: Option<Bound<'py, PyAny>>,
     every: usize,
+    checkpoint: Option<PathBuf>,
+    checkpoint_every: f64,
+    resume: Option<PathBuf>,
+    single: bool,
+    inverse_covariance: Option<PyReadonlyArray2<'py, f64>>,
 ) -> PyResult<(PyModel, Option<Bound<'py, PyBaseException>>)> {
-    let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let ParsedMethod { method, landmarks } =
-        MethodInfo::find(method).and_then(|info| info.parse(&params)).map_err(PyFailure::from)?;
-    let mut steps = Preprocessing::default();
-    for (name, text) in &preprocessing {
-        steps.set(name, text).map_err(PyFailure::from)?;
-    }
-    let data = rows.to_data()?;
-    drop(rows);
-    let graph = graph.map(|graph| graph.get().inner.clone());
-    let init = init.as_ref().map(to_embedding).transpose()?;
-    let fixed = match &fixed {
-        Some(positions) => Some(fixed_positions(&to_embedding(positions)?, &data)?),
-        None => None,
-    };
-    let callbacks = Callbacks { on_progress, on_note, on_step, every };
-    let WatchOutput { result, raised } = watch(py, threads, &callbacks, |watcher| {
-        let options = FitOptions {
-            seed: Seed(seed),
-            preprocessing: steps,
-            landmarks,
-            neighbors: graph.as_deref(),
-            init: init.as_ref(),
-            fixed: fixed.as_ref(),
-            feature_names,
-            observer: Some(watcher),
-            memory: MemoryBudget::new(max_memory.or_else(lowland::available_memory)),
-            ..FitOptions::default()
+    catch_panics(|| {
+        let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let ParsedMethod { method, landmarks } =
+            MethodInfo::find(method).and_then(|info| info.parse(&params)).map_err(PyFailure::from)?;
+        let mut steps = Preprocessing::default();
+        for (name, text) in &preprocessing {
+            steps.set(name, text).map_err(PyFailure::from)?;
+        }
+        if every == 0 {
+            let (value, allowed) = ("0".into(), "at least 1".into());
+            return Err(PyFailure::from(Error::Parameter { name: "callbacks_every_iters", value, allowed }).into());
+        }
+        let data = rows.to_data()?;
+        drop(rows);
+        let inverse_covariance: Option<Vec<f64>> =
+            inverse_covariance.map(|matrix| matrix.as_array().iter().copied().collect());
+        let graph = graph.map(|graph| graph.get().inner.clone());
+        let init = init.as_ref().map(to_embedding).transpose()?;
+        let fixed = match &fixed {
+            Some(positions) => Some(fixed_positions(&to_embedding(positions)?, &data)?),
+            None => None,
         };
-        Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
+        let checkpoints = checkpoint.map(|path| checkpoint_schedule(path, checkpoint_every)).transpose()?;
+        let callbacks = Callbacks { on_progress, on_note, on_step, every, checkpoints };
+        let memory = MemoryBudget::new(max_memory.or_else(lowland::available_memory));
+        let resume = resume.map(|path| read_checkpoint(path, &memory)).transpose()?;
+        // The fit starts its own threads and notes if they are fewer than requested.
+        let WatchOutput { result, raised } = watch(py, Some(1), &callbacks, |watcher| {
+            let options = FitOptions {
+                seed: Seed(seed),
+                preprocessing: steps,
+                landmarks,
+                neighbors: graph.as_deref(),
+                init: init.as_ref(),
+                fixed: fixed.as_ref(),
+                feature_names,
+                observer: Some(watcher),
+                resume: resume.as_ref(),
+                memory,
+                threads: Some(threads.unwrap_or(0)),
+                single_precision: single,
+                inverse_covariance: inverse_covariance.as_deref(),
+                ..FitOptions::default()
+            };
+            Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
+        })?;
+        Ok((result, raised.map(|error| error.into_value(py).into_bound(py))))
+    })
+}
+
+fn checkpoint_schedule(path: PathBuf, seconds: f64) -> PyResult<CheckpointSchedule> {
+    let interval = Duration::try_from_secs_f64(seconds).map_err(|_| {
+        PyValueError::new_err(format!("checkpoint_every={seconds}: expected a number of seconds, 0 or more"))
     })?;
-    Ok((result, raised.map(|error| error.into_value(py).into_bound(py))))
+    Ok(CheckpointSchedule { path, interval })
+}
+
+fn read_checkpoint(path: PathBuf, memory: &MemoryBudget) -> Result<Archive, PyFailure> {
+    let bytes = lowland_io::read_bytes(&path, memory)?;
+    memory.reserve(bytes.len() as u64);
+    Archive::from_bytes(&bytes, ArchiveKind::Checkpoint).map_err(|error| PyFailure::Content(path, error))
 }
 
 /// Known positions, one per row of the data, NaN where they are unknown.
@@ -94,24 +132,37 @@ fn fixed_positions(positions: &Embedding, data: &Data) -> Result<FixedPositions,
     Ok(FixedPositions::from_all_rows(positions)?)
 }
 
+/// Converts dense rows to an array.
+fn dense_array<'py>(py: Python<'py>, rows: &Data) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    match rows {
+        Data::Dense(rows) => to_array(py, rows.to_f64(), rows.dim()),
+        _ => Err(PyValueError::new_err("the inverse of this method is not numeric")),
+    }
+}
+
 #[pymethods]
 impl PyModel {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let read = move || -> Result<Self, PyFailure> {
-            let memory = MemoryBudget::new(lowland::available_memory());
-            Ok(Self { inner: lowland::Model::from_bytes(&lowland_io::read_bytes(&path, &memory)?)? })
-        };
-        Ok(py.detach(read)?)
+        catch_panics(|| {
+            let read = move || -> Result<Self, PyFailure> {
+                let memory = MemoryBudget::new(lowland::available_memory());
+                let model = lowland::Model::from_bytes(&lowland_io::read_bytes(&path, &memory)?);
+                Ok(Self { inner: model.map_err(|error| PyFailure::Content(path, error))? })
+            };
+            Ok(py.detach(read)?)
+        })
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| lowland_io::write_bytes(&path, &self.inner.to_bytes())).map_err(PyFailure::from)?)
+        catch_panics(|| {
+            Ok(py.detach(|| lowland_io::write_bytes(&path, &self.inner.to_bytes())).map_err(PyFailure::from)?)
+        })
     }
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: py.detach(|| lowland::Model::from_bytes(bytes)).map_err(PyFailure::from)? })
+        catch_panics(|| Ok(Self { inner: py.detach(|| lowland::Model::from_bytes(bytes)).map_err(PyFailure::from)? }))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -130,19 +181,21 @@ impl PyModel {
         rows: Rows<'py>,
         threads: Option<usize>,
     ) -> PyResult<TransformArrays<'py>> {
-        let data = rows.to_data()?;
-        drop(rows);
-        let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
-            Ok(self.inner.transform_with(&data, &mut |done| watcher.progress("transform", done))?)
-        })?;
-        match raised {
-            Some(error) => Err(error),
-            None => Ok((
-                embedding_to_array(py, &result.embedding)?,
-                result.std.map(|std| std.into_pyarray(py)),
-                result.log_likelihoods.map(|scores| scores.into_pyarray(py)),
-            )),
-        }
+        catch_panics(|| {
+            let data = rows.to_new_rows(&self.inner)?;
+            drop(rows);
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                Ok(self.inner.transform_with(&data, &mut |done| watcher.progress("transform", done))?)
+            })?;
+            match raised {
+                Some(error) => Err(error),
+                None => Ok((
+                    embedding_to_array(py, &result.embedding)?,
+                    result.std.map(|std| std.into_pyarray(py)),
+                    result.log_likelihoods.map(|scores| scores.into_pyarray(py)),
+                )),
+            }
+        })
     }
 
     /// Returns the log-likelihood of each row.
@@ -153,31 +206,95 @@ impl PyModel {
         rows: Rows<'py>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let data = rows.to_data()?;
-        drop(rows);
-        let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
-            Ok(self.inner.score_with(&data, &mut |done| watcher.progress("scores", done))?)
-        })?;
-        raised.map_or(Ok(result.into_pyarray(py)), Err)
+        catch_panics(|| {
+            let data = rows.to_new_rows(&self.inner)?;
+            drop(rows);
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                Ok(self.inner.score_with(&data, &mut |done| watcher.progress("scores", done))?)
+            })?;
+            raised.map_or(Ok(result.into_pyarray(py)), Err)
+        })
     }
 
-    /// Returns rows for positions in the embedding.
+    /// Returns rows for positions in the embedding, in the units of the data.
     #[pyo3(signature = (points, threads=None))]
     fn inverse_transform<'py>(
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let points = to_embedding(&points)?;
-        let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
-            Ok(self.inner.inverse_transform_with(points.points(), &mut |done| watcher.progress("inverse", done))?)
-        })?;
-        match (result, raised) {
-            (_, Some(error)) => Err(error),
-            (Data::Dense(rows), None) => to_array(py, rows.values().to_vec(), rows.dim()),
-            _ => Err(pyo3::exceptions::PyValueError::new_err("the inverse of this method is not numeric")),
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        catch_panics(|| {
+            let points = to_embedding(&points)?;
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                Ok(self.inner.inverse_transform_with(points.points(), &mut |done| watcher.progress("inverse", done))?)
+            })?;
+            raised.map_or_else(|| dense_array(py, &result), Err)
+        })
+    }
+
+    /// Returns rows for positions in the embedding, and the standard deviation of every value if the method has one.
+    #[pyo3(signature = (points, threads=None))]
+    fn inverse_transform_std<'py>(
+        &self,
+        py: Python<'py>,
+        points: PyReadonlyArray2<'py, f64>,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>)> {
+        catch_panics(|| {
+            let points = to_embedding(&points)?;
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                Ok(self.inner.inverse_transform_std(points.points(), &mut |done| watcher.progress("inverse", done))?)
+            })?;
+            let (rows, std) = &result;
+            match raised {
+                Some(error) => Err(error),
+                None => Ok((dense_array(py, rows)?, std.as_ref().map(|std| dense_array(py, std)).transpose()?)),
+            }
+        })
+    }
+
+    /// Returns the components of a linear method and their variances, or None.
+    fn linear<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(found) = self.inner.principal_components() else { return Ok(None) };
+        let result = PyDict::new(py);
+        result.set_item("components", to_array(py, found.components, found.mean.len())?)?;
+        for (name, values) in [
+            ("mean", found.mean),
+            ("singular_values", found.singular_values),
+            ("explained_variance", found.explained_variance),
+            ("explained_variance_ratio", found.explained_variance_ratio),
+        ] {
+            result.set_item(name, values.into_pyarray(py))?;
         }
+        Ok(Some(result))
+    }
+
+    /// Returns the eigenvalues of the coordinates of isomap, or None.
+    fn isomap<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(values) = self.inner.transformer().eigenvalues() else { return Ok(None) };
+        let result = PyDict::new(py);
+        result.set_item("eigenvalues", values.into_pyarray(py))?;
+        Ok(Some(result))
+    }
+
+    /// Returns the distances of all training rows along the neighbor graph, computed again, or None.
+    #[pyo3(signature = (threads=None))]
+    fn geodesic_distances<'py>(
+        &self,
+        py: Python<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        catch_panics(|| {
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                let transformer = self.inner.transformer();
+                Ok(transformer.path_lengths(&mut |done| watcher.progress("shortest paths", done))?)
+            })?;
+            match raised {
+                Some(error) => Err(error),
+                None => result.map(|lengths| to_array(py, lengths, self.inner.embedding().rows())).transpose(),
+            }
+        })
     }
 
     fn embedding<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
@@ -189,7 +306,55 @@ impl PyModel {
         self.inner.std().map(|std| std.into_pyarray(py))
     }
 
-    /// Returns the objective after each iteration; empty for direct methods and loaded models.
+    /// Returns row, column, mean and standard deviation of the missing cells that the method has inferred, if there were any.
+    #[allow(clippy::type_complexity)]
+    fn inferred_cells<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> Option<(
+        Bound<'py, PyArray1<u32>>,
+        Bound<'py, PyArray1<u32>>,
+        Bound<'py, PyArray1<f64>>,
+        Bound<'py, PyArray1<f64>>,
+    )> {
+        self.inner.inferred_cells().map(|cells| {
+            let (rows, columns) = (cells.rows.clone().into_pyarray(py), cells.columns.clone().into_pyarray(py));
+            (rows, columns, cells.means.clone().into_pyarray(py), cells.std.clone().into_pyarray(py))
+        })
+    }
+
+    /// Returns the covariance of each row's position, if the method has one.
+    fn covariances<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f64>>>> {
+        catch_panics(|| {
+            let (rows, dim) = (self.inner.embedding().rows(), self.inner.embedding().dim());
+            self.inner.covariances().map(|values| values.into_pyarray(py).reshape([rows, dim, dim])).transpose()
+        })
+    }
+
+    /// Draws `count` embeddings from the posterior.
+    #[pyo3(signature = (count, seed, max_memory=None))]
+    fn samples<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+        seed: u64,
+        max_memory: Option<u64>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        catch_panics(|| {
+            let (rows, dim) = (self.inner.embedding().rows(), self.inner.embedding().dim());
+            let draw = || -> Result<Vec<f64>, PyFailure> {
+                let memory = MemoryBudget::new(max_memory.or_else(lowland::available_memory));
+                let result = (count as u64).saturating_mul((16 * rows * dim) as u64);
+                let needed = self.inner.samples_memory(count).saturating_add(result);
+                memory.check("the set of samples", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerSamples])?;
+                let maps = self.inner.samples(count, Seed(seed))?;
+                Ok(maps.iter().flat_map(|map| map.values()).copied().collect())
+            };
+            py.detach(draw)?.into_pyarray(py).reshape([count, rows, dim])
+        })
+    }
+
+    /// Returns the objective after each iteration; empty for direct methods and models saved by earlier versions.
     fn objectives<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.inner.outcome().trace.iter().map(|step| step.objective).collect::<Vec<_>>().into_pyarray(py)
     }
@@ -197,11 +362,20 @@ impl PyModel {
     /// `converged`, `exhausted` or `stopped`.
     #[getter]
     fn stop_reason(&self) -> &'static str {
-        match self.inner.outcome().stop_reason {
-            StopReason::Converged => "converged",
-            StopReason::Exhausted => "exhausted",
-            StopReason::Stopped => "stopped",
-        }
+        self.inner.outcome().stop_reason.name()
+    }
+
+    /// Level (`info` or `warning`), kind and text of every note.
+    #[getter]
+    fn note_records(&self) -> Vec<(&'static str, String, String)> {
+        let record = |note: &Note| (note.level().name(), note.kind().into(), note.describe(&PythonTerms));
+        self.inner.notes().iter().map(record).collect()
+    }
+
+    /// `float32` or `float64`: the type of the array that the model was fitted to.
+    #[getter]
+    fn fitted_dtype(&self) -> &'static str {
+        if self.inner.single_precision() { "float32" } else { "float64" }
     }
 
     #[getter]

@@ -3,12 +3,14 @@
 use lowland::Seed;
 use lowland::method::Method;
 use lowland::methods::Tsm;
+use lowland::preprocessing::rows_for_metric;
 use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams, QualityReport};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
 use crate::graph::Graph;
+use crate::panics::catch_panics;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
 
@@ -32,20 +34,23 @@ pub fn report(
     threads: Option<usize>,
     graph: Option<&Bound<'_, Graph>>,
 ) -> PyResult<ReportParts> {
-    let (data, map) = (rows.to_data()?, to_embedding(&map)?);
-    drop(rows);
-    let metric = metric.parse().map_err(PyFailure::from)?;
-    let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
-    let graph = graph.map(|graph| graph.get().inner.clone());
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        let known = PrecomputedGraphs { data: graph.as_deref(), map: None };
-        let progress = &mut |done| watcher.progress("scores", done);
-        Ok(quality::report_with(&data, map.points(), labels.as_deref(), known, &params, progress)?)
-    })?;
-    if let Some(error) = output.raised {
-        return Err(error);
-    }
-    Ok(report_parts(output.result))
+    catch_panics(|| {
+        let (data, map) = (rows.to_data()?, to_embedding(&map)?);
+        drop(rows);
+        let metric = metric.parse().map_err(PyFailure::from)?;
+        let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
+        let graph = graph.map(|graph| graph.get().inner.clone());
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            let known = PrecomputedGraphs { data: graph.as_deref(), map: None };
+            let progress = &mut |done| watcher.progress("scores", done);
+            let data = rows_for_metric(&data, metric, None)?;
+            Ok(quality::report_with(&data, map.points(), labels.as_deref(), known, &params, progress)?)
+        })?;
+        if let Some(error) = output.raised {
+            return Err(error);
+        }
+        Ok(report_parts(output.result))
+    })
 }
 
 /// The parts of a report, as Python receives them.
@@ -62,8 +67,10 @@ pub fn report_parts(report: QualityReport) -> ReportParts {
 /// Returns the disparity of two embeddings after the best translation, rotation and scaling, 0 to 1.
 #[pyfunction]
 pub fn procrustes(a: PyReadonlyArray2<f64>, b: PyReadonlyArray2<f64>) -> PyResult<f64> {
-    let (a, b) = (to_embedding(&a)?, to_embedding(&b)?);
-    Ok(quality::procrustes(a.points(), b.points()).map_err(PyFailure::from)?.disparity)
+    catch_panics(|| {
+        let (a, b) = (to_embedding(&a)?, to_embedding(&b)?);
+        Ok(quality::procrustes(a.points(), b.points()).map_err(PyFailure::from)?.disparity)
+    })
 }
 
 /// Returns the mean change of small angles in degrees, the Jaccard index of similar pairs, the error of the norms, and the
@@ -77,15 +84,17 @@ pub fn angles(
     tau: f64,
     threads: Option<usize>,
 ) -> PyResult<(f64, f64, f64, u64)> {
-    let (data, map) = (rows.to_data()?, to_embedding(&map)?);
-    drop(rows);
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        data.check_finite()?;
-        Ok(quality::angle_scores_with(&data, map.points(), tau, &mut |done| watcher.progress("scores", done))?)
-    })?;
-    output.raised.map_or(Ok(()), Err)?;
-    let angles = output.result;
-    Ok((angles.deviation, angles.jaccard, angles.norm_error, angles.pairs))
+    catch_panics(|| {
+        let (data, map) = (rows.to_data()?, to_embedding(&map)?);
+        drop(rows);
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            data.check_finite()?;
+            Ok(quality::angle_scores_with(&data, map.points(), tau, &mut |done| watcher.progress("scores", done))?)
+        })?;
+        output.raised.map_or(Ok(()), Err)?;
+        let angles = output.result;
+        Ok((angles.deviation, angles.jaccard, angles.norm_error, angles.pairs))
+    })
 }
 
 /// Returns histograms of the angles, in degrees, of nearest neighbors and of other pairs, the number of sampled rows, and
@@ -99,16 +108,18 @@ pub fn angle_histogram(
     seed: u64,
     threads: Option<usize>,
 ) -> PyResult<(Vec<u64>, Vec<u64>, usize, f64)> {
-    let data = rows.to_data()?;
-    drop(rows);
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        data.check_finite()?;
-        Tsm { density, ..Tsm::default() }.validate()?;
-        Ok(Tsm::angles(&data, Seed(seed), &mut |done| watcher.progress("angles", done))?)
-    })?;
-    output.raised.map_or(Ok(()), Err)?;
-    let (angles, tau) = (&output.result, output.result.threshold(density));
-    Ok((angles.nearest.clone(), angles.others.clone(), angles.rows, tau))
+    catch_panics(|| {
+        let data = rows.to_data()?;
+        drop(rows);
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            data.check_finite()?;
+            Tsm { density, ..Tsm::default() }.validate()?;
+            Ok(Tsm::angles(&data, Seed(seed), &mut |done| watcher.progress("angles", done))?)
+        })?;
+        output.raised.map_or(Ok(()), Err)?;
+        let (angles, tau) = (&output.result, output.result.threshold(density));
+        Ok((angles.nearest.clone(), angles.others.clone(), angles.rows, tau))
+    })
 }
 
 /// Returns, for each category of questions, its name, the numbers of correct answers and questions, and the number of
@@ -122,13 +133,15 @@ pub fn analogies(
     questions: &str,
     threads: Option<usize>,
 ) -> PyResult<Vec<(String, usize, usize, usize)>> {
-    let vectors = to_embedding(&vectors)?;
-    let parsed_questions = AnalogyQuestions::parse(questions).map_err(PyFailure::from)?;
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        Ok(quality::score_analogies_with(vectors.points(), &words, &parsed_questions, &mut |done| {
-            watcher.progress("analogies", done)
-        })?)
-    })?;
-    output.raised.map_or(Ok(()), Err)?;
-    Ok(output.result.into_iter().map(|score| (score.category, score.correct, score.asked, score.skipped)).collect())
+    catch_panics(|| {
+        let vectors = to_embedding(&vectors)?;
+        let parsed_questions = AnalogyQuestions::parse(questions).map_err(PyFailure::from)?;
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            Ok(quality::score_analogies_with(vectors.points(), &words, &parsed_questions, &mut |done| {
+                watcher.progress("analogies", done)
+            })?)
+        })?;
+        output.raised.map_or(Ok(()), Err)?;
+        Ok(output.result.into_iter().map(|score| (score.category, score.correct, score.asked, score.skipped)).collect())
+    })
 }

@@ -1,7 +1,9 @@
 //! Conversion of rows from Python (arrays, sparse matrices, strings) and of results to arrays.
 
-use lowland::Error;
+use std::sync::Arc;
+
 use lowland::data::{Data, Dense, Embedding, Sparse};
+use lowland::{Error, Model};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -13,16 +15,29 @@ pub enum Rows<'py> {
     Single(PyReadonlyArray2<'py, f32>),
     Double(PyReadonlyArray2<'py, f64>),
     /// Arrays indptr, indices and values, and the number of columns.
-    Sparse((PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>, usize)),
+    Sparse((PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>, usize)),
     Text(Vec<String>),
 }
 
 impl Rows<'_> {
-    /// Copies the rows.
+    /// Copies the rows. Columns in double precision are shifted where they need it.
     pub fn to_data(&self) -> PyResult<Data> {
+        self.narrow(None)
+    }
+
+    /// Copies new rows of a model, which are rounded like those that it was fitted to.
+    pub fn to_new_rows(&self, model: &Model) -> PyResult<Data> {
+        let no_offsets = || vec![0.0; model.n_features()].into();
+        self.narrow(Some(model.offsets().cloned().unwrap_or_else(no_offsets)))
+    }
+
+    fn narrow(&self, offsets: Option<Arc<[f64]>>) -> PyResult<Data> {
         let data = match self {
-            Rows::Single(array) => dense(array.as_array().iter().copied(), array),
-            Rows::Double(array) => dense(array.as_array().iter().map(|&v| v as f32), array),
+            Rows::Single(array) => dense(array),
+            Rows::Double(array) => {
+                let (rows, dim) = array.as_array().dim();
+                Data::from_f64(array.as_array().iter().copied(), rows, dim, offsets)
+            }
             Rows::Sparse((indptr, indices, values, dim)) => sparse(indptr, indices, values, *dim),
             Rows::Text(lines) => Ok(Data::text(lines.clone())),
         };
@@ -30,24 +45,29 @@ impl Rows<'_> {
     }
 }
 
-fn dense<T: numpy::Element>(
-    values: impl ExactSizeIterator<Item = f32>,
-    array: &PyReadonlyArray2<T>,
-) -> lowland::Result<Data> {
+fn dense(array: &PyReadonlyArray2<f32>) -> lowland::Result<Data> {
     let (rows, dim) = array.as_array().dim();
-    let values: Vec<f32> = values.collect();
-    Dense::shared(std::sync::Arc::new(values), rows, dim).map(Data::Dense)
+    let values: Vec<f32> = array.as_array().iter().copied().collect();
+    Dense::shared(Arc::new(values), rows, dim).map(Data::Dense)
 }
 
 fn sparse(
     indptr: &PyReadonlyArray1<i64>,
     indices: &PyReadonlyArray1<i64>,
-    values: &PyReadonlyArray1<f32>,
+    values: &PyReadonlyArray1<f64>,
     dim: usize,
 ) -> lowland::Result<Data> {
     let indptr = row_starts(indptr)?;
     let indices = column_indices(indices)?;
-    Sparse::new(indptr, indices, values.as_array().to_vec(), dim).map(Data::Sparse)
+    let narrow = |(at, &value): (usize, &f64)| match value as f32 {
+        narrow if narrow.is_infinite() && value.is_finite() => {
+            let row = indptr.partition_point(|&start| start <= at).saturating_sub(1);
+            Err(Error::TooLarge { row, column: indices.get(at).map_or(0, |&column| column as usize), value })
+        }
+        narrow => Ok(narrow),
+    };
+    let values = values.as_array().iter().enumerate().map(narrow).collect::<lowland::Result<Vec<f32>>>()?;
+    Sparse::new(indptr, indices, values, dim).map(Data::Sparse)
 }
 
 /// Converts the row starts of a sparse matrix.

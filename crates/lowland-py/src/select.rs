@@ -10,6 +10,7 @@ use lowland::{MemoryBudget, Seed};
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
+use crate::panics::catch_panics;
 use crate::rows::Rows;
 use crate::watch::{Callbacks, watch};
 
@@ -33,36 +34,39 @@ pub fn choose(
     threads: Option<usize>,
     max_memory: Option<u64>,
 ) -> PyResult<SelectionTuple> {
-    let data = rows.to_data()?;
-    drop(rows);
-    let (seed, memory) = (Seed(seed), MemoryBudget::new(max_memory.or_else(lowland::available_memory)));
-    let kind = SubsampleKind::parse(subsample).map_err(PyFailure::from)?;
-    let part = Subsamples { count: subsamples, rows: subsample_rows, kind };
-    let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
-        data.check_finite()?;
-        let model = from_text(&params)?;
-        let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components, part);
-        let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
-        memory.check("the selection", needed, &remedies)?;
-        let mut context = Context::new(watcher, seed, None);
-        context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
-        Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, part, &mut context)?)
-    })?;
-    if let Some(error) = output.raised {
-        return Err(error);
-    }
-    let candidates = output.result;
-    let text = select::recommendation_text(&candidates);
-    let (best, close) = select::recommend(&candidates).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
-    let list = candidates
-        .into_iter()
-        .map(|candidate| (candidate.n_neighbors, candidate.n_components, candidate.bounds))
-        .collect();
-    Ok((list, best, close, text))
+    catch_panics(|| {
+        let data = rows.to_data()?;
+        drop(rows);
+        let (seed, memory) = (Seed(seed), MemoryBudget::new(max_memory.or_else(lowland::available_memory)));
+        let kind = SubsampleKind::parse(subsample).map_err(PyFailure::from)?;
+        let part = Subsamples { count: subsamples, rows: subsample_rows, kind };
+        let output = watch(py, threads, &Callbacks::default(), |watcher| -> Result<Vec<Candidate>, PyFailure> {
+            data.check_finite()?;
+            let model = lllvm_from_text(&params)?;
+            let needed = select::memory(&model, data.shape(), &n_neighbors, &n_components, part);
+            let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows, Remedy::FewerStarts];
+            memory.check("the selection", needed, &remedies)?;
+            let mut context = Context::new(watcher, seed, None);
+            context.announce_stages(&["neighbors", "bounds"].map(|name| Stage { name, weight: 1.0 }))?;
+            Ok(select::by_bound(&data, &model, &n_neighbors, &n_components, part, &mut context)?)
+        })?;
+        if let Some(error) = output.raised {
+            return Err(error);
+        }
+        let candidates = output.result;
+        let text = select::recommendation_text(&candidates);
+        let (best, close) =
+            select::recommend(&candidates).map_or((None, Vec::new()), |(best, close)| (Some(best), close));
+        let list = candidates
+            .into_iter()
+            .map(|candidate| (candidate.n_neighbors, candidate.n_components, candidate.bounds))
+            .collect();
+        Ok((list, best, close, text))
+    })
 }
 
 /// Builds the method from parameter values as text, and validates it.
-fn from_text(values: &[(String, String)]) -> Result<Lllvm, PyFailure> {
+pub fn lllvm_from_text(values: &[(String, String)]) -> Result<Lllvm, PyFailure> {
     let mut method = Lllvm::default();
     for (name, value) in values {
         method.set(name, value)?;

@@ -12,19 +12,24 @@ use pyo3::types::PyBytes;
 
 use crate::error::PyFailure;
 use crate::graph::Graph;
+use crate::panics::catch_panics;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
 
 /// Number of neighbors of each point in a page, as in the scores.
 const NEIGHBORS: usize = 15;
 
-/// Name, caption, coordinates, standard deviations, and columns of reliability by name.
-type EmbeddingTuple<'py> = (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>, Vec<(String, Vec<f64>)>);
+/// Name, caption, coordinates, standard deviations, covariances (row by row), and columns of reliability by name.
+type EmbeddingTuple<'py> =
+    (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>, Option<Vec<f64>>, Vec<(String, Vec<f64>)>);
+
+/// Name, caption, map.
+type NamedMap = (String, String, AnnotatedEmbedding);
 
 /// Writes a file atomically.
 #[pyfunction]
 pub fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
-    Ok(py.detach(|| lowland_io::write_bytes(&path, content)).map_err(PyFailure::from)?)
+    catch_panics(|| Ok(py.detach(|| lowland_io::write_bytes(&path, content)).map_err(PyFailure::from)?))
 }
 
 /// Renders a page of embeddings of the same rows. Shows images if `rows` look like images, and, with `graph`, the true
@@ -43,49 +48,52 @@ pub fn page<'py>(
     slider: Option<Vec<f64>>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let data = rows.as_ref().map(Rows::to_data).transpose()?;
-    let truth = graph.map(|graph| graph.get().inner.truncate(NEIGHBORS));
-    let annotated = |(name, caption, points, std, columns): EmbeddingTuple| {
-        let reliability = to_reliability(columns)?;
-        Ok((name, caption, AnnotatedEmbedding { std, reliability, ..to_embedding(&points)?.into() }))
-    };
-    let maps = maps.into_iter().map(annotated).collect::<PyResult<Vec<_>>>()?;
-    let classes: Vec<(String, Labels)> =
-        classes.into_iter().map(|(name, codes, names)| (name, Labels { codes, names })).collect();
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        let graphs = maps.iter().map(|(_, _, map)| {
-            let k = truth.as_ref().map_or(0, NeighborGraph::min_degree).min(map.rows().saturating_sub(1));
-            (k > 0)
-                .then(|| nearest_points_with(map.points(), k, &mut |done| watcher.progress("page", done)))
-                .transpose()
-        });
-        let graphs = graphs.collect::<lowland::Result<Vec<_>>>()?;
-        let by_class =
-            classes.iter().map(|(name, labels)| PageColumn { name: name.clone(), values: ColumnData::Classes(labels) });
-        let by_number =
-            numbers.into_iter().map(|(name, values)| PageColumn { name, values: ColumnData::Numbers(values) });
-        let page_maps = maps.iter().zip(&graphs).map(|((name, caption, map), graph)| PageMap {
-            name: name.clone(),
-            caption: caption.clone(),
-            map,
-            neighbors: graph.as_ref(),
-        });
-        let page = Page {
-            title,
-            rows: maps.first().map_or(0, |(_, _, map)| map.rows()),
-            maps: page_maps.collect(),
-            ids: ids.as_deref(),
-            columns: by_class.chain(by_number).collect(),
-            neighbors: truth.as_ref(),
-            slider: slider.map(|values| PageSlider { label: "exaggeration", values }),
-            images: data
-                .as_ref()
-                .and_then(|data| if let Data::Dense(rows) = data { detect_images(rows) } else { None }),
-            ..Page::default()
+    catch_panics(|| {
+        let data = rows.as_ref().map(Rows::to_data).transpose()?;
+        let truth = graph.map(|graph| graph.get().inner.truncate(NEIGHBORS));
+        let annotated = |(name, caption, points, std, covariances, columns): EmbeddingTuple| -> PyResult<NamedMap> {
+            let reliability = to_reliability(columns)?;
+            Ok((name, caption, AnnotatedEmbedding { std, covariances, reliability, ..to_embedding(&points)?.into() }))
         };
-        Ok(render_html(&page)?)
-    })?;
-    output.raised.map_or(Ok(PyBytes::new(py, &output.result)), Err)
+        let maps = maps.into_iter().map(annotated).collect::<PyResult<Vec<_>>>()?;
+        let classes: Vec<(String, Labels)> =
+            classes.into_iter().map(|(name, codes, names)| (name, Labels { codes, names })).collect();
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            let graphs = maps.iter().map(|(_, _, map)| {
+                let k = truth.as_ref().map_or(0, NeighborGraph::min_degree).min(map.rows().saturating_sub(1));
+                (k > 0)
+                    .then(|| nearest_points_with(map.points(), k, &mut |done| watcher.progress("page", done)))
+                    .transpose()
+            });
+            let graphs = graphs.collect::<lowland::Result<Vec<_>>>()?;
+            let by_class = classes
+                .iter()
+                .map(|(name, labels)| PageColumn { name: name.clone(), values: ColumnData::Classes(labels) });
+            let by_number =
+                numbers.into_iter().map(|(name, values)| PageColumn { name, values: ColumnData::Numbers(values) });
+            let page_maps = maps.iter().zip(&graphs).map(|((name, caption, map), graph)| PageMap {
+                name: name.clone(),
+                caption: caption.clone(),
+                map,
+                neighbors: graph.as_ref(),
+            });
+            let page = Page {
+                title,
+                rows: maps.first().map_or(0, |(_, _, map)| map.rows()),
+                maps: page_maps.collect(),
+                ids: ids.as_deref(),
+                columns: by_class.chain(by_number).collect(),
+                neighbors: truth.as_ref(),
+                slider: slider.map(|values| PageSlider { label: "exaggeration", values }),
+                images: data
+                    .as_ref()
+                    .and_then(|data| if let Data::Dense(rows) = data { detect_images(rows) } else { None }),
+                ..Page::default()
+            };
+            Ok(render_html(&page)?)
+        })?;
+        output.raised.map_or(Ok(PyBytes::new(py, &output.result)), Err)
+    })
 }
 
 /// The columns of reliability of a map.

@@ -3,16 +3,19 @@
 //! Python runs signal handlers only on its main thread while that thread holds the GIL. The calling thread therefore sleeps
 //! without the GIL, and wakes up twenty times per second or when there is a message.
 
+use std::ffi::CString;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use lowland::run::{Event, Observer, ProgressTracker};
+use lowland::run::{Archive, Event, Observer, ProgressTracker};
 use lowland::{Embedding, Error};
 use pyo3::prelude::*;
 
 use crate::error::{PyFailure, PythonTerms};
+use crate::panics::panic_error;
 use crate::rows::embedding_to_array;
 
 /// Interval of the checks for Ctrl-C.
@@ -27,17 +30,36 @@ pub struct Callbacks<'py> {
     pub on_progress: Option<Bound<'py, PyAny>>,
     /// Called with `(text)` for each note.
     pub on_note: Option<Bound<'py, PyAny>>,
-    /// Called with `(iteration, objective, embedding)`; a true result should_stop the run.
+    /// Called with `(iteration, objective, embedding)`; a true result stops the run.
     pub on_step: Option<Bound<'py, PyAny>>,
     /// Number of iterations between two calls of `on_step`.
     pub every: usize,
+    /// Where to write checkpoints, if anywhere.
+    pub checkpoints: Option<CheckpointSchedule>,
+}
+
+/// Where and how often to write checkpoints. A run that is stopped writes one, too.
+#[derive(Clone)]
+pub struct CheckpointSchedule {
+    pub path: PathBuf,
+    pub interval: Duration,
 }
 
 /// A message from the worker thread to the calling thread.
 enum Message {
     Note(String),
-    Progress { stage: String, done: f64, step: Option<(usize, f64)> },
-    Step { iteration: usize, objective: f64, embedding: Embedding },
+    Progress {
+        stage: String,
+        done: f64,
+        step: Option<(usize, f64)>,
+    },
+    Step {
+        iteration: usize,
+        objective: f64,
+        embedding: Embedding,
+    },
+    /// A checkpoint could not be written, which does not end the run.
+    NoCheckpoint(String),
 }
 
 /// The result of the work, and the exception raised meanwhile: Ctrl-C or an exception of a callback.
@@ -46,7 +68,7 @@ pub struct WatchOutput<T> {
     pub raised: Option<PyErr>,
 }
 
-/// Runs `work` on a private thread pool with the GIL released. An exception should_stop the work and keeps its result so far.
+/// Runs `work` on a private thread pool with the GIL released. An exception stops the work and keeps its result so far.
 pub fn watch<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -58,6 +80,7 @@ pub fn watch<T: Send>(
     let (reply, replies) = channel();
     let watcher = Watcher {
         stop: &stop,
+        checkpoints: callbacks.checkpoints.clone().map(|schedule| (schedule, Instant::now())),
         messages: sender,
         replies,
         reports_progress: callbacks.on_progress.is_some(),
@@ -70,6 +93,8 @@ pub fn watch<T: Send>(
     let result = std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let mut watcher = watcher;
+            #[cfg(debug_assertions)]
+            crate::panics::testing::panic_if_requested(crate::panics::testing::Place::Worker);
             lowland::with_threads(threads, || work(&mut watcher))
         });
         loop {
@@ -96,11 +121,8 @@ pub fn watch<T: Send>(
                 raised.get_or_insert(error);
             }
         }
-        match py.detach(|| worker.join()) {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    });
+        py.detach(|| worker.join()).map_err(|panic| panic_error(panic.as_ref()))
+    })?;
     match (result.map_err(PyFailure::from).and_then(|inner| inner), raised) {
         (Ok(result), raised) => Ok(WatchOutput { result, raised }),
         (Err(PyFailure::Library(Error::Stopped { .. })), Some(error)) => Err(error),
@@ -127,12 +149,20 @@ fn call_back(py: Python<'_>, callbacks: &Callbacks, message: Message) -> PyResul
             Some(function) => function.call1((iteration, objective, embedding_to_array(py, &embedding)?))?.is_truthy(),
             None => Ok(false),
         },
+        Message::NoCheckpoint(reason) => {
+            let category = py.import("lowland._warnings")?.getattr("LowlandWarning")?;
+            let text = CString::new(format!("the checkpoint could not be written: {}", reason.replace('\0', " ")))?;
+            PyErr::warn(py, &category, &text, 1)?;
+            Ok(false)
+        }
     }
 }
 
 /// The observer on the worker thread, which sends messages to the calling thread.
 pub struct Watcher<'a> {
     stop: &'a AtomicBool,
+    /// The schedule, and when the last checkpoint was written.
+    checkpoints: Option<(CheckpointSchedule, Instant)>,
     messages: Sender<Message>,
     replies: Receiver<()>,
     reports_progress: bool,
@@ -157,6 +187,18 @@ impl Watcher<'_> {
         }
     }
 
+    /// Writes a checkpoint if one is due, or if the run stops here.
+    fn write_checkpoint(&mut self, stopped: bool, checkpoint: &dyn Fn() -> Archive) {
+        let Some((schedule, last)) = &mut self.checkpoints else { return };
+        if stopped || last.elapsed() >= schedule.interval {
+            let written = lowland_io::write_bytes(&schedule.path, &checkpoint().to_bytes());
+            *last = Instant::now();
+            if let Err(error) = written {
+                let _ = self.messages.send(Message::NoCheckpoint(error.describe(&PythonTerms)));
+            }
+        }
+    }
+
     fn report_run(&mut self) {
         self.report(self.tracker.stage().into(), self.tracker.fraction(), self.tracker.step());
     }
@@ -164,14 +206,14 @@ impl Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn wants_checkpoints(&self) -> bool {
-        false
+        self.checkpoints.is_some()
     }
 
     fn on(&mut self, event: &Event) -> ControlFlow<()> {
         self.tracker.update(event);
         match event {
             Event::StageStart(_) | Event::StageProgress(_) => self.report_run(),
-            Event::Step { step, embedding, .. } => {
+            Event::Step { step, embedding, checkpoint, .. } => {
                 self.report_run();
                 if self.every.is_some_and(|every| step.iteration % every == 0) {
                     let (iteration, objective) = (step.iteration, step.objective);
@@ -180,6 +222,10 @@ impl Observer for Watcher<'_> {
                         let _ = self.replies.recv();
                     }
                 }
+                // Read once: a run that stops at this step must have written its checkpoint at this step.
+                let stopped = self.stop.load(Ordering::Relaxed);
+                self.write_checkpoint(stopped, checkpoint);
+                return if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             }
             Event::Note(note) if self.reports_notes => {
                 let _ = self.messages.send(Message::Note(note.describe(&PythonTerms)));

@@ -47,6 +47,7 @@ fn check_finite(map: Points) -> Result<()> {
             column: at % map.dim(),
             value: value as f32,
             count: 1 + bad.count(),
+            name: None,
         }),
     }
 }

@@ -27,7 +27,9 @@ impl MetricSpace<'_> {
     /// with it.
     pub fn key(&self, i: usize, j: usize) -> f64 {
         match *self {
-            MetricSpace::Data(Data::Dense(x), Metric::Euclidean) => squared_distance(x.row(i), x.row(j)),
+            MetricSpace::Data(Data::Dense(x), Metric::Euclidean | Metric::Mahalanobis) => {
+                squared_distance(x.row(i), x.row(j))
+            }
             MetricSpace::Data(data, metric) => distance(data, i, data, j, metric),
             MetricSpace::Map(map) => map.row(i).iter().zip(map.row(j)).map(|(a, b)| (a - b) * (a - b)).sum(),
         }

@@ -30,6 +30,7 @@ pub fn report_with(
     progress: &mut Progress,
 ) -> Result<QualityReport> {
     let (n, k) = (data.rows(), params.n_neighbors);
+    let data = &params.metric.rows_to_compare(data);
     check_input(data, map, labels, params)?;
     let rescaled = rescale_map(map)?;
     let map = rescaled.points();

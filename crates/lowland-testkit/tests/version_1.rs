@@ -30,10 +30,10 @@ fn models_of_version_1_transform_as_before() {
 }
 
 #[test]
-fn models_are_saved_in_version_2() {
+fn models_are_saved_in_version_3() {
     let model = Model::load(path("pca.lowland")).expect("a model of version 1");
     let archive = Archive::from_bytes(&model.to_bytes(), ArchiveKind::Model).expect("its own bytes");
-    assert_eq!(archive.version(), 2);
+    assert_eq!(archive.version(), 3);
     for method in ["lvm", "tsne", "pca"] {
         let model = Model::load(path(&format!("{method}.lowland"))).expect("a model of version 1");
         assert!(Model::from_bytes(&model.to_bytes()).is_ok(), "{method}, saved again");

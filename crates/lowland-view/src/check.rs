@@ -57,7 +57,10 @@ fn check_images(Images { values, width, height }: Images, n: usize) -> Result<()
     check_len("pixels of the images of a picture", values.len(), n.saturating_mul(pixels))?;
     match values.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
-        Some(at) => Err(Error::NotFinite { row: at / pixels, column: at % pixels, value: values[at], count: 1 }.into()),
+        Some(at) => {
+            Err(Error::NotFinite { row: at / pixels, column: at % pixels, value: values[at], count: 1, name: None }
+                .into())
+        }
     }
 }
 

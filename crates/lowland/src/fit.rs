@@ -3,7 +3,9 @@
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::run::{Context, NoObserver, Observer};
-use lowland_core::{Data, DataShape, Embedding, Error, MemoryBudget, Metric, Result, Seed, with_threads};
+use lowland_core::{
+    Data, DataShape, Embedding, Error, MemoryBudget, Metric, Result, Seed, threads_within_limits, with_threads,
+};
 use lowland_neighbors::NeighborGraph;
 
 use crate::fixed::FixedPositions;
@@ -39,15 +41,24 @@ pub struct FitOptions<'a> {
     pub resume: Option<&'a Archive>,
     /// Memory that the run may use, the data included; no limit by default.
     pub memory: MemoryBudget,
-    /// Number of threads of a private pool; `None` runs on the current rayon pool. Results do not depend on it.
+    /// Whether the caller has the data in single precision, and expects results in it; stored in the model.
+    pub single_precision: bool,
+    /// Inverse covariance matrix of the preprocessed columns, row by row, for [`Metric::Mahalanobis`]; computed from the rows if
+    /// it is not given.
+    pub inverse_covariance: Option<&'a [f64]>,
+    /// Number of threads of a private pool, 0 for all cores; `None` runs on the current rayon pool. Results do not depend on it.
     pub threads: Option<usize>,
 }
 
 /// Fits a method to data.
 pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
     match options.threads.take() {
-        None => fit_on_current_pool(method, data, options),
-        Some(threads) => with_threads(Some(threads), || fit_on_current_pool(method, data, options))?,
+        None => fit_on_current_pool(method, data, options, None),
+        Some(requested) => {
+            let used = threads_within_limits(Some(requested));
+            let limited = (used < requested).then_some(Note::ThreadsLimited { requested, used });
+            with_threads(Some(requested), || fit_on_current_pool(method, data, options, limited))?
+        }
     }
 }
 
@@ -63,10 +74,15 @@ fn pipeline(method: Box<dyn DynMethod>, options: &FitOptions) -> Pipeline {
     Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, fixed, seed: options.seed }
 }
 
-fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> Result<Model> {
+fn fit_on_current_pool(
+    method: Box<dyn DynMethod>,
+    data: &Data,
+    mut options: FitOptions,
+    limited_threads: Option<Note>,
+) -> Result<Model> {
     method.validate()?;
     let pipeline = pipeline(method, &options);
-    check_input(&pipeline, data)?;
+    check_input(&pipeline, data).map_err(|error| error.with_column_names(&options.feature_names))?;
     if let Some(fixed) = options.fixed {
         check_fixed(fixed, &options)?;
     }
@@ -76,6 +92,9 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     context.set_init(options.init);
     let needed = pipeline.check_memory(data.shape(), &options.memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
+    if let Some(note) = limited_threads {
+        context.note(note);
+    }
     let runner = pipeline.runner(options.fixed)?;
     let other_memory = pipeline.memory_besides_method(data.shape());
     context.set_memory_limit(options.memory.remaining().map(|limit| limit.saturating_sub(other_memory)));
@@ -90,13 +109,21 @@ fn fit_on_current_pool(method: Box<dyn DynMethod>, data: &Data, mut options: Fit
     } else {
         context.stage(PREPROCESSING, |context| pipeline.preprocessing.fit(data, context))?
     };
+    let (preprocessor, prepared) = match pipeline.method.metric() {
+        Some(Metric::Mahalanobis) => preprocessor.with_whitening(&prepared, options.inverse_covariance)?,
+        _ => (preprocessor, prepared),
+    };
+    pipeline.note_rounded_columns(&prepared, &mut context);
+    let prepared = pipeline.rows_for_method(&prepared);
     // Scaling can overflow single precision.
-    prepared.check_finite()?;
+    check_values(&pipeline, &prepared)?;
     let input = FitInput { data: &prepared, neighbors: options.neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
+    let prepared = transformer.completed_rows().unwrap_or(prepared);
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
-    Ok(Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names))
+    let model = Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names);
+    Ok(model.with_single_precision(options.single_precision))
 }
 
 /// Rejects options that mean nothing without a fit.
@@ -128,7 +155,13 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
                     .into(),
         });
     }
-    data.check_finite()
+    check_values(pipeline, data)
+}
+
+/// Missing cells are left to the method, if it accepts them. Preprocessing, landmarks and extension from fixed positions need all cells.
+fn check_values(pipeline: &Pipeline, data: &Data) -> Result<()> {
+    let is_plain = pipeline.preprocessing.is_empty() && pipeline.landmarks.is_none() && pipeline.fixed.is_none();
+    if pipeline.method.accepts_missing() && is_plain { data.check_finite_or_missing() } else { data.check_finite() }
 }
 
 /// Fits methods; implemented for every [`Method`]. Built-in methods have the same functions without this trait in scope.

@@ -28,7 +28,7 @@ const USED_PARAMETERS: [&str; 2] = ["n_components", "metric"];
 /// let positions = Embedding::new(vec![0.0, 10.0, 30.0, 39.0], 1)?;
 /// let fixed = FixedPositions::new(vec![0, 10, 30, 39], positions)?;
 /// let options = FitOptions { fixed: Some(&fixed), ..FitOptions::default() };
-/// let model = Pca { n_components: 1, ..Pca::default() }.fit_with(&x, options)?;
+/// let model = Pca { n_components: 1.into(), ..Pca::default() }.fit_with(&x, options)?;
 /// assert_eq!(model.embedding().row(10), [10.0]);
 /// assert!((model.embedding().row(20)[0] - 20.0).abs() < 0.1);
 /// # Ok::<(), lowland::Error>(())
@@ -182,6 +182,11 @@ impl DynMethod for FixedRows {
 
     fn default_values(&self) -> Vec<(&'static str, String)> {
         self.method.default_values()
+    }
+
+    /// Extension needs all cells.
+    fn accepts_missing(&self) -> bool {
+        false
     }
 
     fn keeps_norms(&self) -> bool {

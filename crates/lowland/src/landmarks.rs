@@ -93,6 +93,11 @@ impl DynMethod for Landmarks {
         self.method.default_values()
     }
 
+    /// Extension needs all cells.
+    fn accepts_missing(&self) -> bool {
+        false
+    }
+
     fn keeps_norms(&self) -> bool {
         self.method.keeps_norms()
     }
@@ -144,6 +149,9 @@ impl DynMethod for Landmarks {
             );
         }
         let (n, m) = (data.rows(), self.count.min(data.rows()));
+        if self.count > n {
+            context.note(Note::LandmarksReduced { requested: self.count, rows: n });
+        }
         let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
         let landmarks = FitInput { data: &data.select(&rows), neighbors: None };
         let fitted = self.method.fit_with_context(landmarks, context)?;

@@ -50,6 +50,34 @@ impl From<Embedding> for TransformOutput {
     }
 }
 
+/// The missing cells of the training rows, as a method has inferred them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct InferredCells {
+    /// Row of each cell.
+    pub rows: Vec<u32>,
+    /// Column of each cell.
+    pub columns: Vec<u32>,
+    /// Mean of each cell's posterior.
+    pub means: Vec<f64>,
+    /// Standard deviation of each cell's posterior.
+    pub std: Vec<f64>,
+}
+
+/// The directions of a linear method, as scikit-learn's PCA and TruncatedSVD have them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrincipalComponents {
+    /// The components, one per row.
+    pub components: Vec<f64>,
+    /// The mean that is subtracted from every row; zeros for `svd`.
+    pub mean: Vec<f64>,
+    /// Singular value of each component.
+    pub singular_values: Vec<f64>,
+    /// Variance of each coordinate.
+    pub explained_variance: Vec<f64>,
+    /// Share of the variance of all columns that each coordinate has.
+    pub explained_variance_ratio: Vec<f64>,
+}
+
 /// The state of a fitted method, which transforms new rows.
 pub trait Transformer: Send + Sync {
     /// Transforms new rows. The result for a row depends on that row alone.
@@ -68,6 +96,16 @@ pub trait Transformer: Send + Sync {
         None
     }
 
+    /// Returns the missing cells of the training rows, if the method has inferred any.
+    fn inferred_cells(&self) -> Option<&InferredCells> {
+        None
+    }
+
+    /// Returns the training rows with their missing cells filled, if there were any.
+    fn completed_rows(&self) -> Option<Data> {
+        None
+    }
+
     /// Returns the number of bytes needed for `count` samples.
     fn samples_memory(&self, _count: usize) -> u64 {
         0
@@ -80,6 +118,21 @@ pub trait Transformer: Send + Sync {
 
     /// Returns dense rows for positions in the embedding; `None` if the method has no inverse.
     fn inverse(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
+        Ok(None)
+    }
+
+    /// Returns the components of a linear method; `None` for other methods and for models saved by earlier versions.
+    fn principal_components(&self) -> Option<PrincipalComponents> {
+        None
+    }
+
+    /// Returns the eigenvalue of each coordinate, if the coordinates are scaled eigenvectors of a Gram matrix.
+    fn eigenvalues(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Returns the distances between all training rows along the neighbor graph, row by row, if the method is based on them.
+    fn path_lengths(&self, _progress: &mut Progress) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
@@ -141,6 +194,10 @@ pub trait Method: Params + Send + Sync + 'static {
     fn keeps_norms(&self) -> bool {
         false
     }
+    /// Whether dense rows may have missing cells, which are NaN.
+    fn accepts_missing(&self) -> bool {
+        false
+    }
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
@@ -193,6 +250,8 @@ pub trait DynMethod: Send + Sync {
     fn metric(&self) -> Option<Metric>;
     /// Whether every row of the embedding has the norm of its row of the data.
     fn keeps_norms(&self) -> bool;
+    /// Whether dense rows may have missing cells, which are NaN.
+    fn accepts_missing(&self) -> bool;
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
@@ -234,6 +293,10 @@ impl<M: Method> DynMethod for M {
 
     fn default_values(&self) -> Vec<(&'static str, String)> {
         Params::values(&M::default())
+    }
+
+    fn accepts_missing(&self) -> bool {
+        Method::accepts_missing(self)
     }
 
     fn keeps_norms(&self) -> bool {

@@ -1,15 +1,16 @@
 //! Fitted models: the embedding, and the state that transforms new rows.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Outcome, Progress};
-use lowland_core::{Data, Embedding, Error, Points, Result, Seed, check_computed_embedding};
+use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, check_computed_embedding};
 use lowland_neighbors::NeighborGraph;
 
 use crate::files;
-use crate::method::{DynMethod, FitOutput, Method, TransformOutput, Transformer};
+use crate::method::{DynMethod, FitOutput, InferredCells, Method, PrincipalComponents, TransformOutput, Transformer};
 use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
 use crate::training_rows::TrainingRowHashes;
@@ -41,6 +42,8 @@ pub struct Model {
     preprocessor: Preprocessor,
     transformer: Box<dyn Transformer>,
     n_features: usize,
+    offsets: Option<Arc<[f64]>>,
+    single_precision: bool,
     kind: String,
     training_data: Option<Data>,
     training_rows: TrainingRowHashes,
@@ -68,10 +71,21 @@ impl Model {
             preprocessor,
             transformer,
             n_features: data.dim(),
+            offsets: data.offsets().map(Arc::from),
+            single_precision: false,
             kind: data.kind().into(),
             training_data: Some(prepared),
             training_rows: TrainingRowHashes::new(hashes),
         }
+    }
+
+    pub(crate) fn with_single_precision(self, single_precision: bool) -> Self {
+        Self { single_precision, ..self }
+    }
+
+    /// Whether the caller of the fit had the data in single precision.
+    pub fn single_precision(&self) -> bool {
+        self.single_precision
     }
 
     /// Returns the embedding, one row per row of the data.
@@ -98,12 +112,17 @@ impl Model {
         self.transformer.covariances()
     }
 
-    /// Returns the outcome of the iterations; empty for a loaded model.
+    /// Returns the missing cells of the training rows with their inferred values, if there were any.
+    pub fn inferred_cells(&self) -> Option<&InferredCells> {
+        self.transformer.inferred_cells()
+    }
+
+    /// Returns the outcome of the iterations; empty for models saved by earlier versions.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
 
-    /// Returns the notes of the fit; empty for a loaded model.
+    /// Returns the notes of the fit; those of a loaded model are [recorded](Note::Recorded) as text.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -138,6 +157,12 @@ impl Model {
         self.n_features
     }
 
+    /// Returns what was subtracted from each column of the data before it was stored in single precision; `None` if nothing was.
+    /// Rows to transform that are read with these offsets are rounded like those of the fit.
+    pub fn offsets(&self) -> Option<&Arc<[f64]>> {
+        self.offsets.as_ref()
+    }
+
     /// Returns the kind of data: `dense`, `sparse` or `text`.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -160,7 +185,8 @@ impl Model {
 
     /// Applies the preprocessing steps to rows.
     pub fn preprocess(&self, data: &Data) -> Result<Data> {
-        self.preprocessor.apply(data)
+        let data = data.with_offsets(self.offsets.as_deref());
+        Ok(self.pipeline.rows_for_method(&self.preprocessor.apply(&data)?))
     }
 
     /// Transforms new rows. The result for a row depends on that row alone; training rows keep their coordinates.
@@ -186,7 +212,8 @@ impl Model {
         if new.rows() == 0 {
             return Ok(Embedding::new(Vec::new(), self.embedding.dim())?.into());
         }
-        new.check_finite()?;
+        new.check_finite().map_err(|error| error.with_column_names(&self.feature_names))?;
+        let new = &new.with_offsets(self.offsets.as_deref());
         let prepared = self.preprocess(new)?;
         prepared.check_finite()?;
         let output = self.transformer.transform(&prepared, progress)?;
@@ -220,7 +247,8 @@ impl Model {
         Ok(samples)
     }
 
-    /// Returns rows for positions in the embedding. The rows are preprocessed, as in the fit.
+    /// Returns rows for positions in the embedding, in the units of the data: preprocessing is undone, except that normalized rows
+    /// keep length 1.
     pub fn inverse_transform(&self, points: Points) -> Result<Data> {
         self.inverse_transform_with(points, &mut |_| Ok(()))
     }
@@ -229,6 +257,7 @@ impl Model {
     pub fn inverse_transform_with(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
         let rows = self.transformer.inverse(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        let (rows, _) = self.undo_preprocessing(&rows, None)?;
         check_computed_rows(&rows)?;
         Ok(rows)
     }
@@ -236,14 +265,20 @@ impl Model {
     /// Returns rows for positions in the embedding, with the standard deviation of every value if the method has one.
     pub fn inverse_transform_std(&self, points: Points, progress: &mut Progress) -> Result<(Data, Option<Data>)> {
         self.check_points(points)?;
-        let rows = self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())?;
-        check_computed_rows(&rows.0)?;
-        rows.1.as_ref().map_or(Ok(()), check_computed_rows)?;
-        Ok(rows)
+        let (rows, std) = self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        let (rows, std) = self.undo_preprocessing(&rows, std.as_ref())?;
+        check_computed_rows(&rows)?;
+        std.as_ref().map_or(Ok(()), check_computed_rows)?;
+        Ok((rows, std))
+    }
+
+    fn undo_preprocessing(&self, rows: &Data, std: Option<&Data>) -> Result<(Data, Option<Data>)> {
+        let offsets_added = self.pipeline.depends_on_origin().is_some();
+        self.preprocessor.invert(rows, std, self.offsets.as_deref(), offsets_added)
     }
 
     fn no_inverse(&self) -> Error {
-        self.unsupported("inverse", "lvm, lllvm and gplvm have")
+        self.unsupported("inverse", "pca, svd, lvm, lllvm and gplvm have")
     }
 
     fn unsupported(&self, what: &str, others: &str) -> Error {
@@ -259,6 +294,19 @@ impl Model {
         points.check_finite()
     }
 
+    /// Returns the components of `pca` and `svd`, of the preprocessed rows; `None` for other methods, for landmarks, and for models
+    /// saved by earlier versions.
+    pub fn principal_components(&self) -> Option<PrincipalComponents> {
+        let mut found = self.transformer.principal_components()?;
+        // The rows were stored without these.
+        if let Some(offsets) = self.offsets.as_ref().filter(|_| self.preprocessing().is_empty())
+            && self.pipeline.depends_on_origin().is_none()
+        {
+            found.mean.iter_mut().zip(&offsets[..]).for_each(|(mean, offset)| *mean += offset);
+        }
+        Some(found)
+    }
+
     /// Writes the model to a file atomically.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         files::write(path.as_ref(), &self.to_bytes())
@@ -266,23 +314,33 @@ impl Model {
 
     /// Reads a model of a built-in method from a file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_bytes(&files::read(path.as_ref())?)
+        let path = path.as_ref();
+        Self::from_bytes(&files::read(path)?).map_err(|error| error.in_file(path))
     }
 
     /// Reads a model of a method that is defined outside of this crate from a file.
     pub fn load_as<M: Method>(path: impl AsRef<Path>) -> Result<Self> {
-        let archive = Archive::from_bytes(&files::read(path.as_ref())?, ArchiveKind::Model)?;
-        Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
+        let path = path.as_ref();
+        let load = |bytes: &[u8]| {
+            let archive = Archive::from_bytes(bytes, ArchiveKind::Model)?;
+            Self::from_archive(&archive, Pipeline::load_as::<M>(&archive)?)
+        };
+        load(&files::read(path)?).map_err(|error| error.in_file(path))
     }
 
-    /// Serializes the model without the neighbor graph, the trace and the preprocessed training data.
+    /// Serializes the model without the neighbor graph and the preprocessed training data.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut archive = Archive::new(ArchiveKind::Model);
         self.pipeline.save(&mut archive);
         archive.put("data/columns", self.n_features as u64);
         archive.put("data/kind", self.kind.as_str());
         archive.put("data/names", self.feature_names.as_slice());
+        archive.put("data/single", u64::from(self.single_precision));
+        let no_offsets = || vec![0.0; self.n_features];
+        archive.put("data/offsets", self.offsets.as_deref().map_or_else(no_offsets, <[f64]>::to_vec));
         self.embedding.save("embedding", &mut archive);
+        self.outcome.save("outcome", &mut archive);
+        Note::save_all(&self.notes, "notes", &mut archive);
         self.preprocessor.save(&mut archive);
         self.transformer.save(&mut archive);
         if !self.pipeline.transforms_exactly() {
@@ -300,21 +358,28 @@ impl Model {
     fn from_archive(archive: &Archive, pipeline: Pipeline) -> Result<Self> {
         let embedding = Embedding::load("embedding", archive)?;
         let n_features = archive.size("data/columns")?;
-        let preprocessor = Preprocessor::load(&pipeline.preprocessing, archive, n_features)?;
+        let whitened = pipeline.method.metric() == Some(Metric::Mahalanobis);
+        let preprocessor = Preprocessor::load(&pipeline.preprocessing, whitened, archive, n_features)?;
         let transformer = pipeline.runner(None)?.load(archive, preprocessor.output_dim(n_features))?;
         let feature_names = archive.texts("data/names")?.to_vec();
         if !feature_names.is_empty() && feature_names.len() != n_features {
             return Err(archive.invalid(format!("it names {} of {n_features} columns", feature_names.len())));
         }
+        let offsets = if archive.version() < 3 { None } else { Some(archive.finite("data/offsets")?) };
+        if let Some(offsets) = offsets.filter(|offsets| offsets.len() != n_features) {
+            return Err(archive.invalid(format!("it has the offsets of {} of {n_features} columns", offsets.len())));
+        }
         Ok(Self {
+            offsets: offsets.filter(|offsets| offsets.iter().any(|&offset| offset != 0.0)).map(Arc::from),
+            single_precision: archive.version() >= 3 && archive.number("data/single")? != 0,
             kind: archive.text("data/kind")?.into(),
             training_rows: if pipeline.transforms_exactly() {
                 TrainingRowHashes::default()
             } else {
                 TrainingRowHashes::load(archive, embedding.rows())?
             },
-            outcome: Outcome::without_iterations(),
-            notes: Vec::new(),
+            outcome: Outcome::load("outcome", archive)?,
+            notes: Note::load_all("notes", archive)?,
             neighbors: None,
             training_data: None,
             pipeline,
@@ -337,3 +402,7 @@ fn check_computed_rows(rows: &Data) -> Result<()> {
         other => other,
     })
 }
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

@@ -42,7 +42,10 @@ pub(crate) fn neighbors(
         return Ok(Neighbors { graph, exact: true });
     }
     let found = context.stage(STAGE, |context| {
-        let precomputed = input.neighbors.map(|graph| truncate_precomputed(graph, n, k, metric)).transpose()?;
+        let precomputed = match input.neighbors {
+            Some(graph) => Some(truncate_precomputed(graph, n, k, metric, context)?),
+            None => None,
+        };
         if let Some(graph) = available_graph(precomputed, context)? {
             return Ok(Neighbors { graph, exact: false });
         }
@@ -109,8 +112,14 @@ pub(super) fn all_equal(data: &Data, metric: Metric, graph: &NeighborGraph, cont
     Ok(joins.iter().all(|join| join.length == 0.0))
 }
 
-/// Checks a precomputed graph and reduces it to `k` neighbors per row.
-fn truncate_precomputed(graph: &NeighborGraph, n: usize, k: usize, metric: Metric) -> Result<NeighborGraph> {
+/// Checks a precomputed graph and reduces it to `k` neighbors per row, or to as many as every row has, with a note.
+fn truncate_precomputed(
+    graph: &NeighborGraph,
+    n: usize,
+    k: usize,
+    metric: Metric,
+    context: &mut Context,
+) -> Result<NeighborGraph> {
     check_rows(graph, n)?;
     // Graphs of externally computed distances have metric `Precomputed`.
     if graph.metric() != metric && graph.metric() != Metric::Precomputed {
@@ -123,17 +132,15 @@ fn truncate_precomputed(graph: &NeighborGraph, n: usize, k: usize, metric: Metri
             ),
         });
     }
-    if graph.min_degree() < k {
-        return Err(Error::Parameter {
-            name: "n_neighbors",
-            value: k.to_string(),
-            allowed: format!(
-                "at most {}, the number of neighbors of every row in the precomputed graph",
-                graph.min_degree()
-            ),
-        });
+    let used = k.min(graph.min_degree());
+    if used == 0 {
+        let isolated = (0..graph.rows()).find(|&i| graph.row(i).0.is_empty()).unwrap_or(0);
+        return Err(Error::Format { what: "neighbor graph", reason: format!("row {isolated} has no neighbors") });
     }
-    Ok(graph.truncate(k))
+    if used < k {
+        context.note(Note::NeighborsOfGraph { requested: k, used });
+    }
+    Ok(graph.truncate(used))
 }
 
 fn check_rows(graph: &NeighborGraph, n: usize) -> Result<()> {

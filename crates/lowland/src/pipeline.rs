@@ -1,7 +1,7 @@
 //! A method with everything that determines its result for given data.
 
 use lowland_core::archive::{Archive, ArchiveKind};
-use lowland_core::message::Remedy;
+use lowland_core::message::{Note, Remedy};
 use lowland_core::params::{ParamValue, Params, parse as parse_value};
 use lowland_core::run::{Context, Stage};
 use lowland_core::{Data, DataShape, MemoryBudget, Result, Seed};
@@ -9,7 +9,7 @@ use lowland_core::{Data, DataShape, MemoryBudget, Result, Seed};
 use crate::fixed::{FIXED, FixedPositions, FixedRows};
 use crate::landmarks::{LANDMARKS, Landmarks};
 use crate::method::{DynMethod, Method};
-use crate::preprocessing::Preprocessing;
+use crate::preprocessing::{Preprocessing, note_rounded_columns};
 use crate::registry::{MethodInfo, ParsedMethod};
 
 /// Name of the preprocessing stage.
@@ -54,6 +54,27 @@ impl Pipeline {
     /// Whether transforming a training row returns exactly its coordinates in the embedding.
     pub(crate) fn transforms_exactly(&self) -> bool {
         self.landmarks.is_none() && self.fixed.is_none() && self.method.transforms_exactly()
+    }
+
+    /// What makes the result depend on the origin of the data; `None` if it depends on differences of rows only.
+    pub(crate) fn depends_on_origin(&self) -> Option<String> {
+        match self.method.metric() {
+            Some(metric) if !metric.is_translation_invariant() => Some(format!("metric {metric}")),
+            _ => self.method.preserves_origin().then(|| format!("method {}", self.method.name())),
+        }
+    }
+
+    /// Returns the preprocessed rows as the method takes them: as stored, without the offsets of the columns, if it depends on
+    /// differences only, and with the offsets added otherwise.
+    pub(crate) fn rows_for_method(&self, prepared: &Data) -> Data {
+        if self.depends_on_origin().is_none() { prepared.without_offsets() } else { prepared.unshifted() }
+    }
+
+    /// Notes the columns that lose precision in [`Self::rows_for_method`].
+    pub(crate) fn note_rounded_columns(&self, prepared: &Data, context: &mut Context) {
+        if let Some(cause) = self.depends_on_origin() {
+            note_rounded_columns(prepared, cause, context);
+        }
     }
 
     /// Bytes that are held while the method runs: the data, the preprocessed data, hashes of the rows, names and notes.
@@ -116,6 +137,7 @@ impl Pipeline {
         identity.put("data/fingerprint", data.fingerprint());
         if let Some(archive) = context.checkpoint() {
             let differs = |what: &str| Err(archive.invalid(format!("it was made with {what}; start again without it")));
+            Note::load_all("notes", archive)?;
             if archive.number("data/fingerprint")? != identity.number("data/fingerprint")? {
                 return differs("other data");
             }

@@ -21,6 +21,7 @@ use crate::fit::FitOptions;
 use crate::method::{FitInput, Method};
 use crate::methods::Tsne;
 use crate::neighbor_stage::{self, Neighbors, neighbors};
+use crate::preprocessing::rows_for_metric;
 
 /// The exaggerations of a spectrum by default: 1 is t-SNE, 4 is close to UMAP, 30 close to a spectral embedding (Böhm, Berens and
 /// Kobak 2022).
@@ -73,6 +74,7 @@ fn fit_on_current_pool(method: &Tsne, exaggerations: &[f64], data: &Data, mut op
             true => data.clone(),
             false => options.preprocessing.fit(data, &mut context)?.1,
         };
+        let data = rows_for_metric(&data, method.metric, options.inverse_covariance)?;
         let found = if options.neighbors.is_some() { None } else { find_neighbors(method, &data, &mut context)? };
         (data, found)
     };

@@ -198,6 +198,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         std = model.std()
         if std is not None:
             self.embedding_std_ = std.astype(dtype, copy=False)
+        cells = model.inferred_cells()
+        if cells is not None:
+            self.inferred_rows_, self.inferred_columns_, self.inferred_values_, self.inferred_std_ = cells
 
     def _parameter_values(self, graph: Any) -> list[tuple[str, str]]:
         """Return names and values of the method's parameters, as text."""

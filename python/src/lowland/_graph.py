@@ -53,7 +53,7 @@ class NeighborGraph:
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"the distance matrix must be square, got shape {matrix.shape}")
         indptr, indices, distances, _ = _input.sparse_parts(matrix)
-        return cls(_lowland.Graph.from_parts(indptr, indices, distances, metric))
+        return cls(_lowland.Graph.from_parts(indptr, indices, distances.astype(np.float32), metric))
 
     @classmethod
     def from_arrays(cls, indices: Any, distances: Any, metric: str = "precomputed") -> NeighborGraph:

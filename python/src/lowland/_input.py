@@ -46,7 +46,7 @@ def sparse_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float32), X.shape[1]
+    return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64), X.shape[1]
 
 
 def rows(X: Any) -> Any:

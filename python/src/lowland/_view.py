@@ -127,14 +127,18 @@ name of the embedding, default=None
     return View(html, height)
 
 
-def _describe_embedding(name: str, embedding: Any) -> tuple[str, str, np.ndarray, list[float] | None]:
-    """Return name, caption, points and standard deviations of an estimator or array."""
+def _describe_embedding(
+    name: str, embedding: Any
+) -> tuple[str, str, np.ndarray, list[float] | None, list[float] | None]:
+    """Return name, caption, points, standard deviations and covariances of an estimator or array."""
     is_estimator = hasattr(embedding, "embedding_")
     std = getattr(embedding, "embedding_std_", None)
     caption = repr(embedding) if is_estimator else ""
     name = name or (type(embedding).__name__ if is_estimator else "map")
     points = _input.points(getattr(embedding, "embedding_", embedding))
-    return name, caption, points, None if std is None else np.asarray(std, dtype=np.float64).tolist()
+    covariances = getattr(embedding, "embedding_cov_", None)
+    std, covariances = (None if each is None else np.ravel(each).astype(np.float64).tolist() for each in (std, covariances))
+    return name, caption, points, std, covariances
 
 
 def reliability_columns(reliability: Any) -> dict[str, np.ndarray]:

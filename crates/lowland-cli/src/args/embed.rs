@@ -44,6 +44,9 @@ pub struct EmbedArgs {
     /// Save the model, for `lowland transform`
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Write the missing cells with the values that the method has inferred (lllvm with --missing-values marginalize)
+    #[arg(long, value_name = "FILE.csv")]
+    pub inferred: Option<PathBuf>,
     /// Write a report: parameters, times, memory, trace, scores
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,

@@ -69,7 +69,7 @@ fn named_vectors(path: &Path, memory: &MemoryBudget) -> Result<(Embedding, Vec<S
         (map.embedding, map.ids)
     } else {
         let table = lowland_io::read(path, &ReadOptions { memory: memory.clone(), ..Default::default() })?;
-        let Data::Dense(rows) = &table.data else {
+        let Data::Dense(rows) = table.data.unshifted() else {
             return Err(Failure::flag(format!("{}: word vectors must be rows of numbers", display_path(path))));
         };
         (Embedding::new(rows.values().iter().map(|&v| f64::from(v)).collect(), rows.dim())?, table.ids)

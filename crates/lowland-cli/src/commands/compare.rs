@@ -7,6 +7,7 @@ use clap::ArgMatches;
 use lowland::fit::fit;
 use lowland::message::display_path;
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
+use lowland::preprocessing::rows_for_metric;
 use lowland::quality::QualityReport;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::StopReason;
@@ -228,6 +229,7 @@ fn run_comparison(
     let metric = methods.iter().find_map(|parsed| parsed.method.metric()).unwrap_or(Metric::Euclidean);
     let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
     let shared = shared_graph(args, &methods, &data, search, console)?;
+    let compared = rows_for_metric(&data, metric, None)?;
     let (mut results, mut failure) = (Vec::new(), None);
     for parsed in methods {
         let (watch, name) = (Stopwatch::start(), parsed.method.name());
@@ -264,7 +266,8 @@ fn run_comparison(
         };
         let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
         let known = known.or(model.neighbors().filter(|graph| graph.metric() == metric));
-        let scores = if stopped { None } else { scoring::score(&data, &map, metric, known, &args.common.run, console) };
+        let scores =
+            if stopped { None } else { scoring::score(&compared, &map, metric, known, &args.common.run, console) };
         args.common.run.memory().reserve(map_memory(&map));
         results.push(MethodResult { method: name, parameters: model.pipeline().values(), map, usage, scores });
         if stopped {
@@ -309,7 +312,8 @@ fn shared_graph(
     args.common.run.memory().check("the neighbor search", needed, &SEARCH_REMEDIES)?;
     let watch = Stopwatch::start();
     let params = NeighborParams { n_neighbors, metric, search, seed: args.common.run.seed().stream("neighbors") };
-    let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(data, &params, progress))?;
+    let data = rows_for_metric(data, metric, None)?;
+    let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(&data, &params, progress))?;
     let seconds = watch.elapsed().wall_seconds;
     let time = format_duration(seconds);
     console.info(&format!("{n_neighbors} neighbors of {rows} rows by {}: {time}", found.algorithm));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lowland::method::Method;
 use lowland::methods::Lllvm;
-use lowland::select::{self, EdgeScore, GraphBounds};
+use lowland::select::{self, EdgeQuestions, EdgeScore, GraphBounds};
 use lowland::{Data, MemoryBudget};
 use serde_json::json;
 
@@ -35,39 +35,13 @@ pub fn compare_edges(
         None => None,
         Some(path) => {
             let graph = select::graph_from_pairs(data.rows(), &read_pairs(path, args.common.run.memory())?);
-            Some(graph.map_err(|error| Failure::from(error).within(path.display()))?)
+            let graph = graph.map_err(|error| Failure::from(error).within(path.display()))?;
+            Some(("the file's edges".to_string(), graph))
         }
     };
-    let (tested, suspects) = with_context(args, console, |context| {
-        let graph = select::model_graph(data, params, context)?;
-        let mut graphs = vec![("all edges".to_string(), graph.clone())];
-        for (i, j) in &pairs {
-            graphs.push((format!("without {i},{j}"), select::remove_edges(&graph, &[(*i, *j)])?));
-        }
-        if pairs.len() > 1 {
-            graphs.push(("without all of these".into(), select::remove_edges(&graph, &pairs)?));
-        }
-        // The graph of the file is screened, if there is one.
-        let screened_at = if other.is_some() { graphs.len() } else { 0 };
-        graphs.extend(other.map(|other| ("the file's edges".to_string(), other)));
-        let Some(count) = args.screen_edges else {
-            return Ok((select::compare_graphs(data, params, &graphs, context)?, Vec::new()));
-        };
-        // Screening computes the bounds as well, so this graph is not fitted again.
-        let screened = graphs.remove(screened_at);
-        let (known, mut suspects) = select::screen_edges(data, params, &screened, context)?;
-        suspects.truncate(count);
-        if suspects.len() > 1 && pairs.is_empty() {
-            let all: Vec<(usize, usize)> = suspects.iter().map(|suspect| (suspect.i, suspect.j)).collect();
-            if let Ok(rest) = select::remove_edges(&screened.1, &all) {
-                graphs.push((format!("without the first {}", all.len()), rest));
-            }
-        }
-        let mut tested =
-            if graphs.is_empty() { Vec::new() } else { select::compare_graphs(data, params, &graphs, context)? };
-        tested.insert(screened_at.min(tested.len()), known);
-        Ok((tested, suspects))
-    })?;
+    let questions = EdgeQuestions { without: pairs, other, screen: args.screen_edges };
+    let (tested, suspects) =
+        with_context(args, console, |context| select::compare_edges(data, params, questions, context))?;
     console.finish();
     for path in &args.out {
         lowland_io::write_bytes(path, edges_csv(&tested, &suspects).as_bytes()).map_err(Failure::write)?;
@@ -79,23 +53,14 @@ pub fn compare_edges(
             .iter()
             .map(|s| json!({ "i": s.i, "j": s.j, "score": s.score, "resistance": s.resistance }))
             .collect();
-        print_json(&json!({ "event": "edges", "graphs": graphs, "suspects": ranked, "verdict": verdict(&tested) }));
+        print_json(
+            &json!({ "event": "edges", "graphs": graphs, "suspects": ranked, "verdict": select::edges_text(&tested) }),
+        );
     } else {
         print_stdout(&edges_table(&tested, &suspects))?;
-        print_conclusion(args, &verdict(&tested));
+        print_conclusion(args, &select::edges_text(&tested));
     }
     Ok(console.exit_code())
-}
-
-fn verdict(tested: &[GraphBounds]) -> String {
-    let best = tested.iter().reduce(|a, b| if b.best() > a.best() { b } else { a });
-    let Some((best, base)) = best.zip(tested.first()) else { return String::new() };
-    if best.name == base.name {
-        return "the graph as it is has the largest bound".into();
-    }
-    let (gain, spread) = (best.best() - base.best(), base.std().max(best.std()));
-    let comparison = if gain > spread { "more" } else { "less" };
-    format!("{}: the largest bound, by {gain:.3}; {comparison} than the spread of the starts ({spread:.3})", best.name)
 }
 
 /// Reads pairs of row numbers, one per line; the first line may be a header.

@@ -25,7 +25,7 @@ use super::outputs::Outputs;
 use super::page::{self, NeighborSource};
 use super::scoring;
 use super::trust::{assess_new_map, trust_json};
-use crate::args::{EmbedArgs, PictureArgs, method_values, own_values};
+use crate::args::{EmbedArgs, MissingArg, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -81,7 +81,13 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     let mut table = match read {
         Some(table) => table,
-        None => input::load(&args.common.input, &run, &mut console)?,
+        None => {
+            let mut input_args = args.common.input.clone();
+            if pipeline.method.accepts_missing() && matches!(input_args.read.missing, MissingArg::Refuse) {
+                input_args.read.missing = MissingArg::Keep;
+            }
+            input::load(&input_args, &run, &mut console)?
+        }
     };
     let fixed = fixed_map.map(|map| fixed_positions(map, &table)).transpose()?;
     if args.live {
@@ -131,6 +137,9 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     if let Some(path) = &args.save {
         log.write(path, &model.to_bytes());
+    }
+    if let Some(path) = &args.inferred {
+        log.write(path, inferred_cells(&model).as_bytes());
     }
     let metric = model.method().metric().unwrap_or(Metric::Euclidean);
     let rows = table.data.clone();
@@ -311,8 +320,26 @@ fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
 fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
     let mut inputs = vec![args.common.input.input.as_path()];
     inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).chain(&args.fixed).map(PathBuf::as_path));
-    let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.report).collect();
+    let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.inferred).chain(&args.report).collect();
     paths::check(&inputs, &[&files[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     inputs.extend(args.resume.as_deref());
     paths::check(&inputs, &files)
+}
+
+/// The missing cells of the rows with their inferred values, as comma-separated text.
+fn inferred_cells(model: &lowland::Model) -> String {
+    let mut text = String::from("row,column,value,std\n");
+    if let Some(cells) = model.inferred_cells() {
+        for at in 0..cells.rows.len() {
+            let column = cells.columns[at] as usize;
+            let name = model.feature_names().get(column).map_or_else(|| column.to_string(), |name| csv_field(name));
+            text += &format!("{},{name},{},{}\n", cells.rows[at], cells.means[at], cells.std[at]);
+        }
+    }
+    text
+}
+
+/// Quotes a field if it needs to be.
+fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
 }

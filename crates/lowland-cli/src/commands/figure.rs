@@ -60,7 +60,7 @@ impl Figure {
         let named = table.columns.as_ref().and_then(|names| names.iter().position(|known| known == name));
         let column = named.or_else(|| name.parse().ok()).filter(|&column| column < table.data.dim())?;
         match &table.data {
-            Data::Dense(rows) => Some((0..rows.rows()).map(|i| rows.row(i)[column]).collect()),
+            Data::Dense(rows) => Some((0..rows.rows()).map(|i| rows.value(i, column) as f32).collect()),
             Data::Sparse(rows) => {
                 let cell = |i: usize| {
                     let (columns, values) = rows.row(i);

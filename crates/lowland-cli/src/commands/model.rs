@@ -7,7 +7,7 @@ use lowland::message::display_path;
 use lowland::{AnnotatedEmbedding, Data, Model};
 use lowland_io::Table;
 
-use super::transform::{check_column_names, read_model};
+use super::transform::read_model;
 use crate::args::{InverseArgs, ScoreArgs};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -20,8 +20,7 @@ pub fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, args.input.input.as_path()], &args.out.iter().collect::<Vec<_>>())?;
     let model = read_model(&args.model, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
-    let table = input::load(&args.input, &args.run, &mut console)?;
-    check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
+    let table = input::load_new_rows(&args.input, &model, &args.run, &mut console)?;
     let scores = console.run_stage("scores", |progress| model.score_with(&table.data, progress))?;
     console.finish();
     if let Some(row) = scores.iter().position(|score| score.is_nan()) {
@@ -56,14 +55,12 @@ pub fn inverse(args: &InverseArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A table of rows computed by a model, with its column names unless the rows are preprocessed, and the ids and labels of the
-/// points.
+/// A table of rows computed by a model, with its column names, and the ids and labels of the points.
 pub fn rows_table(model: &Model, rows: Data, map: AnnotatedEmbedding, console: &mut Console) -> Table {
     let mut table = Table { ids: map.ids, labels: map.labels, ..Table::new(rows) };
-    if model.preprocessing().is_empty() {
-        table.columns = Some(model.feature_names().to_vec()).filter(|names| names.len() == table.data.dim());
-    } else {
-        console.info("the rows are as the method sees them, after preprocessing");
+    table.columns = Some(model.feature_names().to_vec()).filter(|names| names.len() == table.data.dim());
+    if model.preprocessing().normalize {
+        console.info("normalization is not undone: the lengths of the rows are not known");
     }
     table
 }

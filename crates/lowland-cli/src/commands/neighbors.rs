@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use lowland::message::display_path;
 use lowland::message::{Note, Remedy};
 use lowland::neighbors::{self, NeighborParams, Search};
+use lowland::preprocessing::rows_for_metric;
 
 use crate::args::NeighborArgs;
 use crate::console::Console;
@@ -41,6 +42,7 @@ pub fn neighbors(args: &NeighborArgs) -> Result<ExitCode, Failure> {
     let total = args.common.run.memory().check("the neighbor search", needed, &SEARCH_REMEDIES)?;
     console.note(&Note::MemoryEstimate { bytes: total });
     let data = args.common.preprocessing.apply(&table.data, &args.common.run)?;
+    let data = rows_for_metric(&data, args.metric, None)?;
     let found = console.run_stage("neighbors", |progress| neighbors::nearest_with(&data, &params, progress))?;
     lowland_io::write_graph(&args.out, &found.graph).map_err(Failure::write)?;
     console.finish();

@@ -86,7 +86,7 @@ fn known_columns<'a>(labels: Option<&'a Labels>, table: Option<&Table>) -> Vec<N
         && names.len() <= MAX_COLUMNS
         && dense.values().len() <= MAX_VALUES
     {
-        let numbers = |c: usize| dense.values().iter().skip(c).step_by(dense.dim()).copied().collect();
+        let numbers = |c: usize| (0..dense.rows()).map(|i| dense.value(i, c) as f32).collect();
         let names = names.iter().enumerate();
         columns.extend(names.map(|(c, name)| (name.clone(), ColorColumn::from_numbers(numbers(c)))));
     }

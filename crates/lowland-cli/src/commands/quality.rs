@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use lowland::AnnotatedEmbedding;
 use lowland::message::{Remedy, excerpt};
+use lowland::preprocessing::rows_for_metric;
 use lowland::quality::{self, PrecomputedGraphs, QualityParams};
 use serde_json::json;
 
@@ -37,6 +38,7 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
     };
     let codes = labels.map(|labels| labels.codes.as_slice());
     let (data, points) = (args.preprocessing.apply(&table.data, &args.run)?, map.points());
+    let data = rows_for_metric(&data, args.metric, None)?;
     let memory = quality::memory(data.shape(), points.dim(), None, &params);
     let needed = table.data.shape().bytes.saturating_add(memory);
     args.run.memory().check("the scores", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows])?;

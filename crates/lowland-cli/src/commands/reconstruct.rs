@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use lowland::data::{Data, Dense, Embedding};
 use lowland::message::display_path;
 use lowland::message::{Note, Remedy};
-use lowland::{Data, Embedding};
 use lowland_io::Table;
 
 use super::model::rows_table;
@@ -43,7 +43,8 @@ fn interleave_std(table: Table, std: &Data) -> Result<Table, Failure> {
     let values = rows.values().iter().zip(std.values()).flat_map(|(&value, &std)| [value, std]).collect();
     let name = |c: usize| table.columns.as_ref().map_or_else(|| format!("column_{c}"), |names| names[c].clone());
     let names = (0..rows.dim()).flat_map(|c| [name(c), format!("{}_std", name(c))]).collect();
-    let data = Data::dense(values, 2 * rows.dim())?;
+    let offsets = rows.offsets().map(|offsets| offsets.iter().flat_map(|&offset| [offset, 0.0]).collect());
+    let data = Data::Dense(Dense::new(values, 2 * rows.dim())?.shifted_by(offsets)?);
     Ok(Table { columns: Some(names), ids: table.ids, labels: table.labels, ..Table::new(data) })
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use lowland::message::{display_path, excerpt};
+use lowland::message::display_path;
 use lowland::method::TransformOutput;
 use lowland::{AnnotatedEmbedding, MemoryBudget, Model};
 use lowland_view::Density;
@@ -22,8 +22,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
     paths::check(&[&args.model, args.input.input.as_path()], &outputs.files().collect::<Vec<_>>())?;
     let model = read_model(&args.model, args.run.memory())?;
     let mut console = Console::new(&args.run)?;
-    let mut table = input::load(&args.input, &args.run, &mut console)?;
-    check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
+    let mut table = input::load_new_rows(&args.input, &model, &args.run, &mut console)?;
     let TransformOutput { embedding, std, covariances, .. } =
         console.run_stage("transform", |progress| model.transform_with(&table.data, progress))?;
     let (ids, labels) = (table.ids.take(), table.labels.take());
@@ -50,19 +49,4 @@ pub fn read_model(path: &Path, memory: &MemoryBudget) -> Result<Model, Failure> 
     // What the model holds is what the file holds.
     memory.reserve(bytes.len() as u64);
     Model::from_bytes(&bytes).map_err(|error| Failure::from(error).within(display_path(path)))
-}
-
-/// Rejects columns with other names than those of the model, if both have names.
-pub fn check_column_names(model: &[String], new: &[String]) -> Result<(), Failure> {
-    if model.is_empty() || new.is_empty() || model.len() != new.len() {
-        return Ok(());
-    }
-    match model.iter().zip(new).position(|(expected, found)| expected != found) {
-        None => Ok(()),
-        Some(at) => Err(Failure::input(format!(
-            "column {at} is \"{}\" where the model was fitted on \"{}\"; the columns must be the same, in the same order",
-            excerpt(&new[at]),
-            excerpt(&model[at])
-        ))),
-    }
 }

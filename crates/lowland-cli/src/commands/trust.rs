@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lowland::message::Remedy;
 use lowland::neighbors::NeighborGraph;
+use lowland::preprocessing::rows_for_metric;
 use lowland::trust::{self, Gap, TrustParams, TrustReport};
 use lowland::{AnnotatedEmbedding, Data, Error, Metric};
 use lowland_view::Density;
@@ -14,7 +15,7 @@ use super::figure::{Figure, FigureMap};
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::quality::reorder_by_ids;
-use super::transform::{check_column_names, read_model};
+use super::transform::read_model;
 use crate::args::{PictureArgs, RunArgs, TrustArgs};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -34,7 +35,10 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
     let mut map = lowland_io::read_map_within(&args.map, args.run.memory())?;
     let model = args.model.as_deref().map(|path| read_model(path, args.run.memory())).transpose()?;
     let mut console = Console::new(&args.run)?;
-    let mut table = input::load(&args.input, &args.run, &mut console)?;
+    let mut table = match &model {
+        Some(model) => input::load_new_rows(&args.input, model, &args.run, &mut console)?,
+        None => input::load(&args.input, &args.run, &mut console)?,
+    };
     if let (Some(rows), Some(points)) = (&table.ids, &map.ids)
         && rows != points
     {
@@ -45,11 +49,11 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
         Some(_) if !args.preprocessing.steps().is_empty() => {
             return Err(Failure::flag("--model applies its own preprocessing; omit the other steps"));
         }
-        Some(model) => {
-            check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
-            model.preprocess(&table.data)?
+        Some(model) => model.preprocess(&table.data)?,
+        None => {
+            let data = args.preprocessing.apply(&table.data, &args.run)?;
+            rows_for_metric(&data, args.metric.unwrap_or(Metric::Euclidean), None)?
         }
-        None => args.preprocessing.apply(&table.data, &args.run)?,
     };
     let metric = args.metric.or_else(|| model.as_ref().and_then(|model| model.method().metric()));
     let params = TrustParams {
@@ -111,7 +115,7 @@ pub fn assess_new_map(
     let default = TrustParams::default();
     // Few points have few neighbors.
     let n_neighbors = default.n_neighbors.min(data.rows().saturating_sub(4) / 2).max(2);
-    let params = TrustParams { n_neighbors, metric, seed: run.seed(), examine_islands: everything, ..default };
+    let params = TrustParams { n_neighbors, metric, seed: run.seed(), everything, ..default };
     let needed = data.shape().bytes.saturating_add(trust::memory(data.shape(), known, &params));
     let computed =
         run.memory().check("the reliability", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows]).and_then(|_| {
@@ -181,6 +185,7 @@ pub fn trust_json(report: &TrustReport) -> Value {
         "fdr": report.fdr,
         "flagged": report.flagged(),
         "null_noise": report.null_noise,
+        "loss": report.loss_scale.map(|loss| json!({ "scale": loss.factor, "perplexity": loss.perplexity })),
         "gap_width": report.islands.gap_width,
         "min_island": report.islands.min_size,
         "islands": report.islands.sizes.iter().enumerate().map(island).collect::<Vec<_>>(),

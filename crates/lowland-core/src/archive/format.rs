@@ -12,8 +12,9 @@ use super::{Archive, ArchiveKind, Array};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"LOWLAND\n";
-/// Version that is written. Version 1 can still be read; its models lack the hashes of the training rows.
-pub(super) const VERSION: u32 = 2;
+/// Version that is written. Version 1 can still be read, whose models lack the hashes of the training rows, and version 2, whose
+/// models lack notes, outcomes, offsets and the means of linear maps.
+pub(super) const VERSION: u32 = 3;
 const OLDEST_VERSION: u32 = 1;
 
 impl Archive {

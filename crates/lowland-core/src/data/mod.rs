@@ -2,9 +2,11 @@
 
 mod cache;
 mod dense;
+mod narrowing;
 mod sparse;
 
 pub use dense::Dense;
+pub use narrowing::Narrowing;
 pub use sparse::Sparse;
 
 use std::hash::Hasher;
@@ -46,6 +48,56 @@ impl Data {
     /// Creates dense data from row-major values with `dim` columns.
     pub fn dense(values: Vec<f32>, dim: usize) -> Result<Self> {
         Dense::new(values, dim).map(Data::Dense)
+    }
+
+    /// Creates dense data from row-major values in double precision. Columns are rounded to single precision, after subtracting
+    /// an offset where their values are large against their differences (time stamps, coordinates far from the origin); with
+    /// `offsets`, those and no others. Fails if a value is out of the range of single precision.
+    pub fn from_f64(
+        values: impl ExactSizeIterator<Item = f64>,
+        rows: usize,
+        dim: usize,
+        offsets: Option<Arc<[f64]>>,
+    ) -> Result<Self> {
+        let (values, offsets) = narrowing::narrow(values, dim, offsets)?;
+        Ok(Data::Dense(Dense::shared(Arc::new(values), rows, dim)?.shifted_by(offsets)?))
+    }
+
+    /// Returns what was subtracted from each column before it was stored in single precision; `None` if nothing was.
+    pub fn offsets(&self) -> Option<&[f64]> {
+        match self {
+            Data::Dense(x) => x.offsets(),
+            _ => None,
+        }
+    }
+
+    /// Returns the columns with an offset: rounded as they are, they would lose much of their spread.
+    pub fn rounded_columns(&self) -> Vec<usize> {
+        let offsets = self.offsets().unwrap_or_default();
+        offsets.iter().enumerate().filter(|(_, offset)| **offset != 0.0).map(|(j, _)| j).collect()
+    }
+
+    /// Returns the rows as stored, without offsets: for computations that only depend on differences.
+    pub fn without_offsets(&self) -> Self {
+        match self {
+            Data::Dense(x) => Data::Dense(x.without_offsets()),
+            other => other.clone(),
+        }
+    }
+
+    /// Returns the rows with the offsets added, in single precision: for computations that depend on the origin.
+    pub fn unshifted(&self) -> Self {
+        self.with_offsets(None)
+    }
+
+    /// Returns the rows with other offsets.
+    pub fn with_offsets(&self, offsets: Option<&[f64]>) -> Self {
+        match self {
+            Data::Dense(x) if x.offsets() != offsets && offsets.is_none_or(|offsets| offsets.len() == x.dim()) => {
+                Data::Dense(x.with_offsets(offsets))
+            }
+            other => other.clone(),
+        }
     }
 
     /// Creates data from one string per row.
@@ -130,7 +182,21 @@ impl Data {
             _ => (at / self.dim(), at % self.dim()),
         };
         let count = values[at..].iter().filter(|v| !v.is_finite()).count();
-        Err(Error::NotFinite { row, column, value: values[at], count })
+        Err(Error::NotFinite { row, column, value: values[at], count, name: None })
+    }
+
+    /// Like [`Self::check_finite`], except that NaN is allowed in dense data, as a missing cell.
+    pub fn check_finite_or_missing(&self) -> Result<()> {
+        let Data::Dense(x) = self else { return self.check_finite() };
+        let Some(at) = x.values().iter().position(|v| v.is_infinite()) else { return Ok(()) };
+        let count = x.values()[at..].iter().filter(|v| v.is_infinite()).count();
+        Err(Error::NotFinite {
+            row: at / self.dim(),
+            column: at % self.dim(),
+            value: x.values()[at],
+            count,
+            name: None,
+        })
     }
 
     /// Returns a 64-bit hash of row `i`. `-0.0` hashes like `0.0`, and only the nonzero entries of sparse rows count.
@@ -190,10 +256,11 @@ impl Data {
         write(self.rows() as u64);
         write(self.dim() as u64);
         self.row_hashes().iter().for_each(|&hash| write(hash));
+        self.offsets().unwrap_or_default().iter().for_each(|offset| write(offset.to_bits()));
         hasher.finish()
     }
 
-    /// Writes the data to an archive under `name/`.
+    /// Writes the data to an archive under `name/`, without offsets.
     pub fn save(&self, name: &str, archive: &mut Archive) {
         archive.put(format!("{name}/shape"), vec![self.rows() as u64, self.dim() as u64]);
         match self {

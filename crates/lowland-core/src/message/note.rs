@@ -1,7 +1,8 @@
 //! Notes: information and warnings about a run.
 
-use super::{SimilarityNote, Terms};
-use crate::format_bytes;
+use super::{RustTerms, SimilarityNote, Terms};
+use crate::archive::Archive;
+use crate::{Result, format_bytes};
 
 /// Severity of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +11,16 @@ pub enum NoteLevel {
     Info,
     /// The result differs from the request: a parameter was adjusted, or a computation did not converge.
     Warning,
+}
+
+impl NoteLevel {
+    /// Returns `info` or `warning`.
+    pub fn name(self) -> &'static str {
+        match self {
+            NoteLevel::Info => "info",
+            NoteLevel::Warning => "warning",
+        }
+    }
 }
 
 /// Why a measured error exceeds the tolerance.
@@ -37,12 +48,27 @@ pub enum Note {
         /// Total number of rows.
         rows: usize,
     },
+    /// Cells are missing, and the model infers them.
+    MissingCells {
+        /// Number of missing cells.
+        cells: usize,
+        /// Number of all cells.
+        of: usize,
+    },
     /// Standardization of sparse data scales the columns but does not center them.
     SparseNotCentered,
     /// The data has fewer columns than the requested number of principal components.
     FewerColumnsThanComponents {
         /// Number of columns, all of which are kept.
         columns: usize,
+    },
+    /// Columns whose differences are small against their values were rounded to single precision, since what follows depends on
+    /// the origin.
+    ColumnsRounded {
+        /// The columns.
+        columns: Vec<usize>,
+        /// What depends on the origin.
+        cause: String,
     },
     /// There are fewer points than requested neighbors.
     NeighborsReduced {
@@ -52,6 +78,32 @@ pub enum Note {
         used: usize,
         /// Number of points.
         points: usize,
+    },
+    /// The precomputed neighbor graph has fewer neighbors than requested.
+    NeighborsOfGraph {
+        /// Number of neighbors requested.
+        requested: usize,
+        /// Number of neighbors used.
+        used: usize,
+    },
+    /// There are fewer rows than landmarks.
+    LandmarksReduced {
+        /// Number of landmarks requested.
+        requested: usize,
+        /// Number of rows, all of which are fitted.
+        rows: usize,
+    },
+    /// Fewer threads were started than requested.
+    ThreadsLimited {
+        /// Number of threads requested.
+        requested: usize,
+        /// Number of threads used.
+        used: usize,
+    },
+    /// The share of the variance that each principal component explains.
+    ExplainedVariance {
+        /// Share of each component, in descending order.
+        ratios: Vec<f64>,
     },
     /// The neighbor search was approximate.
     ApproximateNeighbors {
@@ -191,6 +243,15 @@ pub enum Note {
     },
     /// A note of thresholded similarity matching.
     Similarity(SimilarityNote),
+    /// A note of an earlier run, from a model file.
+    Recorded {
+        /// Severity of the note.
+        level: NoteLevel,
+        /// What [`Note::kind`] returned.
+        kind: String,
+        /// Its text.
+        text: String,
+    },
     /// Other information.
     Info(String),
     /// Other warning.
@@ -206,7 +267,9 @@ impl Note {
         match self {
             Note::MemoryEstimate { .. }
             | Note::DuplicateRows { .. }
+            | Note::MissingCells { .. }
             | Note::ApproximateNeighbors { .. }
+            | Note::ExplainedVariance { .. }
             | Note::StartBounds(_)
             | Note::Relevance(_)
             | Note::NegativeEigenvalues { count: 0, .. }
@@ -214,8 +277,84 @@ impl Note {
             | Note::PredictedNoise { .. }
             | Note::Info(_) => NoteLevel::Info,
             Note::Similarity(note) => note.level(),
+            Note::Recorded { level, .. } => *level,
             _ => NoteLevel::Warning,
         }
+    }
+
+    /// Returns the kind of the note in one word, by which programs can distinguish notes.
+    pub fn kind(&self) -> &str {
+        match self {
+            Note::MemoryEstimate { .. } => "memory_estimate",
+            Note::DuplicateRows { .. } => "duplicate_rows",
+            Note::MissingCells { .. } => "missing_cells",
+            Note::SparseNotCentered => "sparse_not_centered",
+            Note::FewerColumnsThanComponents { .. } => "fewer_columns_than_components",
+            Note::ColumnsRounded { .. } => "columns_rounded",
+            Note::NeighborsReduced { .. } | Note::NeighborsOfGraph { .. } => "neighbors_reduced",
+            Note::LandmarksReduced { .. } => "landmarks_reduced",
+            Note::ThreadsLimited { .. } => "threads_limited",
+            Note::ExplainedVariance { .. } => "explained_variance",
+            Note::ApproximateNeighbors { .. } => "approximate_neighbors",
+            Note::ComponentsJoined { .. } => "components_joined",
+            Note::LargestComponentFitted { .. } => "largest_component_fitted",
+            Note::ComponentsInCoordinates { .. } => "components_in_coordinates",
+            Note::PerplexityReduced { .. } => "perplexity_reduced",
+            Note::SamplesReduced { .. } => "samples_reduced",
+            Note::AllRowsEqual => "all_rows_equal",
+            Note::AllRowsZero => "all_rows_zero",
+            Note::SingleRow => "single_row",
+            Note::SpectralInitFailed { .. } => "spectral_init_failed",
+            Note::ZeroCoordinates { .. } => "zero_coordinates",
+            Note::Approximate { .. } => "approximate",
+            Note::RepulsionError { .. } => "repulsion_error",
+            Note::PredictedNoise { .. } => "predicted_noise",
+            Note::ObjectiveModified { .. } => "objective_modified",
+            Note::EmbeddingCollapsed { .. } => "embedding_collapsed",
+            Note::PointsCoincide => "points_coincide",
+            Note::PosteriorCollapsed { .. } => "posterior_collapsed",
+            Note::NoiseAtLimit => "noise_at_limit",
+            Note::StartBounds(_) => "start_bounds",
+            Note::Relevance(_) => "relevance",
+            Note::NegativeEigenvalues { .. } => "negative_eigenvalues",
+            Note::NotConnectedToLandmarks { .. } => "not_connected_to_landmarks",
+            Note::Similarity(_) => "similarity",
+            Note::Recorded { kind, .. } => kind,
+            Note::Info(_) | Note::Warning(_) => "other",
+        }
+    }
+
+    /// Whether the note is about the machine: it differs from run to run, unlike the result.
+    fn is_about_machine(&self) -> bool {
+        matches!(self, Note::MemoryEstimate { .. } | Note::ThreadsLimited { .. })
+    }
+
+    /// Writes notes to an archive as the entry `name`, except those about the machine: their number, then level, kind and text of
+    /// each.
+    pub fn save_all(notes: &[Note], name: &str, archive: &mut Archive) {
+        let kept = notes.iter().filter(|note| !note.is_about_machine());
+        let record = |note: &Note| [note.level().name().into(), note.kind().into(), note.describe(&RustTerms)];
+        let mut texts: Vec<String> = vec![kept.clone().count().to_string()];
+        texts.extend(kept.flat_map(record));
+        archive.put(name, texts);
+    }
+
+    /// Reads notes that were saved as the entry `name`; there are none in files of earlier versions.
+    pub fn load_all(name: &str, archive: &Archive) -> Result<Vec<Note>> {
+        if archive.version() < 3 {
+            return Ok(Vec::new());
+        }
+        let texts = archive.texts(name)?;
+        let records = texts.get(1..).unwrap_or_default();
+        if !records.len().is_multiple_of(3) || texts.first() != Some(&(records.len() / 3).to_string()) {
+            return Err(archive.invalid(format!("the size of '{name}' is not that of its notes")));
+        }
+        let note = |record: &[String]| Note::Recorded {
+            level: if record[0] == NoteLevel::Info.name() { NoteLevel::Info } else { NoteLevel::Warning },
+            kind: record[1].clone(),
+            text: record[2].clone(),
+        };
+        Ok(records.chunks_exact(3).map(note).collect())
     }
 
     /// Returns the note in the terms of an interface.
@@ -228,6 +367,9 @@ impl Note {
             Note::DuplicateRows { count, rows } => {
                 format!("{count} of {rows} rows repeat an earlier row; they are kept")
             }
+            Note::MissingCells { cells, of } => {
+                format!("{cells} of {of} cells are missing; the model infers them with the rest")
+            }
             Note::SparseNotCentered => {
                 format!(
                     "{}: the data is sparse, so columns are scaled but not centered",
@@ -237,9 +379,38 @@ impl Note {
             Note::FewerColumnsThanComponents { columns } => {
                 format!("{}: the data has only {columns} columns; all directions are kept", terms.parameter("pca"))
             }
+            Note::ColumnsRounded { columns, cause } => format!(
+                "the differences in {} {} are small against the values and are lost in part in single precision, since {cause} \
+                 depends on the origin: subtract a constant from such columns, or use {}",
+                if columns.len() == 1 { "column" } else { "columns" },
+                list_rows(columns),
+                terms.setting("standardize", &"true")
+            ),
             Note::NeighborsReduced { requested, used, points } => {
                 let name = terms.parameter("n_neighbors");
                 format!("{name} reduced from {requested} to {used}: there are only {points} points")
+            }
+            Note::NeighborsOfGraph { requested, used } => {
+                let name = terms.parameter("n_neighbors");
+                format!(
+                    "{name} reduced from {requested} to {used}: the precomputed neighbor graph has no more for every row"
+                )
+            }
+            Note::LandmarksReduced { requested, rows } => {
+                format!("{}: there are only {rows} rows, and all are fitted", terms.setting("landmarks", requested))
+            }
+            Note::ThreadsLimited { requested, used } => format!(
+                "{used} threads instead of {requested}: more than a few per core only take memory, and results do not depend \
+                 on their number"
+            ),
+            Note::ExplainedVariance { ratios } => {
+                let percent: Vec<f64> = ratios.iter().take(MAX_LISTED_ROWS).map(|ratio| 100.0 * ratio).collect();
+                let more = if ratios.len() > MAX_LISTED_ROWS { ", ..." } else { "" };
+                format!(
+                    "explained variance: {:.1} % in all ({}{more} %)",
+                    100.0 * ratios.iter().sum::<f64>(),
+                    join(&percent, 1)
+                )
             }
             Note::ApproximateNeighbors { algorithm, recall, sampled_rows } => {
                 format!("neighbors by {algorithm}: recall {recall:.4}, measured on {sampled_rows} rows")
@@ -359,7 +530,7 @@ impl Note {
                 list_rows(rows)
             ),
             Note::Similarity(note) => note.describe(terms),
-            Note::Info(text) | Note::Warning(text) => text.clone(),
+            Note::Recorded { text, .. } | Note::Info(text) | Note::Warning(text) => text.clone(),
         }
     }
 }
@@ -372,13 +543,27 @@ fn list_rows(rows: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RustTerms;
     use super::*;
 
     #[test]
     fn adjusted_parameters_are_warnings() {
         assert_eq!(Note::PerplexityReduced { perplexity: 5.0, neighbors: 15 }.level(), NoteLevel::Warning);
         assert_eq!(Note::MemoryEstimate { bytes: 1 }.level(), NoteLevel::Info);
+    }
+
+    #[test]
+    fn notes_keep_level_kind_and_text_in_an_archive() {
+        let notes = [Note::PerplexityReduced { perplexity: 5.0, neighbors: 15 }, Note::Info("a".into())];
+        let mut archive = Archive::new(crate::archive::ArchiveKind::Model);
+        Note::save_all(&notes, "notes", &mut archive);
+        let loaded = Note::load_all("notes", &archive).unwrap();
+        for (note, loaded) in notes.iter().zip(&loaded) {
+            assert_eq!((note.level(), note.kind()), (loaded.level(), loaded.kind()));
+            assert_eq!(note.describe(&RustTerms), loaded.describe(&RustTerms));
+        }
+        assert!(Note::load_all("other", &archive).is_err());
+        Note::save_all(&[Note::MemoryEstimate { bytes: 1 }], "notes", &mut archive);
+        assert_eq!(Note::load_all("notes", &archive).unwrap(), [], "this differs from machine to machine");
     }
 
     #[test]

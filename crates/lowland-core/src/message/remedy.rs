@@ -50,7 +50,7 @@ impl Remedy {
     pub fn describe(&self, terms: &dyn Terms) -> String {
         match *self {
             Remedy::DropMissingRows => {
-                format!("drop such rows ({}) or fill them in", terms.setting("missing", &"drop"))
+                format!("drop such rows ({}) or fill them in", terms.drop_missing())
             }
             Remedy::RaiseMaxMemory => format!("raise {}", terms.parameter("max_memory")),
             Remedy::FewerRows => "use fewer rows".into(),

@@ -7,6 +7,11 @@ pub trait Terms {
 
     /// Formats a parameter with a value, as the user would type it.
     fn setting(&self, name: &str, value: &dyn std::fmt::Display) -> String;
+
+    /// How rows with missing values are left out.
+    fn drop_missing(&self) -> String {
+        self.setting("missing", &"drop")
+    }
 }
 
 /// Terms of the Rust API: unchanged names, and values after an equals sign.

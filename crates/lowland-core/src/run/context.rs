@@ -3,11 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::archive::{Archive, ArchiveKind};
-use crate::message::Note;
+use crate::message::{Note, RustTerms};
 use crate::{Embedding, Error, Result, Seed};
 
 use super::stepper::save_trace;
 use super::{Event, Observer, Progress, Stage, Step, Stepper};
+
+/// Name of the notes in checkpoints.
+const NOTES: &str = "notes";
 
 /// The context of a fit.
 pub struct Context<'a> {
@@ -30,6 +33,8 @@ impl<'a> Context<'a> {
     /// Creates a context. A run with a checkpoint continues from it.
     pub fn new(observer: &'a mut dyn Observer, seed: Seed, checkpoint: Option<&'a Archive>) -> Self {
         let header = Archive::new(ArchiveKind::Checkpoint);
+        // Notes about stages that are not repeated, such as the search for neighbors.
+        let notes = checkpoint.and_then(|archive| Note::load_all(NOTES, archive).ok()).unwrap_or_default();
         Self {
             observer,
             seed,
@@ -37,7 +42,7 @@ impl<'a> Context<'a> {
             init: None,
             header,
             stage: "preparation",
-            notes: Vec::new(),
+            notes,
             memory_limit: None,
             stopped: false,
         }
@@ -92,7 +97,14 @@ impl<'a> Context<'a> {
     /// Sends a note to the observer and keeps it for the model.
     pub fn note(&mut self, note: Note) {
         let _ = self.send(&Event::Note(&note));
-        self.notes.push(note);
+        let is_same = |known: &Note| {
+            matches!(known, Note::Recorded { .. })
+                && (known.kind(), known.describe(&RustTerms)) == (note.kind(), note.describe(&RustTerms))
+        };
+        match self.notes.iter_mut().find(|known| is_same(known)) {
+            Some(known) => *known = note,
+            None => self.notes.push(note),
+        }
     }
 
     /// Returns the checkpoint that the run continues from.
@@ -118,9 +130,10 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn report_step(&mut self, done: f64, stepper: &dyn Stepper, trace: &[Step]) -> ControlFlow<()> {
-        let header = &self.header;
+        let (header, notes) = (&self.header, &self.notes);
         let checkpoint = || {
             let mut archive = header.clone();
+            Note::save_all(notes, NOTES, &mut archive);
             save_trace(trace, &mut archive);
             stepper.save(&mut archive);
             archive

@@ -48,6 +48,17 @@ pub enum StopReason {
     Stopped,
 }
 
+impl StopReason {
+    /// Returns `converged`, `exhausted` or `stopped`.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Converged => "converged",
+            StopReason::Exhausted => "exhausted",
+            StopReason::Stopped => "stopped",
+        }
+    }
+}
+
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -61,6 +72,34 @@ impl Outcome {
     /// Returns the outcome of a method without iterations.
     pub fn without_iterations() -> Self {
         Self { trace: Vec::new(), stop_reason: StopReason::Converged }
+    }
+
+    /// Writes the outcome to an archive under `name/`: the number of iterations, then iteration, objective and change of each.
+    pub fn save(&self, name: &str, archive: &mut Archive) {
+        // The first change of some methods is infinite, and archives are checked for damage.
+        let finite = |change: f64| if change.is_finite() { change } else { f64::MAX };
+        let mut trace = vec![self.trace.len() as f64];
+        trace.extend(self.trace.iter().flat_map(|step| [step.iteration as f64, step.objective, finite(step.change)]));
+        archive.put(format!("{name}/trace"), trace);
+        archive.put(format!("{name}/stop_reason"), self.stop_reason.name());
+    }
+
+    /// Reads an outcome that was saved under `name/`; there is none in files of earlier versions.
+    pub fn load(name: &str, archive: &Archive) -> Result<Self> {
+        if archive.version() < 3 {
+            return Ok(Self::without_iterations());
+        }
+        let trace = archive.finite(&format!("{name}/trace"))?;
+        let text = archive.text(&format!("{name}/stop_reason"))?;
+        let known = [StopReason::Converged, StopReason::Exhausted, StopReason::Stopped];
+        let stop_reason = known.into_iter().find(|reason| reason.name() == text);
+        let steps = trace.get(1..).unwrap_or_default();
+        let complete = steps.len().is_multiple_of(3) && trace.first() == Some(&((steps.len() / 3) as f64));
+        let (Some(stop_reason), true) = (stop_reason, complete) else {
+            return Err(archive.invalid(format!("the entries of '{name}' do not fit together")));
+        };
+        let step = |step: &[f64]| Step { iteration: step[0] as usize, objective: step[1], change: step[2] };
+        Ok(Self { trace: steps.chunks_exact(3).map(step).collect(), stop_reason })
     }
 
     /// Replaces `Converged` by `Exhausted` if the stepper gave up before it converged.

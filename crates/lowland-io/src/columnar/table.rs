@@ -1,6 +1,7 @@
 //! From columns to a table: which column is what, and the cells as `f32`, labels and ids.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use lowland::Data;
 use lowland::data::LabelsBuilder;
@@ -12,6 +13,7 @@ use crate::delimited::find_column;
 use crate::error::{FileErrorKind, Location, Result};
 use crate::map::TextColumns;
 use crate::options::{Missing, ReadOptions};
+use crate::row_builder::RowBuilder;
 use crate::table::{Table, push_label};
 
 /// The column in which pandas stores an index that has no name.
@@ -27,8 +29,10 @@ pub(crate) fn read_table<F: ColumnarFile>(mut file: F, options: &ReadOptions, bu
         drop_missing: options.missing == Missing::Drop,
         budget,
         rows: 0,
-        values: Vec::new(),
-        vector_len: None,
+        values: (!roles.is_vector)
+            .then(|| RowBuilder::new(Vec::new(), roles.data.len(), options.offsets.as_ref(), budget)),
+        offsets: options.offsets.as_ref(),
+        missing_vectors: 0,
         labels: LabelsBuilder::default(),
         ids: Vec::new(),
     };
@@ -55,8 +59,11 @@ pub(crate) fn read_table<F: ColumnarFile>(mut file: F, options: &ReadOptions, bu
     if builder.rows == 0 {
         return Err(FileErrorKind::Empty("the table has no rows"));
     }
-    let dim = if roles.is_vector { builder.vector_len.unwrap_or(0) } else { roles.data.len() };
-    let mut table = Table::new(Data::dense(builder.values, dim)?);
+    let data = match builder.values {
+        Some(values) => values.finish(builder.rows)?,
+        None => Data::dense(Vec::new(), 0)?,
+    };
+    let mut table = Table::new(data);
     table.labels = roles.label.map(|_| builder.labels.finish());
     table.ids = roles.id.map(|_| builder.ids);
     if !roles.is_vector {
@@ -172,9 +179,12 @@ struct TableBuilder<'a> {
     drop_missing: bool,
     budget: &'a Budget,
     rows: usize,
-    values: Vec<f32>,
-    /// Length of the vectors, once one has been read.
-    vector_len: Option<usize>,
+    /// The rows; those of vectors once the first one and so their length has been read.
+    values: Option<RowBuilder<'a>>,
+    /// Offsets of the columns, if they are given.
+    offsets: Option<&'a Arc<[f64]>>,
+    /// Number of missing vectors before the first one.
+    missing_vectors: usize,
     labels: LabelsBuilder,
     ids: Vec<String>,
 }
@@ -186,19 +196,15 @@ impl TableBuilder<'_> {
         rows: usize,
         names: impl Fn(usize) -> &'n str,
     ) -> Result<()> {
-        let (start, width) = (self.values.len(), columns.len());
-        self.budget.reserve("the table", rows, width * size_of::<f32>())?;
-        self.values.resize(start + rows * width, 0.0);
+        self.budget.reserve("the table", rows, columns.len() * size_of::<f32>())?;
+        let builder = self.values.as_mut().expect("created for tables of numbers");
+        builder.grow(rows);
         for (at, cells) in columns.iter().enumerate() {
-            let out = self.values[start + at..].iter_mut().step_by(width);
-            if let (CellValues::Float32(values), None) = (&cells.values, &cells.validity) {
-                out.zip(values).for_each(|(out, &value)| *out = value);
-                continue;
-            }
-            let numbers = numbers(cells, self.format, names(at))?;
-            for (i, out) in out.enumerate() {
-                let column = || format!("{:?}", names(at));
-                *out = narrow(cells, &numbers, i, self.drop_missing, self.rows + i, column)?;
+            let numbers = Numbers::new(cells, self.format, names(at))?;
+            for i in 0..rows {
+                let (row, column) = (self.rows + i, || format!("{:?}", names(at)));
+                let wide = wide_value(cells, &numbers, i, self.drop_missing, row, column)?;
+                builder.set((row, at), wide as f32, || wide, |row, _| (Location::Row(row), column()))?;
             }
         }
         Ok(())
@@ -208,78 +214,83 @@ impl TableBuilder<'_> {
         let CellValues::List { offsets, items } = &column.values else {
             return Err(FileErrorKind::format(self.format, format!("column {name:?} does not hold vectors")));
         };
-        // Complete vectors of `f32` are copied as they are.
-        let complete = match (&items.values, &items.validity) {
-            (CellValues::Float32(values), None) => Some(values),
-            _ => None,
-        };
-        let numbers = if complete.is_some() { Cow::default() } else { numbers(items, self.format, name)? };
+        let numbers = Numbers::new(items, self.format, name)?;
         for i in 0..rows {
             let row = self.rows + i;
             if column.is_null(i) {
                 if !self.drop_missing {
                     return Err(missing(row, format!("{name:?}")));
                 }
-                self.fill_with_nan(self.vector_len.unwrap_or(0))?;
+                match &mut self.values {
+                    None => self.missing_vectors += 1,
+                    Some(values) => {
+                        self.budget.reserve("the table", values.dim(), size_of::<f32>())?;
+                        values.push_missing(values.dim());
+                    }
+                }
                 continue;
             }
             let range = offsets[i]..offsets[i + 1];
-            // Missing vectors before the first one had no length to be filled up to.
-            if self.vector_len.is_none() {
-                self.fill_with_nan(row.saturating_mul(range.len()))?;
+            if self.values.is_none() {
+                // Missing vectors before the first one had no length to be filled up to.
+                let filled = self.missing_vectors.saturating_mul(range.len());
+                self.budget.reserve("the table", filled, size_of::<f32>())?;
+                let mut values = RowBuilder::new(Vec::new(), range.len(), self.offsets, self.budget);
+                values.push_missing(filled);
+                self.values = Some(values);
             }
-            let len = *self.vector_len.get_or_insert(range.len());
-            if range.len() != len {
+            let values = self.values.as_mut().expect("created for the first vector");
+            if range.len() != values.dim() {
                 let reason = format!(
-                    "row {row} (from 0) of column {name:?} has {} numbers, the rows before it {len}",
-                    range.len()
+                    "row {row} (from 0) of column {name:?} has {} numbers, the rows before it {}",
+                    range.len(),
+                    values.dim()
                 );
                 return Err(FileErrorKind::format(self.format, reason));
             }
-            self.budget.reserve("the table", len, size_of::<f32>())?;
-            if let Some(values) = complete {
-                self.values.extend_from_slice(&values[range]);
-                continue;
-            }
+            self.budget.reserve("the table", range.len(), size_of::<f32>())?;
             for at in range.clone() {
                 let column = || format!("{name:?}[{}]", at - range.start);
-                self.values.push(narrow(items, &numbers, at, self.drop_missing, row, column)?);
+                let wide = wide_value(items, &numbers, at, self.drop_missing, row, column)?;
+                values.push(wide as f32, || wide, |row, _| (Location::Row(row), column()))?;
             }
         }
         Ok(())
     }
+}
 
-    fn fill_with_nan(&mut self, count: usize) -> Result<()> {
-        self.budget.reserve("the table", count, size_of::<f32>())?;
-        self.values.resize(self.values.len() + count, f32::NAN);
-        Ok(())
+/// The cells of a column of numbers; those in single precision are not copied.
+enum Numbers<'c> {
+    Single(&'c [f32]),
+    Double(Cow<'c, [f64]>),
+}
+
+impl<'c> Numbers<'c> {
+    fn new(cells: &'c ColumnCells, format: &'static str, name: &str) -> Result<Self> {
+        if let CellValues::Float32(values) = &cells.values {
+            return Ok(Numbers::Single(values));
+        }
+        let reason = || FileErrorKind::format(format, format!("column {name:?} does not hold numbers"));
+        cells.to_f64().map(Numbers::Double).ok_or_else(reason)
     }
 }
 
-/// Returns the cells as numbers.
-fn numbers<'c>(cells: &'c ColumnCells, format: &'static str, name: &str) -> Result<Cow<'c, [f64]>> {
-    let reason = || FileErrorKind::format(format, format!("column {name:?} does not hold numbers"));
-    cells.to_f64().ok_or_else(reason)
-}
-
-/// Converts cell `i` to `f32`; a missing one is NaN if it may be dropped.
-fn narrow(
+/// Returns the number of cell `i`; a missing one is NaN if it may be dropped.
+fn wide_value(
     cells: &ColumnCells,
-    numbers: &[f64],
+    numbers: &Numbers,
     i: usize,
     drop_missing: bool,
     row: usize,
     column: impl Fn() -> String,
-) -> Result<f32> {
-    let (wide, value) = (numbers[i], numbers[i] as f32);
+) -> Result<f64> {
     if cells.may_have_nulls() && cells.is_null(i) {
-        return if drop_missing { Ok(f32::NAN) } else { Err(missing(row, column())) };
+        return if drop_missing { Ok(f64::NAN) } else { Err(missing(row, column())) };
     }
-    if value.is_infinite() && wide.is_finite() {
-        let location = Location::Row(row);
-        return Err(FileErrorKind::Overflow { location, column: column(), found: format!("{wide:e}") });
-    }
-    Ok(value)
+    Ok(match numbers {
+        Numbers::Single(values) => f64::from(values[i]),
+        Numbers::Double(values) => values[i],
+    })
 }
 
 fn missing(row: usize, column: String) -> FileErrorKind {

@@ -1,4 +1,5 @@
 use super::*;
+use lowland::Data;
 use proptest::prelude::*;
 
 fn parse(text: &str, options: ReadOptions) -> Result<Table> {
@@ -71,7 +72,7 @@ fn errors_name_line_column_text_and_remedy() {
         let text = message(&format!("a,b\n1,2\n3,{hole}\n"), ReadOptions::default());
         assert!(text.contains("line 3, column \"b\" is") && text.contains("drop"), "{text}");
     }
-    assert!(message("1,2\n3,1e39\n", ReadOptions::default()).contains("1e39 is beyond"));
+    assert!(message("1,2\n3,1e39\n", ReadOptions::default()).contains("1e39 is too large"));
     assert!(message("a,b\n1,2\n", options("c")).contains("no column \"c\"; there is a, b"));
     assert!(message("", ReadOptions::default()).contains("empty"));
     assert!(message("a,b\n", ReadOptions::default()).contains("no rows"));

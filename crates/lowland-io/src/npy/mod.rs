@@ -10,6 +10,7 @@ use lowland::{Data, Labels};
 
 use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::error::{FileErrorKind, Location, Result};
+use crate::row_builder::{RowBuilder, array_cell};
 use crate::source::FileBytes;
 use crate::table::push_label;
 
@@ -116,13 +117,26 @@ impl<'a> NpyArray<'a> {
         result.map(|()| classes.finish())
     }
 
-    /// Converts the array to a dense matrix.
-    pub fn to_data(&self) -> Result<Data> {
+    /// Converts the array to a dense matrix, with the given offsets of the columns or those that it needs.
+    pub fn to_data(&self, offsets: Option<&Arc<[f64]>>) -> Result<Data> {
         if !self.header.is_numeric() {
             return Err(FileErrorKind::format(FORMAT, "its values are strings; a map needs numbers"));
         }
         let (rows, columns) = self.rows_and_columns()?;
-        Ok(Data::Dense(Dense::shared(Arc::new(self.to_f32()?), rows, columns)?))
+        let is_wide = self.header.width == 8 || (self.header.width == 4 && self.header.kind != NpyKind::Float);
+        if !is_wide && offsets.is_none() {
+            return Ok(Data::Dense(Dense::shared(Arc::new(self.to_f32()?), rows, columns)?));
+        }
+        let mut builder = RowBuilder::new(self.allocate(0)?, columns, offsets, self.budget);
+        let mut result = Ok(());
+        self.in_row_order(|raw| {
+            if result.is_ok() {
+                let wide = self.number(raw);
+                result = builder.push(wide as f32, || wide, array_cell);
+            }
+        });
+        result?;
+        builder.finish(rows)
     }
 
     /// Reserves memory for all values, each with `more` bytes on the heap, and returns an empty vector for them.
@@ -258,14 +272,19 @@ impl AsRef<[f32]> for ValuesInPlace {
 /// Reads a `.npy` file. Little-endian `f4` in C order is not converted: it is read once, or used where it lies if it is in
 /// memory already. It is not used from a mapped file, which other programs may truncate during the run. Of such an array only
 /// the first `max_rows` are read.
-pub(crate) fn read(mut bytes: FileBytes, max_rows: Option<usize>, budget: &Budget) -> Result<Data> {
+pub(crate) fn read(
+    mut bytes: FileBytes,
+    max_rows: Option<usize>,
+    offsets: Option<&Arc<[f64]>>,
+    budget: &Budget,
+) -> Result<Data> {
     let array = NpyArray::parse(&bytes, budget)?;
     let header = &array.header;
     let in_place = cfg!(target_endian = "little")
         && (header.kind, header.width, header.big_endian, header.fortran) == (NpyKind::Float, 4, false, false)
         && bytemuck::try_cast_slice::<u8, f32>(array.values).is_ok();
-    if !in_place {
-        return array.to_data();
+    if !in_place || offsets.is_some() {
+        return array.to_data(offsets);
     }
     let (rows, columns) = array.rows_and_columns()?;
     let rows = max_rows.map_or(rows, |most| most.min(rows));

@@ -11,7 +11,7 @@ fn npy(text: &str, values: &[u8]) -> Vec<u8> {
 }
 
 fn values(bytes: Vec<u8>) -> Vec<f32> {
-    match read(FileBytes::Owned(bytes), None, &Budget::unlimited()).unwrap() {
+    match read(FileBytes::Owned(bytes), None, None, &Budget::unlimited()).unwrap() {
         Data::Dense(x) => x.values().to_vec(),
         _ => panic!("dense"),
     }
@@ -51,7 +51,9 @@ fn little_endian_f4_in_c_order_is_used_where_it_lies() {
     let bytes = encode("<f4", &[2, 2], bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]));
     let start = bytes.as_ptr() as usize;
     let range = start..start + bytes.len();
-    let Data::Dense(x) = read(FileBytes::Owned(bytes), None, &Budget::unlimited()).unwrap() else { panic!("dense") };
+    let Data::Dense(x) = read(FileBytes::Owned(bytes), None, None, &Budget::unlimited()).unwrap() else {
+        panic!("dense")
+    };
     assert_eq!(x.values(), [1.0, 2.0, 3.0, 4.0]);
     assert!(range.contains(&(x.values().as_ptr() as usize)), "the values were copied");
 }
@@ -63,7 +65,7 @@ fn values_do_not_change_when_the_file_is_truncated_after_it_was_read() {
     let values: Vec<f32> = (0..1 << 16).map(|v| v as f32).collect();
     std::fs::write(&path, encode("<f4", &[1 << 12, 16], bytemuck::cast_slice(&values))).unwrap();
     let (bytes, budget) = FileBytes::open(&path, &MemoryBudget::new(None)).unwrap();
-    let Data::Dense(x) = read(bytes, None, &budget).unwrap() else { panic!("dense") };
+    let Data::Dense(x) = read(bytes, None, None, &budget).unwrap() else { panic!("dense") };
     // Access to a mapping would end the process with SIGBUS.
     std::fs::File::options().write(true).open(&path).unwrap().set_len(128).unwrap();
     assert_eq!(x.values(), values);
@@ -93,7 +95,7 @@ fn a_header_that_claims_more_than_there_is_gives_an_error_and_no_allocation() {
 fn what_cannot_be_a_matrix_is_explained() {
     let message = |descr: &str, shape: &str| {
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
-        read(FileBytes::Owned(npy(&text, &[0; 64])), None, &Budget::unlimited()).unwrap_err().to_string()
+        read(FileBytes::Owned(npy(&text, &[0; 64])), None, None, &Budget::unlimited()).unwrap_err().to_string()
     };
     assert!(message("'<f4'", "(4,)").contains("reshape it to (4, 1)"));
     assert!(message("'<f4'", "()").contains("single number"));
@@ -106,7 +108,7 @@ fn what_cannot_be_a_matrix_is_explained() {
 #[test]
 fn doubles_beyond_f32_are_refused_by_cell_and_infinities_left_for_the_check() {
     let raw: Vec<u8> = [0.0, f64::INFINITY, 1.0, -1e300].iter().flat_map(|v: &f64| v.to_le_bytes()).collect();
-    let error = read(FileBytes::Owned(encode("<f8", &[2, 2], &raw)), None, &Budget::unlimited()).unwrap_err();
+    let error = read(FileBytes::Owned(encode("<f8", &[2, 2], &raw)), None, None, &Budget::unlimited()).unwrap_err();
     assert!(error.to_string().contains("row 1 (from 0), column 1: -1e300"), "{error}");
     assert_eq!(values(encode("<f8", &[1, 2], &raw[..16])), [0.0, f32::INFINITY]);
 }
@@ -142,6 +144,6 @@ proptest! {
         let mut bytes = encode("<f8", &[3, 2], &[7; 48]);
         bytes[at] = byte;
         bytes.truncate(cut);
-        let _ = read(FileBytes::Owned(bytes), None, &Budget::unlimited());
+        let _ = read(FileBytes::Owned(bytes), None, None, &Budget::unlimited());
     }
 }

@@ -294,6 +294,16 @@ impl Transformer for IsomapTransformer {
         Ok(Embedding::new(rows.concat(), dim)?.into())
     }
 
+    fn eigenvalues(&self) -> Option<Vec<f64>> {
+        Some(self.values.clone())
+    }
+
+    fn path_lengths(&self, progress: &mut Progress) -> Result<Option<Vec<f64>>> {
+        let mut lengths = squared_path_lengths(&self.lengths, progress)?;
+        lengths.iter_mut().for_each(|square| *square = square.sqrt());
+        Ok(Some(lengths))
+    }
+
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
         let starts: Vec<u64> = self.lengths.indptr().iter().map(|&start| start as u64).collect();

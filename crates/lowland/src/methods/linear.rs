@@ -2,15 +2,18 @@
 
 use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
-use lowland_core::params::param_enum;
-use lowland_core::run::{Context, Outcome, Progress, Step, Stepper, StopReason, StopRule, run};
+use lowland_core::params::{invalid_parameter, param_enum};
+use lowland_core::run::{Context, Outcome, Step, Stepper, StopReason, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Error, Result};
 use lowland_linalg::{
-    EigenState, LinearMap, PcaAlgorithm, RandomizedSvd, SvdOptions, choose_pca_algorithm, exact_svd_with,
+    EigenState, LinearMap, PcaAlgorithm, RandomizedSvd, Svd as SingularVectors, SvdOptions, choose_pca_algorithm,
+    exact_svd_with,
 };
 
+use super::component_count::{ComponentCount, components_for};
 use super::components::available_components;
-use crate::method::{FitOutput, TransformOutput, Transformer};
+use super::linear_transformer::{ComponentVariances, LinearTransformer};
+use crate::method::FitOutput;
 
 param_enum! {
     /// Algorithm that computes the components.
@@ -26,12 +29,12 @@ param_enum! {
 
 /// Declares a linear method: `pca` or `svd`.
 macro_rules! linear_method {
-    ($(#[$doc:meta])* $type:ident, $name:literal, $class:literal, centered: $centered:literal, $summary:literal, $advice:literal) => {
+    ($(#[$doc:meta])* $type:ident, $name:literal, $class:literal, centered: $centered:literal, count: $count:ty = $help:literal, $summary:literal, $advice:literal) => {
         lowland_core::params! {
             $(#[$doc])*
             pub struct $type {
-                /// Number of dimensions of the embedding.
-                n_components: usize = 2,
+                #[doc = $help]
+                n_components: $count = <$count>::from(2usize),
             /// Algorithm that computes the components.
                 solver: LinearSolver = LinearSolver::Auto,
                 /// Maximum number of passes over the data (randomized solver).
@@ -48,16 +51,17 @@ macro_rules! linear_method {
             const ADVICE: &'static str = $advice;
             const PRESERVES_ORIGIN: bool = !$centered;
             const TRANSFORMS_EXACTLY: bool = true;
-            type Transformer = LinearMap;
+            const HAS_INVERSE: bool = true;
+            type Transformer = LinearTransformer;
 
             fn validate(&self) -> Result<()> {
-                at_least_one("n_components", self.n_components)?;
+                ComponentCount::from(self.n_components).validate()?;
                 at_least_one("max_iter", self.max_iter)?;
                 check_tolerance("tol", self.tol)
             }
 
             fn n_components(&self) -> usize {
-                self.n_components
+                ComponentCount::from(self.n_components).nominal()
             }
 
             fn stages(&self, _: DataShape) -> Vec<Stage> {
@@ -65,18 +69,23 @@ macro_rules! linear_method {
             }
 
             fn memory(&self, shape: DataShape) -> u64 {
-                pca_algorithm(self.n_components, self.solver, shape).memory(self.n_components, shape)
+                let most = ComponentCount::from(self.n_components).at_most(shape);
+                pca_algorithm(most, self.solver, shape).memory(most, shape)
             }
 
-            fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LinearMap>> {
+            fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LinearTransformer>> {
                 let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-                fit(input.data, self.n_components, self.solver, rule, $centered, context)
+                fit(input.data, self.n_components.into(), self.solver, rule, $centered, context)
             }
 
-            fn load(&self, archive: &Archive, dim: usize) -> Result<LinearMap> {
-                let map = LinearMap::load("linear", archive)?;
-                let fits = map.dim() == dim && map.output_dim() == self.n_components;
-                if fits { Ok(map) } else { Err(archive.invalid("its components do not match the data".into())) }
+            fn load(&self, archive: &Archive, dim: usize) -> Result<LinearTransformer> {
+                let loaded = LinearTransformer::load(archive)?;
+                let count = match ComponentCount::from(self.n_components) {
+                    ComponentCount::Count(count) => count,
+                    ComponentCount::Variance(_) => loaded.map.output_dim(),
+                };
+                let fits = loaded.map.dim() == dim && loaded.map.output_dim() == count;
+                if fits { Ok(loaded) } else { Err(archive.invalid("its components do not match the data".into())) }
             }
         }
     };
@@ -96,45 +105,87 @@ pub(super) fn pca_algorithm(components: usize, solver: LinearSolver, shape: Data
 /// Fits a linear map to data.
 pub(super) fn fit(
     data: &Data,
-    components: usize,
+    components: ComponentCount,
     solver: LinearSolver,
     rule: StopRule,
     centered: bool,
     context: &mut Context,
-) -> Result<FitOutput<LinearMap>> {
+) -> Result<FitOutput<LinearTransformer>> {
     if let Data::Text(_) = data {
         let remedies = vec![Remedy::Other("use a method with a metric, such as lvm with metric levenshtein")];
         return Err(Error::Kind { what: "a linear map", kind: "text", remedies });
     }
-    let wanted = available_components(components, data.dim(), "the number of columns", context)?;
-    context.stage(COMPONENTS, |context| {
-        let (map, outcome) = fit_linear_map(data, components, wanted, solver, rule, centered, context)?;
-        Ok(FitOutput { embedding: map.apply(data)?, transformer: map, outcome, neighbors: None })
-    })
+    let count = match components {
+        ComponentCount::Count(count) => available_components(count, data.dim(), "the number of columns", context)?,
+        ComponentCount::Variance(_) => data.dim(),
+    };
+    let fitted = context.stage(COMPONENTS, |context| {
+        let (svd, outcome) = match components {
+            ComponentCount::Count(shown) => fit_svd(data, count, shown, solver, rule, centered, context)?,
+            ComponentCount::Variance(share) => {
+                (svd_for_share(data, share, solver, centered, context)?, Outcome::without_iterations())
+            }
+        };
+        let shown = match components {
+            ComponentCount::Count(shown) => shown,
+            ComponentCount::Variance(_) => svd.singular_values.len(),
+        };
+        let map = svd.map().padded(shown);
+        let embedding = map.apply(data)?;
+        let variances = ComponentVariances::new(data, &embedding, svd.singular_values, svd.total_squares, centered);
+        let transformer = LinearTransformer { map, variances: Some(variances) };
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: None })
+    })?;
+    if let Some(variances) = &fitted.transformer.variances {
+        context.note(Note::ExplainedVariance { ratios: variances.ratios() });
+    }
+    Ok(fitted)
 }
 
-/// Computes the linear map.
-fn fit_linear_map(
+/// Computes as few components as explain a share of the variance, for which all of them are needed first.
+fn svd_for_share(
     data: &Data,
-    components: usize,
+    share: f64,
+    solver: LinearSolver,
+    centered: bool,
+    context: &mut Context,
+) -> Result<SingularVectors> {
+    if solver == LinearSolver::Randomized {
+        return invalid_parameter(
+            "solver",
+            &solver,
+            "a share of the variance needs all components, which the exact solver computes",
+        );
+    }
+    let mut svd = context.with_progress(|progress| exact_svd_with(data, data.dim(), centered, progress))?;
+    let kept = components_for(share, &svd.singular_values, svd.total_squares);
+    svd.singular_values.truncate(kept);
+    svd.components.truncate(kept * data.dim());
+    Ok(svd)
+}
+
+/// Computes `wanted` components; embeddings during the iterations have `shown` coordinates.
+fn fit_svd(
+    data: &Data,
     wanted: usize,
+    shown: usize,
     solver: LinearSolver,
     rule: StopRule,
     centered: bool,
     context: &mut Context,
-) -> Result<(LinearMap, Outcome)> {
+) -> Result<(SingularVectors, Outcome)> {
     match pca_algorithm(wanted, solver, data.shape()) {
         PcaAlgorithm::Covariance => {
             let svd = context.with_progress(|progress| exact_svd_with(data, wanted, centered, progress))?;
-            Ok((svd.map().padded(components), Outcome::without_iterations()))
+            Ok((svd, Outcome::without_iterations()))
         }
         PcaAlgorithm::Iterative => {
             let options = SvdOptions { tolerance: rule.tol, max_iterations: rule.max_iter, ..SvdOptions::default() };
             let seed = context.seed.stream(COMPONENTS);
             let solver = RandomizedSvd::new(data, wanted, centered, options, seed)?;
-            let mut stepper = RandomizedPca { solver, data, count: components };
+            let mut stepper = RandomizedPca { solver, data, count: shown };
             if stepper.solver.finished() {
-                return Ok((stepper.map(), Outcome::without_iterations()));
+                return Ok((stepper.solver.result(), Outcome::without_iterations()));
             }
             let outcome = run(&mut stepper, rule, context)?;
             let gave_up = stepper.solver.finished() && !stepper.solver.converged();
@@ -142,7 +193,7 @@ fn fit_linear_map(
                 let iterations = Some(outcome.trace.len());
                 context.note(Note::Approximate { what: "components", iterations, residual: None });
             }
-            Ok((stepper.map(), outcome.exhausted_if(gave_up)))
+            Ok((stepper.solver.result(), outcome.exhausted_if(gave_up)))
         }
     }
 }
@@ -186,16 +237,5 @@ impl Stepper for RandomizedPca<'_> {
 
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         self.solver.restore(EigenState::load("components", archive)?)
-    }
-}
-
-impl Transformer for LinearMap {
-    fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        progress(0.0)?;
-        Ok(self.apply(new)?.into())
-    }
-
-    fn save(&self, archive: &mut Archive) {
-        LinearMap::save(self, "linear", archive);
     }
 }

@@ -4,6 +4,7 @@
 //! [registry](crate::registry); the command line, Python and model files follow from that.
 
 mod bottom_eigenvectors;
+mod component_count;
 mod components;
 mod ee;
 mod gplvm;
@@ -11,8 +12,10 @@ mod gplvm_transformer;
 mod init;
 mod isomap;
 mod linear;
+mod linear_transformer;
 mod lle;
 mod lllvm;
+mod lllvm_missing;
 mod ltsa;
 mod lvm;
 mod lvm_transformer;
@@ -29,7 +32,9 @@ mod tsm;
 mod tsm_layers;
 mod tsm_transformer;
 mod tsne;
+mod umap;
 
+pub use component_count::ComponentCount;
 pub use ee::Ee;
 pub use gplvm::GpLvm;
 pub use init::Init;
@@ -48,6 +53,7 @@ pub use ssne::Ssne;
 pub use svd::Svd;
 pub use tsm::{HiddenLayers, MatrixStorage, NormRule, TransformRule, Tsm};
 pub use tsne::Tsne;
+pub use umap::Umap;
 
 pub use lowland_algorithms::lvm::{AdjacencyRule, Variances};
 pub use lowland_algorithms::tsm::AngleHistogram;

@@ -11,9 +11,13 @@
 //! # Ok::<(), lowland::Error>(())
 //! ```
 
+mod inverse;
 mod scaling;
+mod whitening;
 
+pub(crate) use scaling::column_moments;
 pub use scaling::constant_columns;
+pub use whitening::rows_for_metric;
 
 use lowland_core::archive::Archive;
 use lowland_core::message::{Note, Remedy};
@@ -23,6 +27,7 @@ use lowland_core::{Data, DataShape, Error, Result};
 use lowland_linalg::{LinearMap, SvdOptions, pca_memory, svd_with};
 
 use scaling::{ColumnScaling, log1p, unit_rows};
+use whitening::Whitening;
 
 params! {
     /// The preprocessing steps, in the order in which they are applied.
@@ -45,6 +50,8 @@ pub struct Preprocessor {
     columns: Option<ColumnScaling>,
     normalize: bool,
     pca: Option<LinearMap>,
+    /// The last step, for metric `mahalanobis`.
+    whitening: Option<Whitening>,
 }
 
 impl Preprocessing {
@@ -88,6 +95,7 @@ impl Preprocessing {
         if self.log1p {
             data = log1p(&data)?;
         }
+        // Standardization and principal components depend on differences only, and their results have no offsets.
         if self.standardize {
             let columns = ColumnScaling::fit(&data);
             data = columns.apply(&data);
@@ -97,9 +105,11 @@ impl Preprocessing {
             preprocessor.columns = Some(columns);
         }
         if self.normalize {
-            data = unit_rows(&data);
+            note_rounded_columns(&data, "normalize", context);
+            data = unit_rows(&data.unshifted());
         }
         if self.pca > 0 {
+            data = data.without_offsets();
             let count = self.pca.min(data.dim());
             if count < self.pca {
                 context.note(Note::FewerColumnsThanComponents { columns: count });
@@ -129,12 +139,29 @@ impl Preprocessor {
             data = columns.apply(&data);
         }
         if self.normalize {
-            data = unit_rows(&data);
+            data = unit_rows(&data.unshifted());
         }
-        match &self.pca {
-            Some(map) => map.apply_to_data(&data),
+        if let Some(map) = &self.pca {
+            data = map.apply_to_data(&data.without_offsets())?;
+        }
+        match &self.whitening {
+            Some(whitening) => whitening.apply(&data.without_offsets()),
             None => Ok(data),
         }
+    }
+
+    /// Adds the transformation to unit covariance, with a given inverse covariance matrix or that of the rows, and applies it to
+    /// rows that were preprocessed before.
+    pub(crate) fn with_whitening(
+        mut self,
+        prepared: &Data,
+        inverse_covariance: Option<&[f64]>,
+    ) -> Result<(Self, Data)> {
+        let prepared = prepared.without_offsets();
+        let whitening = Whitening::fit(&prepared, inverse_covariance)?;
+        let prepared = whitening.apply(&prepared)?;
+        self.whitening = Some(whitening);
+        Ok((self, prepared))
     }
 
     /// Writes the fitted steps to a model file.
@@ -146,10 +173,14 @@ impl Preprocessor {
         if let Some(map) = &self.pca {
             map.save("prepare/pca", archive);
         }
+        if let Some(whitening) = &self.whitening {
+            whitening.save(archive);
+        }
     }
 
-    /// Reads the fitted steps of `preprocessing` from a model file of data with `dim` columns.
-    pub fn load(preprocessing: &Preprocessing, archive: &Archive, dim: usize) -> Result<Self> {
+    /// Reads the fitted steps of `preprocessing` from a model file of data with `dim` columns; `whitened` if the metric is
+    /// `mahalanobis`.
+    pub fn load(preprocessing: &Preprocessing, whitened: bool, archive: &Archive, dim: usize) -> Result<Self> {
         let columns = if preprocessing.standardize {
             let (mean, scale) = (archive.finite("prepare/mean")?, archive.finite("prepare/scale")?);
             if mean.len() != dim || scale.len() != dim {
@@ -170,12 +201,22 @@ impl Preprocessor {
         } else {
             None
         };
-        Ok(Self { log1p: preprocessing.log1p, columns, normalize: preprocessing.normalize, pca })
+        let prepared = pca.as_ref().map_or(dim, LinearMap::output_dim);
+        let whitening = if whitened { Some(Whitening::load(archive, prepared)?) } else { None };
+        Ok(Self { log1p: preprocessing.log1p, columns, normalize: preprocessing.normalize, pca, whitening })
     }
 
     /// Returns the number of columns after preprocessing of data with `dim` columns.
     pub fn output_dim(&self, dim: usize) -> usize {
         self.pca.as_ref().map_or(dim, LinearMap::output_dim)
+    }
+}
+
+/// Notes the columns whose offsets will be added, which rounds them.
+pub(crate) fn note_rounded_columns(data: &Data, cause: impl Into<String>, context: &mut Context) {
+    let columns = data.rounded_columns();
+    if !columns.is_empty() {
+        context.note(Note::ColumnsRounded { columns, cause: cause.into() });
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct ColumnScaling {
     pub scale: Vec<f64>,
 }
 
-/// Applies `change` to the columns (`None` if dense) and values of each row.
+/// Applies `change` to the columns (`None` if dense) and values of each row. The result has no offsets.
 fn map_rows(data: &Data, change: impl Fn(Option<&[u32]>, &mut [f32]) + Sync) -> Data {
     match data {
         Data::Dense(x) => {
@@ -39,29 +39,43 @@ fn map_rows(data: &Data, change: impl Fn(Option<&[u32]>, &mut [f32]) + Sync) -> 
     }
 }
 
-/// Replaces every value x by log(1 + x).
+/// Replaces every value x by log(1 + x). The offset of a column becomes its logarithm.
 pub(super) fn log1p(data: &Data) -> Result<Data> {
-    let invalid = |row: usize, column: usize, value: f32| Error::Parameter {
-        name: "log1p",
-        value: "true".into(),
-        allowed: format!("row {row}, column {column} is {value}: log(1 + x) needs values above -1"),
+    let offsets = data.offsets().map_or_else(|| vec![0.0; data.dim()], <[f64]>::to_vec);
+    let check = |row: usize, column: usize, value: f32| {
+        let value = f64::from(value) + offsets[column];
+        if value > -1.0 {
+            return Ok(());
+        }
+        Err(Error::Parameter {
+            name: "log1p",
+            value: "true".into(),
+            allowed: format!("row {row}, column {column} is {value}: log(1 + x) needs values above -1"),
+        })
     };
-    let is_invalid = |v: &f32| !(*v > -1.0);
     match data {
         Data::Dense(x) => {
-            if let Some(at) = x.values().iter().position(is_invalid) {
-                return Err(invalid(at / x.dim(), at % x.dim(), x.values()[at]));
-            }
+            x.values().iter().enumerate().try_for_each(|(at, &value)| check(at / x.dim(), at % x.dim(), value))?;
+            // log(1 + offset + x) is log(1 + offset) + log(1 + x / (1 + offset)).
+            let logarithms = map_rows(data, |_, row| {
+                for (value, &offset) in row.iter_mut().zip(&offsets) {
+                    *value =
+                        if offset == 0.0 { value.ln_1p() } else { (f64::from(*value) / (1.0 + offset)).ln_1p() as f32 };
+                }
+            });
+            let Data::Dense(logarithms) = logarithms else { unreachable!("the rows are dense") };
+            let offsets = data.offsets().map(|offsets| offsets.iter().map(|offset| offset.ln_1p()).collect());
+            Ok(Data::Dense(logarithms.shifted_by(offsets)?))
         }
         Data::Sparse(x) => {
-            if let Some(at) = x.values().iter().position(is_invalid) {
-                let row = x.indptr().partition_point(|&start| start <= at) - 1;
-                return Err(invalid(row, x.indices()[at] as usize, x.values()[at]));
+            for i in 0..x.rows() {
+                let (columns, values) = x.row(i);
+                columns.iter().zip(values).try_for_each(|(&j, &value)| check(i, j as usize, value))?;
             }
+            Ok(map_rows(data, |_, row| row.iter_mut().for_each(|v| *v = v.ln_1p())))
         }
         Data::Text(_) => unreachable!("strings were rejected"),
     }
-    Ok(map_rows(data, |_, row| row.iter_mut().for_each(|v| *v = v.ln_1p())))
 }
 
 /// Scales every row to length 1.
@@ -103,7 +117,7 @@ impl ColumnScaling {
 }
 
 /// Returns the mean of every column and the sum of squared deviations from it, in two passes over fixed chunks of rows.
-pub(super) fn column_moments(data: &Data) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn column_moments(data: &Data) -> (Vec<f64>, Vec<f64>) {
     let n = data.rows().max(1) as f64;
     let mean: Vec<f64> = column_sums(data, |_, v| v).into_iter().map(|sum| sum / n).collect();
     let mut square = column_sums(data, |j, v| (v - mean[j]) * (v - mean[j]));

@@ -61,8 +61,8 @@ fn new_rows_are_preprocessed_like_training_rows() {
     assert_eq!(values(&again), &values(&out)[14..16]);
     let mut archive = Archive::new(lowland_core::archive::ArchiveKind::Model);
     preprocessor.save(&mut archive);
-    let loaded = Preprocessor::load(&all, &archive, 4).unwrap();
-    assert!(Preprocessor::load(&all, &archive, 5).is_err());
-    assert!(Preprocessor::load(&all, &Archive::new(lowland_core::archive::ArchiveKind::Model), 4).is_err());
+    let loaded = Preprocessor::load(&all, false, &archive, 4).unwrap();
+    assert!(Preprocessor::load(&all, false, &archive, 5).is_err());
+    assert!(Preprocessor::load(&all, false, &Archive::new(lowland_core::archive::ArchiveKind::Model), 4).is_err());
     assert_eq!(values(&loaded.apply(&data).unwrap()), values(&out));
 }

@@ -7,7 +7,7 @@ use lowland_core::{Data, Error, Result};
 use lowland_linalg::Csr;
 
 use super::recommendation::{largest, mean, standard_deviation};
-use super::{BOUNDS, completed_candidates, fit_starts, is_connected, scaled_rows, warn_of_collapse};
+use super::{BOUNDS, completed_candidates, fit_starts, is_connected, model_graph, scaled_rows, warn_of_collapse};
 
 /// The lower bounds of a graph.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,66 @@ impl GraphBounds {
     pub fn std(&self) -> f64 {
         standard_deviation(&self.values)
     }
+}
+
+/// Which edges [`compare_edges`] looks at.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeQuestions {
+    /// Edges to remove: each on its own, and all together.
+    pub without: Vec<(usize, usize)>,
+    /// Another graph with a name to compare with, which is then also the one that is screened.
+    pub other: Option<(String, Csr)>,
+    /// Number of edges to list that are probably wrong; `None` for none.
+    pub screen: Option<usize>,
+}
+
+/// Bounds of the graph of the data, of the same graph without some edges, and of another graph; and the edges that are
+/// probably wrong, the most suspicious first.
+pub fn compare_edges(
+    data: &Data,
+    params: &Lllvm,
+    questions: EdgeQuestions,
+    context: &mut Context,
+) -> Result<(Vec<GraphBounds>, Vec<EdgeScore>)> {
+    let EdgeQuestions { without, other, screen } = questions;
+    let graph = model_graph(data, params, context)?;
+    let mut graphs = vec![("all edges".to_string(), graph.clone())];
+    for (i, j) in &without {
+        graphs.push((format!("without {i},{j}"), remove_edges(&graph, &[(*i, *j)])?));
+    }
+    if without.len() > 1 {
+        graphs.push(("without all of these".into(), remove_edges(&graph, &without)?));
+    }
+    let screened_at = if other.is_some() { graphs.len() } else { 0 };
+    graphs.extend(other);
+    let Some(count) = screen else {
+        return Ok((compare_graphs(data, params, &graphs, context)?, Vec::new()));
+    };
+    // Screening computes the bounds as well, so this graph is not fitted again.
+    let screened = graphs.remove(screened_at);
+    let (known, mut suspects) = screen_edges(data, params, &screened, context)?;
+    suspects.truncate(count);
+    if suspects.len() > 1 && without.is_empty() {
+        let all: Vec<(usize, usize)> = suspects.iter().map(|suspect| (suspect.i, suspect.j)).collect();
+        if let Ok(rest) = remove_edges(&screened.1, &all) {
+            graphs.push((format!("without the first {}", all.len()), rest));
+        }
+    }
+    let mut tested = if graphs.is_empty() { Vec::new() } else { compare_graphs(data, params, &graphs, context)? };
+    tested.insert(screened_at.min(tested.len()), known);
+    Ok((tested, suspects))
+}
+
+/// The conclusion from the bounds of several graphs, the first of which is the graph of the data.
+pub fn edges_text(tested: &[GraphBounds]) -> String {
+    let best = tested.iter().reduce(|a, b| if b.best() > a.best() { b } else { a });
+    let Some((best, base)) = best.zip(tested.first()) else { return String::new() };
+    if best.name == base.name {
+        return "the graph as it is has the largest bound".into();
+    }
+    let (gain, spread) = (best.best() - base.best(), base.std().max(best.std()));
+    let comparison = if gain > spread { "more" } else { "less" };
+    format!("{}: the largest bound, by {gain:.3}; {comparison} than the spread of the starts ({spread:.3})", best.name)
 }
 
 /// Removes edges from a graph, which must stay connected.

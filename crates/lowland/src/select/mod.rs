@@ -7,7 +7,10 @@ mod edges;
 mod recommendation;
 mod subsamples;
 
-pub use edges::{EdgeScore, GraphBounds, compare_graphs, graph_from_pairs, remove_edges, screen_edges};
+pub use edges::{
+    EdgeQuestions, EdgeScore, GraphBounds, compare_edges, compare_graphs, edges_text, graph_from_pairs, remove_edges,
+    screen_edges,
+};
 pub use recommendation::{Candidate, recommend, recommendation_text};
 pub(crate) use subsamples::draw_rows;
 pub use subsamples::{SubsampleKind, Subsamples};
@@ -15,7 +18,7 @@ pub use subsamples::{SubsampleKind, Subsamples};
 use crate::method::{FitInput, Method};
 use crate::methods::{Lllvm, model_edges};
 use crate::neighbor_stage::{Neighbors, STAGE, neighbors};
-use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
+use lowland_algorithms::lllvm::{LaplacianGraph, LllvmEm, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, invalid_parameter};
 use lowland_core::run::{Context, StopReason};
@@ -60,6 +63,7 @@ pub fn by_bound(
     context: &mut Context,
 ) -> Result<Vec<Candidate>> {
     at_least_one("subsamples", subsamples.count)?;
+    let data = &params.metric.rows_to_compare(data);
     check_lists(subsamples.rows_of(data.rows()), n_neighbors, n_components)?;
     let max_neighbors = n_neighbors.iter().copied().max().unwrap_or(1);
     let parts = context.stage(STAGE, |context| draw_subsamples(data, params, max_neighbors, subsamples, context))?;
@@ -174,7 +178,7 @@ fn fit_starts<'a>(
     problem: &'a LllvmProblem,
     params: &Lllvm,
     context: &mut Context,
-) -> Result<(MultiStartEm<'a>, StopReason)> {
+) -> Result<(MultiStartEm<LllvmEm<'a>>, StopReason)> {
     params.validate()?;
     let (starts, outcome) = params.run_starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.stop_reason))
