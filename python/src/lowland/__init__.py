@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._plot import plot
     from ._select import Selection, select
     from ._spectrum import Spectrum, spectrum
+    from ._trust import Trust, trust
     from ._view import View, view
     from .estimators import *
 
@@ -38,6 +39,7 @@ _MODULE_OF = {
     "plot": "_plot",
     **dict.fromkeys(["Selection", "select"], "_select"),
     **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
+    **dict.fromkeys(["Trust", "trust"], "_trust"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys([*ESTIMATORS.values(), "load"], "estimators"),
 }
