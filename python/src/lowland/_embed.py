@@ -45,11 +45,11 @@ def embed(X: Any, *, method: str = DEFAULT_METHOD, return_model: bool = False, *
     return (embedding, model) if return_model else embedding
 
 
-def estimator_class(method: str) -> Any:
+def estimator_class(method: str, parameter: str = "method") -> Any:
     """Return the estimator class of a method by its name on the command line or by the name of the class."""
     from . import estimators
 
     names = {**ESTIMATORS, **{name: name for name in ESTIMATORS.values()}}
     if method not in names:
-        raise ValueError(f"method={method!r}: expected one of {', '.join(map(repr, ESTIMATORS))}")
+        raise ValueError(f"{parameter}={method!r}: expected one of {', '.join(map(repr, ESTIMATORS))}")
     return getattr(estimators, names[method])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _input
+from ._labels import Column, column
 
-#: Largest number of classes for which a legend is drawn.
-_MAX_LEGEND_CLASSES = 20
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Classes in a column of the legend, and in the whole legend.
+_LEGEND_ROWS, _LEGEND_CLASSES = 20, 60
 
 
 def plot(
-    map: Any, labels: Any = None, *, std: Any = None, size: float | None = None, title: str = "", ax: Any = None
-) -> Any:
+    map: Any, labels: Any = None, *, std: Any = None, size: float | None = None, title: str = "", ax: Axes | None = None
+) -> Axes:
     """Draw an embedding as a scatter plot.
 
     Points with a large standard deviation are drawn paler.
@@ -24,7 +28,9 @@ def plot(
     map : fitted estimator or array-like of shape (n_samples, n_components)
         If there are more than two dimensions, the first two are drawn.
     labels : array-like of shape (n_samples,), default=None
-        Class of each point, by which it is colored.
+        What the points are colored by. Text, categories (in their order), truth values and integers with at most 20 distinct
+        values are classes, which have a legend. Other numbers and dates have a color bar; convert numbers to text to draw
+        them as classes.
     std : array-like of shape (n_samples,), default=None
         Standard deviation of each point. By default that of the estimator, if it has one.
     size : float, default=None
@@ -48,7 +54,7 @@ def plot(
     """
     import matplotlib.pyplot as plt
 
-    points = _input.points(getattr(map, "embedding_", map))
+    points = _input.embedding(map)
     std = getattr(map, "embedding_std_", None) if std is None else std
     if points.shape[1] == 1:
         points = np.column_stack([points, np.zeros(len(points))])
@@ -58,25 +64,62 @@ def plot(
     ax = plt.gca() if ax is None else ax
     size = float(np.clip(20_000 / max(len(points), 1), 1, 25)) if size is None else size
     alpha = np.full(len(points), 0.8) if std is None else _opacity(np.asarray(std, dtype=np.float64))
+    style: dict[str, Any] = {"s": size, "alpha": alpha, "linewidths": 0}
     if labels is None:
-        ax.scatter(points[:, 0], points[:, 1], s=size, alpha=alpha, linewidths=0)
+        ax.scatter(points[:, 0], points[:, 1], **style)
     else:
-        classes, codes = _input.classes(labels)
-        has_legend = len(classes) <= _MAX_LEGEND_CLASSES
-        colors = plt.get_cmap("tab10" if len(classes) <= 10 else "tab20" if has_legend else "turbo")
-        for code, name in enumerate(classes):
-            mask = codes == code
-            color = colors(code if has_legend else code / (len(classes) - 1))
-            x, y = points[mask, :2].T
-            ax.scatter(x, y, s=size, alpha=alpha[mask], color=color, linewidths=0, label=str(name))
-        if has_legend:
-            ax.legend(title="class", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+        try:
+            colors = column(labels)
+        except ValueError as error:
+            raise ValueError(f"labels: {error}") from None
+        if colors.names is None:
+            _draw_numbers(ax, points, colors, style)
+        else:
+            _draw_classes(ax, points, colors, style)
     # Both axes have the same scale. The coordinates themselves have no meaning, so there are no ticks.
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_title(title)
     return ax
+
+
+def _draw_numbers(ax: Axes, points: np.ndarray, colors: Column, style: dict[str, Any]) -> None:
+    """Draw points colored by a number, with a color bar."""
+    from matplotlib.cm import ScalarMappable
+
+    drawn = ax.scatter(points[:, 0], points[:, 1], c=colors.numbers, cmap="viridis", plotnonfinite=True, **style)
+    # A mappable of its own: that of the points would give the bar their opacity.
+    bar = ax.figure.colorbar(ScalarMappable(drawn.norm, drawn.cmap), ax=ax, fraction=0.046, pad=0.04)
+    if colors.is_date:
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator()
+        bar.ax.yaxis.set_major_locator(locator)
+        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def _draw_classes(ax: Axes, points: np.ndarray, colors: Column, style: dict[str, Any]) -> None:
+    """Draw points colored by their class, with a legend of the classes, or of the largest if there are very many."""
+    import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
+
+    names = colors.names or []
+    palette = plt.get_cmap("tab10" if len(names) <= 10 else "tab20" if len(names) <= 20 else "turbo")
+    positions = np.arange(len(names)) if len(names) <= 20 else np.arange(len(names)) / (len(names) - 1)
+    shades = palette(positions)
+    ax.scatter(points[:, 0], points[:, 1], c=shades[colors.codes], **style)
+    counts = np.bincount(colors.codes, minlength=len(names))
+    listed = np.sort(np.argsort(-counts, kind="stable")[:_LEGEND_CLASSES])
+    # Swatches of their own, opaque: those of the points would have the opacity of one of them.
+    swatches = [
+        Line2D([], [], linestyle="", marker="o", markersize=5, color=shades[code], label=str(names[code])) for code in listed
+    ]
+    if len(listed) < len(names):
+        swatches.append(Line2D([], [], linestyle="", label=f"and {len(names) - len(listed)} more"))
+    columns = -(-len(swatches) // _LEGEND_ROWS)
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False}
+    ax.legend(handles=swatches, title="class", ncols=columns, fontsize="small" if columns > 1 else None, **place)
 
 
 def _opacity(std: np.ndarray) -> np.ndarray:
