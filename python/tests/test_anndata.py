@@ -94,7 +94,7 @@ def test_methods_by_name_layers_and_wrong_arguments(digits):
     assert_array_equal(data.obsm["X_layer"], expected)
     assert data.uns["layer"]["use_rep"] == "log"
     for arguments, message in [
-        (("umap",), "estimator='umap': expected one of 'tsne', "),
+        (("umaps",), "estimator='umaps': expected one of 'tsne', "),
         ((lowland.PCA,), r"got PCA: call it, PCA\(\)"),
         ((3,), "got int"),
     ]:

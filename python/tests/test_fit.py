@@ -149,3 +149,17 @@ lowland.TSNE(verbose=1, max_iter=100).fit(X)
     code = code.replace("lowland._progress", "__import__('lowland._progress')._progress")
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert result.stdout == "" and " %, " in result.stderr and "iteration" in result.stderr
+
+
+def test_missing_cells_are_inferred_if_asked_for(few):
+    rows = np.asarray(few, dtype=np.float64)[:60, 20:30].copy()
+    hidden = rows.copy()
+    hidden[::7, 3] = np.nan
+    with pytest.raises(ValueError, match="row 0, column 3"):
+        lowland.LLLVM().fit(hidden)
+    model = lowland.LLLVM(missing_values="marginalize", starts=1, max_iter=20).fit(hidden)
+    assert_array_equal(model.inferred_rows_, np.arange(0, 60, 7))
+    assert set(model.inferred_columns_) == {3}
+    assert np.isfinite(model.embedding_).all() and (model.inferred_std_ > 0).all()
+    assert np.abs(model.inferred_values_ - rows[::7, 3]).mean() < np.abs(rows[:, 3] - rows[:, 3].mean()).mean() * 1.5
+    assert model.transform(rows[:5]).shape == (5, 2)

@@ -37,8 +37,8 @@ def test_command_of_the_wheel(command, tmp_path):
     made = run("embed", "digits", "--method", "pca", "--out", "map.csv", "--save", "model.lowland", "--no-quality")
     assert made.returncode == 0, made.stderr
     assert lowland.load(tmp_path / "model.lowland").embedding_.shape == (1797, 2)
-    failed = run("embed", "digits", "--method", "umap")
-    assert failed.returncode == 2 and "umap" in failed.stderr
+    failed = run("embed", "digits", "--method", "umaps")
+    assert failed.returncode == 2 and "umaps" in failed.stderr
     assert run("embed", "nothing.csv", "--out", "map.csv").returncode == 3
 
 

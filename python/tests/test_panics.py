@@ -47,9 +47,11 @@ def calls(tmp_path):
         "required_neighbors": lambda: _lowland.required_neighbors("lvm", [], 40),
         "dataset": lambda: _lowland.dataset("digits"),
         "write_file": lambda: _lowland.write_file(path, b""),
-        "page": lambda: _lowland.page("", [("map", "", points, None, None)]),
+        "page": lambda: _lowland.page("", [("map", "", points, None, None, [])]),
         "choose": lambda: _lowland.choose(X, [], [3], [1], 1, 40, "near"),
         "compare_edges": lambda: _lowland.compare_edges(X, [], []),
+        "choose_method": lambda: _lowland.choose_method(X, []),
+        "fit_spectrum": lambda: _lowland.fit_spectrum([], [1.0], X),
         "run_command": lambda: _lowland.run_command(["lowland", "methods"]),
     }
 

@@ -101,8 +101,8 @@ def test_comparison_scores_preprocessed_rows_and_leaves_out_what_fails(few):
     assert list(comparison) == ["pca"] and "lle" in comparison.failures
     with pytest.raises(TypeError, match="perplexity is not a parameter of any"):
         lowland.compare(few, ["pca"], perplexity=3)
-    with pytest.raises(ValueError, match="methods='umap': expected one of"):
-        lowland.compare(few, ["umap"])
+    with pytest.raises(ValueError, match="methods='umaps': expected one of"):
+        lowland.compare(few, ["umaps"])
     with pytest.raises(ValueError, match="'pca' is there twice"):
         lowland.compare(few, ["pca", lowland.PCA()])
 

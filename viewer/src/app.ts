@@ -2,7 +2,7 @@
 
 import { Card } from "./card";
 import type { ColorMode, Theme } from "./colors";
-import type { Dataset } from "./dataset";
+import { type Dataset, mapBetween } from "./dataset";
 import { h } from "./dom";
 import { listenToKeys } from "./keys";
 import { Pane } from "./pane";
@@ -44,10 +44,12 @@ export class App {
       neighbors: Boolean(data.neighbors?.lists),
       circles: start.circles,
       names: true,
+      flagged: start.flagged,
+      bridges: start.bridges,
       words: start.words || (data.ids !== null && data.ids.every((id) => id.length <= MAX_ID_LENGTH)),
       size: 1,
       lasso: false,
-      view: data.maps.length > 1 ? "all" : 0,
+      view: data.maps.length > 1 && !data.slider ? "all" : 0,
     });
     dark.addEventListener("change", () => this.store.set({ theme: dark.matches ? "dark" : "light" }));
     this.panel = new Panel(this);
@@ -74,9 +76,11 @@ export class App {
   arrange(before: "all" | number): void {
     const { maps } = this.data;
     const { view } = this.store.state;
-    const wanted = view === "all" ? maps : maps.slice(view, view + 1);
+    const wanted = view === "all" || maps.length === 0 ? maps : [mapBetween(maps, view)];
     if (view !== "all" && before !== "all" && this.panes.length === 1 && wanted.length === 1) {
-      this.panes[0].show(wanted[0]);
+      // A slider sets the positions itself; from one map to another, the points move on their own.
+      const slides = !Number.isInteger(view) || !Number.isInteger(before);
+      this.panes[0].show(wanted[0], slides ? 0 : undefined);
       return;
     }
     for (const pane of this.panes) pane.dispose();

@@ -53,6 +53,7 @@ export class Card {
       const values = coordinates(map, point).map((value, c) => `${AXES[c]} ${formatNumber(value)}`);
       rows.push([`${prefix}at`, values.join(", ")]);
       if (map.std) rows.push([`${prefix}std`, formatNumber(map.std[point])]);
+      for (const { name, values } of map.reliability) rows.push([`${prefix}${name}`, formatNumber(values[point])]);
       const k = data.neighbors?.k;
       if (map.kept && k) {
         const kept = countBits(map.kept[point]);

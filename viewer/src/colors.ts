@@ -2,6 +2,7 @@
 
 import type { Column, Dataset, MapData } from "./dataset";
 import { recall } from "./dataset";
+import { asClasses, reliability } from "./reliability";
 
 export type Rgb = [number, number, number];
 export type Theme = "light" | "dark";
@@ -39,7 +40,7 @@ export function ramp(t: number, theme: Theme): Rgb {
 }
 
 /** What points are colored by. */
-export type ColorMode = { by: "none" } | { by: "std" } | { by: "recall" } | { by: "column"; column: number };
+export type ColorMode = { by: "none" } | { by: "std" } | { by: "recall" } | { by: "column"; column: number } | { by: "reliability"; name: string };
 
 /** Colors of the points of a map, and the data of the legend. */
 export type Coloring =
@@ -54,10 +55,25 @@ export function createColoring(data: Dataset, map: MapData | null, mode: ColorMo
   if (mode.by === "std") return map?.std ? numberColoring("std", map.std, theme, stds) : plain;
   if (mode.by === "recall") return map?.kept && data.neighbors ? recallColoring(map, data.neighbors.k, theme) : plain;
   if (mode.by === "none") return plain;
+  if (mode.by === "reliability") return reliabilityColoring(data, map, mode.name, theme) ?? plain;
   const column = data.columns[mode.column];
   if (column.kind === "number") return numberColoring(column.name, column.values, theme);
+  return classColoring(column, theme);
+}
+
+function classColoring(column: Extract<Column, { kind: "class" }>, theme: Theme): Coloring {
   const swatches = classColors(column.counts, theme);
   return { kind: "class", column, swatches, color: (point) => swatches[column.codes[point]] };
+}
+
+/** Colors by a column of reliability; all maps share one scale, or one set of classes. */
+function reliabilityColoring(data: Dataset, map: MapData | null, name: string, theme: Theme): Coloring | null {
+  const column = reliability(map, name);
+  if (!column) return null;
+  const classes = asClasses(column, data.maps);
+  if (classes) return classColoring(classes, theme);
+  const all = data.maps.flatMap((each) => reliability(each, name)?.values ?? []);
+  return numberColoring(name, column.values, theme, all);
 }
 
 /** Returns the color of each class; only the largest classes have colors, the others are gray. */

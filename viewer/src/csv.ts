@@ -10,7 +10,7 @@ function cell(value: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Returns a table of the selected points: row, id, coordinates, std and recall in every map, and all columns. */
+/** Returns a table of the selected points: row, id, coordinates, std, reliability and recall in every map, and all columns. */
 export function toCsv(data: Dataset, flags: Uint8Array): string {
   const single = data.maps.length === 1;
   const columnName = (name: string, map: string) => (single ? name : `${name}_${map}`);
@@ -23,6 +23,7 @@ export function toCsv(data: Dataset, flags: Uint8Array): string {
     }
     const { std, kept } = map;
     if (std) columns.push([columnName("std", map.name), (point) => std[point]]);
+    for (const { name, values } of map.reliability) columns.push([columnName(name, map.name), (point) => values[point]]);
     if (kept && neighbors) columns.push([columnName("recall", map.name), (point) => recall(map, neighbors.k, point)]);
   }
   for (const column of data.columns) {

@@ -1,7 +1,8 @@
 /** The maps and the data of the points, decoded from the page. */
 
-import { type ColumnHeader, type Header, type MapHeader, type InitialView, type ScoreTable, VERSION } from "./header";
+import { type ColumnHeader, type Header, type MapHeader, type InitialView, type ScoreTable, type SliderHeader, VERSION } from "./header";
 import { Thumbnails } from "./images";
+import type { Bridge, ReliabilityValues } from "./reliability";
 import * as sections from "./sections";
 
 /** A map in normalized coordinates: three per point, mostly between -1 and 1. */
@@ -18,6 +19,10 @@ export interface MapData {
   covariances: Float32Array | null;
   /** Bit `r` is set if the map preserves the `r`-th true neighbor. */
   kept: Uint16Array | null;
+  /** Columns that say how far each point can be believed. */
+  reliability: ReliabilityValues[];
+  /** Islands that are connected in the data. */
+  bridges: Bridge[];
 }
 
 /** Conversion of normalized coordinates: map coordinate = middle + normalized coordinate * unit. */
@@ -41,6 +46,7 @@ export interface Dataset {
   neighbors: { k: number; shown: number; lists: Uint32Array | null } | null;
   images: Thumbnails | null;
   table: ScoreTable | null;
+  slider: SliderHeader | null;
 }
 
 export async function load(): Promise<Dataset> {
@@ -55,20 +61,21 @@ export async function load(): Promise<Dataset> {
     neighborHeader ? lists.then((found) => ({ k: neighborHeader.k, shown: neighborHeader.shown, lists: found })) : null,
   ]);
   const images = header.images ? new Thumbnails(header.images) : null;
-  const { title, rows, live, start, table } = header;
-  return { title, rows, live, start, table, maps, columns, ids, neighbors, images };
+  const { title, rows, live, start, table, slider } = header;
+  return { title, rows, live, start, table, slider: slider ?? null, maps, columns, ids, neighbors, images };
 }
 
 async function loadMap(map: MapHeader, rows: number): Promise<MapData> {
-  const [stored, std, covariances, kept] = await Promise.all([
+  const [stored, std, covariances, kept, reliability] = await Promise.all([
     map.bytes === 2 ? sections.u16(map.points) : sections.f32(map.points),
     map.std ? sections.f32(map.std) : null,
     map.covariances ? sections.f32(map.covariances) : null,
     map.kept ? sections.u16(map.kept) : null,
+    Promise.all(map.reliability.map(async ({ name, meaning, section }) => ({ name, meaning, values: await sections.f32(section) }))),
   ]);
-  const { name, caption, dim, dimOf } = map;
+  const { name, caption, dim, dimOf, bridges } = map;
   const { positions, frame } = decodePositions(stored, map, rows);
-  return { name, caption, dim, dimOf, positions, frame, std, covariances, kept };
+  return { name, caption, dim, dimOf, positions, frame, std, covariances, kept, reliability, bridges };
 }
 
 interface StoredRange {
@@ -153,4 +160,20 @@ export function coordinates(map: MapData, point: number): number[] {
 /** Returns the id of a point, or its row number. */
 export function pointName(data: Dataset, point: number): string {
   return data.ids ? data.ids[point] : `row ${point}`;
+}
+
+/** Returns the map at a position between two consecutive maps: 1.25 is a quarter of the way from the second to the third. */
+export function mapBetween(maps: MapData[], position: number): MapData {
+  const at = Math.min(Math.max(position, 0), maps.length - 1);
+  const [first, second] = [maps[Math.floor(at)], maps[Math.ceil(at)]];
+  const t = at - Math.floor(at);
+  if (t === 0 || first.dim !== second.dim) return maps[Math.round(at)];
+  const mix = (a: number, b: number) => a + t * (b - a);
+  const positions = first.positions.map((from, i) => mix(from, second.positions[i]));
+  const frame = {
+    middle: first.frame.middle.map((middle, c) => mix(middle, second.frame.middle[c])),
+    unit: mix(first.frame.unit, second.frame.unit),
+  };
+  // Everything that belongs to the points of one map only, such as the neighbors it keeps, is that of the nearer map.
+  return { ...(t < 0.5 ? first : second), bridges: [], name: `${first.name} to ${second.name}`, caption: "", positions, frame };
 }

@@ -14,6 +14,14 @@ export interface Header {
   neighbors: { k: number; shown: number; section: string | null } | null;
   images: ImagesHeader | null;
   table: ScoreTable | null;
+  slider: SliderHeader | null;
+}
+
+/** A slider that moves the points from one map to the next. */
+export interface SliderHeader {
+  label: string;
+  /** Value of each map. */
+  values: number[];
 }
 
 /** Initial state of the page, where it differs from the default. */
@@ -23,6 +31,8 @@ export interface InitialView {
   circles: boolean;
   words: boolean;
   dark: boolean;
+  flagged: boolean;
+  bridges: boolean;
 }
 
 /** Scores: one row per map, starting with its name. */
@@ -43,6 +53,17 @@ export interface MapHeader {
   std: string | null;
   covariances: string | null;
   kept: string | null;
+  reliability: { name: string; meaning: string; section: string }[];
+  bridges: BridgeHeader[];
+}
+
+/** Two islands that are connected in the data although the map separates them. */
+export interface BridgeHeader {
+  islands: [number, number];
+  /** Number of points of each island with neighbors in the other. */
+  points: [number, number];
+  /** Ends of a line from one to the other, in map coordinates. */
+  ends: [number[], number[]];
 }
 
 export type ColumnHeader =

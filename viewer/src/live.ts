@@ -77,7 +77,7 @@ function showUpdate(app: App, frame: LiveUpdate): void {
   const stored = new Uint16Array(fromBase64(frame.points).buffer);
   const { positions, frame: own } = decodePositions(stored, frame, app.data.rows);
   const { name, dim, dimOf } = frame;
-  const map = { name, caption: "", dim, dimOf, positions, frame: own, std: null, covariances: null, kept: null };
+  const map = { name, caption: "", dim, dimOf, positions, frame: own, std: null, covariances: null, kept: null, reliability: [], bridges: [] };
   const first = app.data.maps.length === 0;
   app.data.maps[0] = map;
   if (first) {

@@ -23,6 +23,8 @@ const HALO: Record<Theme, string> = { light: "rgb(255 255 255 / .85)", dark: "rg
 
 /** Largest number of ellipses. */
 export const MAX_ELLIPSES = 3000;
+/** Largest number of flagged points that are drawn as rings. */
+const MAX_HOLLOW = 4000;
 /** Largest number of rings around points found by a search. */
 const MAX_RINGS = 1000;
 
@@ -141,6 +143,57 @@ export function rings(drawing: OverlayContext, points: number[]): void {
     context.beginPath();
     context.arc(position[0], position[1], 6, 0, 2 * Math.PI);
     context.stroke();
+  }
+}
+
+/** Draws flagged points as rings in their color. */
+export function hollowPoints(drawing: OverlayContext, order: Uint32Array, flags: Float32Array, radius: number): void {
+  const { context, coloring } = drawing;
+  context.lineWidth = Math.max(1.2, 0.35 * radius);
+  let remaining = MAX_HOLLOW;
+  for (const point of order) {
+    if (!(flags[point] > 0)) continue;
+    const position = project(drawing, point);
+    if (!isVisible(drawing, position, radius)) continue;
+    context.beginPath();
+    context.arc(position[0], position[1], Math.max(2.2, radius + 0.5), 0, 2 * Math.PI);
+    context.strokeStyle = css(coloring.color(point));
+    context.stroke();
+    if (--remaining === 0) return;
+  }
+}
+
+/** Draws a line between each two islands that are connected in the data, with the number of points that have neighbors on the other side. */
+export function bridgeLines(drawing: OverlayContext): void {
+  const { context, camera, map, theme } = drawing;
+  const { middle, unit } = map.frame;
+  for (const { ends, points } of map.bridges) {
+    const position = (end: number[]): Vec3 => {
+      const [x, y, z] = end.map((value, c) => (value - middle[c]) / unit);
+      return camera.project(Float32Array.of(x, y ?? 0, z ?? 0), 0, [0, 0, 0]);
+    };
+    const [from, to] = ends.map(position);
+    context.lineCap = "round";
+    for (const [width, color] of [[5, HALO[theme]], [2, TEXT[theme]]] as const) {
+      context.beginPath();
+      context.moveTo(from[0], from[1]);
+      context.lineTo(to[0], to[1]);
+      context.lineWidth = width;
+      context.strokeStyle = color;
+      context.stroke();
+    }
+    context.lineCap = "butt";
+    const [x, y] = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+    context.font = "12px system-ui, sans-serif";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineWidth = 4;
+    context.lineJoin = "round";
+    context.strokeStyle = HALO[theme];
+    context.fillStyle = TEXT[theme];
+    const text = String(points[0] + points[1]);
+    context.strokeText(text, x, y - 10);
+    context.fillText(text, x, y - 10);
   }
 }
 

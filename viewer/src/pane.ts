@@ -8,6 +8,7 @@ import { dataText, h } from "./dom";
 import { PointGrid } from "./grid";
 import * as overlay from "./overlay";
 import { Pointer } from "./pointer";
+import { flags } from "./reliability";
 import { createRenderer, type Renderer, type RendererKind } from "./renderer";
 import { createSelection, type StateKey } from "./store";
 import { drawOrder, isInside, pointColors, visibility } from "./visible";
@@ -37,6 +38,8 @@ export class Pane {
   /** The visible points in drawing order. */
   order = new Uint32Array(0);
   private currentColoring!: Coloring;
+  /** The flags of points that are drawn hollow. */
+  private hollow: Float32Array | null = null;
   private grid: PointGrid | null = null;
   private centers: overlay.ClassCenters | null = null;
   private frame = 0;
@@ -127,9 +130,10 @@ export class Pane {
       this.currentColoring = createColoring(data, this.map, state.mode, state.theme);
       this.centers = null;
     }
-    if (has("mode", "theme", "selection")) {
+    if (has("mode", "theme", "selection", "flagged")) {
+      this.hollow = state.flagged ? flags(this.map) : null;
       const opacity = this.camera.is3d ? 1 : data.rows < 3000 ? 0.9 : data.rows < 200_000 ? 0.7 : 0.45;
-      this.renderer.setColors(pointColors(data.rows, this.currentColoring.color, opacity, state));
+      this.renderer.setColors(pointColors(data.rows, this.currentColoring.color, opacity, state, this.hollow));
     }
     if (has("mode", "hide", "hiddenClasses", "selection")) {
       this.isShown = visibility(data, this.map, state);
@@ -219,6 +223,8 @@ export class Pane {
     context.clearRect(0, 0, camera.width, camera.height);
     if (this.t < 1) return;
     const drawing = { context, camera, data, map, coloring: this.currentColoring, theme: state.theme };
+    if (this.hollow) overlay.hollowPoints(drawing, this.order, this.hollow, this.pointSize / 2);
+    if (state.bridges) overlay.bridgeLines(drawing);
     if (state.circles) overlay.ellipses(drawing, this.order);
     const space = new overlay.LabelSpace();
     if (state.names && this.currentColoring.kind === "class") {

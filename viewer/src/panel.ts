@@ -9,7 +9,9 @@ import { formatCount, dataText, h } from "./dom";
 import { showHelp } from "./keys";
 import { createLegend } from "./legend";
 import { MAX_ELLIPSES } from "./overlay";
+import { flags, knownColumns } from "./reliability";
 import { Search } from "./search";
+import { Slider } from "./slider";
 import { createSelection, type StateKey, type State } from "./store";
 
 /** Largest number of search results in the list. */
@@ -37,6 +39,8 @@ export class Panel {
   private readonly visibleCount = h("p", { class: "note", id: "visible-count" });
   private readonly checks = new Map<Flag, HTMLInputElement>();
   private readonly finder: Search;
+  private readonly slider: Slider | null = null;
+  private scores: HTMLElement | null = null;
   private searchTimer = 0;
 
   constructor(private readonly app: App) {
@@ -46,8 +50,9 @@ export class Panel {
     const keys = h("button", { type: "button", title: "Keys (?)", onclick: () => showHelp() }, "Keys");
     const buttons = h("div", { class: "row" }, fit, this.theme, keys);
     this.element.append(h("header", {}, h("h1", {}, dataText(data.title || "lowland", 120)), this.visibleCount, buttons));
+    if (data.slider) this.element.append(section("Map", (this.slider = new Slider(app, data.slider)).element));
     if (data.maps.length > 1) this.element.append(this.tabs);
-    if (data.table) this.element.append(section("Scores", scores(data.table)));
+    if (data.table) this.element.append(section("Scores", (this.scores = scores(data.table))));
     this.element.append(
       labeledSection("Search", "search", this.search, this.found, this.results),
       labeledSection("Color by", "color", this.color, this.legend),
@@ -58,6 +63,15 @@ export class Panel {
       // Without covariances, ellipses are circles.
       const shape = data.maps.some((map) => map.covariances) ? "Ellipses" : "Circles";
       this.element.append(section("Certainty", label, this.hide, this.check("circles", `${shape} of one std (up to ${formatCount(MAX_ELLIPSES)})`)));
+    }
+    const columns = knownColumns(data.maps);
+    if (columns.length > 0) {
+      const checks: HTMLElement[] = [];
+      if (data.maps.some((map) => flags(map))) checks.push(this.check("flagged", "Flagged points hollow"));
+      if (data.maps.some((map) => map.bridges.length > 0)) checks.push(this.check("bridges", "Lines between islands that are connected in the data"));
+      const terms = columns.flatMap(({ name, meaning }) => [h("dt", {}, name), h("dd", {}, meaning)]);
+      const explained = h("details", {}, h("summary", {}, "What the scores mean"), h("dl", { class: "meanings" }, ...terms));
+      this.element.append(section("Reliability", ...checks, explained));
     }
     if (data.neighbors?.lists) this.element.append(section("True neighbors", this.check("neighbors", "Lines from the point"), lineKey()));
     this.element.append(
@@ -80,10 +94,11 @@ export class Panel {
     const modes: [string, ColorMode][] = data.columns.map(({ name }, column) => [name, { by: "column", column }]);
     if (data.maps.some((map) => map.std)) modes.push(["std: how uncertain a point is", { by: "std" }]);
     if (data.maps.some((map) => map.kept)) modes.push(["neighbors kept (recall)", { by: "recall" }]);
+    for (const { name } of knownColumns(data.maps)) modes.push([`reliability: ${name}`, { by: "reliability", name }]);
     modes.push(["nothing", { by: "none" }]);
     // Options are plain text, so that names are never parsed as markup.
     this.color.replaceChildren(...modes.map(([name, mode]) => h("option", { value: JSON.stringify(mode) }, name.slice(0, 80))));
-    const keys: StateKey[] = ["mode", "theme", "hide", "selection", "view", "lasso", "neighbors", "circles", "names", "words"];
+    const keys: StateKey[] = ["mode", "theme", "hide", "selection", "view", "lasso", "neighbors", "circles", "names", "words", "flagged", "bridges"];
     this.refresh(new Set(keys));
   }
 
@@ -120,7 +135,7 @@ export class Panel {
     if (has("mode", "theme", "hiddenClasses", "view")) {
       this.color.value = JSON.stringify(state.mode);
       const pane = this.app.panes[0];
-      this.legend.replaceChildren(...(pane ? [createLegend(this.app, pane.coloring)] : []));
+      this.legend.replaceChildren(...(pane ? [createLegend(this.app, pane.coloring), ...this.meaning()] : []));
     }
     if (has("hide")) {
       this.hidePercent.value = `${state.hide} %`;
@@ -135,8 +150,18 @@ export class Panel {
       this.selected.textContent = selected ? `${formatCount(selected)} points selected` : "Shift-drag around points to select them.";
       this.exportButton.disabled = this.clearButton.disabled = !selected;
     }
-    if (has("view")) this.drawTabs();
+    if (has("view")) {
+      this.drawTabs();
+      this.slider?.refresh(this.scores);
+    }
     this.updateCount();
+  }
+
+  /** Explains what the points are colored by, if it is a column of reliability. */
+  private meaning(): HTMLElement[] {
+    const { mode } = this.app.store.state;
+    const column = mode.by === "reliability" ? knownColumns(this.app.data.maps).find(({ name }) => name === mode.name) : null;
+    return column ? [h("p", { class: "note", id: "meaning" }, column.meaning)] : [];
   }
 
   /** Shows the number of visible points and the renderer. */
@@ -153,7 +178,9 @@ export class Panel {
     const { data, store } = this.app;
     const tab = (name: string, view: State["view"]) =>
       h("button", { type: "button", "aria-pressed": String(store.state.view === view), onclick: () => store.set({ view }) }, dataText(name, 30));
-    this.tabs.replaceChildren(tab("Side by side", "all"), ...data.maps.map((map, at) => tab(map.name, at)));
+    // With a slider, one button returns to it.
+    const single = data.slider ? [tab("One map", typeof store.state.view === "number" ? store.state.view : 0)] : data.maps.map((map, at) => tab(map.name, at));
+    this.tabs.replaceChildren(tab("Side by side", "all"), ...single);
   }
 
   /** Searches, and lists the results. */

@@ -24,12 +24,16 @@ export interface State {
   neighbors: boolean;
   circles: boolean;
   names: boolean;
+  /** Whether flagged points are drawn hollow. */
+  flagged: boolean;
+  /** Whether lines are drawn between islands that are connected in the data. */
+  bridges: boolean;
   /** Whether to write ids next to points where there is space. */
   words: boolean;
   /** Factor of the point size. */
   size: number;
   lasso: boolean;
-  /** All maps, or the index of one. */
+  /** All maps, or the index of one; between two indices while a slider moves the points from one map to the next. */
   view: "all" | number;
 }
 

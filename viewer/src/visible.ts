@@ -1,6 +1,8 @@
 /** Determines which points are drawn, their order and their colors. */
 
-import type { Dataset, MapData } from "./dataset";
+import type { ColorMode } from "./colors";
+import type { Column, Dataset, MapData } from "./dataset";
+import { asClasses, reliability } from "./reliability";
 import type { State } from "./store";
 
 /** Returns a fixed random order, so that no class covers the others because of its position in the file, and any prefix is a sample. */
@@ -27,10 +29,17 @@ export function visibility(data: Dataset, map: MapData, state: State): (point: n
   const std = map.std ?? data.maps.find((other) => other.std)?.std ?? null;
   const maxStd = std ? stdThreshold(std, state.hide) : Infinity;
   const isCertain = (point: number) => !std || maxStd === Infinity || std[point] <= maxStd;
-  const column = state.mode.by === "column" ? data.columns[state.mode.column] : null;
+  const column = shownColumn(data, map, state.mode);
   const { hiddenClasses } = state;
   if (column?.kind !== "class" || hiddenClasses.size === 0) return isCertain;
   return (point) => !hiddenClasses.has(column.codes[point]) && isCertain(point);
+}
+
+/** Returns the column that points are colored by, if it is one. */
+function shownColumn(data: Dataset, map: MapData, mode: ColorMode): Column | null {
+  if (mode.by === "column") return data.columns[mode.column];
+  const column = mode.by === "reliability" ? reliability(map, mode.name) : null;
+  return column && asClasses(column, data.maps);
 }
 
 /** Returns the visible points in drawing order, with selected points last. */
@@ -44,7 +53,13 @@ export function drawOrder(order: Uint32Array, shown: (point: number) => boolean,
 }
 
 /** Returns red, green, blue and opacity of every point; points outside of the selection are faint. */
-export function pointColors(rows: number, color: (point: number) => number[], opacity: number, state: State): Uint8Array {
+export function pointColors(
+  rows: number,
+  color: (point: number) => number[],
+  opacity: number,
+  state: State,
+  hollow: Float32Array | null = null,
+): Uint8Array {
   const colors = new Uint8Array(4 * rows);
   const flags = state.selection?.flags;
   const [strong, faint] = [Math.round(255 * (flags ? Math.max(opacity, 0.8) : opacity)), Math.round(255 * 0.1)];
@@ -53,7 +68,8 @@ export function pointColors(rows: number, color: (point: number) => number[], op
     colors[4 * i] = r;
     colors[4 * i + 1] = g;
     colors[4 * i + 2] = b;
-    colors[4 * i + 3] = flags && !flags[i] ? faint : strong;
+    // A hollow point is a ring, drawn separately, around a faint one.
+    colors[4 * i + 3] = (flags && !flags[i]) || (hollow && hollow[i] > 0) ? faint : strong;
   }
   return colors;
 }

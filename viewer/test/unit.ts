@@ -5,12 +5,14 @@ import { test } from "node:test";
 import { Camera, type Vec3 } from "../src/camera";
 import { BACKGROUND, classColors, createColoring, DARK_PALETTE, LIGHT_PALETTE, ramp, type Rgb, rgb } from "../src/colors";
 import { toCsv } from "../src/csv";
-import { countBits, coordinates, type Dataset, decodePositions } from "../src/dataset";
+import { countBits, coordinates, type Dataset, decodePositions, mapBetween } from "../src/dataset";
 import { truncate, formatNumber } from "../src/dom";
 import { PointGrid } from "../src/grid";
 import { ellipse, classCenters } from "../src/overlay";
+import { asClasses, flags, knownColumns } from "../src/reliability";
 import { Search } from "../src/search";
 import { joinBytePlanes } from "../src/sections";
+import { valueAt } from "../src/slider";
 import { createSelection, type State, Store } from "../src/store";
 import { drawOrder, isInside, pointColors, shuffledOrder, stdThreshold, visibility } from "../src/visible";
 
@@ -29,7 +31,7 @@ function cloud(rows: number, seed: number): Float32Array<ArrayBuffer> {
 
 const STATE: State = {
   mode: { by: "none" }, theme: "light", hide: 0, hiddenClasses: new Set(), selection: null, hover: -1, pinned: -1, matches: [],
-  neighbors: false, circles: false, names: false, words: false, size: 1, lasso: false, view: 0,
+  neighbors: false, circles: false, names: false, words: false, flagged: true, bridges: true, size: 1, lasso: false, view: 0,
 };
 
 function small(): Dataset {
@@ -37,11 +39,11 @@ function small(): Dataset {
   const { positions, frame } = decodePositions(stored, { dim: 2, low: [-2, 10], high: [4, 12] }, 3);
   const map = {
     name: "a", caption: "", dim: 2, dimOf: 2, positions, frame,
-    std: Float32Array.from([0.5, 2, 1]), covariances: null, kept: Uint16Array.from([3, 0, 1]),
+    std: Float32Array.from([0.5, 2, 1]), covariances: null, kept: Uint16Array.from([3, 0, 1]), reliability: [], bridges: [],
   };
   const codes = Uint32Array.from([0, 1, 0]);
   return {
-    title: "t", rows: 3, live: false, start: { mode: null, hide: 0, circles: false, words: false, dark: false }, maps: [map], images: null, table: null,
+    title: "t", rows: 3, live: false, start: { mode: null, hide: 0, circles: false, words: false, dark: false, flagged: true, bridges: true }, maps: [map], images: null, table: null, slider: null,
     columns: [{ name: "kind", kind: "class", codes, names: ["pla,in", 'qu"oted'], counts: Uint32Array.from([2, 1]) }],
     ids: ["Alpha", "<script>", "al\nso"],
     neighbors: { k: 2, shown: 2, lists: Uint32Array.from([1, 2, 0, 2, 0, 1]) },
@@ -280,4 +282,40 @@ test("covariances are projected to oriented ellipses from any side", () => {
   near(side.major, 3);
   near(side.minor, 1);
   near(side.angle, 0);
+});
+
+test("between two maps of a slider, points and coordinates are interpolated", () => {
+  const { maps } = small();
+  const [first] = maps;
+  const second = { ...first, name: "b", positions: first.positions.map((v) => v + 1), frame: { middle: [3, 13], unit: 5 } };
+  assert.equal(mapBetween([first, second], 0), first);
+  assert.equal(mapBetween([first, second], 1), second);
+  assert.equal(mapBetween([first, second], 7), second, "positions beyond the last map");
+  const between = mapBetween([first, second], 0.25);
+  between.positions.forEach((v, i) => assert.ok(Math.abs(v - first.positions[i] - 0.25) < 1e-6));
+  assert.ok(Math.abs(between.frame.unit - (0.75 * first.frame.unit + 1.25)) < 1e-9);
+  assert.equal(between.name, "a to b");
+  assert.deepEqual([0, 1, 1.5, 2].map((at) => valueAt([1, 2, 8], at)), [1, 2, 4, 8]);
+});
+
+test("columns of reliability are colored by value, and islands and flags by class", () => {
+  const data = small();
+  const column = (name: string, values: number[]) => ({ name, meaning: `About ${name}.`, values: Float32Array.from(values) });
+  const island = column("island", [2, 0, 1]);
+  data.maps[0].reliability = [column("jump", [0, 1, 2]), column("flagged", [0, 1, 0]), island];
+  assert.deepEqual(knownColumns(data.maps).map(({ name }) => name), ["jump", "flagged", "island"]);
+  const classes = asClasses(island, data.maps)!;
+  assert.deepEqual([Array.from(classes.codes), classes.names], [[2, 0, 1], ["no island", "island 1", "island 2"]]);
+  assert.equal(asClasses(data.maps[0].reliability[0], data.maps), null);
+  const jump = createColoring(data, data.maps[0], { by: "reliability", name: "jump" }, "light");
+  assert.ok(jump.kind === "number" && jump.high === 2);
+  assert.equal(createColoring(data, data.maps[0], { by: "reliability", name: "island" }, "light").kind, "class");
+  assert.equal(createColoring(data, data.maps[0], { by: "reliability", name: "unstable" }, "light").kind, "plain");
+  // Flagged points are faint below their rings, and hidden classes of islands are not drawn.
+  const colors = pointColors(3, () => [1, 2, 3], 1, STATE, flags(data.maps[0]));
+  assert.ok(colors[7] < 40 && colors[3] === 255 && colors[11] === 255);
+  const shown = visibility(data, data.maps[0], { ...STATE, mode: { by: "reliability", name: "island" }, hiddenClasses: new Set([2]) });
+  assert.deepEqual([0, 1, 2].map(shown), [false, true, true]);
+  data.maps[0].reliability = [column("flagged", [0, 0, 0])];
+  assert.equal(flags(data.maps[0]), null);
 });

@@ -14,3 +14,4 @@ pub mod objective;
 pub mod optim;
 pub mod out_of_sample;
 pub mod tsm;
+pub mod umap;

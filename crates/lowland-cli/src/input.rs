@@ -85,7 +85,7 @@ fn read(path: &Path, input: &ReadArgs, offsets: Option<Arc<[f64]>>, run: &RunArg
 pub fn declared_shape(input: &InputArgs, run: &RunArgs) -> Option<DataShape> {
     let is_builtin = lowland_io::builtins().iter().any(|builtin| input.input.as_os_str() == builtin.name);
     // Dropped rows do not count.
-    let keeps_rows = matches!(input.read.missing, MissingArg::Refuse);
+    let keeps_rows = !matches!(input.read.missing, MissingArg::Drop);
     (!is_builtin && keeps_rows)
         .then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read, run).ok()?))?
 }
@@ -105,6 +105,7 @@ fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure>
         missing: match input.missing {
             MissingArg::Refuse => Missing::Refuse,
             MissingArg::Drop => Missing::Drop,
+            MissingArg::Keep => Missing::Keep,
         },
         max_rows: input.max_rows,
         memory: run.memory().clone(),

@@ -97,6 +97,7 @@ fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Fail
         Command::Trust(args) => commands::trust(args),
         Command::Plot(args) => commands::plot(args),
         Command::Compare(args) => commands::compare(args, matches),
+        Command::Spectrum(args) => commands::spectrum(args, matches),
         Command::Analogies(args) => commands::analogies(args),
         Command::Neighbors(args) => commands::neighbors(args),
         Command::Data(args) => commands::data(&args.action),

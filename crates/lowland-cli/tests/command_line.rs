@@ -598,3 +598,35 @@ fn notes_about_similarities_are_worded_in_flags() {
     assert!(stderr.contains("that --density 0.01 selects") && stderr.contains("--tau 0."), "{stderr}");
     assert!(stderr.contains("--n-components 4") && !stderr.contains("n_components"), "{stderr}");
 }
+
+#[test]
+fn missing_cells_are_refused_or_inferred() {
+    let folder = folder();
+    let at = folder.path();
+    // A noisy half circle, with a cell of its third column, which is the first plus one, missing in every fifth row.
+    let row = |i: usize| {
+        let angle = i as f64 * 0.05;
+        let third = if i % 5 == 2 { String::new() } else { (1.0 + angle.cos()).to_string() };
+        format!("{},{},{third}\n", angle.cos(), angle.sin() + 0.01 * ((i * 37) % 11) as f64)
+    };
+    write(at, "gaps.csv", &format!("a,b,c\n{}", (0..60).map(row).collect::<String>()));
+    let embed = ["embed", "gaps.csv", "--method", "lllvm", "--starts", "1", "--n-components", "1", "--quiet"];
+    assert!(bad(at, 3, &embed).contains("--missing"));
+    let asked =
+        [&embed[..], &["--missing-values", "marginalize", "--inferred", "cells.csv", "--save", "m.lowland"]].concat();
+    let map = good(at, &asked);
+    assert_eq!(map.lines().count(), 61);
+    let cells = std::fs::read_to_string(at.join("cells.csv")).unwrap();
+    assert!(cells.starts_with("row,column,value,std\n2,c,"), "{cells}");
+    for line in cells.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let (row, value): (f64, f64) = (fields[0].parse().unwrap(), fields[2].parse().unwrap());
+        assert!((value - 1.0 - (row * 0.05).cos()).abs() < 0.05, "{line}");
+    }
+    assert_eq!(cells.lines().count(), 13);
+    write(at, "new.csv", "a,b,c\n1,0,2\n");
+    assert_eq!(good(at, &["transform", "m.lowland", "new.csv", "--quiet"]).lines().count(), 2);
+    // Landmarks need all cells.
+    let error = bad(at, 2, &[&asked[..9], &["--missing-values", "marginalize", "--landmarks", "20"]].concat());
+    assert!(error.contains("row 2, column 2"), "{error}");
+}

@@ -45,6 +45,14 @@ pub enum Error {
         largest: f64,
     },
 
+    /// All cells of a row or column are missing.
+    NoValues {
+        /// `row` or `column`.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+    },
+
     /// Two sizes that must agree differ.
     Shape {
         /// What has the size.
@@ -206,6 +214,9 @@ impl Error {
                 if *count == 1 { "cell in total" } else { "cells in total" },
                 Remedy::sentence(&[Remedy::DropMissingRows], terms)
             ),
+            Error::NoValues { what, index } => {
+                format!("{what} {index} (counting from 0) has no values: all of its cells are missing. Leave it out.")
+            }
             Error::TooLarge { row, column, value } => format!(
                 "row {row}, column {column} is {value:e} (counting from 0): too large for 32-bit floats, which end at 3.4e38; \
                  scale the column"

@@ -58,11 +58,12 @@ fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
         Data::Sparse(x) => x.row(i).1,
         Data::Text(_) => &[],
     };
-    let bad = |v: &f32| !v.is_finite();
+    let keeps_nan = missing == Missing::Keep && matches!(table.data, Data::Dense(_));
+    let bad = |v: &f32| !v.is_finite() && !(keeps_nan && v.is_nan());
     let is_finite = |&i: &usize| !row_values(i).iter().any(bad);
     // The only pass over the values when all are finite.
     let Some(row) = (0..table.rows()).find(|i| !is_finite(i)) else { return Ok(table) };
-    if missing == Missing::Refuse {
+    if missing != Missing::Drop {
         let at = row_values(row).iter().position(bad).expect("the row has such a cell");
         let column = match &table.data {
             Data::Sparse(x) => x.row(row).0[at] as usize,

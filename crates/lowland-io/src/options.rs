@@ -65,6 +65,8 @@ pub enum Missing {
     Refuse,
     /// Drop such rows, and note how many.
     Drop,
+    /// Keep missing cells of dense data, as NaN; infinite cells are still refused.
+    Keep,
 }
 
 /// A file format.

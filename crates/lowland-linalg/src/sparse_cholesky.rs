@@ -1,7 +1,8 @@
 //! Sparse Cholesky factorization, for matrices whose factor stays sparse.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::linalg::cholesky::supernodal::SupernodalLltRef;
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, SymbolicCholeskyRaw, factorize_symbolic_cholesky};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 
@@ -59,6 +60,22 @@ impl SparseCholesky {
         Ok(Some(Self { symbolic, values, memory, columns }))
     }
 
+    /// The logarithm of the determinant of the matrix.
+    pub fn log_determinant(&self) -> f64 {
+        let logarithms = |diagonal: &mut dyn Iterator<Item = f64>| diagonal.map(|v| 2.0 * v.ln()).sum();
+        match self.symbolic.raw() {
+            SymbolicCholeskyRaw::Simplicial(symbolic) => {
+                // The first entry of a column is on the diagonal.
+                logarithms(&mut symbolic.col_ptr()[..symbolic.ncols()].iter().map(|&at| self.values[at]))
+            }
+            SymbolicCholeskyRaw::Supernodal(symbolic) => {
+                let factor = SupernodalLltRef::new(symbolic, &self.values);
+                let blocks = (0..symbolic.n_supernodes()).map(|s| factor.supernode(s).val());
+                logarithms(&mut blocks.flat_map(|block| (0..block.ncols()).map(move |j| block[(j, j)])))
+            }
+        }
+    }
+
     /// Like [`Self::solve`] for any number of right-hand sides, allocating its own workspace.
     pub fn solve_columns(&self, rhs: &mut [f64], columns: usize) {
         let mut memory = MemBuffer::new(self.symbolic.solve_in_place_scratch::<f64>(columns, Par::Seq));
@@ -95,6 +112,18 @@ mod tests {
         assert!(SparseCholesky::new(&matrix, 2, 500).unwrap().is_none());
         let refused = SparseCholesky::within_memory(&matrix, 2, 100_000, Some(2000)).err();
         assert!(matches!(refused, Some(Error::Memory { limit: 2000, .. })), "{refused:?}");
+        let mut dense = vec![0.0; 300 * 300];
+        matrix.iter().for_each(|(i, j, v)| dense[i * 300 + j] = v);
+        let expected = crate::dense::Cholesky::new(&dense, 300).unwrap().log_determinant();
+        assert!((factor.log_determinant() - expected).abs() < 1e-9 * expected.abs());
+        // A dense factor is stored in blocks.
+        let full = Csr::from_triplets(
+            40,
+            40,
+            (0..1600).map(|at| (at / 40, at % 40, if at / 40 == at % 40 { 41.0 } else { 1.0 })),
+        );
+        let factor = SparseCholesky::new(&full.unwrap(), 1, 1600).unwrap().unwrap();
+        assert!((factor.log_determinant() - (39.0 * 40.0f64.ln() + 80.0f64.ln())).abs() < 1e-10);
         let indefinite = matrix.map(|i, j, v| if i == j { -v } else { v });
         assert!(SparseCholesky::new(&indefinite, 2, 100_000).is_err());
     }

@@ -24,7 +24,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    fn new(graph: NeighborGraph) -> Self {
+    pub fn new(graph: NeighborGraph) -> Self {
         Self { inner: Arc::new(graph) }
     }
 }

@@ -8,11 +8,13 @@ mod command;
 mod edges;
 mod error;
 mod graph;
+mod method_choice;
 mod model;
 mod panics;
 mod quality;
 mod rows;
 mod select;
+mod spectrum;
 mod view;
 mod watch;
 
@@ -32,11 +34,15 @@ mod _lowland {
     #[pymodule_export]
     use graph::{Graph, neighbors};
     #[pymodule_export]
+    use method_choice::choose_method;
+    #[pymodule_export]
     use model::{PyModel, fit};
     #[pymodule_export]
     use quality::{analogies, angle_histogram, angles, procrustes, report, report_of_model};
     #[pymodule_export]
     use select::choose;
+    #[pymodule_export]
+    use spectrum::fit_spectrum;
     #[pymodule_export]
     use view::{page, write_file};
 

@@ -306,6 +306,23 @@ impl PyModel {
         self.inner.std().map(|std| std.into_pyarray(py))
     }
 
+    /// Returns row, column, mean and standard deviation of the missing cells that the method has inferred, if there were any.
+    #[allow(clippy::type_complexity)]
+    fn inferred_cells<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> Option<(
+        Bound<'py, PyArray1<u32>>,
+        Bound<'py, PyArray1<u32>>,
+        Bound<'py, PyArray1<f64>>,
+        Bound<'py, PyArray1<f64>>,
+    )> {
+        self.inner.inferred_cells().map(|cells| {
+            let (rows, columns) = (cells.rows.clone().into_pyarray(py), cells.columns.clone().into_pyarray(py));
+            (rows, columns, cells.means.clone().into_pyarray(py), cells.std.clone().into_pyarray(py))
+        })
+    }
+
     /// Returns the covariance of each row's position, if the method has one.
     fn covariances<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f64>>>> {
         catch_panics(|| {

@@ -4,7 +4,7 @@ use lowland::method::Method;
 use lowland::methods::Tsm;
 use lowland::neighbors::NeighborGraph;
 use lowland::preprocessing::rows_for_metric;
-use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams};
+use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams, QualityReport};
 use lowland::{Data, Metric, Points, Seed};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
@@ -19,7 +19,8 @@ use crate::watch::{Callbacks, watch};
 
 type ScoreLine = (&'static str, f64, Option<usize>, Option<usize>, bool, &'static str);
 
-type ReportParts = (Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>);
+/// Scores, class shares and omitted scores.
+pub type ReportParts = (Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>);
 
 /// Returns the scores as `(name, value, k, sampled, higher is better, meaning)`, class shares as `(code, points, share)`,
 /// and omitted scores as `(name, reason)`.
@@ -92,14 +93,18 @@ fn compute_report(
     if let Some(error) = output.raised {
         return Err(error);
     }
-    let report = output.result;
+    Ok(report_parts(output.result))
+}
+
+/// The parts of a report, as Python receives them.
+pub fn report_parts(report: QualityReport) -> ReportParts {
     let line =
         |s: &quality::Score| (s.kind.name(), s.value, s.k, s.sampled, s.kind.higher_is_better(), s.kind.meaning());
-    Ok((
+    (
         report.scores.iter().map(line).collect(),
         report.classes.iter().map(|class| (class.code, class.points, class.share)).collect(),
         report.omitted.into_iter().map(|omitted| (omitted.kind.name(), omitted.reason)).collect(),
-    ))
+    )
 }
 
 /// Returns the disparity of two embeddings after the best translation, rotation and scaling, 0 to 1.

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use lowland::neighbors::{NeighborGraph, nearest_points_with};
-use lowland::{AnnotatedEmbedding, Data, Labels};
-use lowland_view::page::{ColumnData, Page, PageColumn, PageMap, detect_images, render_html};
+use lowland::{AnnotatedEmbedding, Data, Labels, Reliability, ReliabilityColumn};
+use lowland_view::page::{ColumnData, Page, PageColumn, PageMap, PageSlider, detect_images, render_html};
 use numpy::PyReadonlyArray2;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -18,8 +19,9 @@ use crate::watch::{Callbacks, watch};
 /// Number of neighbors of each point in a page, as in the scores.
 const NEIGHBORS: usize = 15;
 
-/// Name, caption, coordinates, standard deviations, covariances (row by row).
-type EmbeddingTuple<'py> = (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>, Option<Vec<f64>>);
+/// Name, caption, coordinates, standard deviations, covariances (row by row), and columns of reliability by name.
+type EmbeddingTuple<'py> =
+    (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>, Option<Vec<f64>>, Vec<(String, Vec<f64>)>);
 
 /// Name, caption, map.
 type NamedMap = (String, String, AnnotatedEmbedding);
@@ -31,9 +33,9 @@ pub fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()>
 }
 
 /// Renders a page of embeddings of the same rows. Shows images if `rows` look like images, and, with `graph`, the true
-/// neighbors and which of them each embedding preserves.
+/// neighbors and which of them each embedding preserves. `slider` are the exaggerations of the embeddings, for a slider between them.
 #[pyfunction]
-#[pyo3(signature = (title, maps, *, rows=None, classes=Vec::new(), numbers=Vec::new(), ids=None, graph=None, threads=None))]
+#[pyo3(signature = (title, maps, *, rows=None, classes=Vec::new(), numbers=Vec::new(), ids=None, graph=None, slider=None, threads=None))]
 pub fn page<'py>(
     py: Python<'py>,
     title: String,
@@ -43,13 +45,15 @@ pub fn page<'py>(
     numbers: Vec<(String, Vec<f32>)>,
     ids: Option<Vec<String>>,
     graph: Option<&Bound<'py, Graph>>,
+    slider: Option<Vec<f64>>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     catch_panics(|| {
         let data = rows.as_ref().map(Rows::to_data).transpose()?;
         let truth = graph.map(|graph| graph.get().inner.truncate(NEIGHBORS));
-        let annotated = |(name, caption, points, std, covariances): EmbeddingTuple| -> PyResult<NamedMap> {
-            Ok((name, caption, AnnotatedEmbedding { std, covariances, ..to_embedding(&points)?.into() }))
+        let annotated = |(name, caption, points, std, covariances, columns): EmbeddingTuple| -> PyResult<NamedMap> {
+            let reliability = to_reliability(columns)?;
+            Ok((name, caption, AnnotatedEmbedding { std, covariances, reliability, ..to_embedding(&points)?.into() }))
         };
         let maps = maps.into_iter().map(annotated).collect::<PyResult<Vec<_>>>()?;
         let classes: Vec<(String, Labels)> =
@@ -80,6 +84,7 @@ pub fn page<'py>(
                 ids: ids.as_deref(),
                 columns: by_class.chain(by_number).collect(),
                 neighbors: truth.as_ref(),
+                slider: slider.map(|values| PageSlider { label: "exaggeration", values }),
                 images: data
                     .as_ref()
                     .and_then(|data| if let Data::Dense(rows) = data { detect_images(rows) } else { None }),
@@ -89,4 +94,17 @@ pub fn page<'py>(
         })?;
         output.raised.map_or(Ok(PyBytes::new(py, &output.result)), Err)
     })
+}
+
+/// The columns of reliability of a map.
+fn to_reliability(columns: Vec<(String, Vec<f64>)>) -> PyResult<Option<Reliability>> {
+    let mut reliability = Reliability::default();
+    for (name, values) in columns {
+        let column = ReliabilityColumn::from_name(&name).ok_or_else(|| {
+            let known = ReliabilityColumn::ALL.map(ReliabilityColumn::name).join(", ");
+            PyValueError::new_err(format!("reliability: there is no column '{name}'; expected {known}"))
+        })?;
+        reliability.set(column, values);
+    }
+    Ok((!reliability.is_empty()).then_some(reliability))
 }

@@ -24,6 +24,12 @@ method_suite!(
     [("n_components", "1"), ("starts", "1"), ("max_iter", "5"), ("column_noise", "separate")],
     iterates
 );
+method_suite!(
+    lllvm_low_rank,
+    "lllvm",
+    [("rank", "12"), ("column_noise", "separate"), ("starts", "2"), ("max_iter", "20")],
+    iterates
+);
 method_suite!(lllvm_landmarks, "lllvm", [("landmarks", "100"), ("starts", "2"), ("max_iter", "20")], iterates);
 method_suite!(tsne, "tsne", [("max_iter", "40"), ("exaggeration_iter", "15")], iterates);
 method_suite!(
@@ -59,6 +65,7 @@ method_suite!(mapit_exact, "mapit", [("variant", "exact"), ("max_iter", "30"), (
 method_suite!(mapit_sampled, "mapit", [("variant", "sampled"), ("max_iter", "40")], iterates);
 method_suite!(mapit_reach, "mapit", [("reach", "2"), ("n_neighbors", "5"), ("max_iter", "60")], iterates);
 method_suite!(mapit_objective, "mapit", [("variant", "objective"), ("max_iter", "30")], iterates);
+method_suite!(umap, "umap", [("n_epochs", "100")], iterates);
 method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
 method_suite!(
     tsm_factors,
@@ -105,6 +112,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (lvm_largest::VALUES, lvm_largest::METHOD),
     (lllvm::VALUES, lllvm::METHOD),
     (lllvm_column_noise::VALUES, lllvm_column_noise::METHOD),
+    (lllvm_low_rank::VALUES, lllvm_low_rank::METHOD),
     (lllvm_landmarks::VALUES, lllvm_landmarks::METHOD),
     (tsne::VALUES, tsne::METHOD),
     (tsne_exaggeration::VALUES, tsne_exaggeration::METHOD),

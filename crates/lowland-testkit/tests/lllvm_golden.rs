@@ -22,7 +22,7 @@ fn problem() -> LllvmProblem {
     // The golden array has one column per point.
     let values = (0..n * y.rows()).map(|at| y.row(at % y.rows())[at / y.rows()]).collect();
     let (center, column_scales) = (vec![0.0; y.rows()], vec![1.0; y.rows()]);
-    LllvmProblem::new(graph_laplacian, ScaledRows { values, center, scale: 1.0, column_scales })
+    LllvmProblem::new(graph_laplacian, ScaledRows { values, center, scale: 1.0, column_scales, missing: Vec::new() })
         .expect("rows of the graph")
 }
 

@@ -6,7 +6,7 @@ use lowland_neighbors::NeighborGraph;
 const SPACING_NEIGHBOR: usize = 5;
 /// Width of the smallest gap in units of the median spacing. In an even scatter about forty points are within this distance
 /// of each point, so that chance opens no gap.
-const GAP_WIDTH: f64 = 3.0;
+pub(crate) const GAP_WIDTH: f64 = 3.0;
 
 /// The islands of a map.
 #[derive(Debug, Clone, PartialEq, Default)]

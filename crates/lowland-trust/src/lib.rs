@@ -4,12 +4,15 @@
 //! and the island it is in; for every gap between islands whether the data have it; for every island whether its rows are one
 //! group. docs/methods/trust.md derives the scores and reports how well they work on data whose answers are known.
 
+mod field;
 mod gaps;
 mod islands;
 mod links;
 mod neighborhoods;
 mod null;
 mod parts;
+mod placement;
+mod point_loss;
 mod report;
 mod seam;
 #[cfg(test)]
@@ -18,4 +21,4 @@ mod tests;
 pub use gaps::{Gap, GapVerdict};
 pub use islands::Islands;
 pub use parts::IslandParts;
-pub use report::{TrustParams, TrustReport, assess, memory};
+pub use report::{LossScale, TrustParams, TrustReport, assess, memory};

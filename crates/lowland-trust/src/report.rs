@@ -8,11 +8,12 @@ use lowland_core::{Data, DataShape, Error, Metric, Points, Reliability, Reliabil
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_with, nearest_with, search_memory};
 
 use super::gaps::{Gap, GapVerdict, bridge_targets, find_gaps};
-use super::islands::Islands;
+use super::islands::{GAP_WIDTH, Islands};
 use super::links::Links;
 use super::neighborhoods::{Neighborhoods, compare};
 use super::null::{NullSpreads, benjamini_hochberg};
 use super::parts::{IslandParts, find_parts};
+use super::placement::{place_points, unsupported};
 
 /// Parameters of [`assess`].
 #[derive(Debug, Clone, PartialEq)]
@@ -23,15 +24,16 @@ pub struct TrustParams {
     pub metric: Metric,
     /// False-discovery rate of the flags.
     pub fdr: f64,
-    /// Whether the rows of every island are examined for gaps that the map does not show.
-    pub examine_islands: bool,
+    /// Whether all scores are computed: also `jump` and `fragile`, and for every island whether the data have gaps that the
+    /// map does not show.
+    pub everything: bool,
     /// Seed of the null.
     pub seed: Seed,
 }
 
 impl Default for TrustParams {
     fn default() -> Self {
-        Self { n_neighbors: 15, metric: Metric::Euclidean, fdr: 0.05, examine_islands: true, seed: Seed(0) }
+        Self { n_neighbors: 15, metric: Metric::Euclidean, fdr: 0.05, everything: true, seed: Seed(0) }
     }
 }
 
@@ -62,8 +64,19 @@ pub struct TrustReport {
     pub gaps: Vec<Gap>,
     /// Noise of the null map, in units of the distance between neighboring points.
     pub null_noise: f64,
+    /// The loss that `jump` and `fragile` refer to.
+    pub loss_scale: Option<LossScale>,
     /// Columns that were not computed, and why.
     pub omitted: Vec<(ReliabilityColumn, String)>,
+}
+
+/// The t-SNE loss that `jump` and `fragile` refer to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LossScale {
+    /// Factor by which the map was multiplied, so that the loss describes it best; about 1 for maps by t-SNE.
+    pub factor: f64,
+    /// Perplexity of the affinities.
+    pub perplexity: f64,
 }
 
 /// Assesses `map`, whose rows are those of `data`. `known` is a neighbor graph of the data, used if it is large enough.
@@ -99,13 +112,32 @@ pub fn assess(
 
     let links = Links::new(&in_data, k);
     let islands = Islands::find(&in_map, k);
-    drop((in_data, in_map));
-    let parts = if params.examine_islands {
-        Some(find_parts(&links, map, &islands, params.seed, &mut |done| progress(0.6 + 0.2 * done))?)
+    let mut omitted = Vec::new();
+    let placement = if params.everything {
+        let reason = unsupported(data, map, params.metric == Metric::Euclidean, in_data.min_degree());
+        match (data, reason) {
+            (Data::Dense(rows), None) => {
+                let spacing = islands.gap_width / GAP_WIDTH;
+                let mut part = |done: f64| progress(0.6 + 0.2 * done);
+                Some(place_points(rows, map, &in_data, spacing, &mut part)?)
+            }
+            (_, reason) => {
+                let reason = reason.unwrap_or_default();
+                omitted.push((ReliabilityColumn::Jump, reason.clone()));
+                omitted.push((ReliabilityColumn::Fragile, reason));
+                None
+            }
+        }
     } else {
         None
     };
-    let gaps = find_gaps(&links, map, &islands, parts.as_deref(), &mut |done| progress(0.8 + 0.2 * done))?;
+    drop((in_data, in_map));
+    let parts = if params.everything {
+        Some(find_parts(&links, map, &islands, params.seed, &mut |done| progress(0.8 + 0.1 * done))?)
+    } else {
+        None
+    };
+    let gaps = find_gaps(&links, map, &islands, parts.as_deref(), &mut |done| progress(0.9 + 0.1 * done))?;
     let targets = bridge_targets(&links, &islands, &gaps);
 
     let numbers = |values: &[u32]| values.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
@@ -113,6 +145,11 @@ pub fn assess(
     reliability.set(ReliabilityColumn::Kept, kept);
     reliability.set(ReliabilityColumn::Lost, lost);
     reliability.set(ReliabilityColumn::Intruders, intruders);
+    let scale = placement.map(|placement| {
+        reliability.set(ReliabilityColumn::Jump, placement.jump);
+        reliability.set(ReliabilityColumn::Fragile, placement.fragile);
+        LossScale { factor: placement.scale, perplexity: placement.perplexity }
+    });
     reliability.set(ReliabilityColumn::PValue, p_values);
     reliability.set(ReliabilityColumn::Flagged, flags.iter().map(|&flag| f64::from(u8::from(flag))).collect());
     reliability.set(ReliabilityColumn::Island, numbers(&islands.of_point));
@@ -127,7 +164,8 @@ pub fn assess(
         parts,
         gaps,
         null_noise: null.noise,
-        omitted: Vec::new(),
+        loss_scale: scale,
+        omitted,
     })
 }
 

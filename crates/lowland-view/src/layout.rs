@@ -10,7 +10,7 @@ use crate::scene::{Rect, Scene, SceneItem, Text};
 use crate::table::TableLayout;
 use crate::text_encoding::sanitize;
 use crate::theme::Theme;
-use crate::{MapPanel, PictureOptions, Uncertainty, font};
+use crate::{FlaggedPoints, MapPanel, PictureOptions, Uncertainty, font};
 
 /// Sizes of margins and text, in proportion to the size of the picture.
 struct LayoutSizes {
@@ -142,7 +142,7 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
         items.extend(table.items(margin, bottom + 0.3 * sizes.text, hairline, theme));
     }
     let under = bottom + footer.table_height();
-    let note = font::truncate(&footnote(panels, options.uncertainty, counts), sizes.text, right - left);
+    let note = font::truncate(&footnote(panels, options, counts), sizes.text, right - left);
     let lines = footer.caption.into_iter().map(|line| (line, theme.text)).chain([(note, theme.muted_text)]);
     for (row, (content, color)) in lines.enumerate() {
         let baseline = under + (row + 1) as f32 * sizes.line_height;
@@ -158,8 +158,8 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
 }
 
 /// `70,000 points, first two of 3 dimensions, the 3,500 least certain are left out, 2 far outside drawn as rings at the edge`
-fn footnote(panels: &[MapPanel], uncertainty: Uncertainty, counts: DrawCounts) -> String {
-    let DrawCounts { outside, hidden, images } = counts;
+fn footnote(panels: &[MapPanel], options: &PictureOptions, counts: DrawCounts) -> String {
+    let DrawCounts { outside, hidden, images, flagged, bridges } = counts;
     let rows = panels[0].map.rows();
     let mut note = match panels.iter().all(|panel| panel.map.rows() == rows) {
         true => format!("{} points", format_thousands(rows)),
@@ -176,7 +176,7 @@ fn footnote(panels: &[MapPanel], uncertainty: Uncertainty, counts: DrawCounts) -
     if hidden > 0 {
         note += &format!(", the {} least certain are left out", format_thousands(hidden));
     }
-    if uncertainty == Uncertainty::Ellipses {
+    if options.uncertainty == Uncertainty::Ellipses {
         // Histograms have no ellipses.
         let planar = || panels.iter().filter(|panel| panel.map.embedding.dim() > 1);
         if planar().any(|panel| panel.map.covariances.is_some()) {
@@ -185,6 +185,14 @@ fn footnote(panels: &[MapPanel], uncertainty: Uncertainty, counts: DrawCounts) -
         if planar().any(|panel| panel.map.covariances.is_none() && panel.map.std.is_some()) {
             note += ", circles of one standard deviation (a single value per point, without direction)";
         }
+    }
+    if flagged > 0 {
+        let how = if options.flagged == FlaggedPoints::Fade { "faded" } else { "hollow" };
+        note += &format!(", {} flagged drawn {how}", format_thousands(flagged));
+    }
+    if bridges > 0 {
+        let lines = if bridges == 1 { "line joins" } else { "lines join" };
+        note += &format!(", {} {lines} islands that are connected in the data", format_thousands(bridges));
     }
     if images > 0 {
         note += &format!(", {} drawn as images", format_thousands(images));

@@ -41,7 +41,7 @@ use lowland::AnnotatedEmbedding;
 pub use chart::{ChartOptions, Curve, draw_chart};
 pub use check::SIDE_RANGE;
 pub use error::{PictureError, Result};
-pub use options::{Density, PictureFormat, PictureOptions, Uncertainty};
+pub use options::{Density, FlaggedPoints, PictureFormat, PictureOptions, Uncertainty};
 pub use panel::{Color, Images, MapPanel};
 pub use table::{TableCell, TextTable};
 

@@ -4,9 +4,10 @@ use crate::color::{Rgb, mix};
 use crate::color_key::ColorKey;
 use crate::histogram::histogram;
 use crate::pixel_transform::PixelTransform;
-use crate::scene::{Disc, Ellipse, PointCloud, PointStyle, Rect, SceneItem};
+use crate::scene::{Disc, Ellipse, Line, PointCloud, PointStyle, Rect, SceneItem};
 use crate::theme::Theme;
-use crate::{Density, MapPanel, PictureOptions, Uncertainty, point_labels, thumbnails};
+use crate::{Density, FlaggedPoints, MapPanel, PictureOptions, Uncertainty, point_labels, thumbnails};
+use lowland::ReliabilityColumn;
 
 /// Largest number of points that are drawn as dots by default, without colors and with colors.
 const MAX_DOTS: [usize; 2] = [20_000, 100_000];
@@ -29,6 +30,10 @@ pub(crate) struct DrawCounts {
     pub hidden: usize,
     /// Points drawn as images.
     pub images: usize,
+    /// Flagged points, drawn differently.
+    pub flagged: usize,
+    /// Lines between islands.
+    pub bridges: usize,
 }
 
 impl std::ops::AddAssign for DrawCounts {
@@ -36,6 +41,8 @@ impl std::ops::AddAssign for DrawCounts {
         self.outside += other.outside;
         self.hidden += other.hidden;
         self.images += other.images;
+        self.flagged += other.flagged;
+        self.bridges += other.bridges;
     }
 }
 
@@ -61,11 +68,16 @@ pub(crate) fn draw_map(
     }
     // Position of each point, and whether it is an outlier.
     let pixels: Vec<([f32; 2], bool)> = (0..n).map(|i| transform.to_pixel(map.row(i))).collect();
-    let order: Vec<usize> = interleaved_order(n).filter(|&i| is_shown[i] && !pixels[i].1).collect();
+    let is_flagged = flagged_points(panel, options.flagged);
+    let in_frame = |&i: &usize| is_shown[i] && !pixels[i].1;
+    counts.flagged = (0..n).filter(|i| is_flagged[*i] && in_frame(i)).count();
+    let (hollow, order): (Vec<usize>, Vec<usize>) =
+        interleaved_order(n).filter(in_frame).partition(|&i| is_flagged[i] && options.flagged == FlaggedPoints::Hollow);
     let std = std.filter(|_| n > 0);
-    let weights = std.filter(|_| options.uncertainty == Uncertainty::Fade).map(|std| {
-        let fade = fade_by_std(std);
-        order.iter().map(|&i| fade(std[i])).collect()
+    let fade = std.filter(|_| options.uncertainty == Uncertainty::Fade).map(|std| (std, fade_by_std(std)));
+    let weights = (fade.is_some() || options.flagged == FlaggedPoints::Fade && counts.flagged > 0).then(|| {
+        let by_std = |i: usize| fade.as_ref().map_or(1.0, |(std, fade)| fade(std[i]));
+        order.iter().map(|&i| by_std(i) * if is_flagged[i] { FLAGGED_OPACITY } else { 1.0 }).collect()
     });
     let with_ellipses = options.uncertainty == Uncertainty::Ellipses;
     let ellipses = with_ellipses.then(|| ellipses(panel, &order, transform.pixels_per_unit())).flatten();
@@ -83,9 +95,12 @@ pub(crate) fn draw_map(
     let ring = |i: usize| Disc { center: pixels[i].0, radius: ring_radius, color: point_color(i) };
     let rings: Vec<Disc> = (0..n).filter(|&i| is_shown[i] && pixels[i].1).map(ring).collect();
     counts.outside = rings.len();
+    let hollow_radius = (1.35 * transform.radius).max(2.5 * unit);
+    let hollow_disc = |&i: &usize| Disc { center: pixels[i].0, radius: hollow_radius, color: point_color(i) };
+    let hollow: Vec<Disc> = hollow.iter().map(hollow_disc).collect();
     let color_of = |i: usize| -> Option<Rgb> { (!key.is_plain()).then(|| point_color(i)) };
     let position = |i: usize| pixels[i].0;
-    let mut above = vec![SceneItem::Rings(rings)];
+    let mut above = vec![SceneItem::Rings(hollow), SceneItem::Rings(rings)];
     if let Some(images) = panel.images {
         let rows = interleaved_order(n).filter(|&i| is_shown[i]);
         let tiles = thumbnails::place_thumbnails(images, rows, position, color_of, frame, unit, theme);
@@ -101,9 +116,42 @@ pub(crate) fn draw_map(
         above.extend((n > point_labels::FEW_POINTS).then_some(SceneItem::Discs(dots)));
         above.push(SceneItem::Texts(texts));
     }
+    let bridges = bridge_lines(panel, &transform, options, unit, theme);
+    counts.bridges = bridges.len();
+    above.extend((!bridges.is_empty()).then_some(SceneItem::Lines(bridges)));
     // Too many dots would fill the space between the thumbnails.
     let cloud = if panel.images.is_some() && n > MAX_DOTS_WITH_IMAGES { PointCloud::empty(frame) } else { cloud };
     MapDrawing { items: [vec![SceneItem::Cloud(cloud)], above].concat(), counts }
+}
+
+/// Opacity of flagged points that fade, relative to the others.
+const FLAGGED_OPACITY: f32 = 0.2;
+
+/// Returns whether each point is flagged and drawn differently for it.
+fn flagged_points(panel: &MapPanel, drawn: FlaggedPoints) -> Vec<bool> {
+    let flags = panel.map.reliability.as_ref().and_then(|known| known.get(ReliabilityColumn::Flagged));
+    match flags.filter(|_| drawn != FlaggedPoints::None) {
+        Some(flags) => flags.iter().map(|&flag| flag > 0.0).collect(),
+        None => vec![false; panel.map.rows()],
+    }
+}
+
+/// Returns a line for each pair of islands that are connected in the data.
+fn bridge_lines(
+    panel: &MapPanel,
+    transform: &PixelTransform,
+    options: &PictureOptions,
+    unit: f32,
+    theme: Theme,
+) -> Vec<Line> {
+    let Some(reliability) = panel.map.reliability.as_ref().filter(|_| options.bridges) else { return Vec::new() };
+    let line = |ends: [Vec<f64>; 2]| Line {
+        ends: ends.map(|end| transform.to_pixel(&end).0),
+        width: 2.5 * unit,
+        color: theme.text,
+        halo: theme.background,
+    };
+    reliability.bridges(panel.map.points()).into_iter().map(|bridge| line(bridge.ends)).collect()
 }
 
 /// Returns the ellipses of points, or circles where only standard deviations are known.

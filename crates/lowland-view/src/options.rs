@@ -26,6 +26,18 @@ pub enum Uncertainty {
     Ellipses,
 }
 
+/// How flagged points are drawn, where it is known which are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FlaggedPoints {
+    /// Like the others.
+    None,
+    /// As rings.
+    #[default]
+    Hollow,
+    /// More transparent.
+    Fade,
+}
+
 /// Size and appearance of a picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PictureOptions {
@@ -47,6 +59,10 @@ pub struct PictureOptions {
     pub density: Density,
     /// How standard deviations are drawn.
     pub uncertainty: Uncertainty,
+    /// How flagged points are drawn.
+    pub flagged: FlaggedPoints,
+    /// Whether to draw lines between islands that are connected in the data, where they are known.
+    pub bridges: bool,
     /// Fraction of the points to draw: those with the smallest standard deviations, where these are known.
     pub certain: f64,
     /// Red, green and blue of the background; text is dark or light to suit it.
@@ -65,6 +81,8 @@ impl Default for PictureOptions {
             point_size: None,
             density: Density::Auto,
             uncertainty: Uncertainty::None,
+            flagged: FlaggedPoints::default(),
+            bridges: true,
             certain: 1.0,
             background: [255; 3],
         }

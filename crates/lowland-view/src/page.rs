@@ -10,7 +10,7 @@ mod quantize;
 mod sections;
 
 use lowland::neighbors::NeighborGraph;
-use lowland::{AnnotatedEmbedding, Labels};
+use lowland::{AnnotatedEmbedding, Labels, ReliabilityColumn};
 
 use crate::check::{check_len, check_map};
 use crate::error::{PictureError, Result};
@@ -45,6 +45,8 @@ pub struct Page<'a> {
     pub images: Option<Images<'a>>,
     /// Scores of the maps: one row per map, starting with its name.
     pub table: Option<&'a TextTable>,
+    /// A slider that moves the points from one map to the next; `None` shows the maps side by side.
+    pub slider: Option<PageSlider>,
     /// Initial state of the page.
     pub start: InitialView,
     /// Whether the page receives maps from a server during the fit.
@@ -64,6 +66,10 @@ pub struct InitialView {
     pub words: bool,
     /// Whether to use the dark theme regardless of the system setting.
     pub dark: bool,
+    /// Whether flagged points look like the others instead of hollow.
+    pub plain_flagged: bool,
+    /// Whether to leave out the lines between islands that are connected in the data.
+    pub no_bridges: bool,
 }
 
 /// What the points of a page are initially colored by.
@@ -73,8 +79,19 @@ pub enum InitialColor {
     None,
     /// Standard deviation.
     Std,
+    /// A column of reliability.
+    Reliability(ReliabilityColumn),
     /// The column with this index.
     Column(usize),
+}
+
+/// A slider from one map to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageSlider {
+    /// What the values are.
+    pub label: &'static str,
+    /// Value of each map.
+    pub values: Vec<f64>,
 }
 
 /// One map of a page.
@@ -139,6 +156,9 @@ fn check_page(page: &Page) -> Result<()> {
         && column >= page.columns.len()
     {
         return Err(PictureError::MissingColumn { column, columns: page.columns.len() });
+    }
+    if let Some(slider) = &page.slider {
+        check_len("values of the slider", slider.values.len(), page.maps.len())?;
     }
     page.ids.map_or(Ok(()), |ids| check_rows("ids", ids.len()))?;
     page.neighbors.map_or(Ok(()), |graph| check_rows("rows of the neighbors", graph.rows()))?;

@@ -11,7 +11,8 @@ use crate::color::Rgb;
 use crate::error::{PictureError, Result};
 use crate::raster::{HALO_WIDTH, RING_THICKNESS, rasterize_cloud, tile_border};
 use crate::scene::{
-    Disc, Ellipse, ImageTile, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
+    Disc, Ellipse, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text,
+    UncertaintyEllipse,
 };
 use crate::text_encoding::{CAP_HEIGHT, helvetica_width, win_ansi};
 
@@ -33,6 +34,7 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
             SceneItem::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| page.rect(rect, color)),
             SceneItem::Discs(discs) => discs.iter().for_each(|&disc| page.disc(disc)),
             SceneItem::Rings(rings) => rings.iter().for_each(|&disc| page.ring(disc)),
+            SceneItem::Lines(lines) => lines.iter().for_each(|&line| page.line(line)),
             SceneItem::Tiles(tiles) => tiles.iter().for_each(|tile| page.tile(tile)),
             SceneItem::Texts(texts) => texts.iter().for_each(|text| page.text(text)),
         }
@@ -106,6 +108,14 @@ impl PdfPage {
         self.stroke(color);
         let center = numbers(&center);
         let _ = writeln!(self.content, "{} w {center} m {center} l S", numbers(&[2.0 * radius]));
+    }
+
+    fn line(&mut self, line: Line) {
+        let [from, to] = line.ends.map(|end| numbers(&end));
+        for (width, color) in line.layers() {
+            self.stroke(color);
+            let _ = writeln!(self.content, "{} w {from} m {to} l S", numbers(&[width]));
+        }
     }
 
     fn ring(&mut self, Disc { center, radius, color }: Disc) {

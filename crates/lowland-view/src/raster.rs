@@ -4,7 +4,7 @@ use crate::canvas::Canvas;
 use crate::color::Rgb;
 use crate::font;
 use crate::scene::{
-    Disc, ImageTile, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
+    Disc, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
     tile_border_width,
 };
 
@@ -19,6 +19,7 @@ pub(crate) fn render(scene: &Scene) -> Canvas {
             SceneItem::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| fill_rect(&mut canvas, rect, color)),
             SceneItem::Discs(discs) => discs.iter().for_each(|&each| draw_disc(&mut canvas, each)),
             SceneItem::Rings(rings) => rings.iter().for_each(|&each| draw_ring(&mut canvas, each)),
+            SceneItem::Lines(lines) => lines.iter().for_each(|&line| draw_line(&mut canvas, line)),
             SceneItem::Tiles(tiles) => tiles.iter().for_each(|each| draw_tile(&mut canvas, each)),
             SceneItem::Texts(texts) => texts.iter().for_each(|line| draw_text(&mut canvas, line)),
         }
@@ -138,6 +139,27 @@ fn draw_ring(canvas: &mut Canvas, Disc { center: [x, y], radius, color }: Disc) 
     let half = (RING_THICKNESS * radius / 2.0).max(0.5);
     let coverage = |px: f32, py: f32| (half + 0.5 - ((px - x).hypot(py - y) - (radius - half)).abs()).clamp(0.0, 1.0);
     canvas.fill(Rect::centered([x, y], 2.0 * radius + 2.0, 2.0 * radius + 2.0), color, coverage);
+}
+
+fn draw_line(canvas: &mut Canvas, line: Line) {
+    let [[ax, ay], [bx, by]] = line.ends;
+    let (dx, dy) = (bx - ax, by - ay);
+    let squared = (dx * dx + dy * dy).max(f32::MIN_POSITIVE);
+    let distance = |x: f32, y: f32| {
+        let along = (((x - ax) * dx + (y - ay) * dy) / squared).clamp(0.0, 1.0);
+        (x - ax - along * dx).hypot(y - ay - along * dy)
+    };
+    for (width, color) in line.layers() {
+        let half = width / 2.0;
+        let reach = half + 1.0;
+        let bounds = Rect {
+            left: ax.min(bx) - reach,
+            top: ay.min(by) - reach,
+            right: ax.max(bx) + reach,
+            bottom: ay.max(by) + reach,
+        };
+        canvas.fill(bounds, color, |x, y| (half + 0.5 - distance(x, y)).clamp(0.0, 1.0));
+    }
 }
 
 pub(crate) fn draw_text(canvas: &mut Canvas, line: &Text) {

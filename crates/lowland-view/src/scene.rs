@@ -90,6 +90,22 @@ pub(crate) struct Disc {
     pub color: Rgb,
 }
 
+/// A straight line with round ends, and an outline in another color that keeps it visible on top of points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Line {
+    pub ends: [[f32; 2]; 2],
+    pub width: f32,
+    pub color: Rgb,
+    pub halo: Rgb,
+}
+
+impl Line {
+    /// Returns width and color of the outline and of the line itself, in drawing order.
+    pub fn layers(self) -> [(f32, Rgb); 2] {
+        [(2.2 * self.width, self.halo), (self.width, self.color)]
+    }
+}
+
 /// A small image within the picture.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ImageTile {
@@ -234,6 +250,7 @@ pub(crate) enum SceneItem {
     Boxes(Vec<(Rect, Rgb)>),
     Discs(Vec<Disc>),
     Rings(Vec<Disc>),
+    Lines(Vec<Line>),
     Tiles(Vec<ImageTile>),
     Texts(Vec<Text>),
 }

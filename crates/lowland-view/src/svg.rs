@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::page::base64;
 use crate::raster::{HALO_WIDTH, RING_THICKNESS, rasterize_cloud, tile_border};
 use crate::scene::{
-    Anchor, Disc, ImageTile, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
+    Anchor, Disc, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text,
+    UncertaintyEllipse,
 };
 use crate::text_encoding::CAP_HEIGHT;
 
@@ -32,6 +33,7 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
             SceneItem::Boxes(boxes) => boxes.iter().for_each(|&(rect, color)| write_rect(&mut out, rect, color)),
             SceneItem::Discs(discs) => discs.iter().for_each(|&disc| write_circle(&mut out, disc, "")),
             SceneItem::Rings(rings) => rings.iter().for_each(|&disc| write_ring(&mut out, disc)),
+            SceneItem::Lines(lines) => lines.iter().for_each(|&line| write_line(&mut out, line)),
             SceneItem::Tiles(tiles) => tiles.iter().try_for_each(|each| write_tile(&mut out, each))?,
             SceneItem::Texts(texts) => texts.iter().for_each(|line| write_text(&mut out, line)),
         }
@@ -85,6 +87,18 @@ fn write_ring(out: &mut String, Disc { center, radius, color }: Disc) {
         out,
         "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{w}\"/>"
     );
+}
+
+fn write_line(out: &mut String, line: Line) {
+    let [[ax, ay], [bx, by]] = line.ends.map(|end| end.map(format_number));
+    for (width, color) in line.layers() {
+        let (width, color) = (format_number(width), hex(color));
+        let _ = writeln!(
+            out,
+            "<line x1=\"{ax}\" y1=\"{ay}\" x2=\"{bx}\" y2=\"{by}\" stroke=\"{color}\" stroke-width=\"{width}\" \
+             stroke-linecap=\"round\"/>"
+        );
+    }
 }
 
 fn write_points(out: &mut String, cloud: &PointCloud, background: Rgb, id: usize) {

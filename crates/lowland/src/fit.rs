@@ -116,9 +116,10 @@ fn fit_on_current_pool(
     pipeline.note_rounded_columns(&prepared, &mut context);
     let prepared = pipeline.rows_for_method(&prepared);
     // Scaling can overflow single precision.
-    prepared.check_finite()?;
+    check_values(&pipeline, &prepared)?;
     let input = FitInput { data: &prepared, neighbors: options.neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
+    let prepared = transformer.completed_rows().unwrap_or(prepared);
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
     let model = Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names);
@@ -154,7 +155,13 @@ fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {
                     .into(),
         });
     }
-    data.check_finite()
+    check_values(pipeline, data)
+}
+
+/// Missing cells are left to the method, if it accepts them. Preprocessing, landmarks and extension from fixed positions need all cells.
+fn check_values(pipeline: &Pipeline, data: &Data) -> Result<()> {
+    let is_plain = pipeline.preprocessing.is_empty() && pipeline.landmarks.is_none() && pipeline.fixed.is_none();
+    if pipeline.method.accepts_missing() && is_plain { data.check_finite_or_missing() } else { data.check_finite() }
 }
 
 /// Fits methods; implemented for every [`Method`]. Built-in methods have the same functions without this trait in scope.

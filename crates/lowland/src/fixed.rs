@@ -184,6 +184,11 @@ impl DynMethod for FixedRows {
         self.method.default_values()
     }
 
+    /// Extension needs all cells.
+    fn accepts_missing(&self) -> bool {
+        false
+    }
+
     fn keeps_norms(&self) -> bool {
         false
     }

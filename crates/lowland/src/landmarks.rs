@@ -93,6 +93,11 @@ impl DynMethod for Landmarks {
         self.method.default_values()
     }
 
+    /// Extension needs all cells.
+    fn accepts_missing(&self) -> bool {
+        false
+    }
+
     fn keeps_norms(&self) -> bool {
         self.method.keeps_norms()
     }

@@ -50,6 +50,19 @@ impl From<Embedding> for TransformOutput {
     }
 }
 
+/// The missing cells of the training rows, as a method has inferred them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct InferredCells {
+    /// Row of each cell.
+    pub rows: Vec<u32>,
+    /// Column of each cell.
+    pub columns: Vec<u32>,
+    /// Mean of each cell's posterior.
+    pub means: Vec<f64>,
+    /// Standard deviation of each cell's posterior.
+    pub std: Vec<f64>,
+}
+
 /// The directions of a linear method, as scikit-learn's PCA and TruncatedSVD have them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrincipalComponents {
@@ -80,6 +93,16 @@ pub trait Transformer: Send + Sync {
 
     /// Returns the covariance of each training row's position, `dim x dim` values per row, if the method has one.
     fn covariances(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Returns the missing cells of the training rows, if the method has inferred any.
+    fn inferred_cells(&self) -> Option<&InferredCells> {
+        None
+    }
+
+    /// Returns the training rows with their missing cells filled, if there were any.
+    fn completed_rows(&self) -> Option<Data> {
         None
     }
 
@@ -175,6 +198,10 @@ pub trait Method: Params + Send + Sync + 'static {
     fn keeps_norms(&self) -> bool {
         false
     }
+    /// Whether dense rows may have missing cells, which are NaN.
+    fn accepts_missing(&self) -> bool {
+        false
+    }
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
@@ -227,6 +254,8 @@ pub trait DynMethod: Send + Sync {
     fn metric(&self) -> Option<Metric>;
     /// Whether every row of the embedding has the norm of its row of the data.
     fn keeps_norms(&self) -> bool;
+    /// Whether dense rows may have missing cells, which are NaN.
+    fn accepts_missing(&self) -> bool;
     /// Returns the stages of a fit with their expected shares of the time.
     fn stages(&self, shape: DataShape) -> Vec<Stage>;
     /// Returns the number of bytes that a fit needs besides the data, on the threads of the current pool.
@@ -268,6 +297,10 @@ impl<M: Method> DynMethod for M {
 
     fn default_values(&self) -> Vec<(&'static str, String)> {
         Params::values(&M::default())
+    }
+
+    fn accepts_missing(&self) -> bool {
+        Method::accepts_missing(self)
     }
 
     fn keeps_norms(&self) -> bool {

@@ -10,7 +10,7 @@ use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, check_c
 use lowland_neighbors::NeighborGraph;
 
 use crate::files;
-use crate::method::{DynMethod, FitOutput, Method, PrincipalComponents, TransformOutput, Transformer};
+use crate::method::{DynMethod, FitOutput, InferredCells, Method, PrincipalComponents, TransformOutput, Transformer};
 use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
 use crate::training_rows::TrainingRowHashes;
@@ -110,6 +110,11 @@ impl Model {
     /// Returns the covariance of each row's position, `dim x dim` values per row, if the method has one.
     pub fn covariances(&self) -> Option<Vec<f64>> {
         self.transformer.covariances()
+    }
+
+    /// Returns the missing cells of the training rows with their inferred values, if there were any.
+    pub fn inferred_cells(&self) -> Option<&InferredCells> {
+        self.transformer.inferred_cells()
     }
 
     /// Returns the outcome of the iterations; empty for models saved by earlier versions.

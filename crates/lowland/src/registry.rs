@@ -60,6 +60,7 @@ macro_rules! for_each_method {
             Ssne,
             Ee,
             MapIt,
+            Umap,
             Tsm,
             Spectral,
             Isomap,

@@ -51,7 +51,7 @@ pub struct SpectrumMap {
 
 /// Fits t-SNE at ascending exaggerations, each map started from the one before and aligned to it.
 ///
-/// Preprocessing and neighbor search run once. The parameter `exaggeration` of the method is replaced. After the first map there
+/// A map starts from the one before, contracted to a small size. Preprocessing and neighbor search run once. The parameter `exaggeration` of the method is replaced. After the first map there
 /// is no early exaggeration, and `max_iter` is reduced by its iterations. A stop keeps the complete maps, and the first one in
 /// any case. Landmarks, fixed positions and checkpoints are not supported.
 pub fn fit(method: &Tsne, exaggerations: &[f64], data: &Data, mut options: FitOptions) -> Result<Spectrum> {
@@ -108,10 +108,22 @@ fn fit_on_current_pool(method: &Tsne, exaggerations: &[f64], data: &Data, mut op
         if stopped {
             break;
         }
-        last = Some(model.embedding().clone());
+        last = Some(contracted(model.embedding())?);
     }
     let neighbors = found.filter(|found| found.exact).map(|found| found.graph);
     Ok(Spectrum { maps, data, neighbors })
+}
+
+/// Standard deviation of the coordinates of a map that another starts from. Kernels have width one, so that all points attract each
+/// other at first. From a map of full size, clusters would have to pass through the empty space between them, and the iterations
+/// end far above the objective of a start from principal components (digits, exaggeration 30: 6.5 instead of 3.8).
+const START_SIZE: f64 = 1e-2;
+
+/// Returns the map contracted to the size of a start.
+fn contracted(map: &Embedding) -> Result<Embedding> {
+    let size = (map.values().iter().map(|v| v * v).sum::<f64>() / map.values().len().max(1) as f64).sqrt();
+    let factor = if size > 0.0 { START_SIZE / size } else { 1.0 };
+    Embedding::new(map.values().iter().map(|v| factor * v).collect(), map.dim())
 }
 
 /// The parameters of a map that starts from another.

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from . import anndata, datasets, estimators, quality
     from ._compare import Comparison, compare
     from ._convergence import ConvergenceWarning
-    from ._embed import embed
+    from ._embed import MethodChoice, choose_method, embed
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
     from ._select import EdgeComparison, Selection, select, select_edges
+    from ._spectrum import Spectrum, spectrum
     from ._view import View, view
     from ._warnings import DataWarning, LowlandWarning, ParameterWarning
     from .estimators import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         PCA,
         TSM,
         TSNE,
+        UMAP,
         ElasticEmbedding,
         Isomap,
         LocallyLinearEmbedding,
@@ -52,10 +54,11 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     **dict.fromkeys(["Comparison", "compare"], "_compare"),
     "ConvergenceWarning": "_convergence",
-    "embed": "_embed",
+    **dict.fromkeys(["MethodChoice", "choose_method", "embed"], "_embed"),
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
     **dict.fromkeys(["EdgeComparison", "Selection", "select", "select_edges"], "_select"),
+    **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys(["DataWarning", "LowlandWarning", "ParameterWarning"], "_warnings"),
     **dict.fromkeys([*_ESTIMATORS.values(), "load"], "estimators"),
@@ -70,6 +73,7 @@ __all__ = [
     "PCA",
     "TSM",
     "TSNE",
+    "UMAP",
     "Comparison",
     "ConvergenceWarning",
     "DataWarning",
@@ -79,15 +83,18 @@ __all__ = [
     "LocallyLinearEmbedding",
     "LowlandWarning",
     "MapIt",
+    "MethodChoice",
     "NeighborGraph",
     "ParameterWarning",
     "Selection",
     "SpectralEmbedding",
+    "Spectrum",
     "SymmetricSNE",
     "TruncatedSVD",
     "View",
     "__version__",
     "anndata",
+    "choose_method",
     "compare",
     "datasets",
     "embed",
@@ -98,6 +105,7 @@ __all__ = [
     "quality",
     "select",
     "select_edges",
+    "spectrum",
     "view",
 ]
 

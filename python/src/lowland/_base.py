@@ -36,6 +36,9 @@ PARAMETERS = {name: parameters for name, _, _, parameters in _lowland.methods()}
 #: Preprocessing steps, which every estimator has as parameters, in the same form.
 PREPROCESSING = _lowland.preprocessing()
 
+#: Attributes of models that infer missing cells.
+_INFERRED = ("inferred_rows_", "inferred_columns_", "inferred_values_", "inferred_std_")
+
 #: Classes that have already warned about labels that they do not use.
 _warned_of_labels: set[type] = set()
 
@@ -191,7 +194,10 @@ class Estimator(SklearnTransformer):
             )
             finished = raised is None
         except ValueError as error:
-            raise (_input.explain_not_finite(given, getattr(self, "feature_names_in_", None)) or error) from None
+            # Methods that infer missing cells accept them; the error is about something else.
+            infers = getattr(self, "missing_values", "refuse") != "refuse"
+            explained = None if infers else _input.explain_not_finite(given, getattr(self, "feature_names_in_", None))
+            raise (explained or error) from None
         finally:
             if progress is not None:
                 progress.close(finished)
@@ -296,6 +302,12 @@ class Estimator(SklearnTransformer):
         if self._objective is not None:
             setattr(self, f"{self._objective}_", self.objective_)
             setattr(self, f"{self._objective}s_", self.objectives_)
+        for name in _INFERRED:
+            self.__dict__.pop(name, None)
+        cells = model.inferred_cells()
+        if cells is not None:
+            for name, each in zip(_INFERRED, cells):
+                setattr(self, name, each)
 
     def _parameter_values(self, graph: Any) -> list[tuple[str, str]]:
         """Return names and values of the method's parameters, as text."""

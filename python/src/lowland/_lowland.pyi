@@ -11,10 +11,8 @@ __version__: str
 
 Array = NDArray[Any]
 Rows = Array | tuple[Array, Array, Array, int] | list[str]
-
-ReportParts = tuple[
-    list[tuple[str, float, int | None, int | None, bool, str]], list[tuple[int, int, float]], list[tuple[str, str]]
-]
+ScoreLine = tuple[str, float, int | None, int | None, bool, str]
+ReportParts = tuple[list[ScoreLine], list[tuple[int, int, float]], list[tuple[str, str]]]
 
 class Graph:
     @staticmethod
@@ -48,6 +46,9 @@ class Model:
     def score(self, rows: Rows, threads: int | None = None) -> NDArray[np.float64]: ...
     def inverse_transform(self, points: NDArray[np.float64], threads: int | None = None) -> NDArray[np.float32]: ...
     def embedding(self) -> NDArray[np.float64]: ...
+    def inferred_cells(
+        self,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]] | None: ...
     def std(self) -> NDArray[np.float64] | None: ...
     def covariances(self) -> NDArray[np.float64] | None: ...
     def transform_covariances(self, rows: Rows, threads: int | None = None) -> NDArray[np.float64]: ...
@@ -166,15 +167,40 @@ def dataset(
 def write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def page(
     title: str,
-    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None, list[float] | None]],
+    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None, list[float] | None, list[tuple[str, list[float]]]]],
     *,
     rows: Rows | None = None,
     classes: list[tuple[str, list[int], list[str]]] = ...,
     numbers: list[tuple[str, list[float]]] = ...,
     ids: list[str] | None = None,
     graph: Graph | None = None,
+    slider: list[float] | None = None,
     threads: int | None = None,
 ) -> bytes: ...
+def choose_method(
+    rows: Rows,
+    params: list[tuple[str, str]],
+    *,
+    preprocessing: list[tuple[str, str]] = ...,
+    uses_neighbors: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+) -> tuple[str, str, list[tuple[str, float, float, float]], list[tuple[str, str]]]: ...
+def fit_spectrum(
+    params: list[tuple[str, str]],
+    exaggerations: list[float],
+    rows: Rows,
+    *,
+    labels: list[int] | None = None,
+    preprocessing: list[tuple[str, str]] = ...,
+    graph: Graph | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    on_progress: Callable[[str, float, int | None, float | None], Any] | None = None,
+    on_note: Callable[[str], Any] | None = None,
+) -> tuple[list[tuple[float, NDArray[np.float64], ReportParts]], Graph | None, BaseException | None]: ...
 def choose(
     rows: Rows,
     params: list[tuple[str, str]],

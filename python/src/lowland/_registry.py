@@ -10,6 +10,7 @@ ESTIMATORS = {
     "ssne": "SymmetricSNE",
     "ee": "ElasticEmbedding",
     "mapit": "MapIt",
+    "umap": "UMAP",
     "tsm": "TSM",
     "spectral": "SpectralEmbedding",
     "isomap": "Isomap",

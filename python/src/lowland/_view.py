@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,8 @@ def view(
     columns: Any = None,
     ids: Any = None,
     neighbors: Any = None,
+    reliability: Any = None,
+    slider: Iterable[float] | None = None,
     title: str = "",
     height: int = 640,
     n_jobs: int | None = None,
@@ -76,6 +78,13 @@ def view(
         Name of each point.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Nearest neighbors of the rows, to show which of them the embedding preserves.
+    reliability : dict of array-like of shape (n_samples,), object with such an attribute ``columns``, or dict of these by \
+name of the embedding, default=None
+        How far each point can be believed, as ``lowland.trust`` returns it: columns ``kept``, ``lost``, ``intruders``,
+        ``jump``, ``fragile``, ``unstable``, ``p_value``, ``flagged``, ``island`` and ``bridge_to``, as far as they are known.
+        Points can be colored by them, flagged points are hollow, and lines join islands that are connected in the data.
+    slider : iterable of float, default=None
+        Exaggeration of each embedding, for a slider that moves the points from one to the next.
     title : str, default=''
         Title of the page.
     height : int, default=640
@@ -101,6 +110,7 @@ def view(
     names = None if ids is None else [str(name) for name in ids]
     label_column = {} if labels is None else {"label": labels}
     described = [_describe_column(name, values) for name, values in {**label_column, **table(columns)}.items()]
+    reliabilities = [_reliability(name, reliability) for name in embeddings]
     kept = _finite_rows(maps)
     if kept is not None:
         if neighbors is not None:
@@ -108,16 +118,18 @@ def view(
         maps = [_take_points(each, kept) for each in maps]
         rows = None if rows is None else _input.take_rows(rows, kept)
         names = None if names is None else [name for name, keep in zip(names, kept) if keep]
+        reliabilities = [[(name, [v for v, keep in zip(values, kept) if keep]) for name, values in each] for each in reliabilities]
         described = [(name, values[kept] if len(values) == len(kept) else values, found) for name, values, found in described]
     graph = as_graph(neighbors)
     html = _lowland.page(
         title,
-        [(name, caption, points, _list(std), _list(cov)) for name, caption, points, std, cov in maps],
+        [(*_to_lists(each), trusted) for each, trusted in zip(maps, reliabilities)],
         rows=rows,
         classes=[(name, codes.tolist(), found) for name, codes, found in described if found is not None],
         numbers=[(name, values.tolist()) for name, values, found in described if found is None],
         ids=names,
         graph=None if graph is None else graph._graph,
+        slider=None if slider is None else [float(value) for value in slider],
         threads=_input.threads(n_jobs),
     )
     return View(html, height)
@@ -164,5 +176,27 @@ def _floats(values: Any) -> np.ndarray | None:
     return None if values is None else np.asarray(values, dtype=np.float64)
 
 
-def _list(values: np.ndarray | None) -> list[float] | None:
-    return None if values is None else values.ravel().tolist()
+def _to_lists(map: _Map) -> tuple[str, str, np.ndarray, list[float] | None, list[float] | None]:
+    name, caption, points, *rest = map
+    std, cov = (None if values is None else values.ravel().tolist() for values in rest)
+    return name, caption, points, std, cov
+
+
+def reliability_columns(reliability: Any) -> dict[str, np.ndarray]:
+    """Return the columns of reliability by name, of a mapping or of an object with such an attribute ``columns``."""
+    if reliability is None:
+        return {}
+    columns = getattr(reliability, "columns", reliability)
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"reliability: expected a dict of columns or the result of lowland.trust, found {type(reliability).__name__}")
+    return {str(name): np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+
+
+def _reliability(name: str, reliability: Any) -> list[tuple[str, list[float]]]:
+    """Return the columns of one embedding; a dict may have them by name of the embedding."""
+    if isinstance(reliability, Mapping) and name in reliability:
+        reliability = reliability[name]
+    elif isinstance(reliability, Mapping) and reliability and not any(np.ndim(each) for each in reliability.values()):
+        # By name of the embedding, and this one has none.
+        return []
+    return [(column, values.tolist()) for column, values in reliability_columns(reliability).items()]

@@ -37,6 +37,7 @@ __all__ = [
     "TSM",
     "TSNE",
     "TruncatedSVD",
+    "UMAP",
     "load",
 ]
 
@@ -438,9 +439,9 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
     """Locally linear latent variable model: coordinates with covariances, and a bound for choosing
     the numbers of neighbors and dimensions.
 
-    For up to a few thousand rows on a smooth manifold, when the uncertainty of the embedding, the
-    correct neighbors or the number of dimensions matter (see model selection). For more rows, use
-    landmarks.
+    For up to ten thousand or so rows on a smooth manifold, when the uncertainty of the embedding,
+    the correct neighbors or the number of dimensions matter (see model selection), or when cells
+    are missing.
 
     Parameters
     ----------
@@ -468,6 +469,11 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
         collapse the embedding.
     column_noise : {'common', 'separate'}, default='common'
         Whether all columns have the same noise, or each its own.
+    rank : 'auto', 'full' or int, default='auto'
+        Number of eigenvectors of the graph that the posteriors are general in; full computes exact
+        posteriors, auto uses 64 beyond 3,000 rows.
+    missing_values : {'refuse', 'marginalize'}, default='refuse'
+        Whether missing cells (NaN) are refused, or get a posterior of their own.
     starts : int, default=3
         Number of random starts; the one with the largest bound is kept.
     max_iter : int, default=100
@@ -568,6 +574,8 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
         neighbors: Any = None,
         alpha: float | Literal["optimise"] = 1e-3,
         column_noise: Literal["common", "separate"] = "common",
+        rank: int | Literal["auto", "full"] = "auto",
+        missing_values: Literal["refuse", "marginalize"] = "refuse",
         starts: int = 3,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -592,6 +600,8 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
         self.neighbors = neighbors
         self.alpha = alpha
         self.column_noise = column_noise
+        self.rank = rank
+        self.missing_values = missing_values
         self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
@@ -1169,6 +1179,186 @@ class MapIt(Estimator):
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
+        self.landmarks = landmarks
+        self.log1p = log1p
+        self.standardize = standardize
+        self.normalize = normalize
+        self.pca = pca
+        self.missing = missing
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.callbacks_every_iters = callbacks_every_iters
+        self.max_memory = max_memory
+
+
+class UMAP(Estimator):
+    """UMAP: attraction along a fuzzy neighbor graph, repulsion by samples.
+
+    For those who know umap-learn: the same parameters and graph, with results that do not depend on
+    the number of threads. Compact clusters in the plane, and useful coordinates in 5 to 50
+    dimensions; tsne keeps more neighbors in the plane.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of dimensions of the embedding.
+    n_neighbors : int, default=15
+        Number of neighbors of each point, counting the point itself, as in umap-learn.
+    metric : str or callable, default='euclidean'
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
+    search : {'auto', 'exact', 'approximate'}, default='auto'
+        Algorithm of the neighbor search.
+    neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
+        Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
+        a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
+        its default value, the metric of the graph is used. With preprocessing, the graph must be
+        that of the preprocessed rows.
+    min_dist : float, default=0.1
+        Distance up to which points of the embedding count as equal; smaller values give denser
+        clusters.
+    spread : float, default=1.0
+        Scale of the embedding; together with min_dist, it determines how clustered the points are.
+    n_epochs : int or 'auto', default='auto'
+        Number of epochs; auto takes 500 for up to 10,000 rows and 200 beyond.
+    learning_rate : float, default=1.0
+        Learning rate of the first epoch; it decreases to zero.
+    init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
+        Initial embedding: auto or spectral, pca, random. An array of shape (n_samples,
+        n_components) is the initial embedding itself.
+    set_op_mix_ratio : float, default=1.0
+        From 1 (a point is a neighbor if either of the two has the other as a neighbor) to 0 (if
+        both have).
+    local_connectivity : float, default=1.0
+        Number of nearest neighbors that every point is fully connected to.
+    repulsion_strength : float, default=1.0
+        Weight of the repulsion.
+    negative_sample_rate : int, default=5
+        Number of repelling points that are drawn for each attraction.
+    a : float or 'auto', default='auto'
+        Factor of the similarity curve 1 / (1 + a d^(2b)); auto fits it to min_dist and spread.
+    b : float or 'auto', default='auto'
+        Half of the exponent of the similarity curve; auto fits it to min_dist and spread.
+    landmarks : int, default=0
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
+    log1p : bool, default=False
+        Replace every value x by log(1 + x).
+    standardize : bool, default=False
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
+    normalize : bool, default=False
+        Scale every row to length 1.
+    pca : int, default=0
+        Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
+    n_jobs : int, default=None
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the random number generator. None means the seed 0, so that runs are reproducible by
+        default.
+    verbose : int, default=0
+        If positive, progress is shown on stderr, with tqdm where it is installed.
+    callbacks : callable or list of callables, default=None
+        Functions called as ``callback(iteration, error, embedding)``. If any of them returns True,
+        the fit stops and keeps the current embedding.
+    callbacks_every_iters : int, default=50
+        Number of iterations between two calls of the callbacks.
+    max_memory : int, default=None
+        Memory limit in bytes. A fit that would exceed it raises a MemoryError before the work
+        begins. None means the available memory.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Coordinates of the training rows, in the precision of the input.
+    n_iter_ : int
+        Number of iterations; 1 for methods that do not iterate.
+    objective_ : float or None
+        Value of the objective after the last iteration; None for methods that do not iterate.
+    objectives_ : ndarray of shape (n_iter_,)
+        Value of the objective after each iteration; empty for methods that do not iterate.
+    converged_ : bool
+        Whether the tolerance was reached.
+    notes_ : list of str
+        Remarks on the fit: the memory estimate, duplicate rows, parameters that were adapted.
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns seen during fit, if they have names.
+
+    Examples
+    --------
+    >>> import lowland
+    >>> X, y = lowland.datasets.load("digits", return_X_y=True)
+    >>> model = lowland.UMAP().fit(X[:100])
+    >>> model.embedding_.shape
+    (100, 2)
+    >>> model.transform(X[100:105]).shape
+    (5, 2)
+    """
+
+    _method = "umap"
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 15,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        search: Literal["auto", "exact", "approximate"] = "auto",
+        neighbors: Any = None,
+        min_dist: float = 0.1,
+        spread: float = 1.0,
+        n_epochs: int | Literal["auto"] = "auto",
+        learning_rate: float = 1.0,
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
+        set_op_mix_ratio: float = 1.0,
+        local_connectivity: float = 1.0,
+        repulsion_strength: float = 1.0,
+        negative_sample_rate: int = 5,
+        a: float | Literal["auto"] = "auto",
+        b: float | Literal["auto"] = "auto",
+        landmarks: int = 0,
+        log1p: bool = False,
+        standardize: bool = False,
+        normalize: bool = False,
+        pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
+        callbacks_every_iters: int = 50,
+        max_memory: float | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.metric_params = metric_params
+        self.search = search
+        self.neighbors = neighbors
+        self.min_dist = min_dist
+        self.spread = spread
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.init = init
+        self.set_op_mix_ratio = set_op_mix_ratio
+        self.local_connectivity = local_connectivity
+        self.repulsion_strength = repulsion_strength
+        self.negative_sample_rate = negative_sample_rate
+        self.a = a
+        self.b = b
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize

@@ -93,13 +93,22 @@ impl PythonType {
                         _ => {}
                     }
                 }
-                let words: Vec<&str> = expects.split(", ").flat_map(|part| part.split(" or ")).collect();
+                let mut words: Vec<&str> = expects.split(", ").flat_map(|part| part.split(" or ")).collect();
+                let takes_integers = words.last() == Some(&"an integer above 0");
+                if takes_integers {
+                    words.pop();
+                }
                 if !words.iter().all(|word| is_word(word)) {
                     bail!("no Python type is known for a parameter that takes {expects:?}");
                 }
                 let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
                 let literals: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-                Self::new(&format!("Literal[{}]", literals.join(", ")), &format!("{{{}}}", quoted.join(", ")))
+                let (annotation, documented) = (format!("Literal[{}]", literals.join(", ")), quoted.join(", "));
+                if takes_integers {
+                    Self::new(&format!("int | {annotation}"), &format!("{documented} or int"))
+                } else {
+                    Self::new(&annotation, &format!("{{{documented}}}"))
+                }
             }
         })
     }

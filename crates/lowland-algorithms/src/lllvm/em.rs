@@ -4,16 +4,19 @@
 //! coordinate `r` of point `i`. The maps are `dim n` rows with as many columns as the data: row `r n + i` is column
 //! `r` of `C_i`.
 
-use std::borrow::Cow;
-
 use rayon::prelude::*;
 
-use super::options::{ALPHA_RANGE, Alpha, ColumnNoise, LllvmOptions, LllvmStart};
+use super::evidence::{ExpectedSums, PriorSpectrum, max_gamma, update_hyperparameters};
+use super::linear_terms::{latent_linear_term, map_linear_term, offset};
+use super::model_rows::ModelRows;
+use super::multi_start::{EmRun, mismatch};
+use super::options::{ColumnNoise, LllvmOptions, LllvmStart};
 use super::posterior::{Hyperparameters, Posterior};
-use super::problem::{LllvmProblem, MIN_NOISE, ScaledRows};
+use super::problem::{LllvmProblem, ScaledRows};
 use super::quadratic_form::{FormKind, quadratic_form};
-use super::sums::{add_edge, dot, sum};
-use lowland_core::{Error, Result};
+use super::sums::{dot, sum};
+use lowland_core::archive::Archive;
+use lowland_core::{Error, Result, Seed};
 use lowland_linalg::{dense, mirror_upper_triangle, spd_inverse};
 
 /// Rows per matrix product.
@@ -24,16 +27,9 @@ const PANEL: usize = 128;
 pub struct LllvmEm<'a> {
     pub(super) problem: &'a LllvmProblem,
     pub(super) options: LllvmOptions,
-    /// The rows, with the scales of the columns if each has its own noise.
-    pub(super) rows: Cow<'a, ScaledRows>,
-    /// `tr(L Y'Y)` of these rows.
-    pub(super) roughness: f64,
-    /// The precision of the data.
-    pub(super) gamma: f64,
-    /// The precision of the prior of the latent coordinates.
-    pub(super) alpha: f64,
-    /// The bound on the evidence (eq S65).
-    pub(super) bound: f64,
+    pub(super) rows: ModelRows<'a>,
+    /// Gamma, alpha, and the bound on the evidence (eq S65).
+    hyperparameters: Hyperparameters,
     /// Absolute change of the bound in the last step, per value of the data.
     pub(super) change: f64,
     /// Ratio of the squared spread of the latent means to their variances, with the common translation removed.
@@ -75,11 +71,13 @@ impl<'a> LllvmEm<'a> {
         let mut em = Self {
             problem,
             options,
-            rows: Cow::Borrowed(&problem.rows),
-            roughness: problem.roughness,
-            gamma: start.gamma,
-            alpha: start.alpha,
-            bound: f64::NEG_INFINITY,
+            rows: ModelRows::new(&problem.rows, problem.missing.as_deref(), &problem.graph),
+            hyperparameters: Hyperparameters {
+                dim: options.dim,
+                gamma: start.gamma,
+                alpha: start.alpha,
+                bound: f64::NEG_INFINITY,
+            },
             change: 1.0,
             signal_to_noise: f64::INFINITY,
             maps: start.means,
@@ -92,19 +90,24 @@ impl<'a> LllvmEm<'a> {
         Ok(em)
     }
 
+    /// Starts from random means.
+    pub fn random(problem: &'a LllvmProblem, options: LllvmOptions, seed: Seed) -> Result<Self> {
+        Self::new(problem, options, LllvmStart::random(problem, options, seed))
+    }
+
     /// The bound on the evidence after the last step (eq S65).
     pub fn bound(&self) -> f64 {
-        self.bound
+        self.hyperparameters.bound
     }
 
     /// The precision of the data.
     pub fn gamma(&self) -> f64 {
-        self.gamma
+        self.hyperparameters.gamma
     }
 
     /// The precision of the prior of the latent coordinates.
     pub fn alpha(&self) -> f64 {
-        self.alpha
+        self.hyperparameters.alpha
     }
 
     /// The means of the latent coordinates.
@@ -127,30 +130,27 @@ impl<'a> LllvmEm<'a> {
         &self.h
     }
 
-    /// Whether gamma is at the end of its range.
-    pub(super) fn has_least_noise(&self) -> bool {
-        self.gamma >= self.max_gamma()
-    }
-
-    /// The largest precision of the data: that of the smallest noise.
-    fn max_gamma(&self) -> f64 {
-        let (n, columns) = (self.problem.points() as f64, self.problem.columns() as f64);
-        0.5 * columns * (n - 1.0) / (MIN_NOISE * self.roughness)
-    }
-
     fn side(&self) -> usize {
         self.latents.len()
     }
 
     /// One iteration: updates the latent coordinates, the maps, gamma and alpha, and computes the bound.
     pub fn step(&mut self) -> Result<()> {
-        let before = self.bound;
+        let before = self.bound();
+        self.update_missing();
         let sums = self.update_latents()?;
         let log_determinant = self.update_maps()?;
         self.update_parameters(&sums, log_determinant);
         let values = (self.problem.points() * self.problem.columns()) as f64;
-        self.change = if before.is_finite() { (self.bound - before).abs() / values } else { 1.0 };
+        self.change = if before.is_finite() { (self.bound() - before).abs() / values } else { 1.0 };
         Ok(())
+    }
+
+    fn update_missing(&mut self) {
+        let (graph, columns) = (&self.problem.graph, self.problem.columns());
+        let precisions = (self.hyperparameters.gamma, self.options.epsilon);
+        let (maps, latents) = (&self.maps, &self.latents);
+        self.rows.update_missing(graph, precisions, |i, c| offset(graph, (maps, columns), latents, (i, c)));
     }
 
     /// Replaces the second moments of the maps by `<A>` (S48).
@@ -159,25 +159,14 @@ impl<'a> LllvmEm<'a> {
     }
 
     fn update_form(&mut self, kind: FormKind) -> &[f64] {
-        let (graph, dim) = (&self.problem.graph, self.options.dim);
-        quadratic_form(graph, dim, kind, 0.5 * self.gamma, &mut self.moments, &mut self.workspace);
+        let (graph, dim, factor) = (&self.problem.graph, self.options.dim, 0.5 * self.gamma());
+        quadratic_form(graph, dim, kind, factor, &mut self.moments, &mut self.workspace);
         &self.moments
     }
 
     /// `<b>` (S49).
     pub fn latent_linear_term(&self) -> Vec<f64> {
-        let (n, columns, rows) = (self.problem.points(), self.problem.columns(), &self.rows);
-        let map = |r: usize, i: usize| &self.maps[(r * n + i) * columns..(r * n + i + 1) * columns];
-        let entry = |sums: &mut Vec<f64>, a: usize| -> f64 {
-            let (r, i) = (a / n, a % n);
-            sums.fill(0.0);
-            for &j in self.problem.graph.neighbors(i) {
-                let j = j as usize;
-                add_edge(sums, (map(r, i), map(r, j)), (rows.row(i), rows.row(j)));
-            }
-            self.gamma * sum(sums)
-        };
-        (0..self.side()).into_par_iter().map_init(|| vec![0.0; columns], entry).collect()
+        latent_linear_term(&self.problem.graph, &self.rows.rows, &self.maps, self.gamma())
     }
 
     /// Updates `q(x)` given `q(C)` (eq 9). Leaves the second moments of the latent coordinates in `moments`.
@@ -198,7 +187,7 @@ impl<'a> LllvmEm<'a> {
     pub(super) fn update_latent_posterior(&mut self) -> Result<f64> {
         let linear_term = self.latent_linear_term();
         self.latent_form();
-        let (side, alpha) = (self.side(), self.alpha);
+        let (side, alpha) = (self.side(), self.alpha());
         (0..side).for_each(|a| self.moments[a * side + a] += alpha);
         let log_determinant = -self.invert()?;
         let latents = self.moments.par_chunks(side);
@@ -221,14 +210,14 @@ impl<'a> LllvmEm<'a> {
     /// Updates `q(C)` given `q(x)` (eq 11, whose last factor must read Sigma_C). Leaves the second moments of the
     /// maps in `moments`; returns the log-determinant of the covariance.
     fn update_maps(&mut self) -> Result<f64> {
-        self.update_h();
+        map_linear_term(&self.problem.graph, &self.rows.rows, &self.latents, &mut self.h);
         self.update_form(FormKind::Difference);
         let (n, side, columns) = (self.problem.points(), self.side(), self.problem.columns());
         for (a, row) in self.moments.chunks_exact_mut(side).enumerate() {
             row[a / n * n..(a / n + 1) * n].iter_mut().for_each(|v| *v += self.options.epsilon);
         }
         let log_determinant = -self.invert()?;
-        let (covariance, h, gamma) = (&self.moments, &self.h, self.gamma);
+        let (covariance, h, gamma) = (&self.moments, &self.h, self.hyperparameters.gamma);
         let rows = self.maps.par_chunks_mut(PANEL * columns).zip(covariance.par_chunks(PANEL * side));
         rows.for_each(|(maps, covariance)| {
             dense::product_nn(covariance, h, side, maps);
@@ -236,21 +225,6 @@ impl<'a> LllvmEm<'a> {
         });
         self.covariance_to_moments();
         Ok(log_determinant)
-    }
-
-    /// `H' = sum_j G_ij (x_j - x_i) (y_j - y_i)'` (S62).
-    fn update_h(&mut self) {
-        let (n, columns, rows) = (self.problem.points(), self.problem.columns(), &self.rows);
-        let (latents, graph) = (&self.latents, &self.problem.graph);
-        self.h.par_chunks_mut(columns).enumerate().for_each(|(a, h)| {
-            let (first, i) = (a / n * n, a % n);
-            h.fill(0.0);
-            for &j in graph.neighbors(i) {
-                let step = latents[first + j as usize] - latents[a];
-                let (y, z) = (rows.row(i), rows.row(j as usize));
-                h.iter_mut().zip(y.iter().zip(z)).for_each(|(h, (y, z))| *h += step * (z - y));
-            }
-        });
     }
 
     /// Converts the covariance of the maps to their second moments, `d_y Sigma_C + mu_C' mu_C` (S52).
@@ -269,46 +243,35 @@ impl<'a> LllvmEm<'a> {
     /// Updates gamma in closed form and alpha if it is optimized, and computes the bound with both.
     fn update_parameters(&mut self, latents: &LatentSums, map_log_determinant: f64) {
         let (n, d, columns) = (self.problem.points() as f64, self.options.dim as f64, self.problem.columns() as f64);
-        let (epsilon, eigenvalues) = (self.options.epsilon, self.problem.graph.eigenvalues());
-        let mut linear: f64 =
+        let gamma = self.gamma();
+        let linear: f64 =
             self.maps.par_chunks(4096).zip(self.h.par_chunks(4096)).map(dot).collect::<Vec<_>>().iter().sum();
         // tr((epsilon JJ' + 2 L) E[C'C]), and from it tr(Gamma_L E[C'C]): Sigma_C is the inverse of the sum of Gamma
         // and this prior, and mu_C = gamma H Sigma_C.
-        let prior = epsilon * self.block_sum() + 2.0 * self.roughness();
-        let quadratic = 2.0 * (columns * n * d / self.gamma + linear - prior / self.gamma);
-        // The bound has a single maximum over gamma, so that the end of the range is the best value within it. A residual that
-        // rounding made negative is beyond the end, too.
-        let mut residual = 0.25 * quadratic - linear + self.roughness;
-        let best = 0.5 * columns * (n - 1.0) / residual;
-        self.gamma = if best > 0.0 { best.min(self.max_gamma()) } else { self.max_gamma() };
-        if self.options.column_noise == ColumnNoise::Separate {
-            let linear_by_column = self.column_linear();
-            let factors = self.best_column_factors(&self.column_roughness(), &linear_by_column);
-            let scales: Vec<f64> = self.rows.column_scales.iter().zip(&factors).map(|(s, t)| s * t).collect();
-            if self.set_column_scales(&scales) {
-                linear = dot((&factors, &linear_by_column));
-                residual = 0.25 * quadratic - linear + self.roughness;
-            }
-        }
-        self.alpha = match self.options.alpha {
-            Alpha::Fixed(alpha) => alpha,
-            Alpha::Optimize => best_alpha(eigenvalues, d, latents.trace),
+        let map_prior = self.options.epsilon * self.block_sum() + 2.0 * self.roughness();
+        let quadratic = 2.0 * (columns * n * d / gamma + linear - map_prior / gamma);
+        let &LatentSums { log_determinant, trace, roughness } = latents;
+        let sums = ExpectedSums {
+            latent_log_determinant: log_determinant,
+            latent_trace: trace,
+            latent_roughness: roughness,
+            map_log_determinant,
+            map_prior,
+            quadratic,
+            linear,
         };
-        let log_eigenvalues: f64 = eigenvalues.iter().map(|w| w.ln()).sum();
-        // The density of the rows is that of the scaled rows times the change of variables.
-        let change_of_variables = n * self.rows.column_scales.iter().map(|s| s.ln()).sum::<f64>();
-        let likelihood = change_of_variables
-            - 0.5 * epsilon * self.problem.offset
-            - self.gamma * residual
-            - 0.5 * n * columns * std::f64::consts::TAU.ln()
-            + 0.5 * columns * (log_eigenvalues + (n * epsilon).ln() + (n - 1.0) * (2.0 * self.gamma).ln());
-        let prior_determinant = d * (log_eigenvalues + (n - 1.0) * std::f64::consts::LN_2 + (n * epsilon).ln());
-        let maps = 0.5 * columns * (map_log_determinant + prior_determinant) - 0.5 * prior + 0.5 * n * d * columns;
-        let prior_log_determinant: f64 =
-            eigenvalues.iter().map(|w| (self.alpha + 2.0 * w).ln()).sum::<f64>() + self.alpha.ln();
-        let quadratic = self.alpha * latents.trace + 2.0 * latents.roughness;
-        let latents = 0.5 * latents.log_determinant + 0.5 * d * prior_log_determinant - 0.5 * quadratic + 0.5 * n * d;
-        self.bound = likelihood + maps + latents;
+        let graph = &self.problem.graph;
+        let spectrum = PriorSpectrum { eigenvalues: graph.eigenvalues(), rest: 0, rest_log_determinant: 0.0 };
+        let (hyperparameters, options) = (&mut self.hyperparameters, &self.options);
+        update_hyperparameters(
+            hyperparameters,
+            &mut self.rows,
+            graph,
+            options,
+            &sums,
+            &spectrum,
+            (&self.maps, &self.h),
+        );
     }
 
     /// The sum over coordinates of all entries of the coordinate's block of second moments: `tr(JJ' M)`.
@@ -317,18 +280,83 @@ impl<'a> LllvmEm<'a> {
         let row = |(a, row): (usize, &[f64])| sum(&row[a / n * n..(a / n + 1) * n]);
         self.moments.par_chunks(side).enumerate().map(row).collect::<Vec<_>>().iter().sum()
     }
+}
 
-    /// Returns the posterior: the current maps, and the latent coordinates updated once more, which only increases
-    /// the bound.
-    pub fn into_posterior(mut self) -> Result<Posterior> {
+impl EmRun for LllvmEm<'_> {
+    fn step(&mut self) -> Result<()> {
+        self.step()
+    }
+
+    fn hyperparameters(&self) -> Hyperparameters {
+        self.hyperparameters
+    }
+
+    fn change(&self) -> f64 {
+        self.change
+    }
+
+    fn signal_to_noise(&self) -> f64 {
+        self.signal_to_noise
+    }
+
+    fn has_least_noise(&self) -> bool {
+        self.gamma() >= max_gamma(&self.rows, self.problem.points())
+    }
+
+    fn rows(&self) -> ScaledRows {
+        self.rows.rows.clone().into_owned()
+    }
+
+    fn missing_std(&self) -> Vec<f64> {
+        self.rows.missing_std()
+    }
+
+    fn latents(&self) -> &[f64] {
+        &self.latents
+    }
+
+    /// The current maps, and the latent coordinates updated once more, which only increases the bound.
+    fn into_posterior(mut self) -> Result<Posterior> {
         let (side, columns) = (self.side(), self.problem.columns());
         let mut covariance = self.moments.clone();
         add_products(&mut covariance, side, 1.0, &self.maps, columns, -1.0);
         covariance.iter_mut().for_each(|v| *v /= columns as f64);
         self.update_latent_posterior()?;
-        let Self { options, gamma, alpha, bound, latents, moments, maps, .. } = self;
-        let hyperparameters = Hyperparameters { dim: options.dim, gamma, alpha, bound };
-        Posterior::new(hyperparameters, &latents, &moments, &maps, &covariance)
+        Posterior::new(self.hyperparameters, &self.latents, &self.moments, &self.maps, &covariance)
+    }
+
+    fn save(&self, name: &str, archive: &mut Archive) {
+        let (side, Hyperparameters { gamma, alpha, bound, .. }) = (self.side(), self.hyperparameters);
+        let upper = self.moments.chunks_exact(side).enumerate().flat_map(|(a, row)| &row[a..]);
+        archive.put(format!("{name}/numbers"), vec![gamma, alpha, bound, self.change]);
+        self.rows.save(name, self.options.column_noise == ColumnNoise::Separate, archive);
+        archive.put(format!("{name}/maps"), self.maps.as_slice());
+        archive.put(format!("{name}/places"), self.latents.as_slice());
+        archive.put(format!("{name}/moments"), upper.copied().collect::<Vec<_>>());
+    }
+
+    fn restore(&mut self, name: &str, archive: &Archive) -> Result<()> {
+        let read = |part: &str| archive.finite(&format!("{name}/{part}"));
+        let (numbers, maps, latents, upper) = (read("numbers")?, read("maps")?, read("places")?, read("moments")?);
+        let side = self.side();
+        let fits = maps.len() == self.maps.len() && latents.len() == side && upper.len() == side * (side + 1) / 2;
+        let &[gamma, alpha, bound, change] = numbers else { return Err(mismatch(archive)) };
+        let separate = self.options.column_noise == ColumnNoise::Separate;
+        if !(fits && gamma > 0.0 && alpha > 0.0) || !self.rows.restore(&self.problem.graph, name, separate, archive)? {
+            return Err(mismatch(archive));
+        }
+        self.hyperparameters = Hyperparameters { dim: self.options.dim, gamma, alpha, bound };
+        self.change = change;
+        self.maps.copy_from_slice(maps);
+        self.latents.copy_from_slice(latents);
+        let mut rest = upper;
+        for (a, row) in self.moments.chunks_exact_mut(side).enumerate() {
+            let (own, more) = rest.split_at(side - a);
+            row[a..].copy_from_slice(own);
+            rest = more;
+        }
+        mirror_upper_triangle(&mut self.moments, side);
+        Ok(())
     }
 }
 
@@ -341,20 +369,4 @@ fn add_products(matrix: &mut [f64], side: usize, scale: f64, rows: &[f64], colum
         dense::product_nt_add(own, &rows[first * columns..], columns, factor, &mut panel[first..], side);
     });
     mirror_upper_triangle(matrix, side);
-}
-
-/// The root of `d sum 1 / (alpha + 2 omega) = tr(Sigma_x) + mu_x' mu_x` (S72), or the end of the range.
-fn best_alpha(eigenvalues: &[f64], dim: f64, trace: f64) -> f64 {
-    let slope =
-        |alpha: f64| dim * (1.0 / alpha + eigenvalues.iter().map(|w| 1.0 / (alpha + 2.0 * w)).sum::<f64>()) - trace;
-    let (mut low, mut high) = (ALPHA_RANGE.start, ALPHA_RANGE.end);
-    if slope(high) >= 0.0 {
-        return high;
-    }
-    // The slope is decreasing: bisecting a logarithmic range sixty times exhausts the precision.
-    for _ in 0..60 {
-        let middle = (low * high).sqrt();
-        if slope(middle) > 0.0 { low = middle } else { high = middle }
-    }
-    (low * high).sqrt()
 }

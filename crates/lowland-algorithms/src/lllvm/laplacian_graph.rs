@@ -1,18 +1,18 @@
-//! The neighbor graph and everything that depends on it alone.
+//! The neighbor graph with the matrices that the exact posteriors need.
+
+use std::ops::Deref;
 
 use rayon::prelude::*;
 
-use lowland_core::{Error, Result};
+use super::graph::ModelGraph;
+use lowland_core::Result;
 use lowland_linalg::{Csr, dense, spd_inverse};
-use lowland_neighbors::graph::ConnectedComponents;
 
-/// A connected, symmetric, unweighted graph with the eigenvalues and the pseudo-inverse of its Laplacian, and
-/// products of the latter with the adjacency matrix `G`. Matrices are row-major, `n x n`.
+/// A graph with the eigenvalues and the pseudo-inverse of its Laplacian, and products of the latter with the adjacency
+/// matrix `G`. Matrices are row-major, `n x n`.
 #[derive(Debug, Clone)]
 pub struct LaplacianGraph {
-    n: usize,
-    starts: Vec<usize>,
-    neighbors: Vec<u32>,
+    graph: ModelGraph,
     /// The eigenvalues of the Laplacian except the zero.
     eigenvalues: Vec<f64>,
     /// The pseudo-inverse `K` of the Laplacian.
@@ -26,25 +26,10 @@ pub struct LaplacianGraph {
 impl LaplacianGraph {
     /// Builds the graph from the off-diagonal pattern of a symmetric matrix.
     pub fn new(edges: &Csr) -> Result<Self> {
-        let n = edges.rows();
-        let graph = edges.filter(|i, j, _| i != j).map(|_, _, _| 1.0);
-        if !graph.is_symmetric() {
-            return Err(Error::Format { what: "neighbor graph", reason: "it is not symmetric".into() });
-        }
-        let parts = ConnectedComponents::from_matrix(&graph).count();
-        if parts != 1 {
-            let reason = format!("it has {n} points in {parts} parts; one part is needed");
-            return Err(Error::Format { what: "neighbor graph", reason });
-        }
-        let mut graph = Self {
-            n,
-            starts: graph.indptr().to_vec(),
-            neighbors: graph.indices().to_vec(),
-            eigenvalues: Vec::new(),
-            k: vec![0.0; n * n],
-            gk: Vec::new(),
-            gkg: Vec::new(),
-        };
+        let graph = ModelGraph::new(edges)?;
+        let n = graph.points();
+        let (eigenvalues, k, gk, gkg) = (Vec::new(), vec![0.0; n * n], Vec::new(), Vec::new());
+        let mut graph = Self { graph, eigenvalues, k, gk, gkg };
         let mut laplacian = vec![0.0; n * n];
         graph.add_laplacian(1.0, &mut laplacian, n);
         graph.eigenvalues = dense::eigenvalues(&laplacian, n)?.split_off(1);
@@ -59,21 +44,6 @@ impl LaplacianGraph {
         Ok(graph)
     }
 
-    /// Number of points.
-    pub fn points(&self) -> usize {
-        self.n
-    }
-
-    /// The neighbors of a point, in ascending order.
-    pub fn neighbors(&self, i: usize) -> &[u32] {
-        &self.neighbors[self.starts[i]..self.starts[i + 1]]
-    }
-
-    /// Every edge once, with the smaller index first.
-    pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        (0..self.n).flat_map(move |i| self.neighbors(i).iter().map(move |&j| (i, j as usize)).filter(|(i, j)| i < j))
-    }
-
     /// The eigenvalues of the Laplacian except the zero.
     pub fn eigenvalues(&self) -> &[f64] {
         &self.eigenvalues
@@ -82,13 +52,13 @@ impl LaplacianGraph {
     /// The effective resistance between two points. For an edge, it is one minus the fraction of the current that
     /// takes other paths.
     pub fn resistance(&self, i: usize, j: usize) -> f64 {
-        let k = |i: usize, j: usize| self.k[i * self.n + j];
+        let k = |i: usize, j: usize| self.k[i * self.points() + j];
         k(i, i) + k(j, j) - 2.0 * k(i, j)
     }
 
     /// Adds `factor` times the Laplacian to the top left block of a matrix whose rows start `stride` apart.
     pub(super) fn add_laplacian(&self, factor: f64, matrix: &mut [f64], stride: usize) {
-        for i in 0..self.n {
+        for i in 0..self.points() {
             let row = &mut matrix[i * stride..];
             row[i] += factor * self.neighbors(i).len() as f64;
             self.neighbors(i).iter().for_each(|&j| row[j as usize] -= factor);
@@ -101,21 +71,12 @@ impl LaplacianGraph {
             let other: f64 = self.neighbors(i).iter().map(|&j| matrix[i * stride + j as usize]).sum();
             self.neighbors(i).len() as f64 * matrix[i * stride + i] - other
         };
-        (0..self.n).map(row).sum()
-    }
-
-    /// `tr(L Z Z')` for rows `z`: the sum over edges of squared differences.
-    pub(super) fn roughness(&self, z: &[f64], columns: usize) -> f64 {
-        let difference = |(i, j): (usize, usize)| -> f64 {
-            let (a, b) = (&z[i * columns..(i + 1) * columns], &z[j * columns..(j + 1) * columns]);
-            a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
-        };
-        self.edges().map(difference).sum()
+        (0..self.points()).map(row).sum()
     }
 
     /// `G M` for a square matrix.
     fn multiply_adjacency(&self, matrix: &[f64]) -> Vec<f64> {
-        let n = self.n;
+        let n = self.points();
         let mut out = vec![0.0; n * n];
         out.par_chunks_mut(n).enumerate().for_each(|(i, out)| {
             for &p in self.neighbors(i) {
@@ -123,5 +84,13 @@ impl LaplacianGraph {
             }
         });
         out
+    }
+}
+
+impl Deref for LaplacianGraph {
+    type Target = ModelGraph;
+
+    fn deref(&self) -> &ModelGraph {
+        &self.graph
     }
 }

@@ -2,50 +2,65 @@
 
 use rayon::prelude::*;
 
-use super::em::LllvmEm;
-use super::options::{ColumnNoise, LllvmOptions, LllvmStart};
-use super::posterior::Posterior;
-use super::problem::{LllvmProblem, ScaledRows};
+use super::posterior::{Hyperparameters, Posterior};
+use super::problem::ScaledRows;
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
 use lowland_core::{Embedding, Error, Result, Seed};
-use lowland_linalg::mirror_upper_triangle;
 
 /// A map has collapsed if its spread is below this fraction of its standard deviations.
 const COLLAPSE_RATIO: f64 = 1e-3;
 
+/// EM from one start.
+pub trait EmRun: Send + Sync + Sized {
+    /// One iteration.
+    fn step(&mut self) -> Result<()>;
+    /// The current hyperparameters and the bound.
+    fn hyperparameters(&self) -> Hyperparameters;
+    /// Absolute change of the bound in the last step, per value of the data.
+    fn change(&self) -> f64;
+    /// Ratio of the squared spread of the latent means to their variances, with the common translation removed.
+    fn signal_to_noise(&self) -> f64;
+    /// Whether gamma is at the end of its range.
+    fn has_least_noise(&self) -> bool;
+    /// The rows, with the scales of the columns and the means of missing cells.
+    fn rows(&self) -> ScaledRows;
+    /// The standard deviations of the missing cells, in the units of the data, in the order of [`ScaledRows::missing`].
+    fn missing_std(&self) -> Vec<f64>;
+    /// The means of the latent coordinates, coordinate by coordinate.
+    fn latents(&self) -> &[f64];
+    /// The posterior.
+    fn into_posterior(self) -> Result<Posterior>;
+    /// Writes the state under `name/`.
+    fn save(&self, name: &str, archive: &mut Archive);
+    /// Reads what [`Self::save`] has written.
+    fn restore(&mut self, name: &str, archive: &Archive) -> Result<()>;
+}
+
 /// EM from several starts. A step is one iteration of every start that has not converged.
 #[derive(Debug, Clone)]
-pub struct MultiStartEm<'a> {
-    runs: Vec<LllvmEm<'a>>,
-    dim: usize,
+pub struct MultiStartEm<E> {
+    runs: Vec<E>,
     tolerance: f64,
     iteration: usize,
 }
 
-impl<'a> MultiStartEm<'a> {
-    /// Draws `count` random starts. A start has converged when its bound changes by at most `tolerance` per value of
-    /// the data.
-    pub fn new(
-        problem: &'a LllvmProblem,
-        options: LllvmOptions,
-        count: usize,
-        tolerance: f64,
-        seed: Seed,
-    ) -> Result<Self> {
-        let start = |index| LllvmEm::new(problem, options, LllvmStart::random(problem, options, seed.item(index)));
-        let runs = (0..count.max(1)).into_par_iter().map(start).collect::<Result<_>>()?;
-        Ok(Self { runs, dim: options.dim, tolerance, iteration: 0 })
+impl<E: EmRun> MultiStartEm<E> {
+    /// Creates `count` starts, each from its own seed. A start has converged when its bound changes by at most `tolerance` per value
+    /// of the data.
+    pub fn new(count: usize, tolerance: f64, seed: Seed, start: impl Fn(Seed) -> Result<E> + Sync) -> Result<Self> {
+        let runs = (0..count.max(1)).into_par_iter().map(|index| start(seed.item(index))).collect::<Result<_>>()?;
+        Ok(Self { runs, tolerance, iteration: 0 })
     }
 
     /// The current bound of each start.
     pub fn bounds(&self) -> Vec<f64> {
-        self.runs.iter().map(LllvmEm::bound).collect()
+        self.runs.iter().map(bound).collect()
     }
 
     /// The index of the start with the largest bound, the first in case of ties.
     fn best(&self) -> usize {
-        let better = |best: usize, at: usize| if self.runs[at].bound > self.runs[best].bound { at } else { best };
+        let better = |best: usize, at: usize| if bound(&self.runs[at]) > bound(&self.runs[best]) { at } else { best };
         (1..self.runs.len()).fold(0, better)
     }
 
@@ -53,7 +68,7 @@ impl<'a> MultiStartEm<'a> {
     /// compared to its uncertainty.
     pub fn collapsed_alpha(&self) -> Option<f64> {
         let best = &self.runs[self.best()];
-        (best.signal_to_noise < COLLAPSE_RATIO * COLLAPSE_RATIO).then_some(best.alpha)
+        (best.signal_to_noise() < COLLAPSE_RATIO * COLLAPSE_RATIO).then_some(best.hyperparameters().alpha)
     }
 
     /// Whether the noise of the best start is at its lower limit: the rows repeat, or lie in clusters far apart.
@@ -63,7 +78,12 @@ impl<'a> MultiStartEm<'a> {
 
     /// The rows of the best start, with the scales of its columns.
     pub fn rows(&self) -> ScaledRows {
-        self.runs[self.best()].rows.clone().into_owned()
+        self.runs[self.best()].rows()
+    }
+
+    /// The standard deviations of the missing cells of the best start.
+    pub fn missing_std(&self) -> Vec<f64> {
+        self.runs[self.best()].missing_std()
     }
 
     /// The posterior of the best start.
@@ -73,68 +93,39 @@ impl<'a> MultiStartEm<'a> {
     }
 }
 
-impl Stepper for MultiStartEm<'_> {
+impl<E: EmRun> Stepper for MultiStartEm<E> {
     fn step(&mut self) -> Result<Step> {
         let tolerance = self.tolerance;
-        let active = self.runs.par_iter_mut().filter(|em| em.change > tolerance);
-        active.map(LllvmEm::step).collect::<Result<Vec<()>>>()?;
+        let active = self.runs.par_iter_mut().filter(|em| em.change() > tolerance);
+        active.map(EmRun::step).collect::<Result<Vec<()>>>()?;
         self.iteration += 1;
-        let change = self.runs.iter().map(|em| em.change).fold(0.0, f64::max);
-        Ok(Step { iteration: self.iteration, objective: self.runs[self.best()].bound, change })
+        let change = self.runs.iter().map(EmRun::change).fold(0.0, f64::max);
+        Ok(Step { iteration: self.iteration, objective: bound(&self.runs[self.best()]), change })
     }
 
     fn embedding(&self) -> Embedding {
-        let latents = self.runs[self.best()].latents();
-        let n = latents.len() / self.dim;
-        let values = (0..latents.len()).map(|at| latents[at % self.dim * n + at / self.dim]).collect();
-        Embedding::new(values, self.dim).expect("whole rows")
+        let best = &self.runs[self.best()];
+        let (latents, dim) = (best.latents(), best.hyperparameters().dim);
+        let n = latents.len() / dim;
+        let values = (0..latents.len()).map(|at| latents[at % dim * n + at / dim]).collect();
+        Embedding::new(values, dim).expect("whole rows")
     }
 
     fn save(&self, archive: &mut Archive) {
         archive.put("em/iteration", self.iteration as u64);
-        for (at, em) in self.runs.iter().enumerate() {
-            let side = em.latents.len();
-            let upper = em.moments.chunks_exact(side).enumerate().flat_map(|(a, row)| &row[a..]);
-            archive.put(format!("em/{at}/numbers"), vec![em.gamma, em.alpha, em.bound, em.change]);
-            if em.options.column_noise == ColumnNoise::Separate {
-                archive.put(format!("em/{at}/column_scales"), em.rows.column_scales());
-            }
-            archive.put(format!("em/{at}/maps"), em.maps.as_slice());
-            archive.put(format!("em/{at}/places"), em.latents.as_slice());
-            archive.put(format!("em/{at}/moments"), upper.copied().collect::<Vec<_>>());
-        }
+        self.runs.iter().enumerate().for_each(|(at, em)| em.save(&format!("em/{at}"), archive));
     }
 
     fn restore(&mut self, archive: &Archive) -> Result<()> {
         self.iteration = archive.size("em/iteration")?;
-        for (at, em) in self.runs.iter_mut().enumerate() {
-            let read = |part: &str| archive.finite(&format!("em/{at}/{part}"));
-            let (numbers, maps, latents, upper) = (read("numbers")?, read("maps")?, read("places")?, read("moments")?);
-            let side = em.latents.len();
-            let fits = maps.len() == em.maps.len() && latents.len() == side && upper.len() == side * (side + 1) / 2;
-            let &[gamma, alpha, bound, change] = numbers else { return Err(mismatch(archive)) };
-            if !(fits && gamma > 0.0 && alpha > 0.0) {
-                return Err(mismatch(archive));
-            }
-            let separate = em.options.column_noise == ColumnNoise::Separate;
-            if separate && !em.set_column_scales(read("column_scales")?) {
-                return Err(mismatch(archive));
-            }
-            (em.gamma, em.alpha, em.bound, em.change) = (gamma, alpha, bound, change);
-            em.maps.copy_from_slice(maps);
-            em.latents.copy_from_slice(latents);
-            let mut rest = upper;
-            for (a, row) in em.moments.chunks_exact_mut(side).enumerate() {
-                let (own, more) = rest.split_at(side - a);
-                row[a..].copy_from_slice(own);
-                rest = more;
-            }
-            mirror_upper_triangle(&mut em.moments, side);
-        }
-        Ok(())
+        self.runs.iter_mut().enumerate().try_for_each(|(at, em)| em.restore(&format!("em/{at}"), archive))
     }
 }
 
-fn mismatch(archive: &Archive) -> Error {
+fn bound(em: &impl EmRun) -> f64 {
+    em.hyperparameters().bound
+}
+
+pub(super) fn mismatch(archive: &Archive) -> Error {
     archive.invalid("the state of the iteration does not fit the data".into())
 }

@@ -42,6 +42,62 @@ param_enum! {
     }
 }
 
+param_enum! {
+    /// What to do with missing cells (NaN).
+    pub enum MissingValues ("refuse or marginalize") {
+        /// Return an error that names the first one.
+        Refuse = "refuse",
+        /// Give them a posterior of their own.
+        Marginalize = "marginalize",
+    }
+}
+
+/// The form of the posteriors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PosteriorRank {
+    /// Full for up to [`PosteriorRank::MAX_FULL_ROWS`] rows, 64 eigenvectors for more.
+    Auto,
+    /// The exact posteriors, with a covariance between all points.
+    Full,
+    /// General between this number of eigenvectors of the Laplacian, and proportional to the prior in the rest.
+    Low(usize),
+}
+
+impl PosteriorRank {
+    /// The largest number of rows to which [`Self::Auto`] gives full posteriors.
+    pub const MAX_FULL_ROWS: usize = 3000;
+    const AUTO_RANK: usize = 64;
+
+    /// The number of eigenvectors for this number of rows; `None` for full posteriors.
+    pub fn resolve(self, rows: usize) -> Option<usize> {
+        match self {
+            Self::Auto => (rows > Self::MAX_FULL_ROWS).then_some(Self::AUTO_RANK),
+            Self::Full => None,
+            Self::Low(rank) => Some(rank.min(rows)),
+        }
+    }
+}
+
+impl ParamValue for PosteriorRank {
+    const EXPECTS: &'static str = "auto, full or an integer above 0";
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "full" => Some(Self::Full),
+            _ => usize::parse(text).filter(|&rank| rank > 0).map(Self::Low),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::Full => "full".into(),
+            Self::Low(rank) => rank.to_text(),
+        }
+    }
+}
+
 /// The range of alpha when it is optimized.
 pub(super) const ALPHA_RANGE: std::ops::Range<f64> = 1e-5..500.0;
 

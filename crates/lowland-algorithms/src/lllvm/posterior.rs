@@ -1,6 +1,10 @@
 //! The fitted posterior: uncertainties, samples, and the saved state of a model.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
+
+use super::low_rank::{LowRankBasis, LowRankCovariance};
 
 use lowland_core::archive::Archive;
 use lowland_core::{Embedding, Result, Seed};
@@ -37,9 +41,40 @@ impl PackedSymmetric {
     }
 }
 
+/// A covariance between all points, coordinate by coordinate.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PointCovariance {
+    /// All entries.
+    Full(PackedSymmetric),
+    /// Low rank, plus a multiple of the prior.
+    LowRank(LowRankCovariance),
+}
+
+impl PointCovariance {
+    /// The entry of two coordinates.
+    pub fn get(&self, a: usize, b: usize) -> f64 {
+        match self {
+            Self::Full(packed) => packed.get(a, b),
+            Self::LowRank(covariance) => covariance.get(a, b),
+        }
+    }
+
+    /// The product with a vector.
+    fn multiply(&self, vector: &[f64]) -> Result<Vec<f64>> {
+        let side = vector.len();
+        match self {
+            Self::Full(packed) => {
+                let row = |a: usize| (0..side).map(|b| packed.get(a, b) * vector[b]).sum();
+                Ok((0..side).into_par_iter().map(row).collect())
+            }
+            Self::LowRank(covariance) => covariance.multiply(vector),
+        }
+    }
+}
+
 /// The hyperparameters of a posterior, and its bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Hyperparameters {
+pub struct Hyperparameters {
     /// Number of dimensions of the map.
     pub dim: usize,
     /// The precision of the data.
@@ -61,8 +96,8 @@ pub struct Posterior {
     pub(super) latents: Vec<f64>,
     /// The means of the maps: row `r n + i` is column `r` of `C_i`.
     pub(super) maps: Vec<f32>,
-    pub(super) latent_covariance: PackedSymmetric,
-    pub(super) map_covariance: PackedSymmetric,
+    pub(super) latent_covariance: PointCovariance,
+    pub(super) map_covariance: PointCovariance,
     /// The covariance of each point's latent coordinates, with rotations of the whole map removed as well.
     point_covariances: Vec<f64>,
 }
@@ -80,25 +115,49 @@ impl Posterior {
         let n = side / hyperparameters.dim;
         let mut centered = latent_covariance.to_vec();
         remove_translation(&mut centered, n);
-        let by_point = (0..side).map(|at| latents[at % hyperparameters.dim * n + at / hyperparameters.dim]).collect();
+        let full = |covariance: &[f64]| PointCovariance::Full(PackedSymmetric::new(covariance, side));
+        Self::assemble(hyperparameters, latents, full(&centered), maps, full(map_covariance))
+    }
+
+    /// Builds the posterior from means of all points and low-rank covariances; the one of the latent coordinates is centered.
+    pub(super) fn low_rank(
+        hyperparameters: Hyperparameters,
+        latents: &[f64],
+        latent_covariance: LowRankCovariance,
+        maps: &[f64],
+        map_covariance: LowRankCovariance,
+    ) -> Result<Self> {
+        let [latent_covariance, map_covariance] = [latent_covariance, map_covariance].map(PointCovariance::LowRank);
+        Self::assemble(hyperparameters, latents, latent_covariance, maps, map_covariance)
+    }
+
+    fn assemble(
+        hyperparameters: Hyperparameters,
+        latents: &[f64],
+        latent_covariance: PointCovariance,
+        maps: &[f64],
+        map_covariance: PointCovariance,
+    ) -> Result<Self> {
+        let (side, dim) = (latents.len(), hyperparameters.dim);
+        let n = side / dim;
         let mut posterior = Self {
             hyperparameters,
             n,
             columns: maps.len() / side,
-            latents: by_point,
+            latents: (0..side).map(|at| latents[at % dim * n + at / dim]).collect(),
             maps: maps.iter().map(|&v| v as f32).collect(),
-            latent_covariance: PackedSymmetric::new(&centered, side),
-            map_covariance: PackedSymmetric::new(map_covariance, side),
+            latent_covariance,
+            map_covariance,
             point_covariances: Vec::new(),
         };
-        posterior.point_covariances = posterior.compute_point_covariances();
+        posterior.point_covariances = posterior.compute_point_covariances()?;
         Ok(posterior)
     }
 
     /// The posterior of equal rows: all points coincide, without uncertainty.
     pub fn constant(n: usize, columns: usize, dim: usize) -> Self {
         let side = n * dim;
-        let zeros = PackedSymmetric { side, values: vec![0.0; side * (side + 1) / 2] };
+        let zeros = PointCovariance::Full(PackedSymmetric { side, values: vec![0.0; side * (side + 1) / 2] });
         Self {
             hyperparameters: Hyperparameters { dim, gamma: 1.0, alpha: 1.0, bound: 0.0 },
             n,
@@ -132,7 +191,8 @@ impl Posterior {
         let (n, dim) = (self.n, self.hyperparameters.dim);
         let coordinate = |r: usize| {
             let (a, b) = (r * n + i, r * n + j);
-            let variance = |packed: &PackedSymmetric| packed.get(a, a) + packed.get(b, b) - 2.0 * packed.get(a, b);
+            let variance =
+                |covariance: &PointCovariance| covariance.get(a, a) + covariance.get(b, b) - 2.0 * covariance.get(a, b);
             let latents =
                 (self.latents[i * dim + r] - self.latents[j * dim + r]).powi(2) + variance(&self.latent_covariance);
             let rows = self.maps[a * self.columns..][..self.columns].iter().zip(&self.maps[b * self.columns..]);
@@ -148,17 +208,13 @@ impl Posterior {
     }
 
     /// `(I - QQ') Sigma (I - QQ')` for each point, with `Q` the directions in which the map rotates.
-    fn compute_point_covariances(&self) -> Vec<f64> {
+    fn compute_point_covariances(&self) -> Result<Vec<f64>> {
         let (n, dim) = (self.n, self.hyperparameters.dim);
         let side = n * dim;
         let rotations = self.rotations();
         let sigma = &self.latent_covariance;
-        let rotated: Vec<Vec<f64>> = rotations
-            .iter()
-            .map(|rotation| {
-                (0..side).into_par_iter().map(|a| (0..side).map(|b| sigma.get(a, b) * rotation[b]).sum()).collect()
-            })
-            .collect();
+        let rotated: Vec<Vec<f64>> =
+            rotations.iter().map(|rotation| sigma.multiply(rotation)).collect::<Result<_>>()?;
         let inner: Vec<Vec<f64>> =
             rotations.iter().map(|rotation| rotated.iter().map(|other| dot(rotation, other)).collect()).collect();
         let entry = |at: usize| {
@@ -172,7 +228,7 @@ impl Posterior {
             }
             value
         };
-        (0..side * dim).into_par_iter().map(entry).collect()
+        Ok((0..side * dim).into_par_iter().map(entry).collect())
     }
 
     /// Orthonormal directions of infinitesimal rotations of the map, one for each pair of coordinates.
@@ -204,6 +260,9 @@ impl Posterior {
     /// Bytes that [`Posterior::samples`] needs: the full covariance and its factor, and the maps.
     pub fn samples_memory(&self, count: usize) -> u64 {
         let side = (self.n * self.hyperparameters.dim) as u64;
+        if let PointCovariance::LowRank(_) = self.latent_covariance {
+            return (count as u64).saturating_mul(side * 64);
+        }
         side.saturating_mul(side).saturating_mul(16).saturating_add((count as u64).saturating_mul(side * 24))
     }
 
@@ -211,6 +270,13 @@ impl Posterior {
     pub fn samples(&self, count: usize, seed: Seed) -> Result<Vec<Embedding>> {
         let (n, dim) = (self.n, self.hyperparameters.dim);
         let side = n * dim;
+        if let PointCovariance::LowRank(covariance) = &self.latent_covariance {
+            let add = |values: Vec<f64>| {
+                let coordinate = |at: usize| self.latents[at] + values[at % dim * n + at / dim];
+                Embedding::new((0..side).map(coordinate).collect(), dim)
+            };
+            return covariance.samples(count, seed)?.into_iter().map(add).collect();
+        }
         // The removed direction must not have zero variance; it is removed from the samples again.
         let fill = (0..side).map(|a| self.latent_covariance.get(a, a)).sum::<f64>() / side as f64;
         // All rows are equal, or there is only one: there is no uncertainty.
@@ -240,12 +306,23 @@ impl Posterior {
         archive.put("lllvm/numbers", vec![gamma, alpha, bound]);
         archive.put("lllvm/places", self.latents.as_slice());
         archive.put("lllvm/maps", self.maps.as_slice());
-        archive.put("lllvm/place_covariance", self.latent_covariance.values.as_slice());
-        archive.put("lllvm/map_covariance", self.map_covariance.values.as_slice());
+        match (&self.latent_covariance, &self.map_covariance) {
+            (PointCovariance::LowRank(latents), PointCovariance::LowRank(maps)) => {
+                latents.basis().save("lllvm/basis", archive);
+                latents.save("lllvm/places_by_eigenvector", archive);
+                maps.save("lllvm/maps_by_eigenvector", archive);
+                archive.put("lllvm/point_covariances", self.point_covariances.as_slice());
+            }
+            (PointCovariance::Full(latents), PointCovariance::Full(maps)) => {
+                archive.put("lllvm/place_covariance", latents.values.as_slice());
+                archive.put("lllvm/map_covariance", maps.values.as_slice());
+            }
+            _ => unreachable!("both covariances have the same form"),
+        }
     }
 
-    /// Reads the posterior of a model of `n` points with `columns` columns in `dim` dimensions.
-    pub fn load(archive: &Archive, n: usize, columns: usize, dim: usize) -> Result<Self> {
+    /// Reads the posterior of a model of `n` points with `columns` columns in `dim` dimensions, of low rank or not.
+    pub fn load(archive: &Archive, low_rank: bool, n: usize, columns: usize, dim: usize) -> Result<Self> {
         let bad = |reason: &str| archive.invalid(reason.into());
         let &[gamma, alpha, bound] = archive.finite("lllvm/numbers")? else {
             return Err(bad("'lllvm/numbers' should hold three numbers"));
@@ -256,17 +333,33 @@ impl Posterior {
         if !(fits && gamma > 0.0 && alpha > 0.0 && maps.iter().all(|v| v.is_finite())) {
             return Err(bad("the parts of the model differ in size"));
         }
+        let (latent_covariance, map_covariance) = if low_rank {
+            let basis = Arc::new(LowRankBasis::load("lllvm/basis", archive, n)?);
+            let load = |name| LowRankCovariance::load(name, archive, basis.clone(), dim).map(PointCovariance::LowRank);
+            (load("lllvm/places_by_eigenvector")?, load("lllvm/maps_by_eigenvector")?)
+        } else {
+            let load = |name| PackedSymmetric::load(name, archive, side).map(PointCovariance::Full);
+            (load("lllvm/place_covariance")?, load("lllvm/map_covariance")?)
+        };
         let mut posterior = Self {
             hyperparameters: Hyperparameters { dim, gamma, alpha, bound },
             n,
             columns,
             latents,
             maps,
-            latent_covariance: PackedSymmetric::load("lllvm/place_covariance", archive, side)?,
-            map_covariance: PackedSymmetric::load("lllvm/map_covariance", archive, side)?,
+            latent_covariance,
+            map_covariance,
             point_covariances: Vec::new(),
         };
-        posterior.point_covariances = posterior.compute_point_covariances();
+        posterior.point_covariances = if low_rank {
+            // Computing them again would need a factor of the Laplacian.
+            archive.finite("lllvm/point_covariances")?.to_vec()
+        } else {
+            posterior.compute_point_covariances()?
+        };
+        if posterior.point_covariances.len() != side * dim {
+            return Err(bad("the parts of the model differ in size"));
+        }
         Ok(posterior)
     }
 }

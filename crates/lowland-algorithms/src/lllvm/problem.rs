@@ -1,6 +1,9 @@
 //! The scaled data together with the graph.
 
+use std::sync::Arc;
+
 use super::laplacian_graph::LaplacianGraph;
+use super::missing_cells::MissingCells;
 use crate::dense_rows::copy_dense_row;
 use lowland_core::message::Remedy;
 use lowland_core::{Data, Error, Result};
@@ -17,21 +20,40 @@ pub struct ScaledRows {
     pub scale: f64,
     /// The scale of each column: 1, unless each column has a noise of its own.
     pub column_scales: Vec<f64>,
+    /// Column and row of the missing cells, in ascending order. Until a model fills them, they have the mean of their column.
+    pub missing: Vec<(u32, u32)>,
 }
 
 impl ScaledRows {
-    /// Centers and scales dense or sparse data.
+    /// Centers and scales dense or sparse data. Cells that are NaN are missing.
     pub fn new(data: &Data) -> Result<Self> {
         let columns = data.dim();
         let mut values = dense_values(data)?;
-        let center = column_means(&values, columns);
+        let missing = take_missing(&mut values, columns);
+        let mut center = column_means(&values, columns);
+        for cells in missing.chunk_by(|a, b| a.0 == b.0) {
+            // The mean of the others; the missing ones count as zero so far.
+            let others = (data.rows() - cells.len()).max(1) as f64;
+            center[cells[0].0 as usize] *= data.rows() as f64 / others;
+        }
         for row in values.chunks_exact_mut(columns.max(1)) {
             row.iter_mut().zip(&center).for_each(|(v, m)| *v -= m);
         }
+        missing.iter().for_each(|&(column, row)| values[row as usize * columns + column as usize] = 0.0);
         let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let scale = if largest > 0.0 { largest } else { 1.0 };
         values.iter_mut().for_each(|v| *v /= scale);
-        Ok(Self { values, center, scale, column_scales: vec![1.0; columns] })
+        Ok(Self { values, center, scale, column_scales: vec![1.0; columns], missing })
+    }
+
+    /// Centers and scales data like other rows, without the scales of their columns.
+    pub fn with_center(data: &Data, center: Vec<f64>, scale: f64) -> Result<Self> {
+        let columns = data.dim();
+        let mut values = dense_values(data)?;
+        for row in values.chunks_exact_mut(columns.max(1)) {
+            row.iter_mut().zip(&center).for_each(|(v, m)| *v = (*v - m) / scale);
+        }
+        Ok(Self { values, center, scale, column_scales: vec![1.0; columns], missing: Vec::new() })
     }
 
     /// The scale of each column.
@@ -71,6 +93,15 @@ impl ScaledRows {
     }
 }
 
+/// Replaces NaN by zero, and returns the columns and rows of these cells.
+fn take_missing(values: &mut [f64], columns: usize) -> Vec<(u32, u32)> {
+    let cells = values.iter().enumerate().filter(|(_, v)| v.is_nan());
+    let mut missing: Vec<_> = cells.map(|(at, _)| ((at % columns) as u32, (at / columns) as u32)).collect();
+    missing.sort_unstable();
+    values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
+    missing
+}
+
 /// Returns all values in double precision, row-major.
 fn dense_values(data: &Data) -> Result<Vec<f64>> {
     if let Data::Text(_) = data {
@@ -89,10 +120,8 @@ pub struct LllvmProblem {
     pub graph: LaplacianGraph,
     /// The data.
     pub rows: ScaledRows,
-    /// `tr(L Y'Y)`.
-    pub(super) roughness: f64,
-    /// `|sum y_i|^2`, zero up to rounding.
-    pub(super) offset: f64,
+    /// The missing cells.
+    pub(super) missing: Option<Arc<MissingCells>>,
 }
 
 /// The smallest variance of the noise, relative to the mean squared difference between neighbors. Rows that repeat, or clusters
@@ -112,9 +141,8 @@ impl LllvmProblem {
                 found: rows.values.len(),
             });
         }
-        let roughness = graph.roughness(&rows.values, columns);
-        let offset = column_means(&rows.values, columns).iter().map(|m| (m * n as f64).powi(2)).sum();
-        Ok(Self { graph, rows, roughness, offset })
+        let missing = MissingCells::new(&graph, &rows.missing)?.map(Arc::new);
+        Ok(Self { graph, rows, missing })
     }
 
     /// Number of points.

@@ -6,7 +6,7 @@
 //! mean of theirs. The latent coordinates and maps of the neighbors have the posterior of the fit, including its
 //! covariances.
 
-use super::posterior::{PackedSymmetric, Posterior, average_std};
+use super::posterior::{PointCovariance, Posterior, average_std};
 use super::problem::ScaledRows;
 use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Data, Embedding, Result};
@@ -200,7 +200,7 @@ impl NeighborMoments {
             for r in 0..dim {
                 for s in 0..dim {
                     let (a, at) = (s * n + j, r * dim + s);
-                    let with_mean = |covariance: &PackedSymmetric| {
+                    let with_mean = |covariance: &PointCovariance| {
                         near.iter().map(|&l| covariance.get(r * n + l as usize, a)).sum::<f64>() / k
                     };
                     let (maps, latents) =

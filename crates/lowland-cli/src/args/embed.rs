@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::registry::DEFAULT_METHOD;
 
-use super::{CommonArgs, WriteArgs, method_names};
+use super::{CommonArgs, WriteArgs, method_names_with_auto};
 
 const EMBED_HELP: &str = "\
 Examples:
@@ -16,6 +16,7 @@ Examples:
   lowland embed genes.npz --log1p --metric cosine --checkpoint run.ckpt --out map.csv
   lowland embed cells.csv --id-column cell --fixed known.csv --out all.csv
   lowland embed names.txt --metric levenshtein --out names.csv
+  lowland embed cells.csv --method auto --out map.png
 
 --out may be repeated; the extension selects the format: .csv .tsv .parquet .npy (the map), .png .svg .pdf (a picture), .html (an
 interactive page for any browser). A picture or page comes with the map as .csv, unless another --out has it. Without --out the map
@@ -24,8 +25,8 @@ is written to stdout as CSV (not with --json).";
 #[derive(Args)]
 #[command(after_help = EMBED_HELP)]
 pub struct EmbedArgs {
-    /// The method (see `lowland methods`)
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method_names())]
+    /// The method (see `lowland methods`); auto compares a few on a part of the rows and takes the best
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_METHOD, value_parser = method_names_with_auto())]
     pub method: String,
     /// Neighbor graph written by `lowland neighbors` (or an .npz with arrays indices and distances)
     #[arg(long, value_name = "FILE")]
@@ -43,6 +44,9 @@ pub struct EmbedArgs {
     /// Save the model, for `lowland transform`
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Write the missing cells with the values that the method has inferred (lllvm with --missing-values marginalize)
+    #[arg(long, value_name = "FILE.csv")]
+    pub inferred: Option<PathBuf>,
     /// Write a report: parameters, times, memory, trace, scores
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,

@@ -63,6 +63,8 @@ pub enum MissingArg {
     Refuse,
     /// Drop such rows, and report how many
     Drop,
+    /// Keep missing cells, for a method that accepts them (lllvm with --missing-values marginalize)
+    Keep,
 }
 
 #[derive(Args, Clone)]

@@ -1,6 +1,7 @@
 //! Flags of the methods' parameters, generated from the library's list of methods.
 
 use clap::{Arg, ArgMatches};
+use lowland::method_choice::AUTO;
 use lowland::registry::{METHODS, MethodInfo};
 
 use crate::failure::Failure;
@@ -21,6 +22,11 @@ pub fn method_values(matches: &ArgMatches, info: &MethodInfo) -> Result<Vec<Para
     Ok(given)
 }
 
+/// Returns the parameters on the command line that the method has.
+pub fn own_values(matches: &ArgMatches, info: &MethodInfo) -> Vec<ParameterValue> {
+    given_values(matches).into_iter().filter(|(name, _)| has_parameter(info, name)).collect()
+}
+
 /// Returns, for each method, the parameters on the command line that it has; fails if none of them has one.
 pub fn values_for_each(matches: &ArgMatches, infos: &[&MethodInfo]) -> Result<Vec<Vec<ParameterValue>>, Failure> {
     let given = given_values(matches);
@@ -29,13 +35,19 @@ pub fn values_for_each(matches: &ArgMatches, infos: &[&MethodInfo]) -> Result<Ve
     Ok(infos.iter().map(own).collect())
 }
 
+/// The names of all methods, and the name that stands for the choice of one.
+pub fn method_names_with_auto() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(METHODS.iter().map(|info| info.name).chain([AUTO]))
+}
+
+/// Returns the parameters on the command line, of whichever method.
+pub fn given_values(matches: &ArgMatches) -> Vec<ParameterValue> {
+    parameter_names().into_iter().filter_map(|name| Some((name, matches.get_one::<String>(name)?.clone()))).collect()
+}
+
 /// The names of all methods.
 pub fn method_names() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(METHODS.iter().map(|info| info.name))
-}
-
-fn given_values(matches: &ArgMatches) -> Vec<ParameterValue> {
-    parameter_names().into_iter().filter_map(|name| Some((name, matches.get_one::<String>(name)?.clone()))).collect()
 }
 
 fn check_parameters(given: &[ParameterValue], infos: &[&MethodInfo]) -> Result<(), Failure> {

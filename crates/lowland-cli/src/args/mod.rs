@@ -15,6 +15,7 @@ mod plot;
 mod quality;
 mod run;
 mod select;
+mod spectrum;
 mod trust;
 mod write;
 
@@ -26,14 +27,17 @@ pub use compare::CompareArgs;
 pub use data::{DataAction, DataArgs};
 pub use embed::EmbedArgs;
 pub use input::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs};
-pub use method_parameters::{method_names, method_values, values_for_each};
+pub use method_parameters::{
+    given_values, method_names, method_names_with_auto, method_values, own_values, values_for_each,
+};
 pub use model::{InverseArgs, ReconstructArgs, SamplesArgs, ScoreArgs, TransformArgs};
 pub use neighbors::NeighborArgs;
-pub use picture::{DensityArg, PictureArgs, UncertaintyArg, check_images_flag};
+pub use picture::{DensityArg, FlaggedArg, PictureArgs, UncertaintyArg, check_images_flag};
 pub use plot::PlotArgs;
 pub use quality::QualityArgs;
 pub use run::RunArgs;
 pub use select::{SelectArgs, SelectMethod};
+pub use spectrum::SpectrumArgs;
 pub use trust::TrustArgs;
 pub use write::WriteArgs;
 
@@ -80,6 +84,8 @@ pub enum Command {
     Plot(PlotArgs),
     /// Compare several methods on one data set: maps, scores and times in one picture
     Compare(CompareArgs),
+    /// Show how a map changes with the exaggeration of t-SNE, on one page with a slider
+    Spectrum(SpectrumArgs),
     /// Test word vectors on analogies: a is to b as c is to which word?
     Analogies(AnalogyArgs),
     /// Find the nearest neighbors and save them for --neighbors
@@ -122,6 +128,7 @@ impl Command {
             Command::Trust(args) => &args.run,
             Command::Plot(args) => &args.run,
             Command::Compare(args) => &args.common.run,
+            Command::Spectrum(args) => &args.common.run,
             Command::Analogies(args) => &args.run,
             Command::Neighbors(args) => &args.common.run,
             Command::Data(DataArgs {
@@ -140,7 +147,8 @@ pub fn command() -> clap::Command {
         }
         subcommand
     };
-    Cli::command().mut_subcommand("embed", with_parameters).mut_subcommand("compare", with_parameters)
+    let commands = ["embed", "compare", "spectrum"];
+    commands.into_iter().fold(Cli::command(), |command, name| command.mut_subcommand(name, with_parameters))
 }
 
 #[cfg(test)]

@@ -35,6 +35,12 @@ pub struct PictureArgs {
     /// Write the ids of the points next to them where there is space
     #[arg(long)]
     pub words: bool,
+    /// How points that are flagged as unreliable are drawn, in maps with a column flagged (see `lowland trust`)
+    #[arg(long, value_enum, default_value_t = FlaggedArg::Hollow)]
+    pub flagged: FlaggedArg,
+    /// Do not draw lines between islands that are connected in the data, in maps with columns island and bridge_to
+    #[arg(long)]
+    pub no_bridges: bool,
     /// Number of maps side by side (default: by their number)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub columns: Option<u32>,
@@ -63,6 +69,8 @@ impl Default for PictureArgs {
             certain: None,
             images: None,
             words: false,
+            flagged: FlaggedArg::Hollow,
+            no_bridges: false,
             columns: None,
             width: None,
             height: None,
@@ -86,6 +94,16 @@ pub enum UncertaintyArg {
     Fade,
     /// Draw ellipses of one standard deviation, or circles if the map has no covariances (columns cov_x_x, ...)
     Ellipses,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FlaggedArg {
+    /// Draw all points the same
+    None,
+    /// Draw flagged points as rings
+    Hollow,
+    /// Fade flagged points
+    Fade,
 }
 
 /// Rejects `--images 8x8`, which would be read as `--images` and a file named `8x8`.

@@ -1,8 +1,8 @@
 //! What the points of a figure are colored by.
 
-use lowland::{AnnotatedEmbedding, Labels};
+use lowland::{AnnotatedEmbedding, Labels, ReliabilityColumn};
 
-use super::figure::Figure;
+use super::figure::{Figure, FigureMap};
 use crate::failure::Failure;
 
 /// What the points of each map are colored by.
@@ -36,8 +36,26 @@ impl Coloring {
                 let values = figure.maps.iter().filter_map(|each| each.map.std.clone());
                 Ok(Coloring::Values("std".into(), values.collect()))
             }
-            Some(name) => Self::by_column(figure, name),
+            Some(name) => match known_reliability(figure, name) {
+                Some(column) => Ok(Self::by_reliability(figure, column)),
+                None => Self::by_column(figure, name),
+            },
             None => Ok(Coloring::None),
+        }
+    }
+
+    /// Colors by a column of reliability: numbers of islands and flags as classes, everything else on a scale.
+    fn by_reliability(figure: &Figure, column: ReliabilityColumn) -> Self {
+        let values = |each: &FigureMap| -> Vec<f64> {
+            each.map.reliability.as_ref().and_then(|known| known.get(column)).unwrap_or_default().to_vec()
+        };
+        let values: Vec<Vec<f64>> = figure.maps.iter().map(values).collect();
+        match column {
+            ReliabilityColumn::Flagged | ReliabilityColumn::Island | ReliabilityColumn::BridgeTo => {
+                let texts = |values: &Vec<f64>| values.iter().map(f64::to_string).collect::<Vec<_>>();
+                Self::by_class(&values.iter().map(texts).collect::<Vec<_>>())
+            }
+            _ => Coloring::Values(column.name().into(), values),
         }
     }
 
@@ -62,6 +80,8 @@ impl Coloring {
         let mut known: Vec<String> = figure.maps[0].map.columns.iter().map(|(name, _)| name.clone()).collect();
         known.extend(all_maps(figure, |map| map.labels.is_some()).then(|| "label".into()));
         known.extend(all_maps(figure, |map| map.std.is_some()).then(|| "std".into()));
+        let is_known = |column: &ReliabilityColumn| known_reliability(figure, column.name()).is_some();
+        known.extend(ReliabilityColumn::ALL.into_iter().filter(is_known).map(|column| column.name().into()));
         let columns = figure.data.as_ref().and_then(|table| table.columns.as_deref()).unwrap_or_default();
         known.extend(columns.iter().take(20).cloned());
         known.push("none".into());
@@ -87,6 +107,13 @@ impl Coloring {
             Coloring::Values(name, values) => lowland_view::Color::Values { name, values: &values[at] },
         }
     }
+}
+
+/// The column of reliability with this name, if every map has it.
+pub fn known_reliability(figure: &Figure, name: &str) -> Option<ReliabilityColumn> {
+    let column = ReliabilityColumn::from_name(name)?;
+    let has = |each: &FigureMap| each.map.reliability.as_ref().is_some_and(|known| known.get(column).is_some());
+    figure.maps.iter().all(has).then_some(column)
 }
 
 fn all_maps(figure: &Figure, has: fn(&AnnotatedEmbedding) -> bool) -> bool {

@@ -16,7 +16,7 @@ use lowland_io::Table;
 use lowland_view::Density;
 use serde_json::{Value, json};
 
-use super::comparison_table::ComparisonTable;
+use super::comparison_table::{ComparisonRow, ComparisonTable};
 use super::figure::{Figure, FigureMap};
 use super::neighbors::SEARCH_REMEDIES;
 use super::output_log::OutputLog;
@@ -36,17 +36,25 @@ use crate::terms::FlagTerms;
 use crate::usage::{ResourceUsage, Stopwatch};
 
 /// The map of one method, with its scores and times.
-pub struct MethodResult {
-    pub method: &'static str,
-    pub parameters: Vec<(&'static str, String)>,
-    pub map: AnnotatedEmbedding,
-    pub usage: ResourceUsage,
-    pub scores: Option<QualityReport>,
+struct MethodResult {
+    method: &'static str,
+    parameters: Vec<(&'static str, String)>,
+    map: AnnotatedEmbedding,
+    usage: ResourceUsage,
+    scores: Option<QualityReport>,
 }
 
 impl MethodResult {
     fn caption(&self) -> Caption {
         Caption::new(self.method, &self.parameters, self.scores.as_ref())
+    }
+
+    fn to_row(&self) -> ComparisonRow {
+        ComparisonRow {
+            name: self.method.into(),
+            scores: self.scores.as_ref().map_or(Vec::new(), |report| report.scores.clone()),
+            seconds: Some(self.usage.wall_seconds),
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -134,7 +142,8 @@ pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Fai
     let comparison = run_comparison(args, methods, table, search, &mut console)?;
     console.finish();
     let mut log = OutputLog::default();
-    let scores = ComparisonTable::new(&comparison.results);
+    let rows: Vec<ComparisonRow> = comparison.results.iter().map(MethodResult::to_row).collect();
+    let scores = ComparisonTable::new("method", &rows);
     // The table is printed first: it is still there if the disk is full.
     if args.common.run.json {
         print_json(&comparison.to_json());

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use lowland::quality::{Score, ScoreKind};
 use lowland_view::{TableCell, TextTable};
 
-use super::compare::MethodResult;
 use crate::print::format_duration;
 
 /// The scores in the table; the JSON has all of them.
@@ -18,13 +17,24 @@ const TABLE_SCORES: [ScoreKind; 6] = [
     ScoreKind::ClassificationError,
 ];
 
-/// A row for each method, a column for each score that any of them has, and a column of times.
+/// A map in the table.
+pub struct ComparisonRow {
+    /// Its name, such as the method.
+    pub name: String,
+    pub scores: Vec<Score>,
+    /// Time of its fit.
+    pub seconds: Option<f64>,
+}
+
+/// A row for each map, a column for each score that any of them has, and a column of times if they are known.
 pub struct ComparisonTable {
-    methods: Vec<&'static str>,
+    /// What the names are.
+    heading: &'static str,
+    names: Vec<String>,
     columns: Vec<ScoreColumn>,
 }
 
-/// A column: its name, a text for each method, and which method is best.
+/// A column: its name, a text for each map, and which map is best.
 struct ScoreColumn {
     name: String,
     texts: Vec<String>,
@@ -32,9 +42,8 @@ struct ScoreColumn {
 }
 
 impl ComparisonTable {
-    pub fn new(results: &[MethodResult]) -> Self {
-        let all: Vec<&[Score]> =
-            results.iter().map(|result| result.scores.as_ref().map_or(&[][..], |report| &report.scores)).collect();
+    pub fn new(heading: &'static str, rows: &[ComparisonRow]) -> Self {
+        let all: Vec<&[Score]> = rows.iter().map(|row| row.scores.as_slice()).collect();
         let mut kinds: Vec<(ScoreKind, Option<usize>)> = Vec::new();
         for score in all.iter().copied().flatten() {
             if TABLE_SCORES.contains(&score.kind) && !kinds.iter().any(|(kind, _)| *kind == score.kind) {
@@ -50,22 +59,25 @@ impl ComparisonTable {
             ScoreColumn { name, texts: values.iter().map(format).collect(), best }
         };
         let mut columns: Vec<ScoreColumn> = kinds.into_iter().map(score_column).collect();
-        let times: Vec<Option<f64>> = results.iter().map(|result| Some(result.usage.wall_seconds)).collect();
-        let texts = results.iter().map(|result| format_duration(result.usage.wall_seconds)).collect();
-        columns.push(ScoreColumn { name: "time".into(), texts, best: best(&times, false) });
-        Self { methods: results.iter().map(|result| result.method).collect(), columns }
+        let times: Vec<Option<f64>> = rows.iter().map(|row| row.seconds).collect();
+        if times.iter().any(Option::is_some) {
+            let texts = times.iter().map(|seconds| seconds.map_or("-".into(), format_duration)).collect();
+            columns.push(ScoreColumn { name: "time".into(), texts, best: best(&times, false) });
+        }
+        Self { heading, names: rows.iter().map(|row| row.name.clone()).collect(), columns }
     }
 
     /// The table for pictures and pages.
     pub fn to_text_table(&self) -> TextTable {
-        let header = ["method".to_string()].into_iter().chain(self.columns.iter().map(|column| column.name.clone()));
-        let row = |(at, method): (usize, &&str)| {
-            let name = TableCell { text: method.to_string(), best: false };
+        let header =
+            [self.heading.to_string()].into_iter().chain(self.columns.iter().map(|column| column.name.clone()));
+        let row = |(at, name): (usize, &String)| {
+            let name = TableCell { text: name.clone(), best: false };
             let cell =
                 |column: &ScoreColumn| TableCell { text: column.texts[at].clone(), best: column.best == Some(at) };
             [name].into_iter().chain(self.columns.iter().map(cell)).collect()
         };
-        TextTable { header: header.collect(), rows: self.methods.iter().enumerate().map(row).collect() }
+        TextTable { header: header.collect(), rows: self.names.iter().enumerate().map(row).collect() }
     }
 
     /// The table for the terminal; the best of each column has a star.

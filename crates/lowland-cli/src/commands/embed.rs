@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use lowland::fit::fit;
 use lowland::message::Remedy;
 use lowland::message::display_path;
+use lowland::method_choice::AUTO;
 use lowland::neighbors::NeighborGraph;
 use lowland::pipeline::Pipeline;
 use lowland::registry::{MethodInfo, ParsedMethod};
@@ -18,12 +19,13 @@ use lowland_view::Density;
 use serde_json::{Value, json};
 
 use super::figure::{Figure, FigureMap};
+use super::method_choice;
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::page::{self, NeighborSource};
 use super::scoring;
 use super::trust::{assess_new_map, trust_json};
-use crate::args::{EmbedArgs, PictureArgs, method_values};
+use crate::args::{EmbedArgs, MissingArg, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -40,19 +42,36 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let outputs = Outputs::with_map(&args.out, &args.common.input.input, &args.common.run)?;
     check_paths(args, &outputs)?;
     let checkpoint = read_checkpoint(args)?;
-    if args.neighbors.is_some() && checkpoint.is_none() && !MethodInfo::find(&args.method)?.uses_neighbors() {
+    let is_auto = args.method == AUTO && checkpoint.is_none();
+    if is_auto && args.fixed.is_some() {
+        return Err(Failure::flag("--method auto: known positions take the place of a fit; leave it out with --fixed"));
+    }
+    if args.neighbors.is_some() && checkpoint.is_none() && !is_auto && !MethodInfo::find(&args.method)?.uses_neighbors()
+    {
         return Err(Failure::flag(format!("--neighbors: {} does not use neighbors", args.method)));
     }
     let memory = args.common.run.memory();
     let graph = args.neighbors.as_deref().map(|path| lowland_io::read_graph_within(path, memory)).transpose()?;
     let fixed_map = args.fixed.as_deref().map(|path| lowland_io::read_map_within(path, memory)).transpose()?;
+    let mut console = Console::new(&args.common.run)?;
+    let mut run = args.common.run.clone();
+    let (mut read, mut choice) = (None, None);
     let pipeline = match &checkpoint {
         Some(checkpoint) => resumed_pipeline(checkpoint, args, matches)?,
-        None => new_pipeline(args, matches, graph.as_ref(), fixed_map.as_ref())?,
+        None if is_auto => {
+            let table = input::load(&args.common.input, &run, &mut console)?;
+            let chosen = method_choice::choose(args, matches, &table.data, graph.as_ref(), &mut console)?;
+            let info = MethodInfo::find(chosen.method)?;
+            let pipeline = new_pipeline(args, info, own_values(matches, info), graph.as_ref(), None)?;
+            (read, choice) = (Some(table), Some(chosen));
+            pipeline
+        }
+        None => {
+            let info = MethodInfo::find(&args.method)?;
+            new_pipeline(args, info, method_values(matches, info)?, graph.as_ref(), fixed_map.as_ref())?
+        }
     };
-    let mut run = args.common.run.clone();
     run.seed = pipeline.seed.0;
-    let mut console = Console::new(&run)?;
     if let Some(path) = &args.checkpoint {
         console.write_checkpoints(path.clone(), args.checkpoint_every)?;
     }
@@ -60,7 +79,16 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if let Some(shape) = input::declared_shape(&args.common.input, &run) {
         pipeline.check_memory(shape, memory)?;
     }
-    let mut table = input::load(&args.common.input, &run, &mut console)?;
+    let mut table = match read {
+        Some(table) => table,
+        None => {
+            let mut input_args = args.common.input.clone();
+            if pipeline.method.accepts_missing() && matches!(input_args.read.missing, MissingArg::Refuse) {
+                input_args.read.missing = MissingArg::Keep;
+            }
+            input::load(&input_args, &run, &mut console)?
+        }
+    };
     let fixed = fixed_map.map(|map| fixed_positions(map, &table)).transpose()?;
     if args.live {
         let html = page::render_live(&table, file_name(&args.common.input.input))?;
@@ -110,6 +138,9 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if let Some(path) = &args.save {
         log.write(path, &model.to_bytes());
     }
+    if let Some(path) = &args.inferred {
+        log.write(path, inferred_cells(&model).as_bytes());
+    }
     let metric = model.method().metric().unwrap_or(Metric::Euclidean);
     let rows = table.data.clone();
     let data = model.training_data().unwrap_or(&rows);
@@ -129,6 +160,9 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     }
     let mut report = report::run_report(args, &model, &rows, &map, scores.as_ref(), console.stages(), watch.elapsed());
     report["trust"] = trust.as_ref().map_or(Value::Null, trust_json);
+    if let Some(choice) = &choice {
+        report["method_choice"] = method_choice::to_json(choice);
+    }
     let caption = Caption::new(model.method().name(), &model.pipeline().values(), scores.as_ref());
     let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, map.labels.as_ref()));
     let uncertain_points = report::uncertain_points(&map);
@@ -141,7 +175,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         title: file_name(&args.common.input.input),
         caption: caption.full_text(),
         data: Some(table),
-        scores: None,
+        ..Figure::default()
     };
     let style = PictureArgs::default();
     outputs.write_figure(&figure, &style, Density::Auto, neighbors, &run, &mut console, &mut log);
@@ -165,12 +199,11 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
 /// The pipeline that the flags describe.
 fn new_pipeline(
     args: &EmbedArgs,
-    matches: &ArgMatches,
+    info: &MethodInfo,
+    mut values: Vec<(&'static str, String)>,
     graph: Option<&NeighborGraph>,
     fixed: Option<&AnnotatedEmbedding>,
 ) -> Result<Pipeline, Failure> {
-    let info = MethodInfo::find(&args.method)?;
-    let mut values = method_values(matches, info)?;
     // The metric of a graph that has one is the default.
     if let Some(graph) = graph.filter(|graph| graph.metric() != Metric::Precomputed)
         && !values.iter().any(|(name, _)| *name == "metric")
@@ -220,7 +253,7 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
     let conflict = |flag: &str, value: &str| {
         Err(Failure::flag(format!("the checkpoint was made with {flag} {value}; omit the flag to continue with it")))
     };
-    if is_given("method") && args.method != pipeline.method.name() {
+    if is_given("method") && args.method != AUTO && args.method != pipeline.method.name() {
         return conflict("--method", pipeline.method.name());
     }
     if is_given("seed") && args.common.run.seed() != pipeline.seed {
@@ -287,8 +320,26 @@ fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
 fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
     let mut inputs = vec![args.common.input.input.as_path()];
     inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).chain(&args.fixed).map(PathBuf::as_path));
-    let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.report).collect();
+    let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.inferred).chain(&args.report).collect();
     paths::check(&inputs, &[&files[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     inputs.extend(args.resume.as_deref());
     paths::check(&inputs, &files)
+}
+
+/// The missing cells of the rows with their inferred values, as comma-separated text.
+fn inferred_cells(model: &lowland::Model) -> String {
+    let mut text = String::from("row,column,value,std\n");
+    if let Some(cells) = model.inferred_cells() {
+        for at in 0..cells.rows.len() {
+            let column = cells.columns[at] as usize;
+            let name = model.feature_names().get(column).map_or_else(|| column.to_string(), |name| csv_field(name));
+            text += &format!("{},{name},{},{}\n", cells.rows[at], cells.means[at], cells.std[at]);
+        }
+    }
+    text
+}
+
+/// Quotes a field if it needs to be.
+fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
 }

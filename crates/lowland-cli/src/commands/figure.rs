@@ -19,6 +19,8 @@ pub struct Figure {
     pub caption: String,
     /// Scores of the maps.
     pub scores: Option<TextTable>,
+    /// The exaggeration of each map, if a page shows one map at a time with a slider between them; empty otherwise.
+    pub slider: Vec<f64>,
 }
 
 /// One map of a figure.

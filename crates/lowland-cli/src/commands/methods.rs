@@ -41,6 +41,7 @@ fn list_text() -> String {
         let default = if info.name == DEFAULT_METHOD { " (the default)" } else { "" };
         let _ = writeln!(text, "{}{default}: {}\n    {}\n", info.name, info.summary, info.advice);
     }
+    text.push_str("auto: compares tsne, lvm, spectral, isomap and pca on a part of the rows, and takes the best.\n\n");
     text.push_str("`lowland methods NAME` shows the parameters of a method.\n");
     text
 }

@@ -6,13 +6,13 @@ use lowland::neighbors::{NeighborGraph, NeighborParams, Search, nearest_points, 
 use lowland::{Data, Labels, Metric, Points};
 use lowland_io::Table;
 use lowland_view::page::{
-    ColumnData, InitialColor, InitialView, Page, PageColumn, PageMap, detect_images, render_html,
+    ColumnData, InitialColor, InitialView, Page, PageColumn, PageMap, PageSlider, detect_images, render_html,
 };
 
-use super::coloring::{has_many_values, parse_scale};
+use super::coloring::{has_many_values, known_reliability, parse_scale};
 use super::figure::Figure;
 use super::picture;
-use crate::args::{PictureArgs, RunArgs, UncertaintyArg};
+use crate::args::{FlaggedArg, PictureArgs, RunArgs, UncertaintyArg};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::terms::FlagTerms;
@@ -154,8 +154,11 @@ pub fn render(
     let mut page = data_page(title, first.rows(), ids, &columns, table);
     page.images = picture::images(figure, style)?.or(page.images);
     page.table = figure.scores.as_ref();
+    let slider =
+        (!figure.slider.is_empty()).then(|| PageSlider { label: "exaggeration", values: figure.slider.clone() });
+    page.slider = slider;
     page.neighbors = truth.as_ref();
-    page.start = initial_view(&page.columns, style, console);
+    page.start = initial_view(figure, &page.columns, style, console);
     let captions = captions(figure, style, console);
     let maps = figure.maps.iter().zip(&found).zip(captions);
     page.maps = maps
@@ -211,11 +214,14 @@ fn map_neighbors(map: Points, truth: Option<&NeighborGraph>, console: &mut Conso
 }
 
 /// The initial view that the flags ask for.
-fn initial_view(columns: &[PageColumn], style: &PictureArgs, console: &mut Console) -> InitialView {
+fn initial_view(figure: &Figure, columns: &[PageColumn], style: &PictureArgs, console: &mut Console) -> InitialView {
     let color = style.color.as_deref().and_then(|name| match name {
         "none" => Some(InitialColor::None),
         "std" => Some(InitialColor::Std),
-        name => columns.iter().position(|column| column.name == name).map(InitialColor::Column),
+        name => match known_reliability(figure, name) {
+            Some(column) => Some(InitialColor::Reliability(column)),
+            None => columns.iter().position(|column| column.name == name).map(InitialColor::Column),
+        },
     });
     if style.uncertainty == UncertaintyArg::Fade {
         console.info("pages do not fade points: they hide the least certain ones, or draw ellipses");
@@ -226,6 +232,8 @@ fn initial_view(columns: &[PageColumn], style: &PictureArgs, console: &mut Conso
         circles: style.uncertainty == UncertaintyArg::Ellipses,
         words: style.words,
         dark: style.background.iter().all(|&part| part < 128),
+        plain_flagged: style.flagged == FlaggedArg::None,
+        no_bridges: style.no_bridges,
     }
 }
 

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use lowland::Data;
-use lowland_view::{Density, Images, MapPanel, PictureFormat, PictureOptions, Uncertainty, draw_picture};
+use lowland_view::{
+    Density, FlaggedPoints, Images, MapPanel, PictureFormat, PictureOptions, Uncertainty, draw_picture,
+};
 
 use super::coloring::Coloring;
 use super::figure::Figure;
 use super::output_log::OutputLog;
-use crate::args::{PictureArgs, UncertaintyArg};
+use crate::args::{FlaggedArg, PictureArgs, UncertaintyArg};
 use crate::failure::Failure;
 
 /// Rejects flags that need something that the maps and their data do not have.
@@ -83,6 +85,12 @@ fn picture_options(figure: &Figure, style: &PictureArgs, density: Density) -> Pi
             UncertaintyArg::Fade => Uncertainty::Fade,
             UncertaintyArg::Ellipses => Uncertainty::Ellipses,
         },
+        flagged: match style.flagged {
+            FlaggedArg::None => FlaggedPoints::None,
+            FlaggedArg::Hollow => FlaggedPoints::Hollow,
+            FlaggedArg::Fade => FlaggedPoints::Fade,
+        },
+        bridges: !style.no_bridges,
         certain: style.certain.unwrap_or(default.certain),
         background: style.background,
     }

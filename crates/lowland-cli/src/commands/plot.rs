@@ -128,7 +128,7 @@ fn load(args: &PlotArgs, reports: &[Value], console: &mut Console) -> Result<Fig
         None => String::new(),
     };
     put_in_same_order(&mut maps, console);
-    let mut figure = Figure { maps, data, title, caption: captions.join("; "), scores: None };
+    let mut figure = Figure { maps, data, title, caption: captions.join("; "), ..Figure::default() };
     figure.align(console);
     Ok(figure)
 }

@@ -35,7 +35,7 @@ pub fn transform(args: &TransformArgs) -> Result<ExitCode, Failure> {
         data: Some(table),
         title: file_name(&args.input.input),
         caption,
-        scores: None,
+        ..Figure::default()
     };
     let style = PictureArgs::default();
     outputs.write_figure(&figure, &style, Density::Auto, None, &args.run, &mut console, &mut log);

@@ -81,6 +81,7 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
             title: file_name(&args.input.input),
             caption: String::new(),
             scores: None,
+            slider: Vec::new(),
         };
         outputs.write_figure(&figure, &PictureArgs::default(), Density::Auto, None, &args.run, &mut console, &mut log);
     }
@@ -116,7 +117,7 @@ pub fn assess_new_map(
     let default = TrustParams::default();
     // Few points have few neighbors.
     let n_neighbors = default.n_neighbors.min(data.rows().saturating_sub(4) / 2).max(2);
-    let params = TrustParams { n_neighbors, metric, seed: run.seed(), examine_islands: everything, ..default };
+    let params = TrustParams { n_neighbors, metric, seed: run.seed(), everything, ..default };
     let needed = data.shape().bytes.saturating_add(trust::memory(data.shape(), known, &params));
     let computed =
         run.memory().check("the reliability", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows]).and_then(|_| {
@@ -186,6 +187,7 @@ pub fn trust_json(report: &TrustReport) -> Value {
         "fdr": report.fdr,
         "flagged": report.flagged(),
         "null_noise": report.null_noise,
+        "loss": report.loss_scale.map(|loss| json!({ "scale": loss.factor, "perplexity": loss.perplexity })),
         "gap_width": report.islands.gap_width,
         "min_island": report.islands.min_size,
         "islands": report.islands.sizes.iter().enumerate().map(island).collect::<Vec<_>>(),

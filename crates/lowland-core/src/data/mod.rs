@@ -185,6 +185,20 @@ impl Data {
         Err(Error::NotFinite { row, column, value: values[at], count, name: None })
     }
 
+    /// Like [`Self::check_finite`], except that NaN is allowed in dense data, as a missing cell.
+    pub fn check_finite_or_missing(&self) -> Result<()> {
+        let Data::Dense(x) = self else { return self.check_finite() };
+        let Some(at) = x.values().iter().position(|v| v.is_infinite()) else { return Ok(()) };
+        let count = x.values()[at..].iter().filter(|v| v.is_infinite()).count();
+        Err(Error::NotFinite {
+            row: at / self.dim(),
+            column: at % self.dim(),
+            value: x.values()[at],
+            count,
+            name: None,
+        })
+    }
+
     /// Returns a 64-bit hash of row `i`. `-0.0` hashes like `0.0`, and only the nonzero entries of sparse rows count.
     pub fn row_hash(&self, i: usize) -> u64 {
         let mut hasher = XxHash3_64::new();

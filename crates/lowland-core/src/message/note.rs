@@ -48,6 +48,13 @@ pub enum Note {
         /// Total number of rows.
         rows: usize,
     },
+    /// Cells are missing, and the model infers them.
+    MissingCells {
+        /// Number of missing cells.
+        cells: usize,
+        /// Number of all cells.
+        of: usize,
+    },
     /// Standardization of sparse data scales the columns but does not center them.
     SparseNotCentered,
     /// The data has fewer columns than the requested number of principal components.
@@ -260,6 +267,7 @@ impl Note {
         match self {
             Note::MemoryEstimate { .. }
             | Note::DuplicateRows { .. }
+            | Note::MissingCells { .. }
             | Note::ApproximateNeighbors { .. }
             | Note::ExplainedVariance { .. }
             | Note::StartBounds(_)
@@ -279,6 +287,7 @@ impl Note {
         match self {
             Note::MemoryEstimate { .. } => "memory_estimate",
             Note::DuplicateRows { .. } => "duplicate_rows",
+            Note::MissingCells { .. } => "missing_cells",
             Note::SparseNotCentered => "sparse_not_centered",
             Note::FewerColumnsThanComponents { .. } => "fewer_columns_than_components",
             Note::ColumnsRounded { .. } => "columns_rounded",
@@ -357,6 +366,9 @@ impl Note {
             Note::MemoryEstimate { bytes: count } => format!("memory: about {}", format_bytes(*count)),
             Note::DuplicateRows { count, rows } => {
                 format!("{count} of {rows} rows repeat an earlier row; they are kept")
+            }
+            Note::MissingCells { cells, of } => {
+                format!("{cells} of {of} cells are missing; the model infers them with the rest")
             }
             Note::SparseNotCentered => {
                 format!(

@@ -1,5 +1,6 @@
 //! The JSON header: contents of a page and the sections that hold them. `viewer/src/header.ts` describes the same structure.
 
+use lowland::Reliability;
 use serde_json::{Value, json};
 
 use super::images::{self, IMAGES_PER_SECTION};
@@ -48,6 +49,7 @@ pub(super) fn build_header(page: &Page, sections: &mut Sections) -> Value {
         "ids": page.ids.map(|ids| sections.texts("ids", ids)),
         "neighbors": neighbors,
         "table": page.table.map(score_table),
+        "slider": page.slider.as_ref().map(|slider| json!({ "label": slider.label, "values": slider.values })),
         "images": images,
     })
 }
@@ -83,6 +85,25 @@ fn map_header(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Se
         let bits: Vec<[u8; 2]> = retention_bits(data, found, k).into_iter().map(u16::to_le_bytes).collect();
         sections.numbers(format!("kept-{at}"), &bits)
     });
+    let reliability: Vec<Value> = map
+        .map
+        .reliability
+        .iter()
+        .flat_map(Reliability::iter)
+        .map(|(column, values)| {
+            let values: Vec<[u8; 4]> = values.iter().map(|&v| (v as f32).to_le_bytes()).collect();
+            let section = sections.numbers(format!("{}-{at}", column.name()), &values);
+            json!({ "name": column.name(), "meaning": column.meaning(), "section": section })
+        })
+        .collect();
+    let bridges = map.map.reliability.as_ref().map_or(Vec::new(), |known| known.bridges(points));
+    let bridges: Vec<Value> = bridges
+        .iter()
+        .map(|bridge| {
+            let ends: Vec<&[f64]> = bridge.ends.iter().map(|end| &end[..dim]).collect();
+            json!({ "islands": bridge.islands, "points": bridge.points, "ends": ends })
+        })
+        .collect();
     json!({
         "name": map.name,
         "caption": map.caption,
@@ -95,6 +116,8 @@ fn map_header(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Se
         "std": std,
         "covariances": covariances,
         "kept": kept,
+        "reliability": reliability,
+        "bridges": bridges,
     })
 }
 
@@ -103,10 +126,14 @@ fn initial_view(view: &InitialView) -> Value {
     let mode = view.color.map(|color| match color {
         InitialColor::None => json!({ "by": "none" }),
         InitialColor::Std => json!({ "by": "std" }),
+        InitialColor::Reliability(column) => json!({ "by": "reliability", "name": column.name() }),
         InitialColor::Column(column) => json!({ "by": "column", "column": column }),
     });
-    let InitialView { hide, circles, words, dark, .. } = view;
-    json!({ "mode": mode, "hide": hide, "circles": circles, "words": words, "dark": dark })
+    let InitialView { hide, circles, words, dark, plain_flagged, no_bridges, .. } = view;
+    json!({
+        "mode": mode, "hide": hide, "circles": circles, "words": words, "dark": dark,
+        "flagged": !plain_flagged, "bridges": !no_bridges,
+    })
 }
 
 fn score_table(table: &TextTable) -> Value {

@@ -272,3 +272,44 @@ fn covariances_of_the_shown_dimensions_are_stored() {
     let negative: Vec<f64> = full.iter().map(|v| -v).collect();
     assert!(matches!(rejected(&negative), Err(PictureError::NegativeVariance { .. })));
 }
+
+#[test]
+fn reliability_bridges_and_the_slider_are_in_the_page() {
+    let mut known = lowland::Reliability::default();
+    known.set(ReliabilityColumn::Jump, vec![0.5, f64::NAN, 2.0, 1.0]);
+    known.set(ReliabilityColumn::Island, vec![1.0, 1.0, 2.0, 2.0]);
+    known.set(ReliabilityColumn::BridgeTo, vec![2.0, 0.0, 1.0, 0.0]);
+    let torn = AnnotatedEmbedding { reliability: Some(known), ..map(vec![0.0, 0.0, 1.0, 1.0, 5.0, 5.0, 6.0, 6.0], 2) };
+    let each = |name: &str| PageMap { name: name.into(), caption: String::new(), map: &torn, neighbors: None };
+    let mut page = Page {
+        rows: 4,
+        maps: vec![each("a"), each("b")],
+        slider: Some(PageSlider { label: "exaggeration", values: vec![1.0, 4.0] }),
+        start: InitialView {
+            color: Some(InitialColor::Reliability(ReliabilityColumn::Jump)),
+            ..InitialView::default()
+        },
+        ..Page::default()
+    };
+    let parsed = ParsedPage::new(&page);
+    let header = parsed.header();
+    assert_eq!(header["slider"]["values"], serde_json::json!([1.0, 4.0]));
+    assert_eq!(header["start"]["mode"], serde_json::json!({ "by": "reliability", "name": "jump" }));
+    assert_eq!((&header["start"]["flagged"], &header["start"]["bridges"]), (&true.into(), &true.into()));
+    let columns = header["maps"][1]["reliability"].as_array().unwrap();
+    assert_eq!(
+        columns.iter().map(|column| column["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["jump", "island", "bridge_to"]
+    );
+    assert!(columns.iter().all(|column| column["meaning"].as_str().unwrap().ends_with('.')));
+    let values: Vec<f32> =
+        parsed.numbers(columns[0]["section"].as_str().unwrap(), 4).into_iter().map(f32::from_bits).collect();
+    assert!(values[0] == 0.5 && values[1].is_nan() && values[2] == 2.0);
+    let bridge = &header["maps"][0]["bridges"][0];
+    assert_eq!(
+        (&bridge["islands"], &bridge["ends"]),
+        (&serde_json::json!([1, 2]), &serde_json::json!([[0.0, 0.0], [5.0, 5.0]]))
+    );
+    page.slider = Some(PageSlider { label: "exaggeration", values: vec![1.0] });
+    assert!(render_html(&page).is_err());
+}

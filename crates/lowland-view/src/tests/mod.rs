@@ -2,6 +2,7 @@
 
 mod layout;
 mod parse;
+mod reliability;
 mod uncertainty;
 mod validation;
 mod vector;

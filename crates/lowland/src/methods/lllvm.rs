@@ -2,7 +2,8 @@
 //! bound on the evidence.
 
 use lowland_algorithms::lllvm::{
-    Alpha, ColumnNoise, LaplacianGraph, LllvmOptions, LllvmProblem, MultiStartEm, Posterior, ScaledRows,
+    Alpha, ColumnNoise, EmRun, LaplacianGraph, LaplacianModes, LllvmEm, LllvmOptions, LllvmProblem, LowRankEm,
+    LowRankProblem, MissingValues, ModelGraph, MultiStartEm, Posterior, PosteriorRank, ScaledRows,
 };
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
@@ -13,7 +14,8 @@ use lowland_linalg::Csr;
 use lowland_neighbors::graph::{Symmetrization, symmetrize};
 use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
-use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
+use super::lllvm_missing::{CompletedRows, fill_from_nearest};
+use crate::method::{FitInput, FitOutput, InferredCells, Method, TransformOutput, Transformer};
 use crate::neighbor_stage::{self, Neighbors, connected_lengths, neighbors};
 
 params! {
@@ -31,6 +33,10 @@ params! {
         alpha: Alpha = Alpha::Fixed(1e-3),
         /// Whether all columns have the same noise, or each its own.
         column_noise: ColumnNoise = ColumnNoise::Common,
+        /// Number of eigenvectors of the graph that the posteriors are general in; full computes exact posteriors, auto uses 64 beyond 3,000 rows.
+        rank: PosteriorRank = PosteriorRank::Auto,
+        /// Whether missing cells (NaN) are refused, or get a posterior of their own.
+        missing_values: MissingValues = MissingValues::Refuse,
         /// Number of random starts; the one with the largest bound is kept.
         starts: usize = 3,
         /// Maximum number of iterations.
@@ -40,6 +46,7 @@ params! {
     }
 }
 
+const EIGENVECTORS: &str = "eigenvectors";
 const ITERATIONS: &str = "iterations";
 
 impl Method for Lllvm {
@@ -48,8 +55,8 @@ impl Method for Lllvm {
     const OBJECTIVE: Option<&'static str> = Some("lower_bound");
     const REPORTS_ITERATIONS: bool = true;
     const SUMMARY: &'static str = "Locally linear latent variable model: coordinates with covariances, and a bound for choosing the numbers of neighbors and dimensions.";
-    const ADVICE: &'static str = "For up to a few thousand rows on a smooth manifold, when the uncertainty of the embedding, the correct neighbors or \
-        the number of dimensions matter (see model selection). For more rows, use landmarks.";
+    const ADVICE: &'static str = "For up to ten thousand or so rows on a smooth manifold, when the uncertainty of the embedding, the correct neighbors or \
+        the number of dimensions matter (see model selection), or when cells are missing.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
     const HAS_COVARIANCES: bool = true;
@@ -80,10 +87,23 @@ impl Method for Lllvm {
         Some(self.metric)
     }
 
+    fn accepts_missing(&self) -> bool {
+        self.missing_values == MissingValues::Marginalize
+    }
+
     fn stages(&self, shape: DataShape) -> Vec<Stage> {
         let [n, dim, d] = [shape.rows, shape.dim.max(10), self.n_components].map(|count| count as f64);
         // Rough seconds on two cores.
         let search = neighbor_stage::seconds(shape);
+        if let Some(rank) = self.rank.resolve(shape.rows) {
+            let m = rank as f64;
+            let iteration = (n * d * dim * 2.0 * (m + 10.0) + d * d * m.powi(4) * 4.0 + (m * d).powi(3) * 4.0) / 2e10;
+            return vec![
+                Stage { name: neighbor_stage::STAGE, weight: search },
+                Stage { name: EIGENVECTORS, weight: n * m.powi(4) / 2e10 + n * n * 4e-8 + 1e-3 },
+                Stage { name: ITERATIONS, weight: (self.starts * self.max_iter) as f64 * iteration + 1e-3 },
+            ];
+        }
         let iteration = (n * d).powi(2) * (2.0 * n * d + 3.0 * dim) / 5e10;
         let work = (self.starts * self.max_iter) as f64 * iteration + 1e-3;
         vec![Stage { name: neighbor_stage::STAGE, weight: search }, Stage { name: ITERATIONS, weight: work }]
@@ -93,12 +113,23 @@ impl Method for Lllvm {
         let k = self.n_neighbors.min(shape.rows);
         let [n, dim, d, starts] = [shape.rows, shape.dim, self.n_components, self.starts].map(|count| count as f64);
         let side = n * d;
+        let search = lowland_neighbors::search_memory(shape, self.metric, k, self.search);
+        if let Some(rank) = self.rank.resolve(shape.rows) {
+            let start = LowRankEm::memory(shape.rows, rank, self.n_components, shape.dim);
+            // The rows, and for each start its own if they change; the posterior with the products of its covariances.
+            let own_rows = self.column_noise == ColumnNoise::Separate || self.accepts_missing();
+            let rows = n * dim * 8.0 * (2.0 + if own_rows { starts } else { 0.0 });
+            let posterior = side * (dim * 4.0 + 2.0 * rank as f64 * d * 8.0) + n * rank as f64 * 8.0;
+            let modes = LaplacianModes::memory(shape.rows, rank);
+            return search.max((modes + rows + starts * start + posterior) as u64);
+        }
         // Each start has two matrices of all coordinates and two blocks of linear maps; the graph has three matrices; the
         // posterior is stored twice.
         let iterations = starts * (2.0 * side * side + 2.0 * side * dim) * 8.0 + 3.0 * n * n * 8.0;
-        let scaled_rows = if self.column_noise == ColumnNoise::Separate { 2.0 * starts * n * dim * 8.0 } else { 0.0 };
+        let own_rows = self.column_noise == ColumnNoise::Separate || self.accepts_missing();
+        let scaled_rows = if own_rows { 2.0 * starts * n * dim * 8.0 } else { 0.0 };
         let rest = scaled_rows + 3.0 * side * side * 8.0 + side * dim * 16.0 + n * dim * 16.0;
-        lowland_neighbors::search_memory(shape, self.metric, k, self.search).max((iterations + rest) as u64)
+        search.max((iterations + rest) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {
@@ -108,28 +139,57 @@ impl Method for Lllvm {
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LllvmTransformer>> {
         self.metric.check(input.data)?;
         let rows = ScaledRows::new(input.data)?;
-        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let missing = rows.missing.len();
+        if missing > 0 && self.metric != Metric::Euclidean {
+            return invalid_parameter("metric", &self.metric, "euclidean if cells are missing");
+        }
         let n = input.data.rows();
-        let (posterior, rows, outcome) = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
+        if n > 1
+            && let Some(column) = empty_column(&rows, n)
+        {
+            return Err(Error::NoValues { what: "column", index: column });
+        }
+        let filled = if missing > 0 {
+            context.note(Note::MissingCells { cells: missing, of: rows.values.len() });
+            Some(fill_from_nearest(input.data, &mut |_| Ok(()))?)
+        } else {
+            None
+        };
+        let input = FitInput { data: filled.as_ref().unwrap_or(input.data), ..input };
+        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let Fitted { posterior, rows, missing_std, outcome } = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
             context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
-            (Posterior::constant(n, rows.columns(), self.n_components), rows, Outcome::without_iterations())
+            let posterior = Posterior::constant(n, rows.columns(), self.n_components);
+            Fitted {
+                posterior,
+                missing_std: vec![0.0; rows.missing.len()],
+                rows,
+                outcome: Outcome::without_iterations(),
+            }
         } else {
             let edges = model_edges(input.data, &graph, self.metric, context)?;
-            self.iterate(&LllvmProblem::new(LaplacianGraph::new(&edges)?, rows)?, context)?
+            self.fit_graph(&edges, rows, context)?
         };
+        let completed = CompletedRows::new(input.data, &rows, missing_std)?;
         let embedding = posterior.embedding();
-        let transformer = LllvmTransformer { params: self.clone(), data: input.data.clone(), rows, posterior };
-        Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
+        let data = completed.as_ref().map_or(input.data, |completed| &completed.data).clone();
+        let transformer = LllvmTransformer { params: self.clone(), data, rows, posterior, completed };
+        // Neighbors of rows whose cells have changed are not those of the data.
+        let neighbors = (exact && missing == 0).then_some(graph);
+        Ok(FitOutput { embedding, transformer, outcome, neighbors })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<LllvmTransformer> {
         let data = Data::load("training", archive)?;
         self.metric.check(&data)?;
-        let rows = ScaledRows::new(&data)?;
         let embedding = Embedding::load("embedding", archive)?;
         if data.dim() != dim || embedding.rows() != data.rows() || embedding.dim() != self.n_components {
             return Err(archive.invalid("its parts differ in size".into()));
         }
+        let (completed, rows) = match CompletedRows::load(archive, &data)? {
+            Some((completed, rows)) => (Some(completed), rows),
+            None => (None, ScaledRows::new(&data)?),
+        };
         let rows = match self.column_noise {
             ColumnNoise::Common => rows,
             ColumnNoise::Separate => {
@@ -138,9 +198,23 @@ impl Method for Lllvm {
                 })?
             }
         };
-        let posterior = Posterior::load(archive, data.rows(), dim, self.n_components)?;
-        Ok(LllvmTransformer { params: self.clone(), data, rows, posterior })
+        let low_rank = archive.has("lllvm/basis/vectors");
+        let posterior = Posterior::load(archive, low_rank, data.rows(), dim, self.n_components)?;
+        Ok(LllvmTransformer { params: self.clone(), data, rows, posterior, completed })
     }
+}
+
+/// The result of the iterations.
+struct Fitted {
+    posterior: Posterior,
+    rows: ScaledRows,
+    missing_std: Vec<f64>,
+    outcome: Outcome,
+}
+
+/// Returns the first column without values.
+fn empty_column(rows: &ScaledRows, n: usize) -> Option<usize> {
+    rows.missing.chunk_by(|a, b| a.0 == b.0).find(|cells| cells.len() == n).map(|cells| cells[0].0 as usize)
 }
 
 impl Lllvm {
@@ -155,15 +229,38 @@ impl Lllvm {
         problem: &'a LllvmProblem,
         purpose: &str,
         context: &mut Context,
-    ) -> Result<(MultiStartEm<'a>, Outcome)> {
-        let seed = context.seed.stream(purpose);
-        let mut starts = MultiStartEm::new(problem, self.em_options(), self.starts, self.tol, seed)?;
+    ) -> Result<(MultiStartEm<LllvmEm<'a>>, Outcome)> {
+        self.run_from(|seed| LllvmEm::random(problem, self.em_options(), seed), purpose, context)
+    }
+
+    fn run_from<E: EmRun>(
+        &self,
+        start: impl Fn(Seed) -> Result<E> + Sync,
+        purpose: &str,
+        context: &mut Context,
+    ) -> Result<(MultiStartEm<E>, Outcome)> {
+        let mut starts = MultiStartEm::new(self.starts, self.tol, context.seed.stream(purpose), start)?;
         let outcome = run(&mut starts, StopRule { max_iter: self.max_iter, tol: self.tol }, context)?;
         Ok((starts, outcome))
     }
 
-    fn iterate(&self, problem: &LllvmProblem, context: &mut Context) -> Result<(Posterior, ScaledRows, Outcome)> {
-        let (starts, outcome) = context.stage(ITERATIONS, |context| self.run_starts(problem, ITERATIONS, context))?;
+    fn fit_graph(&self, edges: &Csr, rows: ScaledRows, context: &mut Context) -> Result<Fitted> {
+        let Some(rank) = self.rank.resolve(edges.rows()) else {
+            let problem = LllvmProblem::new(LaplacianGraph::new(edges)?, rows)?;
+            return self.iterate(|seed| LllvmEm::random(&problem, self.em_options(), seed), context);
+        };
+        let modes = context.stage(EIGENVECTORS, |context| {
+            let alive = LaplacianModes::memory(edges.rows(), rank);
+            let (limit, seed) = (context.memory_left(alive), context.seed.stream(EIGENVECTORS));
+            let graph = ModelGraph::new(edges)?;
+            context.with_progress(|progress| LaplacianModes::new(graph, rank, limit, seed, progress))
+        })?;
+        let problem = LowRankProblem::new(modes, rows)?;
+        self.iterate(|seed| LowRankEm::new(&problem, self.em_options(), seed), context)
+    }
+
+    fn iterate<E: EmRun>(&self, start: impl Fn(Seed) -> Result<E> + Sync, context: &mut Context) -> Result<Fitted> {
+        let (starts, outcome) = context.stage(ITERATIONS, |context| self.run_from(start, ITERATIONS, context))?;
         if self.starts > 1 {
             context.note(Note::StartBounds(starts.bounds()));
         }
@@ -173,8 +270,8 @@ impl Lllvm {
         if starts.noise_is_at_limit() {
             context.note(Note::NoiseAtLimit);
         }
-        let rows = starts.rows();
-        Ok((starts.into_posterior()?, rows, outcome))
+        let (rows, missing_std) = (starts.rows(), starts.missing_std());
+        Ok(Fitted { posterior: starts.into_posterior()?, rows, missing_std, outcome })
     }
 }
 
@@ -189,11 +286,15 @@ pub struct LllvmTransformer {
     data: Data,
     rows: ScaledRows,
     posterior: Posterior,
+    completed: Option<CompletedRows>,
 }
 
 impl Transformer for LllvmTransformer {
     fn save(&self, archive: &mut Archive) {
         self.data.save("training", archive);
+        if let Some(completed) = &self.completed {
+            completed.save(&self.rows, archive);
+        }
         self.posterior.save(archive);
         if self.params.column_noise == ColumnNoise::Separate {
             archive.put("lllvm/column_scales", self.rows.column_scales());
@@ -206,6 +307,14 @@ impl Transformer for LllvmTransformer {
 
     fn covariances(&self) -> Option<Vec<f64>> {
         Some(self.posterior.covariances().to_vec())
+    }
+
+    fn inferred_cells(&self) -> Option<&InferredCells> {
+        self.completed.as_ref().map(|completed| &completed.cells)
+    }
+
+    fn completed_rows(&self) -> Option<Data> {
+        self.completed.as_ref().map(|completed| completed.data.clone())
     }
 
     fn samples_memory(&self, count: usize) -> u64 {
@@ -234,3 +343,7 @@ impl Transformer for LllvmTransformer {
         Ok(Some((Data::dense(reconstruction.rows, columns)?, Some(Data::dense(reconstruction.std, columns)?))))
     }
 }
+
+#[cfg(test)]
+#[path = "lllvm_tests.rs"]
+mod tests;

@@ -15,6 +15,7 @@ mod linear;
 mod linear_transformer;
 mod lle;
 mod lllvm;
+mod lllvm_missing;
 mod ltsa;
 mod lvm;
 mod lvm_transformer;
@@ -31,6 +32,7 @@ mod tsm;
 mod tsm_layers;
 mod tsm_transformer;
 mod tsne;
+mod umap;
 
 pub use component_count::ComponentCount;
 pub use ee::Ee;
@@ -51,6 +53,7 @@ pub use ssne::Ssne;
 pub use svd::Svd;
 pub use tsm::{HiddenLayers, MatrixStorage, NormRule, TransformRule, Tsm};
 pub use tsne::Tsne;
+pub use umap::Umap;
 
 pub use lowland_algorithms::lvm::{AdjacencyRule, Variances};
 pub use lowland_algorithms::tsm::AngleHistogram;

@@ -18,7 +18,7 @@ pub use subsamples::{SubsampleKind, Subsamples};
 use crate::method::{FitInput, Method};
 use crate::methods::{Lllvm, model_edges};
 use crate::neighbor_stage::{Neighbors, STAGE, neighbors};
-use lowland_algorithms::lllvm::{LaplacianGraph, LllvmProblem, MultiStartEm, ScaledRows};
+use lowland_algorithms::lllvm::{LaplacianGraph, LllvmEm, LllvmProblem, MultiStartEm, ScaledRows};
 use lowland_core::message::Note;
 use lowland_core::params::{at_least_one, invalid_parameter};
 use lowland_core::run::{Context, StopReason};
@@ -178,7 +178,7 @@ fn fit_starts<'a>(
     problem: &'a LllvmProblem,
     params: &Lllvm,
     context: &mut Context,
-) -> Result<(MultiStartEm<'a>, StopReason)> {
+) -> Result<(MultiStartEm<LllvmEm<'a>>, StopReason)> {
     params.validate()?;
     let (starts, outcome) = params.run_starts(problem, BOUNDS, context)?;
     Ok((starts, outcome.stop_reason))

@@ -253,7 +253,7 @@ fn new_row_maximizes_its_part_of_the_bound() {
     // The posteriors of the neighbors, with all covariances between them.
     let at = |p: usize| p % dim * n + near[p / dim] as usize;
     let known = near.len() * dim;
-    let square = |packed: &crate::lllvm::posterior::PackedSymmetric| -> Vec<f64> {
+    let square = |packed: &crate::lllvm::posterior::PointCovariance| -> Vec<f64> {
         (0..known * known).map(|e| packed.get(at(e / known), at(e % known))).collect()
     };
     let (near_latents, near_maps) = (square(&posterior.latent_covariance), square(&posterior.map_covariance));

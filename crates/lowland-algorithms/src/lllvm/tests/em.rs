@@ -151,7 +151,7 @@ fn column_scales_maximize_the_bound_given_the_posteriors() {
         }
         bound
     };
-    let scales = separate.rows.column_scales();
+    let scales = separate.rows.rows.column_scales();
     assert!((bound_at(scales) - separate.bound()).abs() < 1e-9 * separate.bound().abs());
     for c in 0..columns {
         for factor in [0.99, 1.01] {
@@ -184,7 +184,7 @@ fn separate_noise_is_found_and_its_bound_never_decreases() {
     let (common, separate) = (fit(options()), fit(separate_noise()));
     assert!(separate.bound() > common.bound() + 20.0, "{} {}", separate.bound(), common.bound());
     // The standard deviation of a column's noise is proportional to the inverse of its scale.
-    let scales = separate.rows.column_scales();
+    let scales = separate.rows.rows.column_scales();
     assert!((0..2).all(|c| (2..4).all(|d| scales[c] > 2.0 * scales[d])), "{scales:?}");
 }
 
@@ -224,7 +224,8 @@ fn result_does_not_depend_on_number_of_threads() {
     let problem = problem(150);
     let fit = |threads| {
         let work = || {
-            let mut starts = MultiStartEm::new(&problem, options(), 3, 0.0, Seed(1)).unwrap();
+            let mut starts =
+                MultiStartEm::new(3, 0.0, Seed(1), |seed| LllvmEm::random(&problem, options(), seed)).unwrap();
             for _ in 0..4 {
                 starts.step().unwrap();
             }

@@ -2,6 +2,8 @@
 
 mod bound;
 mod em;
+mod low_rank;
+mod missing;
 mod posterior;
 
 use super::posterior::Hyperparameters;

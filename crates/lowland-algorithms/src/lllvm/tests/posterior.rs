@@ -1,7 +1,7 @@
 //! Tests of the fitted posterior, the transform of new rows and its inverse.
 
 use super::*;
-use crate::lllvm::posterior::PackedSymmetric;
+use crate::lllvm::posterior::{PackedSymmetric, PointCovariance};
 use lowland_core::Points;
 
 #[test]
@@ -63,8 +63,9 @@ fn log_density(
 fn without_uncertainty_new_row_maximizes_joint() {
     let (problem, mut posterior) = posterior(40);
     // With zero covariances, and a precision so high that the new point's own is negligible, the mean is the mode.
-    posterior.latent_covariance = PackedSymmetric::new(&vec![0.0; 80 * 80], 80);
-    posterior.map_covariance = PackedSymmetric::new(&vec![0.0; 80 * 80], 80);
+    let zeros = PointCovariance::Full(PackedSymmetric::new(&vec![0.0; 80 * 80], 80));
+    posterior.latent_covariance = zeros.clone();
+    posterior.map_covariance = zeros;
     posterior.maps.iter_mut().for_each(|c| *c *= 30.0);
     let rows = &problem.rows;
     let neighbors = [3u32, 4, 5, 6];

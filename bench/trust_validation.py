@@ -1,0 +1,200 @@
+"""How well `lowland trust` finds what is wrong with maps of generated data, whose answers are known.
+
+    python -m bench.trust_validation PROGRAM FOLDER SEEDS [METHODS]
+
+Writes FOLDER/SEEDS.jsonl, one line per map, and prints the tables of docs/methods/trust.md. SEEDS is a list such as 1,2; the
+thresholds were chosen with seeds below 10, and results are reported for others. METHODS are any of tsne, tsne-10 (perplexity
+10), lvm, umap-learn, pacmap. Needs numpy, scikit-learn, and the programs that make the maps.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import NearestNeighbors
+
+ROWS = 2000
+# Sheets, curves and trees: every gap on a map of them is false. Noise keeps neighbors in the data and in truth apart.
+MANIFOLDS = {"swiss-roll": 0.3, "s-curve": 0.02, "torus": 0.02, "tree": 0.3}
+CLUSTERS = ["mixture", "blobs", "unequal-density", "bridge", "gaussian"]
+METHODS = ["tsne", "tsne-10", "lvm", "umap-learn", "pacmap"]
+NEIGHBORS = 15
+RATES = [0.05, 0.1, 0.2]
+
+
+def generate(program, name, seed, folder):
+    """Returns rows, true positions (None for clusters) and classes."""
+    path = folder / f"{name}-{seed}.npz"
+    noise = ["--noise", str(MANIFOLDS[name])] if name in MANIFOLDS else []
+    size = ["--n-points", str(ROWS), "--seed", str(seed), "--quiet"]
+    subprocess.run([program, "data", "generate", name, *size, *noise, "--out", path], check=True)
+    arrays = np.load(path)
+    np.save(folder / "x.npy", arrays["X"])
+    truth = arrays["truth"] if name in MANIFOLDS else None
+    if name == "torus":
+        a, b = truth.T
+        truth = np.c_[(2 + np.cos(b)) * np.cos(a), (2 + np.cos(b)) * np.sin(a), np.sin(b)]
+    return arrays["X"], truth, arrays["labels"] if "labels" in arrays else None
+
+
+def embed(program, method, x, seed, folder):
+    """Writes map.npy."""
+    warnings.simplefilter("ignore")
+    if method == "umap-learn":
+        import umap
+
+        np.save(folder / "map.npy", umap.UMAP(random_state=seed).fit_transform(x).astype(float))
+    elif method == "pacmap":
+        import pacmap
+
+        np.save(folder / "map.npy", pacmap.PaCMAP(random_state=seed).fit_transform(x).astype(float))
+    else:
+        name, *perplexity = method.split("-")
+        flags = ["--perplexity", perplexity[0]] if perplexity else []
+        subprocess.run(
+            [program, "embed", folder / "x.npy", "--method", name, *flags, "--seed", str(seed), "--no-quality", "--quiet",
+             "--out", folder / "map.npy"], check=True)
+    return np.load(folder / "map.npy")
+
+
+def assess(program, folder, fdr=0.05):
+    """Returns the columns and the report."""
+    run = subprocess.run(
+        [program, "trust", folder / "x.npy", folder / "map.npy", "--fdr", str(fdr), "--json", "--out", folder / "trust.csv"],
+        check=True, capture_output=True, text=True)
+    events = map(json.loads, run.stdout.splitlines())
+    report = next(event["trust"] for event in events if event.get("event") == "trust")
+    rows = list(csv.DictReader(open(folder / "trust.csv")))
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}, report
+
+
+def torn_points(truth, points):
+    """Points with a fifth of their true neighbors at more than three times the distance of their neighbors on the map."""
+    near = NearestNeighbors(n_neighbors=NEIGHBORS + 1).fit(truth).kneighbors(truth)[1][:, 1:]
+    scale = NearestNeighbors(n_neighbors=NEIGHBORS + 1).fit(points).kneighbors(points)[0][:, -1]
+    far = np.linalg.norm(points[near] - points[:, None], axis=2) > 3 * scale[:, None]
+    return far.mean(1) >= 0.2
+
+
+def separate(name, a, b):
+    """Whether two classes are separate in the data; None if it is a matter of definition."""
+    if a == b:
+        return False
+    if name == "mixture" and a[:-1] == b[:-1]:
+        return {"2": False, "3": False, "4": None}.get(a[:-1], True)
+    return name != "bridge"
+
+
+def judge_gaps(name, classes, report, columns):
+    """Counts verdicts on false and true gaps, and islands of several groups."""
+    islands = columns["island"].astype(int)
+    names = {}
+    for island in range(1, islands.max() + 1):
+        values, counts = np.unique(classes[islands == island], return_counts=True) if classes is not None else (["0"], [1])
+        names[island] = (values[np.argmax(counts)], dict(zip(values, np.asarray(counts) / np.sum(counts))))
+    out = {"false": {}, "true": {}}
+    listed = {tuple(gap["islands"]): gap["verdict"] for gap in report["gaps"]}
+    for a in names:
+        for b in range(a + 1, len(names) + 1):
+            apart = False if name in MANIFOLDS or name == "gaussian" else separate(name, str(names[a][0]), str(names[b][0]))
+            linked = (a, b) in listed
+            # Pieces of a sheet that do not touch in the data are no false gap.
+            if apart is None or (not apart and not linked):
+                continue
+            kind = out["true" if apart else "false"]
+            verdict = listed.get((a, b), "separated")
+            kind[verdict] = kind.get(verdict, 0) + 1
+    merged = {"several": [0, 0], "one": [0, 0]}
+    for island in report["islands"]:
+        shares = names[island["island"]][1] if name in ("mixture", "blobs", "unequal-density") else {"0": 1.0}
+        large = [str(c) for c, share in shares.items() if share > 0.15]
+        several = any(separate(name, a, b) for a in large for b in large)
+        if not several and any(separate(name, a, b) is None for a in large for b in large):
+            continue
+        found = len(island["parts"] or [1]) > 1
+        merged["several" if several else "one"][found] += 1
+    return out | {"islands": merged}
+
+
+def measure(program, name, method, seed, folder):
+    x, truth, classes = generate(program, name, seed, folder)
+    points = embed(program, method, x, seed, folder)
+    columns, report = assess(program, folder)
+    record = {"data": name, "method": method, "seed": seed, "islands": len(report["islands"]), "flagged": report["flagged"]}
+    record["gaps"] = judge_gaps(name, classes, report, columns)
+    record["loss_scale"] = report["loss"]["scale"] if report["loss"] else None
+    if truth is not None:
+        torn = torn_points(truth, points)
+        record["torn"] = int(torn.sum())
+        scores = {"lost": columns["lost"], "not kept": -columns["kept"], "p_value": -columns["p_value"]}
+        scores |= {score: columns[score] for score in ("jump", "fragile", "intruders")}
+        if 20 <= torn.sum() <= ROWS - 20:
+            record["auc torn"] = {s: float(roc_auc_score(torn, np.nan_to_num(v, nan=-1))) for s, v in scores.items()}
+        islands = columns["island"].astype(int)
+        size = np.bincount(islands, minlength=islands.max() + 1)
+        false_cluster = (islands > 0) & (size[islands] < 0.1 * ROWS)
+        if 20 <= false_cluster.sum() <= ROWS - 20:
+            record["auc false clusters"] = {
+                s: float(roc_auc_score(false_cluster, np.nan_to_num(v, nan=-1))) for s, v in scores.items()}
+        record["fdr"] = {}
+        for rate in RATES:
+            flagged = assess(program, folder, rate)[0]["flagged"] == 1
+            record["fdr"][str(rate)] = [int(flagged.sum()), int((flagged & ~torn).sum()), int((flagged & torn).sum())]
+    return record
+
+
+def tables(records):
+    """Prints the tables of the documentation."""
+    methods = [m for m in METHODS if any(r["method"] == m for r in records)]
+    for group in ("auc torn", "auc false clusters"):
+        scores = ["lost", "not kept", "p_value", "jump", "fragile", "intruders"]
+        print(f"\n{group}: median (minimum) over maps\n\n| method | maps | " + " | ".join(scores) + " |\n|---" * 1 + "|---" * (len(scores) + 1) + "|")
+        for method in methods:
+            found = [r[group] for r in records if r["method"] == method and group in r]
+            if found:
+                cells = [f"{np.median([f[s] for f in found]):.2f} ({min(f[s] for f in found):.2f})" for s in scores]
+                print(f"| {method} | {len(found)} | " + " | ".join(cells) + " |")
+    print("\nfalse discovery: requested, observed (flagged), share of torn points flagged\n")
+    for method in methods:
+        cells = []
+        for rate in RATES:
+            found = np.array([r["fdr"][str(rate)] for r in records if r["method"] == method and "fdr" in r])
+            torn = sum(r["torn"] for r in records if r["method"] == method and "fdr" in r)
+            if len(found):
+                flagged, wrong, right = found.sum(0)
+                cells.append(f"{rate}: {wrong / max(flagged, 1):.3f} ({flagged}), {right / max(torn, 1):.2f}")
+        print(f"| {method} | " + " | ".join(cells) + " |")
+    for kind in ("false", "true"):
+        print(f"\n{kind} gaps: bridged, undecided, separated\n")
+        for method in methods:
+            counts = [sum(r["gaps"][kind].get(v, 0) for r in records if r["method"] == method) for v in ("bridged", "undecided", "separated")]
+            print(f"| {method} | " + " | ".join(map(str, counts)) + f" | {counts[0] / max(sum(counts), 1):.3f} |")
+    print("\nislands: several in the data and found / all, one in the data and called several / all\n")
+    for method in methods:
+        several = np.sum([r["gaps"]["islands"]["several"] for r in records if r["method"] == method], axis=0)
+        one = np.sum([r["gaps"]["islands"]["one"] for r in records if r["method"] == method], axis=0)
+        print(f"| {method} | {several[1]} / {several.sum()} | {one[1]} / {one.sum()} |")
+
+
+def main():
+    program, folder, seeds = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    methods = sys.argv[4].split(",") if len(sys.argv) > 4 else METHODS
+    folder.mkdir(parents=True, exist_ok=True)
+    records = []
+    with open(folder / f"{seeds.replace(',', '-')}.jsonl", "a") as file:
+        for seed in map(int, seeds.split(",")):
+            for name in [*MANIFOLDS, *CLUSTERS]:
+                for method in methods:
+                    records.append(measure(program, name, method, seed, folder))
+                    file.write(json.dumps(records[-1]) + "\n")
+                    file.flush()
+    tables(records)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+//! The layout of a fuzzy graph by stochastic gradient descent with sampled repulsion.
+
+use rand::Rng;
+use rayon::prelude::*;
+
+use lowland_core::archive::Archive;
+use lowland_core::run::{Step, Stepper};
+use lowland_core::{Embedding, Result, Seed};
+use lowland_linalg::Csr;
+
+use super::forces::{Forces, square};
+
+/// Parameters of the layout.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LayoutParams {
+    /// Forces between the points.
+    pub forces: Forces,
+    /// Number of epochs. The learning rate decreases linearly over them.
+    pub epochs: usize,
+    /// Learning rate of the first epoch.
+    pub learning_rate: f64,
+    /// Number of repelling points that are drawn for each attraction.
+    pub negative_sample_rate: usize,
+    /// Seed of the draws; each epoch and point has its own stream.
+    pub seed: Seed,
+}
+
+/// Number of rows that a thread processes at a time.
+const ROWS: usize = 64;
+/// Number of groups that the points are divided into. The points of a group move at the same time, and see where the groups
+/// before them have moved to. If all points moved at the same time, clusters would remain in pieces more often.
+const GROUPS: usize = 16;
+/// Number of points from which the loss is estimated, and of repelling points drawn for each.
+const LOSS_POINTS: usize = 500;
+const LOSS_DRAWS: usize = 20;
+
+/// The layout: a stepper whose iterations are epochs.
+pub struct SampledLayout {
+    params: LayoutParams,
+    edges: Edges,
+    dim: usize,
+    points: Vec<f32>,
+    /// New positions of one group of points.
+    moved: Vec<f32>,
+    epoch: usize,
+}
+
+/// The edges of the graph with their rates: how often an edge attracts, per epoch.
+struct Edges {
+    starts: Vec<usize>,
+    ends: Vec<u32>,
+    rates: Vec<f32>,
+}
+
+impl Edges {
+    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
+        let range = self.starts[i]..self.starts[i + 1];
+        self.ends[range.clone()].iter().zip(&self.rates[range]).map(|(&j, &rate)| (j as usize, rate))
+    }
+}
+
+impl SampledLayout {
+    /// Creates the layout of a symmetric graph. Edges too weak to attract once in all epochs are left out.
+    pub fn new(graph: &Csr, init: &Embedding, params: LayoutParams) -> Self {
+        let largest = graph.values().iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let weakest = largest / params.epochs as f64;
+        let (mut starts, mut ends, mut rates) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..graph.rows() {
+            let (columns, values) = graph.row(i);
+            for (&j, &value) in columns.iter().zip(values).filter(|&(&j, &value)| value >= weakest && j as usize != i) {
+                ends.push(j);
+                rates.push((value / largest) as f32);
+            }
+            starts.push(ends.len());
+        }
+        let points: Vec<f32> = init.values().iter().map(|&v| v as f32).collect();
+        let edges = Edges { starts, ends, rates };
+        Self { params, edges, dim: init.dim(), moved: Vec::new(), points, epoch: 0 }
+    }
+
+    fn learning_rate(&self) -> f32 {
+        (self.params.learning_rate * (1.0 - self.epoch as f64 / self.params.epochs as f64)) as f32
+    }
+
+    /// Moves the points of a group. `DIM` is the dimension, if the compiler is to know it, or zero.
+    fn move_group<const DIM: usize>(&mut self, group: usize, rate: f32) {
+        let dim = self.dim;
+        let rows = (self.points.len() / dim - group).div_ceil(GROUPS);
+        let mut moved = std::mem::take(&mut self.moved);
+        moved.resize(rows * dim, 0.0);
+        let seed = self.params.seed.item(self.epoch);
+        moved.par_chunks_mut(dim).with_min_len(ROWS).enumerate().for_each(|(at, point)| {
+            let i = group + at * GROUPS;
+            self.move_point::<DIM>(i, seed.item(i), rate, point);
+        });
+        let points = self.points.chunks_exact_mut(dim).skip(group).step_by(GROUPS);
+        points.zip(moved.chunks_exact(dim)).for_each(|(point, moved)| point.copy_from_slice(moved));
+        self.moved = moved;
+    }
+
+    /// Writes the new position of point `i`. In umap-learn, an edge is there in both directions, and each of them moves both ends:
+    /// hence twice the rate.
+    fn move_point<const DIM: usize>(&self, i: usize, seed: Seed, rate: f32, point: &mut [f32]) {
+        let dim = if DIM > 0 { DIM } else { self.dim };
+        let (n, point) = (self.points.len() / dim, &mut point[..dim]);
+        let position = |j: usize| &self.points[j * dim..][..dim];
+        let LayoutParams { forces, negative_sample_rate, .. } = self.params;
+        point.copy_from_slice(position(i));
+        let mut rng = seed.rng();
+        for (j, edge_rate) in self.edges.row(i) {
+            for _ in 0..attractions(edge_rate, self.epoch) {
+                forces.attract(point, position(j), 2.0 * rate);
+                forces.repel(point, negative_sample_rate, rate, || position(draw(&mut rng, n)));
+            }
+        }
+    }
+
+    /// Estimates the loss per point from some of the points.
+    fn loss(&self) -> f64 {
+        let n = self.points.len() / self.dim;
+        let point = |i: usize| &self.points[i * self.dim..(i + 1) * self.dim];
+        let seed = self.params.seed.stream("loss").item(self.epoch);
+        let rows: Vec<usize> = (0..n).step_by(n.div_ceil(LOSS_POINTS).max(1)).collect();
+        let losses: Vec<f64> = rows
+            .par_iter()
+            .map(|&i| {
+                let (mut attraction, mut degree) = (0.0, 0.0);
+                for (j, rate) in self.edges.row(i) {
+                    attraction += f64::from(rate) * self.params.forces.losses(square(point(i), point(j))).0;
+                    degree += f64::from(rate);
+                }
+                let mut rng = seed.item(i).rng();
+                let draws = (0..LOSS_DRAWS).map(|_| draw(&mut rng, n)).filter(|&j| j != i);
+                let repulsion: f64 = draws.map(|j| self.params.forces.losses(square(point(i), point(j))).1).sum();
+                attraction + degree * self.params.negative_sample_rate as f64 * repulsion / LOSS_DRAWS as f64
+            })
+            .collect();
+        losses.iter().sum::<f64>() / rows.len().max(1) as f64
+    }
+}
+
+/// Returns a number below `n`: the high half of a product, whose deviation from the uniform distribution is at most 2^-32.
+#[inline(always)]
+pub(super) fn draw(rng: &mut impl Rng, n: usize) -> usize {
+    (((rng.next_u64() >> 32) * n as u64) >> 32) as usize
+}
+
+/// Returns how often an edge of this rate attracts in the given epoch, counted from zero.
+#[inline(always)]
+pub(super) fn attractions(rate: f32, epoch: usize) -> usize {
+    ((epoch + 1) as f32 * rate) as usize - (epoch as f32 * rate) as usize
+}
+
+impl Stepper for SampledLayout {
+    fn step(&mut self) -> Result<Step> {
+        let rate = self.learning_rate();
+        for group in 0..GROUPS.min(self.points.len() / self.dim) {
+            match self.dim {
+                2 => self.move_group::<2>(group, rate),
+                3 => self.move_group::<3>(group, rate),
+                _ => self.move_group::<0>(group, rate),
+            }
+        }
+        self.epoch += 1;
+        // The epochs are the stopping rule: the learning rate has not ended before the last one.
+        Ok(Step { iteration: self.epoch, objective: self.loss(), change: f64::from(rate) })
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::new(self.points.iter().map(|&v| f64::from(v)).collect(), self.dim).expect("complete rows")
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        archive.put("layout/points", self.points.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
+        archive.put("layout/epoch", vec![self.epoch as u64]);
+    }
+
+    fn restore(&mut self, archive: &Archive) -> Result<()> {
+        let points = archive.finite("layout/points")?;
+        let epochs = archive.sizes("layout/epoch")?;
+        if points.len() != self.points.len() || epochs.len() != 1 {
+            return Err(archive.invalid("its layout has another size".into()));
+        }
+        self.points = points.iter().map(|&v| v as f32).collect();
+        self.epoch = epochs[0];
+        Ok(())
+    }
+}
