@@ -4,3 +4,4 @@ import "./browser-setup";
 import "./browser-points";
 import "./browser-maps";
 import "./browser-pages";
+import "./browser-reliability";

@@ -13,6 +13,9 @@ pub enum ReliabilityColumn {
     Lost,
     /// Share of the nearest points on the map that are far in the data, from 0 to 1.
     Intruders,
+    /// How far the nearest rows are spread over the map: the distance within which all but a fifth of them are, in units of the
+    /// distance to as many points on the map.
+    Spread,
     /// How far the point moves if its row is changed a little, in units of the distance between neighbors on the map.
     Jump,
     /// Inverse curvature of the point's own loss in the direction in which it is held least.
@@ -32,10 +35,11 @@ pub enum ReliabilityColumn {
 
 impl ReliabilityColumn {
     /// All columns, in the order in which they are written.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Kept,
         Self::Lost,
         Self::Intruders,
+        Self::Spread,
         Self::Jump,
         Self::Fragile,
         Self::Unstable,
@@ -51,6 +55,7 @@ impl ReliabilityColumn {
             Self::Kept => "kept",
             Self::Lost => "lost",
             Self::Intruders => "intruders",
+            Self::Spread => "spread",
             Self::Jump => "jump",
             Self::Fragile => "fragile",
             Self::Unstable => "unstable",
@@ -72,6 +77,7 @@ impl ReliabilityColumn {
             Self::Kept => "Share of the nearest rows in the data that are also among the nearest on the map.",
             Self::Lost => "Share of the nearest rows in the data that are far away on the map.",
             Self::Intruders => "Share of the nearest points on the map that are far away in the data.",
+            Self::Spread => "How far the nearest rows are spread over the map: large where they are at several places.",
             Self::Jump => "How far the point moves on the map if its row is changed a little.",
             Self::Fragile => "How weakly the point is held at its place: large where almost nothing holds it.",
             Self::Unstable => "How far the point moves between runs with other random numbers.",

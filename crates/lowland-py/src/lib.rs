@@ -15,6 +15,7 @@ mod quality;
 mod rows;
 mod select;
 mod spectrum;
+mod trust;
 mod view;
 mod watch;
 
@@ -43,6 +44,8 @@ mod _lowland {
     use select::choose;
     #[pymodule_export]
     use spectrum::fit_spectrum;
+    #[pymodule_export]
+    use trust::assess;
     #[pymodule_export]
     use view::{page, write_file};
 

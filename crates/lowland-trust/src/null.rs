@@ -1,7 +1,7 @@
 //! The null of the flags: a map without tears.
 //!
 //! Under the null, the data are a sheet, and the map is that sheet with noise at every point, and stretched locally by up to a
-//! factor of two. The noise is such that neighbors are kept as well as on the map that is judged. So a point is flagged
+//! factor of three. The noise is such that neighbors are kept as well as on the map that is judged. So a point is flagged
 //! where its nearest rows are further apart on the map than noise and stretching explain: where the map is torn, or where
 //! a point belongs to several places.
 
@@ -19,7 +19,7 @@ const BISECTIONS: usize = 12;
 /// Range of the noise, in units of the mean distance between the points of the sheet.
 const NOISE: (f64, f64) = (1e-3, 1e2);
 /// Local stretching that is no tear.
-const STRETCH: f64 = 2.0;
+const STRETCH: f64 = 3.0;
 
 /// Spreads of neighbors on maps without tears.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +111,7 @@ mod tests {
         let (kept, spreads) = simulate(3000, 15, 0.8, Seed(9)).unwrap();
         let null = NullSpreads::new(&kept, 3000, 15, Seed(1)).unwrap();
         assert!((null.noise / 0.8 - 1.0).abs() < 0.1, "{}", null.noise);
-        let small = spreads.iter().filter(|&&spread| null.p_value(2.0 * spread) < 0.1).count();
+        let small = spreads.iter().filter(|&&spread| null.p_value(STRETCH * spread) < 0.1).count();
         assert!((200..400).contains(&small), "{small} of 3000");
         assert!(null.p_value(100.0) < 1e-4 && null.p_value(0.0) == 1.0);
     }

@@ -26,7 +26,7 @@ const LOCAL_ROWS: usize = 15;
 /// Number of directions in which a row is moved, forward and back.
 const DIRECTIONS: usize = 2;
 /// Length of the move, in units of the distance to the last of [`LOCAL_ROWS`].
-const MOVE: f64 = 0.5;
+const MOVE: f64 = 1.0;
 /// Neighbors at whose places a search begins.
 const STARTS: usize = 3;
 /// Rows that determine the scale of the map.
@@ -34,17 +34,17 @@ const SCALE_ROWS: usize = 200;
 /// Curvatures below this, also negative ones, give the largest value of `fragile`.
 const MIN_CURVATURE: f64 = 1e-3;
 
-/// Computes the scores of a map in two dimensions of dense rows with Euclidean distances. `graph` has at least
-/// [`LOCAL_ROWS`] neighbors in each row, `spacing` is the distance between neighboring points of the map.
+/// Computes the scores of a map in two dimensions of dense rows with Euclidean distances. The affinities are to the first
+/// `degree` neighbors of `graph`, at least [`LOCAL_ROWS`]; `spacing` is the distance between neighboring points of the map.
 pub(crate) fn place_points(
     data: &Dense,
     map: Points,
     graph: &NeighborGraph,
+    degree: usize,
     spacing: f64,
     progress: &mut Progress,
 ) -> Result<Placement> {
     let n = map.rows();
-    let degree = graph.min_degree();
     let perplexity = (degree as f64 / 3.0).min(30.0);
     let affinities = {
         let (mut columns, mut values) = (Vec::with_capacity(n * degree), Vec::with_capacity(n * degree));

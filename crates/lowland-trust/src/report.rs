@@ -114,12 +114,12 @@ pub fn assess(
     let islands = Islands::find(&in_map, k);
     let mut omitted = Vec::new();
     let placement = if params.everything {
-        let reason = unsupported(data, map, params.metric == Metric::Euclidean, in_data.min_degree());
+        let reason = unsupported(data, map, params.metric == Metric::Euclidean, reach);
         match (data, reason) {
             (Data::Dense(rows), None) => {
                 let spacing = islands.gap_width / GAP_WIDTH;
                 let mut part = |done: f64| progress(0.6 + 0.2 * done);
-                Some(place_points(rows, map, &in_data, spacing, &mut part)?)
+                Some(place_points(rows, map, &in_data, reach, spacing, &mut part)?)
             }
             (_, reason) => {
                 let reason = reason.unwrap_or_default();
@@ -145,6 +145,7 @@ pub fn assess(
     reliability.set(ReliabilityColumn::Kept, kept);
     reliability.set(ReliabilityColumn::Lost, lost);
     reliability.set(ReliabilityColumn::Intruders, intruders);
+    reliability.set(ReliabilityColumn::Spread, spread);
     let scale = placement.map(|placement| {
         reliability.set(ReliabilityColumn::Jump, placement.jump);
         reliability.set(ReliabilityColumn::Fragile, placement.fragile);

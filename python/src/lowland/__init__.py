@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ._plot import plot
     from ._select import EdgeComparison, Selection, select, select_edges
     from ._spectrum import Spectrum, spectrum
+    from ._trust import Trust, trust
     from ._view import View, view
     from ._warnings import DataWarning, LowlandWarning, ParameterWarning
     from .estimators import (
@@ -59,6 +60,7 @@ _MODULE_OF = {
     "plot": "_plot",
     **dict.fromkeys(["EdgeComparison", "Selection", "select", "select_edges"], "_select"),
     **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
+    **dict.fromkeys(["Trust", "trust"], "_trust"),
     **dict.fromkeys(["View", "view"], "_view"),
     **dict.fromkeys(["DataWarning", "LowlandWarning", "ParameterWarning"], "_warnings"),
     **dict.fromkeys([*_ESTIMATORS.values(), "load"], "estimators"),
@@ -91,6 +93,7 @@ __all__ = [
     "Spectrum",
     "SymmetricSNE",
     "TruncatedSVD",
+    "Trust",
     "View",
     "__version__",
     "anndata",
@@ -106,6 +109,7 @@ __all__ = [
     "select",
     "select_edges",
     "spectrum",
+    "trust",
     "view",
 ]
 

@@ -148,6 +148,23 @@ def report(
     threads: int | None = None,
     graph: Graph | None = None,
 ) -> ReportParts: ...
+def assess(
+    rows: Rows,
+    map: NDArray[np.float64],
+    n_neighbors: int,
+    metric: str,
+    fdr: float,
+    everything: bool,
+    seed: int,
+    threads: int | None = None,
+    graph: Graph | None = None,
+) -> tuple[
+    list[tuple[str, str, list[float]]],
+    list[tuple[int, list[int] | None, float | None]],
+    list[tuple[list[int], str, int, int, float | None]],
+    list[str],
+    list[tuple[str, str]],
+]: ...
 def procrustes(a: NDArray[np.float64], b: NDArray[np.float64]) -> float: ...
 def angles(
     rows: Rows, map: NDArray[np.float64], tau: float, threads: int | None = None

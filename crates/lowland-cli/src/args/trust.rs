@@ -14,7 +14,7 @@ Examples:
   lowland trust cells.csv umap.npy --pca 50 --out reliable.parquet --out reliable.html
   lowland trust cells.csv map.csv --model cells.lowland --json
 
-The map can be that of any program. --out writes it with the columns kept, lost, intruders, jump, fragile, p_value, flagged, island and
+The map can be that of any program. --out writes it with the columns kept, lost, intruders, spread, jump, fragile, p_value, flagged, island and
 bridge_to, by which `lowland plot --color` can color the points.";
 
 #[derive(Args)]

@@ -79,9 +79,7 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
             maps: vec![FigureMap { name: file_name(&args.map), caption: summary.clone(), map }],
             data: Some(table),
             title: file_name(&args.input.input),
-            caption: String::new(),
-            scores: None,
-            slider: Vec::new(),
+            ..Figure::default()
         };
         outputs.write_figure(&figure, &PictureArgs::default(), Density::Auto, None, &args.run, &mut console, &mut log);
     }

@@ -239,7 +239,13 @@ proptest::proptest! {
 #[test]
 fn the_initial_view_is_in_the_header_and_is_validated() {
     let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
-    let start = InitialView { color: Some(InitialColor::Column(0)), hide: 5, circles: true, words: false, dark: true };
+    let start = InitialView {
+        color: Some(InitialColor::Column(0)),
+        hide: 5,
+        circles: true,
+        dark: true,
+        ..InitialView::default()
+    };
     let column = PageColumn { name: "c".into(), values: ColumnData::Numbers(vec![1.0, 2.0]) };
     let page = Page { columns: vec![column], start, ..with_map(&shape) };
     let start = &ParsedPage::new(&page).header()["start"];

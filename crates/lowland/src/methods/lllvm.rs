@@ -71,6 +71,9 @@ impl Method for Lllvm {
         if matches!(self.alpha, Alpha::Fixed(alpha) if !(alpha > 0.0 && alpha.is_finite())) {
             return invalid_parameter("alpha", &self.alpha, "optimise, or a number above 0");
         }
+        if self.rank == PosteriorRank::Low(0) {
+            return invalid_parameter("rank", &self.rank, "auto, full, or a number above 0");
+        }
         if self.metric == Metric::Precomputed {
             let reason =
                 "cannot be used, since the model needs the rows: pass the rows, and the neighbors as a precomputed graph".into();

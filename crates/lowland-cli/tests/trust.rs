@@ -1,0 +1,85 @@
+//! `lowland trust`, `embed --trust` and the summary of `embed`.
+
+mod support;
+
+use support::{bad, folder, good, lowland};
+
+#[test]
+fn trust_writes_a_table_that_can_be_drawn_and_prints_its_summary() {
+    let folder = folder();
+    let at = folder.path();
+    good(
+        at,
+        &[
+            "embed",
+            "swiss-roll",
+            "--method",
+            "tsne",
+            "--max-iter",
+            "400",
+            "--out",
+            "roll.csv",
+            "--quiet",
+            "--no-quality",
+        ],
+    );
+    let text = good(at, &["trust", "swiss-roll", "roll.csv", "--out", "trust.csv", "--quiet"]);
+    assert!(text.contains("of the points keep most of their neighbors"), "{text}");
+    let table = std::fs::read_to_string(at.join("trust.csv")).unwrap();
+    let columns = "kept,lost,intruders,spread,jump,fragile,p_value,flagged,island,bridge_to";
+    assert_eq!(table.lines().next().unwrap(), format!("projection_x,projection_y,{columns}"));
+    // The same bytes for any number of threads.
+    for threads in ["1", "2", "3"] {
+        let name = format!("threads-{threads}.csv");
+        good(at, &["trust", "swiss-roll", "roll.csv", "--out", &name, "--quiet", "--threads", threads]);
+        assert_eq!(std::fs::read_to_string(at.join(&name)).unwrap(), table, "{threads} threads");
+    }
+    let json = good(at, &["trust", "swiss-roll", "trust.csv", "--json"]);
+    let line = json.lines().find(|line| line.contains("\"event\":\"trust\"")).expect("an event");
+    for entry in ["\"gaps\":[", "\"islands\":[", "\"null_noise\":", "\"summary\":["] {
+        assert!(line.contains(entry), "{entry} {line}");
+    }
+}
+
+#[test]
+fn embed_prints_a_summary_and_writes_all_scores_if_asked_to() {
+    let folder = folder();
+    let at = folder.path();
+    let embed = ["embed", "digits", "--max-rows", "400", "--method", "tsne", "--max-iter", "300", "--seed", "1"];
+    let output = lowland(at, &[&embed[..], &["--out", "plain.csv", "--report", "plain.json"]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("of the points keep most of their neighbors"), "{stderr}");
+    assert!(!std::fs::read_to_string(at.join("plain.csv")).unwrap().contains("kept"));
+    assert!(std::fs::read_to_string(at.join("plain.json")).unwrap().contains("\"null_noise\""));
+    good(at, &[&embed[..], &["--trust", "--quiet", "--out", "all.csv", "--save", "digits.lowland"]].concat());
+    let all = std::fs::read_to_string(at.join("all.csv")).unwrap();
+    assert!(all.starts_with("projection_x,projection_y,label,kept,"), "{}", &all[..100]);
+    // The command finds what the fit found, also with the metric and preprocessing of the model.
+    let trust = ["trust", "digits", "--max-rows", "400", "plain.csv", "--seed", "1", "--quiet", "--out"];
+    good(at, &[&trust[..], &["same.csv"]].concat());
+    good(at, &[&trust[..], &["model.csv", "--model", "digits.lowland"]].concat());
+    assert_eq!(std::fs::read_to_string(at.join("same.csv")).unwrap(), all);
+    assert_eq!(std::fs::read_to_string(at.join("model.csv")).unwrap(), all);
+}
+
+#[test]
+fn maps_that_say_nothing_about_the_data_are_refused() {
+    let folder = folder();
+    let at = folder.path();
+    good(
+        at,
+        &["embed", "blobs", "--n-points", "300", "--method", "pca", "--out", "map.csv", "--quiet", "--no-quality"],
+    );
+    let words = bad(at, 3, &["trust", "blobs", "--n-points", "299", "map.csv"]);
+    assert!(words.contains("expected 299, found 300"), "{words}");
+    let words = bad(at, 3, &["trust", "gaussian", "--n-points", "300", "map.csv"]);
+    assert!(words.contains("its points are not these rows, or are in another order"), "{words}");
+    let words = bad(at, 3, &["trust", "blobs", "--n-points", "300", "map.csv", "--n-neighbors", "150"]);
+    assert!(words.contains("304") && words.contains("300"), "{words}");
+    let words = bad(at, 2, &["trust", "blobs", "--n-points", "300", "map.csv", "--fdr", "1.5"]);
+    assert!(words.contains("--fdr") && words.contains("above 0 and below 1"), "{words}");
+    let lines = std::iter::repeat_n("1,2\n", 300).collect::<String>();
+    support::write(at, "one.csv", &format!("projection_x,projection_y\n{lines}"));
+    let words = bad(at, 3, &["trust", "blobs", "--n-points", "300", "one.csv"]);
+    assert!(words.contains("all 300 points are at one place"), "{words}");
+}

@@ -1,0 +1,52 @@
+"""lowland.trust: reliability of embeddings."""
+
+import numpy as np
+import pytest
+
+import lowland
+
+
+@pytest.fixture(scope="module")
+def torn_sheet():
+    X = np.random.default_rng(0).random((1200, 2))
+    return X, X + 0.5 * (X[:, :1] > 0.5) * [[1, 0]]
+
+
+def test_a_tear_is_found(torn_sheet):
+    found = lowland.trust(*torn_sheet)
+    assert [island.points for island in found.islands] == sorted([island.points for island in found.islands], reverse=True)
+    assert [gap.verdict for gap in found.gaps] == ["bridged"]
+    assert found.gaps[0].islands == (1, 2)
+    assert "connected in the data" in found.summary and repr(found) == found.summary
+    flagged = found.flagged == 1
+    assert flagged.sum() > 20
+    assert np.abs(torn_sheet[0][flagged, 0] - 0.5).max() < 0.12
+    assert set(found.columns) == set(found.meanings)
+
+
+def test_estimators_are_accepted_and_threads_do_not_matter():
+    X, _ = lowland.datasets.load("digits", return_X_y=True)
+    model = lowland.TSNE(max_iter=300).fit(X[:500])
+    one = lowland.trust(X[:500], model, n_jobs=1)
+    two = lowland.trust(X[:500], model.embedding_, n_jobs=2)
+    for name, values in one.columns.items():
+        np.testing.assert_array_equal(values, two.columns[name], err_msg=name)
+
+
+def test_inexpensive_scores_only(torn_sheet):
+    found = lowland.trust(*torn_sheet, everything=False)
+    assert "jump" not in found.columns and found.islands[0].parts is None
+    with pytest.raises(AttributeError, match="jump"):
+        found.jump  # noqa: B018
+
+
+def test_maps_of_other_rows_are_refused(torn_sheet):
+    X, Y = torn_sheet
+    with pytest.raises(ValueError, match="not these rows, or are in another order"):
+        lowland.trust(X, Y[::-1])
+    with pytest.raises(ValueError, match="expected 1200, found 1199"):
+        lowland.trust(X, Y[1:])
+    with pytest.raises(ValueError, match="at one place"):
+        lowland.trust(X, np.zeros_like(Y))
+    with pytest.raises(ValueError, match="fdr"):
+        lowland.trust(X, Y, fdr=0.0)
