@@ -65,7 +65,7 @@ def test_a_spectrum_has_aligned_maps_scores_and_a_page(digits, few, tmp_path):
     assert '"slider":{"label":"exaggeration","values":[1.0,4.0]}' in page
     assert "exaggeration" in repr(found)
     for params, message in [
-        ({"exaggerations": [4, 1]}, "exaggerations='4,1': at least one number"),
+        ({"exaggerations": [4, 1]}, r"exaggerations=\[4, 1\]: at least one number"),
         ({"exaggeration": 4}, "use exaggerations"),
         ({"landmarks": 50}, "fits all rows"),
     ]:
