@@ -56,14 +56,15 @@ def main():
     draw(axes[0], columns, report, "digits, t-SNE: islands, bridges, flagged points (rings)")
     subprocess.run([program, "data", "generate", "digits", "--quiet", "--out", folder / "d.npz"], check=True)
     pixels, labels = np.load(folder / "d.npz")["X"], np.load(folder / "d.npz")["labels"]
-    worst = np.argsort(-np.where(columns["flagged"] == 1, columns["spread"], -1))[:36]
+    flagged = np.flatnonzero(columns["flagged"] == 1)
+    worst = flagged[np.argsort(-columns["spread"][flagged], kind="stable")][:36]
     tile = np.ones((6 * 10, 6 * 10)) * 16
     for at, i in enumerate(worst):
         r, c = divmod(at, 6)
         tile[10 * r + 1:10 * r + 9, 10 * c + 1:10 * c + 9] = 16 - pixels[i].reshape(8, 8)
         axes[1].text(10 * c, 10 * r + 1.2, labels[i], fontsize=6, color="tab:red")
     axes[1].imshow(tile, cmap="gray")
-    axes[1].set_title("the 36 flagged digits of largest spread, with their labels", fontsize=9)
+    axes[1].set_title(f"{len(worst)} flagged digits by spread, with their labels", fontsize=9)
     axes[1].axis("off")
     fig.savefig(pictures / "trust-digits.png", dpi=110, bbox_inches="tight")
     print(report["summary"], report["flagged"])

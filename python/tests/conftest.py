@@ -11,6 +11,9 @@ import lowland
 #: The command line program, if the tests should use it.
 PROGRAM = os.environ.get("LOWLAND_PROGRAM")
 
+#: A program that type checkers read; it is not run.
+collect_ignore = ["typing_usage.py"]
+
 needs_program = pytest.mark.skipif(PROGRAM is None, reason="LOWLAND_PROGRAM is not set")
 
 

@@ -43,8 +43,8 @@ def test_stored_graph_is_used_if_it_has_enough_neighbors(digits):
     assert np.abs(data.obsm["X_graph"] - data.obsm["X_own"]).max() > 0
     lowland.anndata.embed(data, lowland.LVM(max_iter=5, n_neighbors=30), key_added="more")
     assert data.uns["more"]["neighbors_key"] == ""
-    with pytest.raises(ValueError, match="n_neighbors=30: at most"):
-        lowland.anndata.embed(data, lowland.LVM(n_neighbors=30), neighbors=True)
+    with pytest.warns(lowland.ParameterWarning, match="n_neighbors reduced from 30 to"):
+        lowland.anndata.embed(data, lowland.LVM(n_neighbors=30, max_iter=5), neighbors=True)
     with pytest.raises(ValueError, match="no neighbor graph"):
         lowland.anndata.embed(data, lowland.PCA(), neighbors=True)
 
@@ -68,3 +68,63 @@ def test_use_rep_and_copy(digits):
     assert_array_equal(result.obsm["X_spectral"], clone(model).fit_transform(data.obsm["X_pca"]))
     lowland.anndata.embed(data, clone(model), use_rep="X")
     assert_array_equal(data.obsm["X_spectral"], clone(model).fit_transform(data.X))
+
+
+def test_nothing_is_overwritten_without_being_asked(digits):
+    data = anndata.AnnData(digits[0][:100].copy())
+    theirs = np.ones((100, 5))
+    data.obsm["X_pca"], data.uns["pca"] = theirs.copy(), {"variance": [1.0]}
+    with pytest.raises(ValueError, match=r"obsm\['X_pca'\], uns\['pca'\] exists already: choose another key"):
+        lowland.anndata.embed(data, lowland.PCA())
+    assert_array_equal(data.obsm["X_pca"], theirs)
+    assert data.uns["pca"] == {"variance": [1.0]} and set(data.obsm) == {"X_pca"}
+    lowland.anndata.embed(data, lowland.PCA(), use_rep="X", key_added="mine")
+    assert data.uns["mine"]["method"] == "pca"
+    lowland.anndata.embed(data, lowland.PCA(), use_rep="X", overwrite=True)
+    assert data.obsm["X_pca"].shape == (100, 2) and data.uns["pca"]["method"] == "pca"
+
+
+def test_methods_by_name_layers_and_wrong_arguments(digits):
+    data = anndata.AnnData(digits[0][:100].copy())
+    data.layers["log"] = np.log1p(data.X)
+    lowland.anndata.embed(data, "pca", use_rep="log")
+    expected = lowland.PCA().fit_transform(data.layers["log"])
+    assert_array_equal(data.obsm["X_pca"], expected)
+    lowland.anndata.embed(data, "pca", layer="log", key_added="layer")
+    assert_array_equal(data.obsm["X_layer"], expected)
+    assert data.uns["layer"]["use_rep"] == "log"
+    for arguments, message in [
+        (("umaps",), "estimator='umaps': expected one of 'tsne', "),
+        ((lowland.PCA,), r"got PCA: call it, PCA\(\)"),
+        ((3,), "got int"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            lowland.anndata.embed(data, *arguments)
+    with pytest.raises(ValueError, match="use_rep='counts': expected one of 'X', 'X_pca', 'X_layer', 'log'"):
+        lowland.anndata.embed(data, "svd", use_rep="counts")
+    with pytest.raises(ValueError, match="layer='counts': expected one of 'log'"):
+        lowland.anndata.embed(data, "svd", layer="counts")
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_backed_objects(make, digits, tmp_path):
+    data = anndata.AnnData(make(digits[0][:100]))
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    lowland.anndata.embed(backed, "pca")
+    assert_array_equal(backed.obsm["X_pca"], lowland.PCA().fit_transform(make(digits[0][:100])))
+    copied = lowland.anndata.embed(backed, "svd", use_rep="X", copy=True)
+    assert "X_svd" in copied.obsm and "X_svd" not in backed.obsm and not copied.isbacked
+
+
+def test_covariances_are_stored(digits):
+    data = anndata.AnnData(digits[0][:100].copy())
+    lowland.anndata.embed(data, lowland.LLLVM(max_iter=3, starts=1))
+    assert data.obsm["lllvm_cov"].shape == (100, 4) and "lllvm_std" in data.obs
+
+
+def test_graph_of_another_representation_is_not_used(digits):
+    data = cells(digits)
+    data.layers["other"] = data.X[:, ::-1].copy()
+    lowland.anndata.embed(data, lowland.LVM(max_iter=5, n_neighbors=5), use_rep="other")
+    assert data.uns["lvm"]["neighbors_key"] == ""

@@ -17,7 +17,7 @@ from lowland._base import PARAMETERS, PREPROCESSING, python_name
 from lowland._registry import ESTIMATORS
 
 #: Parameters of every estimator that are not parameters of a method.
-RUN_PARAMETERS = {"n_jobs", "random_state", "verbose", "max_memory"}
+RUN_PARAMETERS = {"missing", "n_jobs", "random_state", "verbose", "max_memory"}
 OPTIONAL_PARAMETERS = {"callbacks", "callbacks_every_iters", "metric_params", "neighbors"}
 
 
@@ -159,11 +159,11 @@ def test_set_output_pandas(few):
     [
         ({"n_neighbors": 0}, "n_neighbors=0: at least 1"),
         ({"metric": "euclid"}, "metric='euclid'"),
-        ({"levels": 2.5}, "levels=2.5: expected a whole number or auto"),
-        ({"n_jobs": 0}, "n_jobs = 0"),
-        ({"max_memory": "8GiB"}, "max_memory = '8GiB': expected a number of bytes"),
-        ({"max_memory": -1}, "max_memory = -1: expected a number of bytes"),
-        ({"random_state": -1}, "random_state = -1"),
+        ({"levels": 2.5}, "levels=2.5: expected an integer, at least 0, or 'auto'"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"max_memory": "8GiB"}, "max_memory='8GiB': expected a number of bytes"),
+        ({"max_memory": -1}, "max_memory=-1: expected a number of bytes"),
+        ({"random_state": -1}, "random_state=-1"),
         ({"metric_params": {"q": 1}}, "metric_params"),
     ],
 )
@@ -176,7 +176,7 @@ def test_error_names_first_cell_that_is_not_finite(few):
     bad = few.copy()
     bad[3, 4] = np.nan
     bad[9, 9] = np.inf
-    with pytest.raises(ValueError, match=r"row 3, column 4 is NaN \(counting from 0; 2 such cells"):
+    with pytest.raises(ValueError, match=r"row 3, column 4 is NaN \(counting from 0; 2 such values"):
         lowland.PCA().fit(bad)
 
 

@@ -59,11 +59,11 @@ def test_init_array_is_used_as_initial_embedding(cls, few):
     # The learning rate is too small to change anything visibly; some methods center the embedding.
     assert_allclose(model.embedding_ - model.embedding_.mean(axis=0), init - init.mean(axis=0), atol=1e-3)
     assert_array_equal(clone(model).fit_transform(few), model.embedding_)
-    with pytest.raises(ValueError, match="points of the initial embedding: expected 150, found 149"):
+    with pytest.raises(ValueError, match=r"init: expected an array of shape \(n_samples, n_components\) = \(150, 2\), got \(149, 2\)"):
         cls(init=init[:-1]).fit(few)
-    with pytest.raises(ValueError, match="dimensions of the initial embedding: expected 2, found 3"):
+    with pytest.raises(ValueError, match=r"= \(150, 2\), got \(150, 3\)"):
         cls(init=np.ones((150, 3))).fit(few)
-    with pytest.raises(ValueError, match="row 149, column 1 is NaN"):
+    with pytest.raises(ValueError, match="init: row 149, column 1 is nan"):
         cls(init=np.where(init == init[-1, 1], np.nan, init)).fit(few)
 
 

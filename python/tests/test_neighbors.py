@@ -31,7 +31,7 @@ def test_metric_is_taken_from_graph(few):
     assert_array_equal(lowland.LVM(neighbors=graph, max_iter=5).fit_transform(few), expected)
     with pytest.raises(ValueError, match="the precomputed neighbor graph was made with cosine"):
         lowland.LVM(neighbors=graph, metric="manhattan").fit(few)
-    with pytest.raises(ValueError, match="n_neighbors=20: at most 9"):
+    with pytest.warns(lowland.ParameterWarning, match="n_neighbors reduced from 20 to 9"):
         lowland.LVM(neighbors=graph, n_neighbors=20).fit(few)
 
 

@@ -6,27 +6,102 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import lowland
 
 
+def axes():
+    return plt.figure().gca()
+
+
 def test_all_points_of_all_classes_are_drawn(few, digits):
     model = lowland.LVM(max_iter=10).fit(few)
-    ax = lowland.plot(model, digits[1][:150], ax=plt.figure().gca(), title="digits")
-    assert len(ax.collections) == 10 and ax.get_title() == "digits"
-    drawn = np.concatenate([collection.get_offsets() for collection in ax.collections])
-    assert sorted(map(tuple, np.asarray(drawn))) == sorted(map(tuple, model.embedding_))
-    alphas = np.concatenate([collection.get_alpha() for collection in ax.collections])
-    assert alphas.min() < 0.2 < 0.8 < alphas.max()
+    ax = lowland.plot(model, digits[1][:150], ax=axes(), title="digits")
+    (drawn,) = ax.collections
+    assert ax.get_title() == "digits"
+    np.testing.assert_array_equal(drawn.get_offsets(), model.embedding_)
+    assert drawn.get_alpha().min() < 0.2 < 0.8 < drawn.get_alpha().max()
+    assert len(np.unique(drawn.get_facecolors()[:, :3], axis=0)) == 10
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [str(digit) for digit in range(10)]
 
 
-def test_one_dimension_and_many_classes():
+def test_legend_swatches_are_opaque(few, digits):
+    ax = lowland.plot(lowland.LVM(max_iter=10).fit(few), digits[1][:150], ax=axes())
+    for swatch in ax.get_legend().legend_handles:
+        assert swatch.get_alpha() in (None, 1) and swatch.get_markerfacecolor()[3] == 1
+
+
+def test_one_dimension_and_wrong_labels():
     points = np.arange(50.0)[:, None]
-    ax = lowland.plot(points, np.arange(50), ax=plt.figure().gca())
-    assert len(ax.collections) == 50 and ax.get_legend() is None
+    assert len(lowland.plot(points, ax=axes()).collections) == 1
     with pytest.raises(ValueError, match="labels: expected 50 values, found 3"):
         lowland.plot(points, [1, 2, 3])
+    with pytest.raises(ValueError, match=r"labels: expected one value per point, found an array of shape \(50, 2\)"):
+        lowland.plot(points, np.ones((50, 2)))
+
+
+@pytest.mark.parametrize("make", [lambda n: np.linspace(0, 1, n), np.arange, lambda n: np.arange(n).astype("datetime64[D]")])
+def test_numbers_have_a_color_bar_and_one_scatter(make):
+    figure = plt.figure()
+    ax = lowland.plot(np.random.default_rng(0).normal(size=(500, 2)), make(500), ax=figure.gca())
+    assert len(ax.collections) == 1 and ax.get_legend() is None
+    assert len(figure.axes) == 2
+    figure.canvas.draw()
+
+
+def test_many_classes_have_a_legend_in_several_columns():
+    names = [f"class {i}" for i in range(45)]
+    ax = lowland.plot(np.random.default_rng(0).normal(size=(90, 2)), names * 2, ax=axes())
+    assert len(ax.get_legend().get_texts()) == 45 and ax.get_legend()._ncols == 3 and len(ax.collections) == 1
+    ax = lowland.plot(np.zeros((200, 2)), [f"id {i}" for i in range(200)], ax=axes())
+    assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == "and 140 more"
+
+
+def test_categories_keep_their_order():
+    sizes = ["small", "medium", "large"]
+    values = ["large", "small", "medium", "small"]
+    points = np.random.default_rng(0).normal(size=(4, 2))
+    ordered = pandas.Categorical(values, categories=sizes, ordered=True)
+    for labels in (ordered, pandas.Series(ordered), polars.Series(values, dtype=polars.Enum(sizes))):
+        ax = lowland.plot(points, labels, ax=axes())
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == sizes
+
+
+def test_unfitted_estimators_are_not_drawn():
+    with pytest.raises(NotFittedError, match="This TSNE instance has no embedding yet"):
+        lowland.plot(lowland.TSNE())
+    with pytest.raises(NotFittedError, match="This TSNE instance has no embedding yet"):
+        lowland.view({"map": lowland.TSNE()})
+
+
+def test_target_of_a_surface_can_be_drawn_and_scored():
+    X, y = lowland.datasets.load("swiss-roll", n_points=100, return_X_y=True)
+    assert y.shape == (100,)
+    figure = plt.figure()
+    lowland.plot(X[:, :2], y, ax=figure.gca())
+    assert len(figure.axes) == 2
+    report = lowland.quality.report(X, X[:, :2], y)
+    assert "not classes" in report.omitted["classification error"] and report["trustworthiness"] > 0
+    assert b"label" in lowland.view(X[:, :2], y).html
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, pyarrow.table], ids=["pandas", "polars", "pyarrow"])
+def test_columns_of_a_page_can_be_a_table(few, make):
+    columns = {"ink": few.sum(axis=1), "kind": ["dark" if ink > 300 else "light" for ink in few.sum(axis=1)]}
+    assert lowland.view(few[:, :2], columns=make(columns)).html == lowland.view(few[:, :2], columns=columns).html
+    with pytest.raises(ValueError, match="columns: expected a dict or a table, got ndarray"):
+        lowland.view(few[:, :2], columns=few)
+
+
+def test_page_contains_covariances(few):
+    model = lowland.LLLVM(max_iter=3, starts=1).fit(few)
+    without = lowland.view({"LLLVM": model.embedding_}).html
+    assert len(lowland.view({"LLLVM": model}).html) > len(without) + 3 * 150
 
 
 def test_page_contains_all_data_and_can_be_saved(few, digits, tmp_path):

@@ -1,5 +1,6 @@
 """The checks of scikit-learn for all estimators."""
 
+import pytest
 from conftest import estimators
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -11,6 +12,7 @@ EXCLUDED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::lowland.LowlandWarning")
 @parametrize_with_checks(
     estimators(inducing=5), expected_failed_checks=lambda estimator: EXCLUDED.get(type(estimator).__name__, {})
 )

@@ -23,8 +23,9 @@ export class Slider {
     const last = header.values.length - 1;
     this.range = h("input", { type: "range", id: "slider", min: "0", max: String(last), step: String(1 / STEPS), value: "0" });
     this.range.addEventListener("input", () => {
+      const position = Number(this.range.value);
       this.stop();
-      this.move(Number(this.range.value));
+      this.move(position);
     });
     const ticks = h("div", { class: "ticks" }, ...header.values.map((value) => h("span", {}, formatValue(value))));
     this.element = h("div", { class: "slider" }, h("label", { htmlFor: "slider" }, `${header.label} `, this.value), this.range, ticks, this.play);

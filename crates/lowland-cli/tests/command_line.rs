@@ -627,6 +627,6 @@ fn missing_cells_are_refused_or_inferred() {
     write(at, "new.csv", "a,b,c\n1,0,2\n");
     assert_eq!(good(at, &["transform", "m.lowland", "new.csv", "--quiet"]).lines().count(), 2);
     // Landmarks need all cells.
-    let error = bad(at, 2, &[&asked[..9], &["--missing-values", "marginalize", "--landmarks", "20"]].concat());
+    let error = bad(at, 3, &[&asked[..9], &["--missing-values", "marginalize", "--landmarks", "20"]].concat());
     assert!(error.contains("row 2, column 2"), "{error}");
 }

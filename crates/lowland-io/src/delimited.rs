@@ -50,7 +50,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8, options: &ReadOptions, budget: &
                 ParsedCell::Number(value) => {
                     builder.push(value, || wide_number(&record[j]), |_, _| (Location::Line(line), column(j)))?;
                 }
-                ParsedCell::Missing if options.missing == Missing::Drop => builder.push_missing(1),
+                ParsedCell::Missing if options.missing != Missing::Refuse => builder.push_missing(1),
                 other => {
                     let (location, column) = (Location::Line(line), column(j));
                     let found = String::from_utf8_lossy(&record[j]).trim().to_string();

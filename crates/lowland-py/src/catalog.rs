@@ -2,7 +2,7 @@
 
 use lowland::params::{ParamSpec, Params};
 use lowland::preprocessing::Preprocessing;
-use lowland::registry::METHODS;
+use lowland::registry::{METHODS, MethodInfo};
 use lowland::{Data, Seed};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -27,6 +27,17 @@ pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<ParamTupl
 #[pyfunction]
 pub fn preprocessing() -> Vec<ParamTuple> {
     Preprocessing::specs().into_iter().map(to_tuple).collect()
+}
+
+/// Returns the number of neighbors per row that a fit of the method to `rows` rows needs; 0 if it uses no neighbor graph.
+#[pyfunction]
+pub fn required_neighbors(method: &str, params: Vec<(String, String)>, rows: usize) -> PyResult<usize> {
+    catch_panics(|| {
+        let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let parsed = MethodInfo::find(method).and_then(|info| info.parse(&params)).map_err(PyFailure::from)?;
+        // The graph of landmarks is not that of all rows.
+        Ok(if parsed.landmarks.is_some() { 0 } else { parsed.method.required_neighbors(rows) })
+    })
 }
 
 fn to_tuple(spec: ParamSpec) -> ParamTuple {

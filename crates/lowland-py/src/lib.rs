@@ -27,7 +27,7 @@ mod _lowland {
     use super::*;
 
     #[pymodule_export]
-    use catalog::{dataset, datasets, methods, preprocessing};
+    use catalog::{dataset, datasets, methods, preprocessing, required_neighbors};
     #[pymodule_export]
     use command::run_command;
     #[pymodule_export]
@@ -39,7 +39,7 @@ mod _lowland {
     #[pymodule_export]
     use model::{PyModel, fit};
     #[pymodule_export]
-    use quality::{analogies, angle_histogram, angles, procrustes, report};
+    use quality::{analogies, angle_histogram, angles, procrustes, report, report_of_model};
     #[pymodule_export]
     use select::choose;
     #[pymodule_export]

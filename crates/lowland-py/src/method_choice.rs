@@ -7,6 +7,7 @@ use lowland::{MemoryBudget, Seed};
 use pyo3::prelude::*;
 
 use crate::error::{PyFailure, PythonTerms};
+use crate::panics::catch_panics;
 use crate::rows::Rows;
 use crate::watch::{Callbacks, watch};
 
@@ -27,32 +28,34 @@ pub fn choose_method(
     threads: Option<usize>,
     max_memory: Option<u64>,
 ) -> PyResult<ChoiceTuple> {
-    let mut steps = Preprocessing::default();
-    for (name, text) in &preprocessing {
-        steps.set(name, text).map_err(PyFailure::from)?;
-    }
-    let data = rows.to_data()?;
-    drop(rows);
-    let values: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        let options = ChoiceOptions {
-            seed: Seed(seed),
-            preprocessing: steps,
-            uses_neighbors,
-            memory: MemoryBudget::new(max_memory.or_else(lowland::available_memory)),
-            observer: Some(watcher),
-        };
-        Ok(choose(&data, &values, options)?)
-    })?;
-    if let Some(error) = output.raised {
-        return Err(error);
-    }
-    let choice = output.result;
-    let (method, reason) = (choice.method, choice.reason());
-    let MethodChoice { scores, skipped, .. } = choice;
-    let skipped = skipped.into_iter().map(|each| (each.method, skip_reason(&each.reason)));
-    let scores = scores.into_iter().map(|each| (each.method, each.kept, each.placed, each.order));
-    Ok((method, reason, scores.collect(), skipped.collect()))
+    catch_panics(|| {
+        let mut steps = Preprocessing::default();
+        for (name, text) in &preprocessing {
+            steps.set(name, text).map_err(PyFailure::from)?;
+        }
+        let data = rows.to_data()?;
+        drop(rows);
+        let values: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            let options = ChoiceOptions {
+                seed: Seed(seed),
+                preprocessing: steps,
+                uses_neighbors,
+                memory: MemoryBudget::new(max_memory.or_else(lowland::available_memory)),
+                observer: Some(watcher),
+            };
+            Ok(choose(&data, &values, options)?)
+        })?;
+        if let Some(error) = output.raised {
+            return Err(error);
+        }
+        let choice = output.result;
+        let (method, reason) = (choice.method, choice.reason());
+        let MethodChoice { scores, skipped, .. } = choice;
+        let skipped = skipped.into_iter().map(|each| (each.method, skip_reason(&each.reason)));
+        let scores = scores.into_iter().map(|each| (each.method, each.kept, each.placed, each.order));
+        Ok((method, reason, scores.collect(), skipped.collect()))
+    })
 }
 
 fn skip_reason(reason: &SkipReason) -> String {

@@ -23,7 +23,7 @@ use crate::watch::{Callbacks, CheckpointSchedule, WatchOutput, watch};
 /// A fitted model.
 #[pyclass(frozen, name = "Model", module = "lowland._lowland")]
 pub struct PyModel {
-    inner: lowland::Model,
+    pub inner: lowland::Model,
 }
 
 /// Coordinates, standard deviations, log-likelihoods.
@@ -381,6 +381,27 @@ impl PyModel {
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.inner.notes().iter().map(|note| note.describe(&PythonTerms)).collect()
+    }
+
+    /// Returns the covariances of the positions of new rows.
+    #[pyo3(signature = (rows, threads=None))]
+    fn transform_covariances<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        catch_panics(|| {
+            let data = rows.to_data()?;
+            drop(rows);
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                Ok(self.inner.transform_with(&data, &mut |done| watcher.progress("transform", done))?)
+            })?;
+            raised.map_or(Ok(()), Err)?;
+            let dim = result.embedding.dim();
+            let missing = || PyValueError::new_err("this method has no covariances");
+            result.covariances.ok_or_else(missing)?.into_pyarray(py).reshape([data.rows(), dim, dim])
+        })
     }
 
     #[getter]

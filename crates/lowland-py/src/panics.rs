@@ -4,25 +4,23 @@
 //! of this module that computes something therefore runs inside of [`catch_panics`].
 
 use std::any::Any;
-use std::backtrace::{Backtrace, BacktraceStatus};
+use std::backtrace::Backtrace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// Where the latest panic happened, and its backtrace if RUST_BACKTRACE asks for one. The payload of a panic has neither.
+/// Where the latest panic happened, and its backtrace if LOWLAND_BACKTRACE=1 asks for one. The payload of a panic has neither.
 static LATEST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Records panics instead of printing them. The hook is that of this library alone.
 pub fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map_or("an unknown place".into(), ToString::to_string);
-        let trace = Backtrace::capture();
-        let trace = match trace.status() {
-            BacktraceStatus::Captured => format!("\n{trace}"),
-            _ => String::new(),
-        };
+        // Not RUST_BACKTRACE: the stack of the interpreter would be in every message of those who have set it.
+        let wanted = std::env::var_os("LOWLAND_BACKTRACE").is_some_and(|value| value == "1");
+        let trace = if wanted { format!("\n{}", Backtrace::force_capture()) } else { String::new() };
         *LATEST.lock().unwrap_or_else(PoisonError::into_inner) = Some(place + &trace);
     }));
 }

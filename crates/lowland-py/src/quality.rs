@@ -1,15 +1,18 @@
 //! Quality scores of embeddings.
 
-use lowland::Seed;
 use lowland::method::Method;
 use lowland::methods::Tsm;
+use lowland::neighbors::NeighborGraph;
 use lowland::preprocessing::rows_for_metric;
 use lowland::quality::{self, AnalogyQuestions, PrecomputedGraphs, QualityParams, QualityReport};
+use lowland::{Data, Metric, Points, Seed};
 use numpy::PyReadonlyArray2;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
 use crate::graph::Graph;
+use crate::model::PyModel;
 use crate::panics::catch_panics;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
@@ -40,17 +43,57 @@ pub fn report(
         let metric = metric.parse().map_err(PyFailure::from)?;
         let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
         let graph = graph.map(|graph| graph.get().inner.clone());
-        let output = watch(py, threads, &Callbacks::default(), |watcher| {
-            let known = PrecomputedGraphs { data: graph.as_deref(), map: None };
-            let progress = &mut |done| watcher.progress("scores", done);
-            let data = rows_for_metric(&data, metric, None)?;
-            Ok(quality::report_with(&data, map.points(), labels.as_deref(), known, &params, progress)?)
-        })?;
-        if let Some(error) = output.raised {
-            return Err(error);
-        }
-        Ok(report_parts(output.result))
+        compute_report(py, &data, map.points(), labels.as_deref(), graph.as_deref(), params, threads)
     })
+}
+
+/// Returns the same for a fitted model and the preprocessed rows that it was fitted to.
+#[pyfunction]
+#[pyo3(signature = (model, labels, n_neighbors, metric, seed, threads=None, graph=None))]
+pub fn report_of_model(
+    py: Python<'_>,
+    model: &Bound<'_, PyModel>,
+    labels: Option<Vec<u32>>,
+    n_neighbors: usize,
+    metric: &str,
+    seed: u64,
+    threads: Option<usize>,
+    graph: Option<&Bound<'_, Graph>>,
+) -> PyResult<ReportParts> {
+    catch_panics(|| {
+        let model = &model.get().inner;
+        let metric: Metric = metric.parse().map_err(PyFailure::from)?;
+        let params = QualityParams { n_neighbors, metric, seed: Seed(seed), ..QualityParams::default() };
+        let given = graph.map(|graph| graph.get().inner.clone());
+        let known = given.as_deref().or(model.neighbors()).filter(|graph| graph.metric() == metric);
+        match model.training_data() {
+            Some(data) => {
+                compute_report(py, data, model.embedding().points(), labels.as_deref(), known, params, threads)
+            }
+            None => Err(PyValueError::new_err("a model that was loaded from a file does not have its training rows")),
+        }
+    })
+}
+
+fn compute_report(
+    py: Python<'_>,
+    data: &Data,
+    map: Points,
+    labels: Option<&[u32]>,
+    graph: Option<&NeighborGraph>,
+    params: QualityParams,
+    threads: Option<usize>,
+) -> PyResult<ReportParts> {
+    let output = watch(py, threads, &Callbacks::default(), |watcher| {
+        let known = PrecomputedGraphs { data: graph, map: None };
+        let progress = &mut |done| watcher.progress("scores", done);
+        let data = rows_for_metric(data, params.metric, None)?;
+        Ok(quality::report_with(&data, map, labels, known, &params, progress)?)
+    })?;
+    if let Some(error) = output.raised {
+        return Err(error);
+    }
+    Ok(report_parts(output.result))
 }
 
 /// The parts of a report, as Python receives them.

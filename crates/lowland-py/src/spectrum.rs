@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::error::PyFailure;
 use crate::graph::Graph;
+use crate::panics::catch_panics;
 use crate::quality::{ReportParts, report_parts};
 use crate::rows::{Rows, embedding_to_array};
 use crate::watch::{Callbacks, WatchOutput, watch};
@@ -42,43 +43,46 @@ pub fn fit_spectrum<'py>(
     on_progress: Option<Bound<'py, PyAny>>,
     on_note: Option<Bound<'py, PyAny>>,
 ) -> PyResult<SpectrumTuple<'py>> {
-    let mut method = Tsne::default();
-    for (name, text) in &params {
-        method.set(name, text).map_err(PyFailure::from)?;
-    }
-    let mut steps = Preprocessing::default();
-    for (name, text) in &preprocessing {
-        steps.set(name, text).map_err(PyFailure::from)?;
-    }
-    let data = rows.to_data()?;
-    drop(rows);
-    let graph = graph.map(|graph| graph.get().inner.clone());
-    let callbacks = Callbacks { on_progress, on_note, ..Callbacks::default() };
-    let WatchOutput { result, raised } = watch(py, threads, &callbacks, |watcher| {
-        let options = FitOptions {
-            seed: Seed(seed),
-            preprocessing: steps,
-            neighbors: graph.as_deref(),
-            observer: Some(watcher),
-            memory: MemoryBudget::new(max_memory.or_else(lowland::available_memory)),
-            ..FitOptions::default()
+    catch_panics(|| {
+        let mut method = Tsne::default();
+        for (name, text) in &params {
+            method.set(name, text).map_err(PyFailure::from)?;
+        }
+        let mut steps = Preprocessing::default();
+        for (name, text) in &preprocessing {
+            steps.set(name, text).map_err(PyFailure::from)?;
+        }
+        let data = rows.to_data()?;
+        drop(rows);
+        let graph = graph.map(|graph| graph.get().inner.clone());
+        let callbacks = Callbacks { on_progress, on_note, ..Callbacks::default() };
+        let WatchOutput { result, raised } = watch(py, threads, &callbacks, |watcher| {
+            let options = FitOptions {
+                seed: Seed(seed),
+                preprocessing: steps,
+                neighbors: graph.as_deref(),
+                observer: Some(watcher),
+                memory: MemoryBudget::new(max_memory.or_else(lowland::available_memory)),
+                ..FitOptions::default()
+            };
+            let found = spectrum::fit(&method, &exaggerations, &data, options)?;
+            // Most scores need fewer neighbors than half the number of points.
+            let n_neighbors = QualityParams::default().n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
+            let params =
+                QualityParams { n_neighbors, metric: method.metric, seed: Seed(seed), ..QualityParams::default() };
+            let known = PrecomputedGraphs { data: found.neighbors.as_ref(), map: None };
+            let score = |map: &SpectrumMap| {
+                let (points, codes) = (map.embedding.points(), labels.as_deref());
+                quality::report_with(&found.data, points, codes, known, &params, &mut |_| Ok(())).map(report_parts)
+            };
+            let scores = found.maps.iter().map(score).collect::<lowland::Result<Vec<ReportParts>>>()?;
+            Ok((found.maps, found.neighbors, scores))
+        })?;
+        let (maps, neighbors, scores) = result;
+        let map = |(map, scores): (&SpectrumMap, ReportParts)| {
+            Ok((map.exaggeration, embedding_to_array(py, &map.embedding)?, scores))
         };
-        let found = spectrum::fit(&method, &exaggerations, &data, options)?;
-        // Most scores need fewer neighbors than half the number of points.
-        let n_neighbors = QualityParams::default().n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
-        let params = QualityParams { n_neighbors, metric: method.metric, seed: Seed(seed), ..QualityParams::default() };
-        let known = PrecomputedGraphs { data: found.neighbors.as_ref(), map: None };
-        let score = |map: &SpectrumMap| {
-            let (points, codes) = (map.embedding.points(), labels.as_deref());
-            quality::report_with(&found.data, points, codes, known, &params, &mut |_| Ok(())).map(report_parts)
-        };
-        let scores = found.maps.iter().map(score).collect::<lowland::Result<Vec<ReportParts>>>()?;
-        Ok((found.maps, found.neighbors, scores))
-    })?;
-    let (maps, neighbors, scores) = result;
-    let map = |(map, scores): (&SpectrumMap, ReportParts)| {
-        Ok((map.exaggeration, embedding_to_array(py, &map.embedding)?, scores))
-    };
-    let maps = maps.iter().zip(scores).map(map).collect::<PyResult<_>>()?;
-    Ok((maps, neighbors.map(Graph::new), raised.map(|error| error.into_value(py).into_bound(py))))
+        let maps = maps.iter().zip(scores).map(map).collect::<PyResult<_>>()?;
+        Ok((maps, neighbors.map(Graph::new), raised.map(|error| error.into_value(py).into_bound(py))))
+    })
 }

@@ -7,13 +7,14 @@ use pyo3::prelude::*;
 
 use crate::error::PyFailure;
 use crate::graph::Graph;
+use crate::panics::catch_panics;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
 
-type Column = (&'static str, &'static str, Vec<f64>);
-type Island = (usize, Option<Vec<usize>>, Option<f64>);
-type Gap = ([u32; 2], String, usize, usize, Option<f64>);
-type TrustParts = (Vec<Column>, Vec<Island>, Vec<Gap>, [String; 3], Vec<(&'static str, String)>);
+type ColumnLine = (&'static str, &'static str, Vec<f64>);
+type IslandLine = (usize, Option<Vec<usize>>, Option<f64>);
+type GapLine = ([u32; 2], String, usize, usize, Option<f64>);
+type TrustParts = (Vec<ColumnLine>, Vec<IslandLine>, Vec<GapLine>, [String; 3], Vec<(&'static str, String)>);
 
 /// Returns the columns as `(name, meaning, values)`, islands as `(points, sizes of the parts, weakest connection)`, gaps as
 /// `(islands, verdict, links, counted links, connection)`, the summary, and omitted columns as `(name, reason)`.
@@ -31,27 +32,34 @@ pub fn assess(
     threads: Option<usize>,
     graph: Option<&Bound<'_, Graph>>,
 ) -> PyResult<TrustParts> {
-    let (data, map) = (rows.to_data()?, to_embedding(&map)?);
-    drop(rows);
-    let metric = metric.parse().map_err(PyFailure::from)?;
-    let params = TrustParams { n_neighbors, metric, fdr, everything, seed: Seed(seed) };
-    let graph = graph.map(|graph| graph.get().inner.clone());
-    let output = watch(py, threads, &Callbacks::default(), |watcher| {
-        let progress = &mut |done| watcher.progress("reliability", done);
-        Ok(trust::assess(&data, map.points(), graph.as_deref(), &params, progress)?)
-    })?;
-    output.raised.map_or(Ok(()), Err)?;
-    let report = output.result;
-    let island = |(at, &points): (usize, &usize)| {
-        let parts = report.parts.as_ref().map(|parts| &parts[at]);
-        (points, parts.map(|parts| parts.sizes.clone()), parts.and_then(|parts| parts.weakest_connection))
-    };
-    let gap = |gap: &trust::Gap| (gap.islands, gap.verdict.to_string(), gap.links, gap.counted_links, gap.connection);
-    Ok((
-        report.reliability.iter().map(|(column, values)| (column.name(), column.meaning(), values.to_vec())).collect(),
-        report.islands.sizes.iter().enumerate().map(island).collect(),
-        report.gaps.iter().map(gap).collect(),
-        report.summary(),
-        report.omitted.iter().map(|(column, reason)| (column.name(), reason.clone())).collect(),
-    ))
+    catch_panics(|| {
+        let (data, map) = (rows.to_data()?, to_embedding(&map)?);
+        drop(rows);
+        let metric = metric.parse().map_err(PyFailure::from)?;
+        let params = TrustParams { n_neighbors, metric, fdr, everything, seed: Seed(seed) };
+        let graph = graph.map(|graph| graph.get().inner.clone());
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            let progress = &mut |done| watcher.progress("reliability", done);
+            Ok(trust::assess(&data, map.points(), graph.as_deref(), &params, progress)?)
+        })?;
+        output.raised.map_or(Ok(()), Err)?;
+        let report = output.result;
+        let island = |(at, &points): (usize, &usize)| {
+            let parts = report.parts.as_ref().map(|parts| &parts[at]);
+            (points, parts.map(|parts| parts.sizes.clone()), parts.and_then(|parts| parts.weakest_connection))
+        };
+        let gap =
+            |gap: &trust::Gap| (gap.islands, gap.verdict.to_string(), gap.links, gap.counted_links, gap.connection);
+        Ok((
+            report
+                .reliability
+                .iter()
+                .map(|(column, values)| (column.name(), column.meaning(), values.to_vec()))
+                .collect(),
+            report.islands.sizes.iter().enumerate().map(island).collect(),
+            report.gaps.iter().map(gap).collect(),
+            report.summary(),
+            report.omitted.iter().map(|(column, reason)| (column.name(), reason.clone())).collect(),
+        ))
+    })
 }

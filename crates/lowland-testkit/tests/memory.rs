@@ -226,7 +226,6 @@ estimates! {
     ltsa: "ltsa", [], ALL;
     lvm: "lvm", [("max_iter", "3")], ALL;
     lllvm: "lllvm", [("max_iter", "1"), ("starts", "1")], LLLVM;
-    lllvm_low_rank: "lllvm", [("max_iter", "1"), ("starts", "1"), ("rank", "32")], LLLVM;
     tsne: "tsne", [("max_iter", "3")], ALL;
     ssne: "ssne", [("max_iter", "3")], ALL;
     ee: "ee", [("max_iter", "3")], ALL;

@@ -36,7 +36,7 @@ impl Islands {
             positive.get(positive.len() / 2).copied().unwrap_or(0.0)
         };
         let gap_width = GAP_WIDTH * f64::from(middle);
-        let mut sets = DisjointSets::new(n);
+        let mut sets = PointSets::new(n);
         for i in 0..n {
             let (columns, lengths) = in_map.row(i);
             for (&j, _) in columns.iter().zip(lengths).take_while(|&(_, &d)| f64::from(d) <= gap_width) {
@@ -70,9 +70,9 @@ impl Islands {
 }
 
 /// Disjoint sets; the root of a set is its smallest element.
-struct DisjointSets(Vec<u32>);
+struct PointSets(Vec<u32>);
 
-impl DisjointSets {
+impl PointSets {
     fn new(n: usize) -> Self {
         Self((0..n as u32).collect())
     }

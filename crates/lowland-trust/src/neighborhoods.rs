@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 /// How the neighbors of each point in the data and on the map agree.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Neighborhoods {
+pub(crate) struct NeighborShares {
     /// Share of the `k` nearest rows in the data that are among the `k` nearest on the map.
     pub kept: Vec<f64>,
     /// Share of the `k` nearest rows in the data that are not among the `reach` nearest on the map.
@@ -28,7 +28,7 @@ pub(crate) fn compare(
     map: Points,
     k: usize,
     reach: usize,
-) -> Neighborhoods {
+) -> NeighborShares {
     let row = |(near, far): &mut (Vec<u32>, Vec<u32>), i: usize| {
         let (data, _) = in_data.row(i);
         let (drawn, lengths) = in_map.row(i);
@@ -47,7 +47,7 @@ pub(crate) fn compare(
     };
     let rows: Vec<[f64; 4]> = (0..map.rows()).into_par_iter().map_init(Default::default, row).collect();
     let column = |c: usize| rows.iter().map(|row| row[c]).collect();
-    Neighborhoods { kept: column(0), lost: column(1), intruders: column(2), spread: column(3) }
+    NeighborShares { kept: column(0), lost: column(1), intruders: column(2), spread: column(3) }
 }
 
 /// Returns the distance on the map within which all but a fifth of the nearest rows of point `i` are, divided by `scale`, the

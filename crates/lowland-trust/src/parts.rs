@@ -86,7 +86,7 @@ pub(crate) fn find_parts(
 }
 
 /// The parts of a group of rows.
-struct Division {
+struct GroupDivision {
     /// Number of rows and reference ratio of each part.
     parts: Vec<(usize, f64)>,
     /// Connection across the first division.
@@ -95,9 +95,9 @@ struct Division {
 
 /// Divides rows where they are connected least, and the parts again. A division stands if the data have a gap there, compared
 /// with cuts within the parts: those of the whole cross other gaps.
-fn divide(links: &Links, map: Points, rows: &[u32], seed: Seed, depth: usize) -> Division {
+fn divide(links: &Links, map: Points, rows: &[u32], seed: Seed, depth: usize) -> GroupDivision {
     let reference = reference_ratio(links, map, rows);
-    let whole = |connection| Division { parts: vec![(rows.len(), reference)], connection };
+    let whole = |connection| GroupDivision { parts: vec![(rows.len(), reference)], connection };
     let fewest = MIN_ROWS * links.k;
     if depth == MAX_DEPTH || rows.len() < 2 * fewest {
         return whole(None);
@@ -110,11 +110,11 @@ fn divide(links: &Links, map: Points, rows: &[u32], seed: Seed, depth: usize) ->
     let scale = links.median_radius(&a).max(links.median_radius(&b));
     let seam = examine(links, rows, |i| side[i as usize], scale, &mut SeamScratch::new(map.rows()));
     let (a, b) = (divide(links, map, &a, seed, depth + 1), divide(links, map, &b, seed, depth + 1));
-    let largest = |division: &Division| division.parts.iter().map(|part| part.1).fold(0.0, f64::max);
+    let largest = |division: &GroupDivision| division.parts.iter().map(|part| part.1).fold(0.0, f64::max);
     let within = largest(&a).min(largest(&b));
     let connection = Some(seam.ratio / within);
     match verdict_of(seam, within, links.links_across_a_line()) {
-        GapVerdict::Separated => Division { parts: a.parts.into_iter().chain(b.parts).collect(), connection },
+        GapVerdict::Separated => GroupDivision { parts: a.parts.into_iter().chain(b.parts).collect(), connection },
         _ => whole(connection),
     }
 }

@@ -10,7 +10,7 @@ use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_wi
 use super::gaps::{Gap, GapVerdict, bridge_targets, find_gaps};
 use super::islands::{GAP_WIDTH, Islands};
 use super::links::Links;
-use super::neighborhoods::{Neighborhoods, compare};
+use super::neighborhoods::{NeighborShares, compare};
 use super::null::{NullSpreads, benjamini_hochberg};
 use super::parts::{IslandParts, find_parts};
 use super::placement::{place_points, unsupported};
@@ -100,7 +100,7 @@ pub fn assess(
         (Cow::Owned(nearest_with(data, &search, &mut |done| progress(0.5 * done))?.graph), most)
     };
     let in_map = nearest_points_with(map, reach, &mut |done| progress(0.5 + 0.1 * done))?;
-    let Neighborhoods { kept, lost, intruders, spread } = compare(&in_data, &in_map, map, k, reach);
+    let NeighborShares { kept, lost, intruders, spread } = compare(&in_data, &in_map, map, k, reach);
     check_related(&kept, n, k)?;
 
     let null = NullSpreads::new(&kept, n, k, params.seed)?;

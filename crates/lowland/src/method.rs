@@ -177,6 +177,10 @@ pub trait Method: Params + Send + Sync + 'static {
     const HAS_INVERSE: bool = false;
     /// Whether the model has a log-likelihood for new rows.
     const HAS_LIKELIHOOD: bool = false;
+    /// Whether embeddings come with a covariance for each point.
+    const HAS_COVARIANCES: bool = false;
+    /// Whether embeddings can be drawn from a posterior.
+    const HAS_SAMPLES: bool = false;
     /// Whether transforming a training row returns exactly its coordinates in the embedding.
     const TRANSFORMS_EXACTLY: bool = false;
     /// State of the fitted method.

@@ -40,6 +40,10 @@ pub struct MethodInfo {
     pub has_inverse: bool,
     /// Whether models have a log-likelihood for new rows.
     pub has_likelihood: bool,
+    /// Whether embeddings come with a covariance for each point.
+    pub has_covariances: bool,
+    /// Whether embeddings can be drawn from a posterior.
+    pub has_samples: bool,
     method_params: fn() -> Vec<ParamSpec>,
     build: BuildFn,
 }
@@ -95,6 +99,8 @@ const fn info<M: Method>() -> MethodInfo {
         has_std: M::HAS_STD,
         has_inverse: M::HAS_INVERSE,
         has_likelihood: M::HAS_LIKELIHOOD,
+        has_covariances: M::HAS_COVARIANCES,
+        has_samples: M::HAS_SAMPLES,
         method_params: M::specs,
         build: build::<M>,
     }

@@ -1,6 +1,6 @@
 """Nonlinear dimensionality reduction: t-SNE and thirteen other methods.
 
-Importing the package imports only numpy. scikit-learn is imported with the first estimator.
+Importing the package imports neither numpy nor scikit-learn, which come with the first use.
 
 Examples
 --------
@@ -15,47 +15,118 @@ Examples
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._lowland import __version__
-from ._registry import ESTIMATORS
+from ._registry import ESTIMATORS as _ESTIMATORS
 
 if TYPE_CHECKING:
     from . import anndata, datasets, estimators, quality
+    from ._compare import Comparison, compare
+    from ._convergence import ConvergenceWarning
     from ._embed import MethodChoice, choose_method, embed
     from ._graph import NeighborGraph, neighbors
     from ._plot import plot
-    from ._select import Selection, select
+    from ._select import EdgeComparison, Selection, select, select_edges
     from ._spectrum import Spectrum, spectrum
     from ._trust import Trust, trust
     from ._view import View, view
-    from .estimators import *
+    from ._warnings import DataWarning, LowlandWarning, ParameterWarning
+    from .estimators import (
+        GPLVM,
+        LLLVM,
+        LTSA,
+        LVM,
+        PCA,
+        TSM,
+        TSNE,
+        UMAP,
+        ElasticEmbedding,
+        Isomap,
+        LocallyLinearEmbedding,
+        MapIt,
+        SpectralEmbedding,
+        SymmetricSNE,
+        TruncatedSVD,
+        load,
+    )
 
 #: Module of each name that is imported on first use.
 _MODULE_OF = {
+    **dict.fromkeys(["Comparison", "compare"], "_compare"),
+    "ConvergenceWarning": "_convergence",
     **dict.fromkeys(["MethodChoice", "choose_method", "embed"], "_embed"),
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
     "plot": "_plot",
-    **dict.fromkeys(["Selection", "select"], "_select"),
+    **dict.fromkeys(["EdgeComparison", "Selection", "select", "select_edges"], "_select"),
     **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
     **dict.fromkeys(["Trust", "trust"], "_trust"),
     **dict.fromkeys(["View", "view"], "_view"),
-    **dict.fromkeys([*ESTIMATORS.values(), "load"], "estimators"),
+    **dict.fromkeys(["DataWarning", "LowlandWarning", "ParameterWarning"], "_warnings"),
+    **dict.fromkeys([*_ESTIMATORS.values(), "load"], "estimators"),
 }
 _SUBMODULES = ("anndata", "datasets", "estimators", "quality")
 
-__all__ = ["__version__", *_MODULE_OF, *_SUBMODULES]
+__all__ = [
+    "GPLVM",
+    "LLLVM",
+    "LTSA",
+    "LVM",
+    "PCA",
+    "TSM",
+    "TSNE",
+    "UMAP",
+    "Comparison",
+    "ConvergenceWarning",
+    "DataWarning",
+    "EdgeComparison",
+    "ElasticEmbedding",
+    "Isomap",
+    "LocallyLinearEmbedding",
+    "LowlandWarning",
+    "MapIt",
+    "MethodChoice",
+    "NeighborGraph",
+    "ParameterWarning",
+    "Selection",
+    "SpectralEmbedding",
+    "Spectrum",
+    "SymmetricSNE",
+    "TruncatedSVD",
+    "Trust",
+    "View",
+    "__version__",
+    "anndata",
+    "choose_method",
+    "compare",
+    "datasets",
+    "embed",
+    "estimators",
+    "load",
+    "neighbors",
+    "plot",
+    "quality",
+    "select",
+    "select_edges",
+    "spectrum",
+    "trust",
+    "view",
+]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _MODULE_OF:
-        value = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    # Type checkers know all names from the imports above.
+
+    def __getattr__(name: str) -> Any:
+        import importlib
+
+        if name in _SUBMODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name in _MODULE_OF:
+            value = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

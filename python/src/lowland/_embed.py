@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _input, _lowland
+from . import _input, _lowland, _parameters
 from ._graph import as_graph
 from ._registry import DEFAULT_METHOD, ESTIMATORS
 
@@ -75,10 +75,10 @@ class MethodChoice:
     def __init__(
         self, method: str, reason: str, scores: dict[str, dict[str, float]], skipped: dict[str, str]
     ) -> None:
-        self.method = method
-        self.reason = reason
-        self.scores = scores
-        self.skipped = skipped
+        self.method: str = method
+        self.reason: str = reason
+        self.scores: dict[str, dict[str, float]] = scores
+        self.skipped: dict[str, str] = skipped
 
     def __repr__(self) -> str:
         lines = [f"{'method':<10} {'neighbors kept':>14} {'held-out rows placed':>21} {'global order':>13} {'mean':>6}"]
@@ -112,7 +112,8 @@ def choose_method(X: Any, **params: Any) -> MethodChoice:
     >>> lowland.choose_method(X[:300]).method
     'tsne'
     """
-    from ._base import PARAMETERS, PREPROCESSING, python_name
+    from ._base import PARAMETERS, PREPROCESSING
+    from ._parameters import python_name
     from .estimators import TSNE
 
     run = {name: params.pop(name, None) for name in ("n_jobs", "random_state", "max_memory")}
@@ -121,7 +122,7 @@ def choose_method(X: Any, **params: Any) -> MethodChoice:
     graph = as_graph(params.pop("neighbors", None))
     metric_params = params.pop("metric_params", None)
     if "metric" in params or metric_params:
-        params["metric"] = _input.metric_text(params.get("metric", "euclidean"), metric_params)
+        params["metric"] = _parameters.metric_text(params.get("metric", "euclidean"), metric_params)
     elif graph is not None and graph.metric != "precomputed":
         params["metric"] = graph.metric
     rust_names = {python_name(name): name for method in PARAMETERS.values() for name, _, _, _ in method}
@@ -142,11 +143,12 @@ def choose_method(X: Any, **params: Any) -> MethodChoice:
     return MethodChoice(method, reason, by_method, dict(skipped))
 
 
-def estimator_class(method: str) -> Any:
+def estimator_class(method: str, parameter: str = "method") -> Any:
     """Return the estimator class of a method by its name on the command line or by the name of the class."""
     from . import estimators
 
     names = {**ESTIMATORS, **{name: name for name in ESTIMATORS.values()}}
     if method not in names:
-        raise ValueError(f"method={method!r}: expected 'auto' or one of {', '.join(map(repr, ESTIMATORS))}")
+        auto = "'auto' or " if parameter == "method" else ""
+        raise ValueError(f"{parameter}={method!r}: expected {auto}one of {', '.join(map(repr, ESTIMATORS))}")
     return getattr(estimators, names[method])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _input, _lowland
+from . import _input, _lowland, _metrics, _parameters
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class NeighborGraph:
@@ -37,7 +41,7 @@ class NeighborGraph:
     def __init__(self, graph: _lowland.Graph, recall: float | None = None) -> None:
         self._graph = graph
         #: Fraction of the true neighbors that were found, measured on a sample; None if the search was exact.
-        self.recall = recall
+        self.recall: float | None = recall
 
     @classmethod
     def from_csr(cls, matrix: Any, metric: str = "precomputed") -> NeighborGraph:
@@ -68,7 +72,13 @@ class NeighborGraph:
         metric : str, default='precomputed'
             Metric of the distances.
         """
-        indices, distances = np.asarray(indices), np.asarray(distances, dtype=np.float32)
+        indices, distances = np.asarray(indices), np.asarray(distances)
+        if indices.dtype.kind not in "iu":
+            raise ValueError(
+                f"indices must be integers, found {indices.dtype}: the order is (indices, distances), indices first"
+            )
+        if distances.dtype.kind not in "iuf":
+            raise ValueError(f"distances must be numbers, found {distances.dtype}")
         if indices.ndim != 2 or indices.shape != distances.shape:
             raise ValueError(
                 "indices and distances must be two-dimensional arrays of the same shape, "
@@ -76,7 +86,8 @@ class NeighborGraph:
             )
         present = indices != -1
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
-        return cls(_lowland.Graph.from_parts(indptr, indices[present].astype(np.int64), distances[present], metric))
+        parts = indices[present].astype(np.int64), distances[present].astype(np.float32)
+        return cls(_lowland.Graph.from_parts(indptr, *parts, metric))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NeighborGraph:
@@ -98,7 +109,7 @@ class NeighborGraph:
         return self._graph.min_degree
 
     @property
-    def indices(self) -> np.ndarray:
+    def indices(self) -> NDArray[np.int64]:
         """Indices of the neighbors.
 
         The shape is (n_samples, n_neighbors) if all rows have the same number of neighbors. Otherwise the array is
@@ -107,16 +118,16 @@ class NeighborGraph:
         return self._reshape(self._graph.indices())
 
     @property
-    def distances(self) -> np.ndarray:
+    def distances(self) -> NDArray[np.float32]:
         """Distances to the neighbors, in the shape of ``indices``."""
         return self._reshape(self._graph.distances())
 
     @property
-    def indptr(self) -> np.ndarray:
+    def indptr(self) -> NDArray[np.int64]:
         """Position of the first neighbor of each row in the flat arrays."""
         return self._graph.indptr()
 
-    def _reshape(self, values: np.ndarray) -> np.ndarray:
+    def _reshape(self, values: NDArray[Any]) -> NDArray[Any]:
         rows, k = len(self), self.n_neighbors
         return values.reshape(rows, k) if rows * k == len(values) else values
 
@@ -158,18 +169,16 @@ def as_graph(neighbors: Any) -> NeighborGraph | None:
         return NeighborGraph.from_csr(neighbors)
     if isinstance(neighbors, (tuple, list)) and len(neighbors) >= 2:
         return NeighborGraph.from_arrays(neighbors[0], neighbors[1])
-    raise ValueError(
-        "neighbors must be a NeighborGraph, a sparse matrix of distances or a pair (indices, distances), "
-        f"got {type(neighbors).__name__}"
-    )
+    expected = "a NeighborGraph, a sparse matrix of distances or a pair (indices, distances)"
+    raise _parameters.invalid("neighbors", neighbors, expected)
 
 
 def neighbors(
     X: Any,
     n_neighbors: int = 15,
     *,
-    metric: str = "euclidean",
-    metric_params: dict[str, Any] | None = None,
+    metric: str | Callable[..., float] = "euclidean",
+    metric_params: Mapping[str, Any] | None = None,
     search: str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -182,14 +191,15 @@ def neighbors(
     X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
     n_neighbors : int, default=15
         Number of neighbors of each row, not counting the row itself.
-    metric : str, default='euclidean'
-        Distance between rows.
+    metric : str or callable, default='euclidean'
+        Distance between rows: a name, or a symmetric function of two rows, which is called for every pair.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
         Search algorithm.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does
+        not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0.
     max_memory : int, default=None
@@ -205,13 +215,17 @@ def neighbors(
     >>> lowland.neighbors(["cat", "cart", "dog", "dot"], 1, metric="levenshtein").indices.ravel().tolist()
     [1, 0, 3, 2]
     """
+    rows, name = _input.rows(X), _parameters.metric_name(metric, metric_params)
+    if not isinstance(metric, str):
+        rows = _metrics.distances(rows, metric, metric_params)
     graph, recall = _lowland.neighbors(
-        _input.rows(X),
-        int(n_neighbors),
-        _input.metric_text(metric, metric_params),
-        search,
+        rows,
+        _parameters.integer("n_neighbors", n_neighbors, at_least=1),
+        name,
+        _parameters.text("search", search, "auto, exact or approximate"),
         _input.seed(random_state),
         _input.threads(n_jobs),
         _input.memory(max_memory),
+        inverse_covariance=_parameters.inverse_covariance(metric, metric_params),
     )
     return NeighborGraph(graph, recall)

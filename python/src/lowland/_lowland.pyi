@@ -50,11 +50,24 @@ class Model:
         self,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]] | None: ...
     def std(self) -> NDArray[np.float64] | None: ...
+    def covariances(self) -> NDArray[np.float64] | None: ...
+    def transform_covariances(self, rows: Rows, threads: int | None = None) -> NDArray[np.float64]: ...
+    def samples(self, count: int, seed: int, max_memory: int | None = None) -> NDArray[np.float64]: ...
     def objectives(self) -> NDArray[np.float64]: ...
     @property
     def stop_reason(self) -> str: ...
     @property
     def notes(self) -> list[str]: ...
+    @property
+    def note_records(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def fitted_dtype(self) -> str: ...
+    def inverse_transform_std(
+        self, points: NDArray[np.float64], threads: int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]: ...
+    def linear(self) -> dict[str, NDArray[np.float64]] | None: ...
+    def isomap(self) -> dict[str, NDArray[np.float64]] | None: ...
+    def geodesic_distances(self) -> NDArray[np.float64]: ...
     @property
     def method(self) -> str: ...
     @property
@@ -78,6 +91,7 @@ def fit(
     preprocessing: list[tuple[str, str]] = ...,
     graph: Graph | None = None,
     init: NDArray[np.float64] | None = None,
+    fixed: NDArray[np.float64] | None = None,
     seed: int = 0,
     threads: int | None = None,
     max_memory: int | None = None,
@@ -86,6 +100,11 @@ def fit(
     on_note: Callable[[str], Any] | None = None,
     on_step: Callable[[int, float, NDArray[np.float64]], bool] | None = None,
     every: int = 50,
+    checkpoint: str | None = None,
+    checkpoint_every: float = 60.0,
+    resume: str | None = None,
+    single: bool = False,
+    inverse_covariance: NDArray[np.float64] | None = None,
 ) -> tuple[Model, BaseException | None]: ...
 def neighbors(
     rows: Rows,
@@ -95,7 +114,30 @@ def neighbors(
     seed: int,
     threads: int | None = None,
     max_memory: int | None = None,
+    inverse_covariance: NDArray[np.float64] | None = None,
 ) -> tuple[Graph, float | None]: ...
+def required_neighbors(method: str, params: list[tuple[str, str]], rows: int) -> int: ...
+def compare_edges(
+    rows: Rows,
+    params: list[tuple[str, str]],
+    without: list[tuple[int, int]],
+    edges: list[tuple[int, int]] | None = None,
+    screen: int | None = None,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+) -> tuple[list[tuple[str, list[float]]], list[tuple[int, int, float, float]], str]: ...
+def run_command(arguments: list[str]) -> int: ...
+def report_of_model(
+    model: Model,
+    labels: list[int] | None,
+    n_neighbors: int,
+    metric: str,
+    seed: int,
+    threads: int | None = None,
+    graph: Graph | None = None,
+) -> ReportParts: ...
 def report(
     rows: Rows,
     map: NDArray[np.float64],
@@ -142,7 +184,7 @@ def dataset(
 def write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def page(
     title: str,
-    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None, list[tuple[str, list[float]]]]],
+    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None, list[float] | None, list[tuple[str, list[float]]]]],
     *,
     rows: Rows | None = None,
     classes: list[tuple[str, list[int], list[str]]] = ...,

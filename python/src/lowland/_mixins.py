@@ -1,16 +1,19 @@
-"""Methods of estimators that only some models support."""
+"""Methods and attributes of estimators that only some models support."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _input
+from . import _input, _lowland, _parameters
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ._base import Estimator as _Base
+    from ._base import FloatArray
 else:
     _Base = object
 
@@ -18,7 +21,9 @@ else:
 class StdMixin(_Base):
     """For models that know the standard deviation of each position."""
 
-    def transform_std(self, X: Any) -> np.ndarray:
+    embedding_std_: FloatArray
+
+    def transform_std(self, X: Any) -> FloatArray:
         """Return the standard deviation of the position of each row of X in the embedding.
 
         Parameters
@@ -30,36 +35,95 @@ class StdMixin(_Base):
         -------
         std : ndarray of shape (n_samples,)
         """
+        return self._call_model(X, lambda rows, threads: self.model_.transform(rows, threads)[1])
+
+
+class CovarianceMixin(_Base):
+    """For models that know the covariance of each position."""
+
+    embedding_cov_: FloatArray
+
+    def transform_cov(self, X: Any) -> FloatArray:
+        """Return the covariance of the position of each row of X in the embedding.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of n_samples rows
+            Rows of the same kind as in ``fit``.
+
+        Returns
+        -------
+        cov : ndarray of shape (n_samples, n_components, n_components)
+        """
+        return self._call_model(X, lambda rows, threads: self.model_.transform_covariances(rows, threads))
+
+
+class SampleMixin(_Base):
+    """For models with a posterior distribution of embeddings."""
+
+    def sample_embeddings(self, n_samples: int = 20, random_state: Any = None) -> FloatArray:
+        """Draw embeddings of the training rows from the posterior, as ``lowland samples`` does.
+
+        Parameters
+        ----------
+        n_samples : int, default=20
+            Number of embeddings.
+        random_state : int, RandomState instance or Generator, default=None
+            Seed of the random number generator. None means the seed 0.
+
+        Returns
+        -------
+        embeddings : ndarray of shape (n_samples, number of training rows, n_components)
+        """
         check_is_fitted(self)
-        rows, dtype = self._check_rows(X, reset=False)
-        return self.model_.transform(rows, _input.threads(self.n_jobs))[1].astype(dtype, copy=False)
+        count = _parameters.integer("n_samples", n_samples, at_least=1)
+        samples = self.model_.samples(count, _input.seed(random_state), _input.memory(self.max_memory))
+        return samples.astype(self.embedding_.dtype, copy=False)
 
 
 class InverseTransformMixin(_Base):
     """For models that map points of the embedding back to rows."""
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
+    @overload
+    def inverse_transform(self, X: Any, *, return_std: Literal[False] = False) -> FloatArray: ...
+
+    @overload
+    def inverse_transform(self, X: Any, *, return_std: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
+
+    def inverse_transform(self, X: Any, *, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Return the rows that correspond to points of the embedding.
+
+        Preprocessing is undone, except for ``normalize``: the lengths of the rows are not known any more.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components)
             Points of the embedding.
+        return_std : bool, default=False
+            Whether to return the standard deviation of every value as well (``LLLVM``).
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            The rows as the method sees them, that is, after preprocessing.
+        std : ndarray of shape (n_samples, n_features)
+            Only if ``return_std=True``.
         """
         check_is_fitted(self)
-        points = _input.points(X)
-        return self.model_.inverse_transform(points, _input.threads(self.n_jobs)).astype(self.embedding_.dtype, copy=False)
+        points, threads, dtype = _input.points(X), _input.threads(self.n_jobs), self.embedding_.dtype
+        if not return_std:
+            return self.model_.inverse_transform(points, threads).astype(dtype, copy=False)
+        rows, std = self.model_.inverse_transform_std(points, threads)
+        if std is None:
+            raise ValueError(
+                f"return_std=True: {type(self).__name__} has no standard deviations of rows; LLLVM has"
+            )
+        return rows.astype(dtype, copy=False), std.astype(dtype, copy=False)
 
 
 class LikelihoodMixin(_Base):
     """For models that know the likelihood of a row."""
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log-likelihood of each row of X under the model.
 
         Parameters
@@ -71,9 +135,8 @@ class LikelihoodMixin(_Base):
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        rows, _ = self._check_rows(X, reset=False)
-        return self.model_.score(rows, _input.threads(self.n_jobs))
+        scores = self._call_model(X, lambda rows, threads: self.model_.score(rows, threads))
+        return np.asarray(scores, dtype=np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows of X under the model.
@@ -89,3 +152,38 @@ class LikelihoodMixin(_Base):
         log_likelihood : float
         """
         return float(np.mean(self.score_samples(X)))
+
+
+class LinearMixin(_Base):
+    """For linear projections: the attributes of scikit-learn's PCA and TruncatedSVD."""
+
+    components_: NDArray[np.float64]
+    mean_: NDArray[np.float64]
+    explained_variance_: NDArray[np.float64]
+    explained_variance_ratio_: NDArray[np.float64]
+    singular_values_: NDArray[np.float64]
+    n_components_: int
+
+    def _set_model(self, model: _lowland.Model, dtype: Any, kept: np.ndarray | None = None) -> None:
+        super()._set_model(model, dtype, kept)
+        for name, values in (model.linear() or {}).items():
+            setattr(self, f"{name}_", values)
+        self.n_components_ = int(self.embedding_.shape[1])
+
+
+class GeodesicMixin(_Base):
+    """For Isomap: distances along the neighbor graph."""
+
+    #: Eigenvalues of the dimensions, the largest first.
+    eigenvalues_: NDArray[np.float64]
+
+    def _set_model(self, model: _lowland.Model, dtype: Any, kept: np.ndarray | None = None) -> None:
+        super()._set_model(model, dtype, kept)
+        for name, values in (model.isomap() or {}).items():
+            setattr(self, f"{name}_", values)
+
+    @property
+    def dist_matrix_(self) -> NDArray[np.float64]:
+        """Distances between the training rows along the neighbor graph, computed when they are asked for."""
+        check_is_fitted(self)
+        return self.model_.geodesic_distances()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _input
+from ._labels import Column, column
 from ._view import reliability_columns
 
-#: Largest number of classes for which a legend is drawn.
-_MAX_LEGEND_CLASSES = 20
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Classes in a column of the legend, and in the whole legend.
+_LEGEND_ROWS, _LEGEND_CLASSES = 20, 60
 
 
 def plot(
@@ -24,8 +28,8 @@ def plot(
     bridges: bool = True,
     size: float | None = None,
     title: str = "",
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw an embedding as a scatter plot.
 
     Points with a large standard deviation are drawn paler, and points that are flagged as unreliable hollow.
@@ -35,7 +39,9 @@ def plot(
     map : fitted estimator or array-like of shape (n_samples, n_components)
         If there are more than two dimensions, the first two are drawn.
     labels : array-like of shape (n_samples,), default=None
-        Class of each point, by which it is colored.
+        What the points are colored by. Text, categories (in their order), truth values and integers with at most 20 distinct
+        values are classes, which have a legend. Other numbers and dates have a color bar; convert numbers to text to draw
+        them as classes.
     std : array-like of shape (n_samples,), default=None
         Standard deviation of each point. By default that of the estimator, if it has one.
     color : str or array-like of shape (n_samples,), default=None
@@ -67,7 +73,7 @@ def plot(
     """
     import matplotlib.pyplot as plt
 
-    points = _input.points(getattr(map, "embedding_", map))
+    points = _input.embedding(map)
     std = getattr(map, "embedding_std_", None) if std is None else std
     if points.shape[1] == 1:
         points = np.column_stack([points, np.zeros(len(points))])
@@ -88,30 +94,11 @@ def plot(
     if flagged == "fade":
         alpha = np.where(flags, 0.2 * alpha, alpha)
     hollow = flags if flagged == "hollow" else np.zeros(len(points), dtype=bool)
-
-    if color is not None:
-        numbers = np.asarray(color, dtype=np.float64)
-        scale = plt.Normalize(np.nanmin(numbers), np.nanmax(numbers)) if np.isfinite(numbers).any() else plt.Normalize()
-        shades = plt.get_cmap("viridis")
-        x, y = points[~hollow, :2].T
-        ax.scatter(x, y, s=size, alpha=alpha[~hollow], c=shades(scale(numbers[~hollow])), linewidths=0)
-        _draw_hollow(ax, points[hollow], shades(scale(numbers[hollow])), size)
-        ax.figure.colorbar(plt.cm.ScalarMappable(scale, shades), ax=ax)
-    elif labels is None:
-        ax.scatter(points[~hollow, 0], points[~hollow, 1], s=size, alpha=alpha[~hollow], linewidths=0)
-        _draw_hollow(ax, points[hollow], "tab:blue", size)
-    else:
-        classes, codes = _input.classes(labels)
-        has_legend = len(classes) <= _MAX_LEGEND_CLASSES
-        colors = plt.get_cmap("tab10" if len(classes) <= 10 else "tab20" if has_legend else "turbo")
-        for code, name in enumerate(classes):
-            mask = codes == code
-            shade = colors(code if has_legend else code / (len(classes) - 1))
-            x, y = points[mask & ~hollow, :2].T
-            ax.scatter(x, y, s=size, alpha=alpha[mask & ~hollow], color=shade, linewidths=0, label=str(name))
-            _draw_hollow(ax, points[mask & hollow], shade, size)
-        if has_legend:
-            ax.legend(title="class", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    shades = _shades(ax, len(points), labels, color)
+    x, y = points[~hollow, :2].T
+    style: dict[str, Any] = {"s": size, "alpha": alpha[~hollow], "linewidths": 0}
+    ax.scatter(x, y, c=shades[~hollow], **style)
+    _draw_hollow(ax, points[hollow], shades[hollow], size)
     if bridges:
         for from_end, to_end in _bridges(points, columns):
             ax.plot(*np.transpose([from_end, to_end]), color="black", linewidth=1.5)
@@ -121,6 +108,65 @@ def plot(
     ax.set_yticks([])
     ax.set_title(title)
     return ax
+
+
+def _shades(ax: Axes, n_points: int, labels: Any, color: Any) -> np.ndarray:
+    """Return the color of each point, and add the legend or color bar that explains it."""
+    from matplotlib.colors import to_rgba
+
+    if color is not None:
+        return _number_shades(ax, Column(None, np.empty(0, int), np.asarray(color, dtype=np.float64)))
+    if labels is None:
+        return np.tile(to_rgba("tab:blue"), (n_points, 1))
+    try:
+        found = column(labels)
+    except ValueError as error:
+        raise ValueError(f"labels: {error}") from None
+    return _number_shades(ax, found) if found.names is None else _class_shades(ax, found)
+
+
+def _number_shades(ax: Axes, colors: Column) -> np.ndarray:
+    """Return colors by a number, and add a color bar."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    present = colors.numbers[np.isfinite(colors.numbers)]
+    scale = Normalize(present.min(), present.max()) if len(present) else Normalize()
+    mappable = ScalarMappable(scale, "viridis")
+    bar = ax.figure.colorbar(mappable, ax=ax, fraction=0.046, pad=0.04)
+    if colors.is_date:
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator()
+        bar.ax.yaxis.set_major_locator(locator)
+        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))
+    shades = np.asarray(mappable.to_rgba(np.nan_to_num(colors.numbers, nan=float(scale.vmin or 0))))
+    # Points without a number are gray.
+    shades[~np.isfinite(colors.numbers)] = (0.7, 0.7, 0.7, 1.0)
+    return shades
+
+
+def _class_shades(ax: Axes, colors: Column) -> np.ndarray:
+    """Return colors by class, and add a legend of the classes, or of the largest if there are very many."""
+    import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
+
+    names = colors.names or []
+    palette = plt.get_cmap("tab10" if len(names) <= 10 else "tab20" if len(names) <= 20 else "turbo")
+    positions = np.arange(len(names)) if len(names) <= 20 else np.arange(len(names)) / (len(names) - 1)
+    shades = palette(positions)
+    counts = np.bincount(colors.codes, minlength=len(names))
+    listed = np.sort(np.argsort(-counts, kind="stable")[:_LEGEND_CLASSES])
+    # Swatches of their own, opaque: those of the points would have the opacity of one of them.
+    swatches = [
+        Line2D([], [], linestyle="", marker="o", markersize=5, color=shades[code], label=str(names[code])) for code in listed
+    ]
+    if len(listed) < len(names):
+        swatches.append(Line2D([], [], linestyle="", label=f"and {len(names) - len(listed)} more"))
+    columns = -(-len(swatches) // _LEGEND_ROWS)
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False}
+    ax.legend(handles=swatches, title="class", ncols=columns, fontsize="small" if columns > 1 else None, **place)
+    return np.asarray(shades[colors.codes])
 
 
 def _opacity(std: np.ndarray) -> np.ndarray:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _input, _lowland
 from ._graph import NeighborGraph
 from ._view import View, view
-from .quality import Report, Score
+from .quality import Report, label_codes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: Exaggerations of a spectrum by default.
 EXAGGERATIONS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -30,11 +33,11 @@ class Spectrum:
     """
 
     def __init__(
-        self, exaggerations: list[float], embeddings: list[np.ndarray], scores: list[Report], page: dict[str, Any]
+        self, exaggerations: list[float], embeddings: list[NDArray[np.float64]], scores: list[Report], page: dict[str, Any]
     ) -> None:
-        self.exaggerations = exaggerations
-        self.embeddings = embeddings
-        self.scores = scores
+        self.exaggerations: list[float] = exaggerations
+        self.embeddings: list[NDArray[np.float64]] = embeddings
+        self.scores: list[Report] = scores
         self._page = page
 
     def view(self, *, title: str = "", height: int = 640) -> View:
@@ -87,7 +90,6 @@ def spectrum(X: Any, labels: Any = None, *, exaggerations: Iterable[float] = EXA
     >>> found.view().html[:15]
     b'<!doctype html>'
     """
-    from ._base import PREPROCESSING
     from ._graph import as_graph
     from ._progress import Progress
     from .estimators import TSNE
@@ -99,10 +101,7 @@ def spectrum(X: Any, labels: Any = None, *, exaggerations: Iterable[float] = EXA
         raise ValueError(f"landmarks={estimator.landmarks}: a spectrum fits all rows; pass fewer rows instead")
     rows, _ = estimator._check_rows(X, reset=True)
     graph = as_graph(estimator.neighbors)
-    codes, classes = None, []
-    if labels is not None:
-        classes, indices = _input.classes(labels)
-        codes = indices.tolist()
+    classes, codes, reasons = label_codes(labels, _input.n_rows(rows))
     values = [(name, text) for name, text in estimator._parameter_values(graph) if name not in ("landmarks", "exaggeration")]
     progress = Progress("Spectrum") if estimator.verbose else None
     finished = False
@@ -112,13 +111,13 @@ def spectrum(X: Any, labels: Any = None, *, exaggerations: Iterable[float] = EXA
             [float(value) for value in exaggerations],
             rows,
             labels=codes,
-            preprocessing=[(name, _input.text(getattr(estimator, name))) for name, _, _, _ in PREPROCESSING],
+            preprocessing=estimator._preprocessing_values(),
             graph=None if graph is None else graph._graph,
             seed=_input.seed(estimator.random_state),
             threads=_input.threads(estimator.n_jobs),
             max_memory=_input.memory(estimator.max_memory),
-            on_progress=progress and progress.update,
-            on_note=progress and progress.note,
+            on_progress=None if progress is None else progress.update,
+            on_note=None if progress is None else progress.note,
         )
         finished = raised is None
     finally:
@@ -126,10 +125,7 @@ def spectrum(X: Any, labels: Any = None, *, exaggerations: Iterable[float] = EXA
             progress.close(finished)
     if raised is not None:
         raise raised
-    reports = []
-    for _, _, (scores, shares, omitted) in maps:
-        by_class = {classes[code]: share for code, _, share in shares}
-        reports.append(Report([Score(*score) for score in scores], by_class, dict(omitted)))
+    reports = [Report.from_parts(parts, classes, reasons) for _, _, parts in maps]
     shown = X if isinstance(X, np.ndarray) else None
     page = {"labels": labels, "X": shown, "neighbors": graph if found is None else NeighborGraph(found)}
     return Spectrum([value for value, _, _ in maps], [points for _, points, _ in maps], reports, page)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _input, _lowland
+from . import _input, _lowland, _metrics, _parameters
 from ._graph import as_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Island(NamedTuple):
@@ -64,15 +67,15 @@ class Trust:
         summary: str,
         omitted: dict[str, str],
     ) -> None:
-        self.columns = {name: np.asarray(values) for name, _, values in columns}
-        self.meanings = {name: meaning for name, meaning, _ in columns}
-        self.islands = islands
-        self.gaps = gaps
-        self.summary = summary
-        self.omitted = omitted
+        self.columns: dict[str, NDArray[np.float64]] = {name: np.asarray(values) for name, _, values in columns}
+        self.meanings: dict[str, str] = {name: meaning for name, meaning, _ in columns}
+        self.islands: list[Island] = islands
+        self.gaps: list[Gap] = gaps
+        self.summary: str = summary
+        self.omitted: dict[str, str] = omitted
 
-    def __getattr__(self, name: str) -> np.ndarray:
-        columns: dict[str, np.ndarray] = self.__dict__.get("columns", {})
+    def __getattr__(self, name: str) -> NDArray[np.float64]:
+        columns: dict[str, NDArray[np.float64]] = self.__dict__.get("columns", {})
         if name in columns:
             return columns[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -131,16 +134,19 @@ def trust(
     >>> found.kept.shape, len(found.summary.split(". "))
     ((1797,), 3)
     """
-    points = getattr(embedding, "embedding_", embedding)
+    points = _input.embedding(embedding)
     if metric is None:
         metric = getattr(embedding, "metric", None) or "euclidean"
         metric_params = metric_params or getattr(embedding, "metric_params", None)
     graph = as_graph(neighbors)
+    rows = _input.rows(X)
+    if _metrics.is_function(metric):
+        rows = _metrics.distances(rows, metric, metric_params)
     columns, islands, gaps, summary, omitted = _lowland.assess(
-        _input.rows(X),
-        _input.points(points),
-        int(n_neighbors),
-        _input.metric_text(metric, metric_params),
+        rows,
+        points,
+        _parameters.integer("n_neighbors", n_neighbors, at_least=1),
+        _parameters.metric_name(metric, metric_params),
         float(fdr),
         bool(everything),
         _input.seed(random_state),

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _input, _lowland
 from ._graph import as_graph
+from ._labels import column, table
 
 
 class View:
@@ -26,7 +27,7 @@ class View:
 
     def __init__(self, html: bytes, height: int) -> None:
         #: The page.
-        self.html = html
+        self.html: bytes = html
         self._height = height
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -52,7 +53,7 @@ def view(
     labels: Any = None,
     *,
     X: Any = None,
-    columns: Mapping[str, Any] | None = None,
+    columns: Any = None,
     ids: Any = None,
     neighbors: Any = None,
     reliability: Any = None,
@@ -66,12 +67,13 @@ def view(
     Parameters
     ----------
     map : fitted estimator, array-like of shape (n_samples, n_components), or dict of these by name
+        Rows whose position is NaN are left out.
     labels : array-like of shape (n_samples,), default=None
-        Class of each point.
+        Class of each point, or a number.
     X : array-like of shape (n_samples, n_features), default=None
         The rows. If they look like square images, the images are shown.
-    columns : dict of array-like of shape (n_samples,), default=None
-        More columns to color the points by: text or numbers.
+    columns : dict of array-like of shape (n_samples,) or table (pandas, polars, pyarrow), default=None
+        More columns to color the points by, as classes or numbers (see :func:`lowland.plot`).
     ids : array-like of shape (n_samples,), default=None
         Name of each point.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
@@ -88,7 +90,7 @@ name of the embedding, default=None
     height : int, default=640
         Height in a notebook, in pixels.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS.
 
     Returns
     -------
@@ -103,23 +105,29 @@ name of the embedding, default=None
     b'<!doctype html>'
     """
     embeddings = map if isinstance(map, Mapping) else {"": map}
-    classes, numbers = [], []
+    maps = [_describe_embedding(name, embedding) for name, embedding in embeddings.items()]
+    rows = None if X is None else _input.rows(X)
+    names = None if ids is None else [str(name) for name in ids]
     label_column = {} if labels is None else {"label": labels}
-    for name, values in {**label_column, **(columns or {})}.items():
-        values = np.asarray(values)
-        if name == "label" or values.dtype.kind not in "fiu":
-            names, codes = _input.classes(values)
-            classes.append((name, codes.tolist(), [str(label) for label in names]))
-        else:
-            numbers.append((name, values.astype(np.float32).tolist()))
+    described = [_describe_column(name, values) for name, values in {**label_column, **table(columns)}.items()]
+    reliabilities = [_reliability(name, reliability) for name in embeddings]
+    kept = _finite_rows(maps)
+    if kept is not None:
+        if neighbors is not None:
+            raise ValueError("neighbors: a graph of all rows cannot be shown if rows have no position (NaN)")
+        maps = [_take_points(each, kept) for each in maps]
+        rows = None if rows is None else _input.take_rows(rows, kept)
+        names = None if names is None else [name for name, keep in zip(names, kept) if keep]
+        reliabilities = [[(name, [v for v, keep in zip(values, kept) if keep]) for name, values in each] for each in reliabilities]
+        described = [(name, values[kept] if len(values) == len(kept) else values, found) for name, values, found in described]
     graph = as_graph(neighbors)
     html = _lowland.page(
         title,
-        [(*_describe_embedding(name, each), _reliability(name, reliability)) for name, each in embeddings.items()],
-        rows=None if X is None else _input.rows(X),
-        classes=classes,
-        numbers=numbers,
-        ids=None if ids is None else [str(name) for name in ids],
+        [(*_to_lists(each), trusted) for each, trusted in zip(maps, reliabilities)],
+        rows=rows,
+        classes=[(name, codes.tolist(), found) for name, codes, found in described if found is not None],
+        numbers=[(name, values.tolist()) for name, values, found in described if found is None],
+        ids=names,
         graph=None if graph is None else graph._graph,
         slider=None if slider is None else [float(value) for value in slider],
         threads=_input.threads(n_jobs),
@@ -127,18 +135,51 @@ name of the embedding, default=None
     return View(html, height)
 
 
-def _describe_embedding(
-    name: str, embedding: Any
-) -> tuple[str, str, np.ndarray, list[float] | None, list[float] | None]:
-    """Return name, caption, points, standard deviations and covariances of an estimator or array."""
+#: Name, caption, points, standard deviations, covariances.
+_Map = tuple[str, str, np.ndarray, "np.ndarray | None", "np.ndarray | None"]
+
+
+def _describe_embedding(name: str, embedding: Any) -> _Map:
     is_estimator = hasattr(embedding, "embedding_")
-    std = getattr(embedding, "embedding_std_", None)
+    points = _input.embedding(embedding)
     caption = repr(embedding) if is_estimator else ""
     name = name or (type(embedding).__name__ if is_estimator else "map")
-    points = _input.points(getattr(embedding, "embedding_", embedding))
-    covariances = getattr(embedding, "embedding_cov_", None)
-    std, covariances = (None if each is None else np.ravel(each).astype(np.float64).tolist() for each in (std, covariances))
-    return name, caption, points, std, covariances
+    std, cov = (getattr(embedding, attribute, None) for attribute in ("embedding_std_", "embedding_cov_"))
+    return name, caption, points, _floats(std), _floats(cov)
+
+
+def _describe_column(name: str, values: Any) -> tuple[str, np.ndarray, list[str] | None]:
+    """Return a column with the names of its classes, or None if it contains numbers."""
+    try:
+        found = column(values)
+    except ValueError as error:
+        raise ValueError(f"{'labels' if name == 'label' else name}: {error}") from None
+    if found.names is None:
+        return name, found.numbers.astype(np.float32), None
+    return name, found.codes, [str(label) for label in found.names]
+
+
+def _finite_rows(maps: list[_Map]) -> np.ndarray | None:
+    """Return which rows have a position in every map; None if all do, or if the maps differ in length."""
+    if len({len(points) for _, _, points, _, _ in maps}) != 1:
+        return None
+    kept = np.all([np.isfinite(points).all(axis=1) for _, _, points, _, _ in maps], axis=0)
+    return None if kept.all() else kept
+
+
+def _take_points(map: _Map, kept: np.ndarray) -> _Map:
+    name, caption, points, std, cov = map
+    return name, caption, points[kept], None if std is None else std[kept], None if cov is None else cov[kept]
+
+
+def _floats(values: Any) -> np.ndarray | None:
+    return None if values is None else np.asarray(values, dtype=np.float64)
+
+
+def _to_lists(map: _Map) -> tuple[str, str, np.ndarray, list[float] | None, list[float] | None]:
+    name, caption, points, *rest = map
+    std, cov = (None if values is None else values.ravel().tolist() for values in rest)
+    return name, caption, points, std, cov
 
 
 def reliability_columns(reliability: Any) -> dict[str, np.ndarray]:

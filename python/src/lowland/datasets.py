@@ -51,7 +51,8 @@ def load(
         With attributes ``data``, ``target`` and ``target_names`` (None if there are no classes), and ``coordinates``
         (None if the true coordinates are not known).
     (data, target) : tuple of ndarray
-        If ``return_X_y=True``. If there are no classes, the true coordinates take the place of the target.
+        If ``return_X_y=True``. If there are no classes, the target is the first true coordinate, such as the position along
+        the roll, as in ``sklearn.datasets.make_swiss_roll``.
 
     Examples
     --------
@@ -63,6 +64,8 @@ def load(
     data, classes, coordinates = _lowland.dataset(name, n_points, noise, _input.seed(random_state))
     target = None if classes is None else np.asarray(classes[0], dtype=np.int64)
     if return_X_y:
-        return data, coordinates if target is None else target
+        if target is None:
+            return data, None if coordinates is None else np.ascontiguousarray(coordinates[:, 0])
+        return data, target
     target_names = None if classes is None else classes[1]
     return SimpleNamespace(data=data, target=target, target_names=target_names, coordinates=coordinates)

@@ -4,14 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._base import Estimator, load
-from ._mixins import InverseTransformMixin, LikelihoodMixin, StdMixin
+from ._mixins import (
+    CovarianceMixin,
+    GeodesicMixin,
+    InverseTransformMixin,
+    LikelihoodMixin,
+    LinearMixin,
+    SampleMixin,
+    StdMixin,
+)
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "ElasticEmbedding",
@@ -54,10 +63,12 @@ class TSNE(Estimator):
     dof : float, default=1.0
         Degrees of freedom of the t-distribution in the embedding; values below 1 split clusters
         further, values above 1 merge them.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -102,8 +113,12 @@ class TSNE(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -155,6 +170,9 @@ class TSNE(Estimator):
     _method = "tsne"
     _objective = "kl_divergence"
 
+    kl_divergence_: float | None
+    kl_divergences_: NDArray[np.float64]
+
     def __init__(
         self,
         n_components: int = 2,
@@ -162,17 +180,17 @@ class TSNE(Estimator):
         perplexity: float | Sequence[float] = 30.0,
         exaggeration: float = 1.0,
         dof: float = 1.0,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
-        affinity: str = "entropic",
-        init: str | ArrayLike = "auto",
-        engine: str = "auto",
+        affinity: Literal["entropic", "uniform", "precomputed"] = "entropic",
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
         tolerance: float = 0.01,
-        accuracy: str = "schedule",
-        optimizer: str = "gd",
-        learning_rate: float | str = "auto",
+        accuracy: Literal["fixed", "schedule"] = "schedule",
+        optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "gd",
+        learning_rate: float | Literal["auto"] = "auto",
         early_exaggeration: float = 12.0,
         exaggeration_iter: int = 250,
         max_iter: int = 750,
@@ -182,12 +200,13 @@ class TSNE(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -213,6 +232,7 @@ class TSNE(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -238,10 +258,12 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=9
         Number of neighbors of each point, not counting the point itself.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -285,8 +307,12 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -344,23 +370,26 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
     _method = "lvm"
     _objective = "lower_bound"
 
+    lower_bound_: float | None
+    lower_bounds_: NDArray[np.float64]
+
     def __init__(
         self,
         n_components: int = 2,
         *,
         n_neighbors: int = 9,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
         reach: int = 1,
-        levels: int | str = "auto",
-        coarse_landmarks: int | str = "auto",
-        adjacent: str = "directed",
+        levels: int | Literal["auto"] = "auto",
+        coarse_landmarks: int | Literal["auto"] = "auto",
+        adjacent: Literal["directed", "either"] = "directed",
         max_iter: int = 400,
         momentum: float = 0.9,
-        variances: str = "free",
-        components: str = "join",
+        variances: Literal["free", "tied"] = "free",
+        components: Literal["join", "largest"] = "join",
         tol: float = 1e-6,
         solver_tol: float = 0.5,
         landmarks: int = 0,
@@ -368,12 +397,13 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -396,6 +426,7 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -404,13 +435,13 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         self.max_memory = max_memory
 
 
-class LLLVM(InverseTransformMixin, StdMixin, Estimator):
+class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estimator):
     """Locally linear latent variable model: coordinates with covariances, and a bound for choosing
     the numbers of neighbors and dimensions.
 
-    For up to a few thousand rows on a smooth manifold, when the uncertainty of the embedding, the
-    correct neighbors or the number of dimensions matter (see model selection). For more rows, use
-    landmarks.
+    For up to ten thousand or so rows on a smooth manifold, when the uncertainty of the embedding,
+    the correct neighbors or the number of dimensions matter (see model selection), or when cells
+    are missing.
 
     Parameters
     ----------
@@ -418,10 +449,12 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=10
         Number of neighbors of each point, not counting the point itself.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows, for the neighbor search. One of euclidean, cosine, manhattan,
         chebyshev, minkowski(p) with p at least 1, correlation, hamming, jaccard, canberra,
-        braycurtis, hellinger, levenshtein, precomputed.
+        braycurtis, hellinger, haversine, mahalanobis, levenshtein, precomputed. A function of two
+        rows is called for every pair, which is slow; models that were saved with one take distances
+        to the training rows when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -436,6 +469,11 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         collapse the embedding.
     column_noise : {'common', 'separate'}, default='common'
         Whether all columns have the same noise, or each its own.
+    rank : 'auto', 'full' or int, default='auto'
+        Number of eigenvectors of the graph that the posteriors are general in; full computes exact
+        posteriors, auto uses 64 beyond 3,000 rows.
+    missing_values : {'refuse', 'marginalize'}, default='refuse'
+        Whether missing cells (NaN) are refused, or get a posterior of their own.
     starts : int, default=3
         Number of random starts; the one with the largest bound is kept.
     max_iter : int, default=100
@@ -453,8 +491,12 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -475,6 +517,8 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         Coordinates of the training rows, in the precision of the input.
     embedding_std_ : ndarray of shape (n_samples,)
         Standard deviation of the position of each training row.
+    embedding_cov_ : ndarray of shape (n_samples, n_components, n_components)
+        Covariance of the position of each training row.
     n_iter_ : int
         Number of iterations; 1 for methods that do not iterate.
     objective_ : float or None
@@ -507,22 +551,31 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
     (5,)
     >>> model.inverse_transform(model.embedding_[:1]).shape
     (1, 64)
+    >>> model.embedding_cov_.shape
+    (100, 2, 2)
+    >>> model.sample_embeddings(3).shape
+    (3, 100, 2)
     """
 
     _method = "lllvm"
     _objective = "lower_bound"
+
+    lower_bound_: float | None
+    lower_bounds_: NDArray[np.float64]
 
     def __init__(
         self,
         n_components: int = 2,
         *,
         n_neighbors: int = 10,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
-        alpha: float | str = 1e-3,
-        column_noise: str = "common",
+        alpha: float | Literal["optimise"] = 1e-3,
+        column_noise: Literal["common", "separate"] = "common",
+        rank: int | Literal["auto", "full"] = "auto",
+        missing_values: Literal["refuse", "marginalize"] = "refuse",
         starts: int = 3,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -531,12 +584,13 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -546,6 +600,8 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         self.neighbors = neighbors
         self.alpha = alpha
         self.column_noise = column_noise
+        self.rank = rank
+        self.missing_values = missing_values
         self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
@@ -554,6 +610,7 @@ class LLLVM(InverseTransformMixin, StdMixin, Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -575,10 +632,12 @@ class SymmetricSNE(Estimator):
         Number of dimensions of the embedding.
     perplexity : float or list of float, default=30.0
         Effective number of neighbors, or several numbers whose affinities are averaged (30,300).
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -623,8 +682,12 @@ class SymmetricSNE(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -676,22 +739,25 @@ class SymmetricSNE(Estimator):
     _method = "ssne"
     _objective = "kl_divergence"
 
+    kl_divergence_: float | None
+    kl_divergences_: NDArray[np.float64]
+
     def __init__(
         self,
         n_components: int = 2,
         *,
         perplexity: float | Sequence[float] = 30.0,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
-        affinity: str = "entropic",
-        init: str | ArrayLike = "auto",
-        engine: str = "auto",
+        affinity: Literal["entropic", "uniform", "precomputed"] = "entropic",
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
         tolerance: float = 0.01,
-        accuracy: str = "schedule",
-        optimizer: str = "lbfgs",
-        learning_rate: float | str = "auto",
+        accuracy: Literal["fixed", "schedule"] = "schedule",
+        optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "lbfgs",
+        learning_rate: float | Literal["auto"] = "auto",
         early_exaggeration: float = 1.0,
         exaggeration_iter: int = 0,
         max_iter: int = 300,
@@ -701,12 +767,13 @@ class SymmetricSNE(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -730,6 +797,7 @@ class SymmetricSNE(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -758,10 +826,12 @@ class ElasticEmbedding(Estimator):
         Number of stages, of ten iterations each, in which lambda grows to its value.
     repulsion : {'uniform', 'distances'}, default='uniform'
         Weights of the repulsion between pairs of points.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -806,8 +876,12 @@ class ElasticEmbedding(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -861,18 +935,18 @@ class ElasticEmbedding(Estimator):
         perplexity: float | Sequence[float] = 30.0,
         lambda_: float = 0.1,
         homotopy: int = 0,
-        repulsion: str = "uniform",
-        metric: str = "euclidean",
+        repulsion: Literal["uniform", "distances"] = "uniform",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
-        affinity: str = "entropic",
-        init: str | ArrayLike = "auto",
-        engine: str = "auto",
+        affinity: Literal["entropic", "uniform", "precomputed"] = "entropic",
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
         tolerance: float = 0.01,
-        accuracy: str = "schedule",
-        optimizer: str = "lbfgs",
-        learning_rate: float | str = "auto",
+        accuracy: Literal["fixed", "schedule"] = "schedule",
+        optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "lbfgs",
+        learning_rate: float | Literal["auto"] = "auto",
         early_exaggeration: float = 1.0,
         exaggeration_iter: int = 0,
         max_iter: int = 300,
@@ -882,12 +956,13 @@ class ElasticEmbedding(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -914,6 +989,7 @@ class ElasticEmbedding(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -954,10 +1030,12 @@ class MapIt(Estimator):
         Number of non-neighbors drawn per point by variant sampled, as a multiple of n_neighbors.
     sample_weight : float or 'auto', default='auto'
         Weight of each sampled non-neighbor; auto uses the fraction that was drawn.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -991,8 +1069,12 @@ class MapIt(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1046,21 +1128,21 @@ class MapIt(Estimator):
         perplexity: float | Sequence[float] = 15.0,
         n_neighbors: int = 10,
         reach: int = 1,
-        variant: str = "fast",
-        kernel: str = "t",
-        entropy: str = "all",
-        cost: str = "pairs",
-        optimizer: str = "lbfgs",
+        variant: Literal["fast", "exact", "sampled", "objective"] = "fast",
+        kernel: Literal["t", "gaussian"] = "t",
+        entropy: Literal["all", "neighbors"] = "all",
+        cost: Literal["pairs", "neighborhoods", "marginals"] = "pairs",
+        optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "lbfgs",
         samples: float = 3.0,
-        sample_weight: float | str = "auto",
-        metric: str = "euclidean",
+        sample_weight: float | Literal["auto"] = "auto",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
-        init: str | ArrayLike = "auto",
-        engine: str = "auto",
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
         tolerance: float = 0.01,
-        learning_rate: float | str = "auto",
+        learning_rate: float | Literal["auto"] = "auto",
         max_iter: int = 1000,
         tol: float = 0.0,
         landmarks: int = 0,
@@ -1068,12 +1150,13 @@ class MapIt(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -1101,6 +1184,7 @@ class MapIt(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1122,10 +1206,12 @@ class UMAP(Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=15
         Number of neighbors of each point, counting the point itself, as in umap-learn.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -1171,8 +1257,12 @@ class UMAP(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1224,32 +1314,33 @@ class UMAP(Estimator):
         n_components: int = 2,
         *,
         n_neighbors: int = 15,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
         min_dist: float = 0.1,
         spread: float = 1.0,
-        n_epochs: int | str = "auto",
+        n_epochs: int | Literal["auto"] = "auto",
         learning_rate: float = 1.0,
-        init: str | ArrayLike = "auto",
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
         set_op_mix_ratio: float = 1.0,
         local_connectivity: float = 1.0,
         repulsion_strength: float = 1.0,
         negative_sample_rate: int = 5,
-        a: float | str = "auto",
-        b: float | str = "auto",
+        a: float | Literal["auto"] = "auto",
+        b: float | Literal["auto"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -1273,6 +1364,7 @@ class UMAP(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1325,8 +1417,12 @@ class TSM(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1377,26 +1473,27 @@ class TSM(Estimator):
         self,
         n_components: int = 2,
         *,
-        tau: float | str = "auto",
+        tau: float | Literal["auto"] = "auto",
         density: float = 0.01,
         max_iter: int = 250,
         momentum: float = 0.9,
-        matrices: str = "auto",
-        placing: str = "llx",
-        norms: str = "fitted",
-        layers: str | int | Sequence[int] = "none",
+        matrices: Literal["auto", "tiles", "factors"] = "auto",
+        placing: Literal["llx", "relu"] = "llx",
+        norms: Literal["fitted", "exact"] = "fitted",
+        layers: str | int | Sequence[int] | None = "none",
         tol: float = 0.0,
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.tau = tau
@@ -1413,6 +1510,7 @@ class TSM(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1434,10 +1532,12 @@ class SpectralEmbedding(Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=15
         Number of neighbors of each point, not counting the point itself.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -1464,8 +1564,12 @@ class SpectralEmbedding(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1517,11 +1621,11 @@ class SpectralEmbedding(Estimator):
         n_components: int = 2,
         *,
         n_neighbors: int = 15,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
-        affinity: str = "connectivity",
+        affinity: Literal["connectivity", "heat"] = "connectivity",
         max_iter: int = 300,
         tol: float = 1e-4,
         landmarks: int = 0,
@@ -1529,12 +1633,13 @@ class SpectralEmbedding(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -1550,6 +1655,7 @@ class SpectralEmbedding(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1558,7 +1664,7 @@ class SpectralEmbedding(Estimator):
         self.max_memory = max_memory
 
 
-class Isomap(Estimator):
+class Isomap(GeodesicMixin, Estimator):
     """Isomap: preserves the distances along the neighbor graph.
 
     Unrolls one connected manifold without holes and preserves its proportions. It needs memory for
@@ -1571,10 +1677,12 @@ class Isomap(Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=10
         Number of neighbors of each point, not counting the point itself.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -1595,8 +1703,12 @@ class Isomap(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1610,6 +1722,11 @@ class Isomap(Estimator):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         Coordinates of the training rows, in the precision of the input.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Eigenvalues of the dimensions.
+    dist_matrix_ : ndarray of shape (n_samples, n_samples)
+        Distances between the training rows along the neighbor graph, computed when they are asked
+        for.
     n_iter_ : int
         Number of iterations; 1 for methods that do not iterate.
     objective_ : float or None
@@ -1643,19 +1760,20 @@ class Isomap(Estimator):
         n_components: int = 2,
         *,
         n_neighbors: int = 10,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -1668,6 +1786,7 @@ class Isomap(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1687,10 +1806,12 @@ class LocallyLinearEmbedding(Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=12
         Number of neighbors of each point, not counting the point itself.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -1713,8 +1834,12 @@ class LocallyLinearEmbedding(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1761,9 +1886,9 @@ class LocallyLinearEmbedding(Estimator):
         n_components: int = 2,
         *,
         n_neighbors: int = 12,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
         reg: float = 1e-3,
         landmarks: int = 0,
@@ -1771,10 +1896,11 @@ class LocallyLinearEmbedding(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -1788,6 +1914,7 @@ class LocallyLinearEmbedding(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1806,10 +1933,12 @@ class LTSA(Estimator):
         Number of dimensions of the embedding.
     n_neighbors : int, default=12
         Number of neighbors of each point, not counting the point itself; more than n_components.
-    metric : str, default='euclidean'
+    metric : str or callable, default='euclidean'
         Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
         with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
-        levenshtein, precomputed.
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     search : {'auto', 'exact', 'approximate'}, default='auto'
@@ -1830,8 +1959,12 @@ class LTSA(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1878,19 +2011,20 @@ class LTSA(Estimator):
         n_components: int = 2,
         *,
         n_neighbors: int = 12,
-        metric: str = "euclidean",
+        metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        search: str = "auto",
+        search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -1903,13 +2037,14 @@ class LTSA(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory
 
 
-class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
+class GPLVM(LikelihoodMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estimator):
     """Bayesian Gaussian process latent variable model: a smooth function from the embedding to the
     data.
 
@@ -1938,8 +2073,12 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1960,6 +2099,8 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         Coordinates of the training rows, in the precision of the input.
     embedding_std_ : ndarray of shape (n_samples,)
         Standard deviation of the position of each training row.
+    embedding_cov_ : ndarray of shape (n_samples, n_components, n_components)
+        Covariance of the position of each training row.
     n_iter_ : int
         Number of iterations; 1 for methods that do not iterate.
     objective_ : float or None
@@ -1992,12 +2133,17 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
     (5,)
     >>> model.inverse_transform(model.embedding_[:1]).shape
     (1, 64)
+    >>> model.embedding_cov_.shape
+    (100, 2, 2)
     >>> model.score_samples(X[100:105]).shape
     (5,)
     """
 
     _method = "gplvm"
     _objective = "lower_bound"
+
+    lower_bound_: float | None
+    lower_bounds_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -2011,12 +2157,13 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Any = None,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
         callbacks_every_iters: int = 50,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.inducing = inducing
@@ -2027,6 +2174,7 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -2035,7 +2183,7 @@ class GPLVM(LikelihoodMixin, InverseTransformMixin, StdMixin, Estimator):
         self.max_memory = max_memory
 
 
-class PCA(Estimator):
+class PCA(LinearMixin, InverseTransformMixin, Estimator):
     """Principal component analysis: the directions of largest variance.
 
     Linear, fast and reproducible: a good first look at the data, and a good preprocessing step for
@@ -2043,8 +2191,9 @@ class PCA(Estimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of dimensions of the embedding.
+    n_components : int or float, default=2
+        Number of dimensions of the embedding, or the share of the variance that they explain
+        (0.95).
     solver : {'auto', 'exact', 'randomized'}, default='auto'
         Algorithm that computes the components.
     max_iter : int, default=100
@@ -2062,8 +2211,12 @@ class PCA(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -2077,6 +2230,18 @@ class PCA(Estimator):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         Coordinates of the training rows, in the precision of the input.
+    components_ : ndarray of shape (n_components, n_features)
+        Directions of the dimensions in the space of the preprocessed rows.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the preprocessed rows, which is subtracted first (zeros for TruncatedSVD).
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance of each dimension.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Variance of each dimension as a fraction of the total variance.
+    singular_values_ : ndarray of shape (n_components,)
+        Singular values of the dimensions.
+    n_components_ : int
+        Number of dimensions.
     n_iter_ : int
         Number of iterations; 1 for methods that do not iterate.
     objective_ : float or None
@@ -2101,15 +2266,17 @@ class PCA(Estimator):
     (100, 2)
     >>> model.transform(X[100:105]).shape
     (5, 2)
+    >>> model.inverse_transform(model.embedding_[:1]).shape
+    (1, 64)
     """
 
     _method = "pca"
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | float = 2,
         *,
-        solver: str = "auto",
+        solver: Literal["auto", "exact", "randomized"] = "auto",
         max_iter: int = 100,
         tol: float = 1e-6,
         landmarks: int = 0,
@@ -2117,10 +2284,11 @@ class PCA(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.solver = solver
@@ -2131,13 +2299,14 @@ class PCA(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory
 
 
-class TruncatedSVD(Estimator):
+class TruncatedSVD(LinearMixin, InverseTransformMixin, Estimator):
     """Truncated singular value decomposition: like pca, but without centering.
 
     For data with a meaningful zero (counts, angles, sparse word counts): norms and angles are
@@ -2164,8 +2333,12 @@ class TruncatedSVD(Estimator):
         Scale every row to length 1.
     pca : int, default=0
         Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -2179,6 +2352,18 @@ class TruncatedSVD(Estimator):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         Coordinates of the training rows, in the precision of the input.
+    components_ : ndarray of shape (n_components, n_features)
+        Directions of the dimensions in the space of the preprocessed rows.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the preprocessed rows, which is subtracted first (zeros for TruncatedSVD).
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance of each dimension.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Variance of each dimension as a fraction of the total variance.
+    singular_values_ : ndarray of shape (n_components,)
+        Singular values of the dimensions.
+    n_components_ : int
+        Number of dimensions.
     n_iter_ : int
         Number of iterations; 1 for methods that do not iterate.
     objective_ : float or None
@@ -2203,6 +2388,8 @@ class TruncatedSVD(Estimator):
     (100, 2)
     >>> model.transform(X[100:105]).shape
     (5, 2)
+    >>> model.inverse_transform(model.embedding_[:1]).shape
+    (1, 64)
     """
 
     _method = "svd"
@@ -2211,7 +2398,7 @@ class TruncatedSVD(Estimator):
         self,
         n_components: int = 2,
         *,
-        solver: str = "auto",
+        solver: Literal["auto", "exact", "randomized"] = "auto",
         max_iter: int = 100,
         tol: float = 1e-6,
         landmarks: int = 0,
@@ -2219,10 +2406,11 @@ class TruncatedSVD(Estimator):
         standardize: bool = False,
         normalize: bool = False,
         pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        max_memory: int | None = None,
+        max_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.solver = solver
@@ -2233,6 +2421,7 @@ class TruncatedSVD(Estimator):
         self.standardize = standardize
         self.normalize = normalize
         self.pca = pca
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _input, _lowland
+from . import _input, _lowland, _metrics, _parameters
 from ._graph import as_graph
+from ._labels import column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Score(NamedTuple):
@@ -39,16 +43,41 @@ class Report(Mapping[str, float]):
         For each class, the mean fraction of the neighbors of its points that belong to the same class.
     omitted : dict of str
         Scores that are not defined for this embedding, with reasons.
+    rows : list of dict
+        All of it as rows of a table, for ``pandas.DataFrame(report.rows)``.
     """
 
     def __init__(self, scores: list[Score], classes: dict[Any, float], omitted: dict[str, str]) -> None:
-        self.scores = scores
-        self.classes = classes
-        self.omitted = omitted
+        self.scores: list[Score] = scores
+        self.classes: dict[Any, float] = classes
+        self.omitted: dict[str, str] = omitted
 
-    def __getitem__(self, name: str) -> float:
+    @classmethod
+    def from_parts(cls, parts: Any, classes: list[Any], reasons: Mapping[str, str]) -> Report:
+        """Create a report from what the Rust module returns."""
+        scores, shares, omitted = parts
+        by_class = {classes[code]: share for code, _, share in shares}
+        return cls([Score(*score) for score in scores], by_class, {**dict(omitted), **reasons})
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """All scores, shares of classes and omitted scores as rows of a table."""
+        empty = {"k": None, "sampled": None, "class": None, "higher_is_better": True, "meaning": ""}
+        rows: list[dict[str, Any]] = [{**empty, **score._asdict()} for score in self.scores]
+        meaning = "mean share of the neighbors of a point of the class that belong to it"
+        rows += [
+            {**empty, "name": "class neighbor share", "value": share, "class": name, "meaning": meaning}
+            for name, share in self.classes.items()
+        ]
+        return rows + [
+            {**empty, "name": name, "value": float("nan"), "meaning": f"omitted: {reason}"}
+            for name, reason in self.omitted.items()
+        ]
+
+    def __getitem__(self, name: str | tuple[str, int]) -> float:
+        """Return a score by its name, or by its name and the size of the neighborhoods."""
         for score in self.scores:
-            if score.name == name:
+            if name in (score.name, (score.name, score.k)):
                 return score.value
         raise KeyError(name)
 
@@ -75,8 +104,8 @@ def report(
     labels: Any = None,
     *,
     n_neighbors: int = 15,
-    metric: str = "euclidean",
-    metric_params: dict[str, Any] | None = None,
+    metric: str | Callable[..., float] = "euclidean",
+    metric_params: Mapping[str, Any] | None = None,
     neighbors: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -88,20 +117,21 @@ def report(
     Parameters
     ----------
     X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
-    Y : array-like of shape (n_samples, n_components)
+    Y : fitted estimator or array-like of shape (n_samples, n_components)
         The embedding.
     labels : array-like of shape (n_samples,), default=None
-        Class of each row.
+        Class of each row. Numbers that are no integers are not classes, and are not used.
     n_neighbors : int, default=15
         Size of the neighborhoods.
-    metric : str, default='euclidean'
-        Distance between rows.
+    metric : str or callable, default='euclidean'
+        Distance between rows: a name, or a symmetric function of two rows, which is called for every pair.
     metric_params : dict, default=None
         Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Nearest neighbors of the rows, at least `n_neighbors` of each, which saves the search.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores. The result does not depend on it.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does
+        not depend on it.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the samples. None means the seed 0.
 
@@ -117,23 +147,40 @@ def report(
     >>> round(scores["trustworthiness"], 2)
     0.83
     """
-    codes, classes = None, []
-    if labels is not None:
-        classes, indices = _input.classes(labels)
-        codes = indices.tolist()
+    rows, points, name = _input.rows(X), _input.embedding(Y), _parameters.metric_name(metric, metric_params)
+    if not isinstance(metric, str):
+        rows = _metrics.distances(rows, metric, metric_params)
+    classes, codes, reasons = label_codes(labels, len(points))
     graph = as_graph(neighbors)
-    scores, shares, omitted = _lowland.report(
-        _input.rows(X),
-        _input.points(Y),
+    parts = _lowland.report(
+        rows,
+        points,
         codes,
-        int(n_neighbors),
-        _input.metric_text(metric, metric_params),
+        _parameters.integer("n_neighbors", n_neighbors, at_least=1),
+        name,
         _input.seed(random_state),
         _input.threads(n_jobs),
         None if graph is None else graph._graph,
     )
-    by_class = {classes[code]: share for code, _, share in shares}
-    return Report([Score(*score) for score in scores], by_class, dict(omitted))
+    return Report.from_parts(parts, classes, reasons)
+
+
+def label_codes(labels: Any, n_points: int) -> tuple[list[Any], list[int] | None, dict[str, str]]:
+    """Return the classes and the index of each label, or why there are none."""
+    if labels is None:
+        return [], None, {}
+    try:
+        # Integers are classes, however many there are.
+        found = column(labels, max_integers=float("inf"))
+    except ValueError as error:
+        raise ValueError(f"labels: {error}") from None
+    n_labels = len(found.numbers) if found.names is None else len(found.codes)
+    if n_labels != n_points:
+        raise ValueError(f"labels: expected {n_points} values, found {n_labels}")
+    if found.names is None:
+        reason = "the labels are numbers and not classes (convert them to text if they are)"
+        return [], None, dict.fromkeys(("classification error", "class neighbor share"), reason)
+    return found.names, found.codes.tolist(), {}
 
 
 def procrustes(A: Any, B: Any) -> float:
@@ -181,7 +228,7 @@ def angles(X: Any, Y: Any, tau: float, *, n_jobs: int | None = None) -> Angles:
     tau : float
         Pairs whose cosine exceeds this threshold are compared.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS.
 
     Returns
     -------
@@ -201,9 +248,9 @@ class AngleHistogram(NamedTuple):
     """Histogram of the angles between rows, and the threshold derived from it."""
 
     #: Number of pairs of a row and its nearest neighbor, for each degree from 0 to 180.
-    nearest: np.ndarray
+    nearest: NDArray[np.int64]
     #: Number of all other pairs.
-    others: np.ndarray
+    others: NDArray[np.int64]
     #: Number of rows that were compared with all others.
     rows: int
     #: Cosine exceeded by the requested fraction of pairs.
@@ -223,7 +270,7 @@ def angle_histogram(
     density : float, default=0.01
         Fraction of all pairs that are considered similar.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the sample of rows. None means the seed 0.
 
@@ -270,7 +317,7 @@ def analogies(
         File with a line ``: category`` for each category, followed by lines of four words such as
         ``Athens Greece Oslo Norway``.
     n_jobs : int, default=None
-        Number of threads. None and -1 mean all cores.
+        Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS.
 
     Returns
     -------

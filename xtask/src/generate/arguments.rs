@@ -10,7 +10,7 @@ pub struct Argument {
     /// Name in Python.
     pub name: String,
     /// Type annotation.
-    pub annotation: &'static str,
+    pub annotation: String,
     /// Type in the docstring.
     pub documented: String,
     /// Default value as a literal.
@@ -35,26 +35,29 @@ impl Argument {
         Ok(arguments)
     }
 
-    fn new(name: &str, annotation: &'static str, documented: &str, default: &str, help: &str) -> Self {
-        let [documented, default, help] = [documented, default, help].map(String::from);
+    fn new(name: &str, annotation: &str, documented: &str, default: &str, help: &str) -> Self {
+        let [annotation, documented, default, help] = [annotation, documented, default, help].map(String::from);
         Self { name: identifier(name), annotation, documented, default, help }
     }
 
     fn from_parameter(parameter: &ParameterDescription) -> Result<Self> {
         let kind = PythonType::from_description(&parameter.expects).with_context(|| parameter.name.clone())?;
         let (default, help) = (kind.literal(&parameter.default), sentence(&parameter.help));
-        let mut argument = Self::new(&parameter.name, kind.annotation, &kind.documented, &default, &help);
+        let mut argument = Self::new(&parameter.name, &kind.annotation, &kind.documented, &default, &help);
         if argument.name != parameter.name {
             argument.help += &format!(" It is called ``{}`` on the command line.", parameter.name);
         }
         if parameter.name == "init" {
-            argument.annotation = "str | ArrayLike";
+            argument.annotation += " | ArrayLike";
             argument.documented += " or array-like";
             argument.help += " An array of shape (n_samples, n_components) is the initial embedding itself.";
         }
         if parameter.name == "metric" {
             let names = parameter.expects.trim_start_matches("a metric: ");
-            argument.help += &format!(" One of {names}.");
+            argument.help += &format!(
+                " One of {names}. A function of two rows is called for every pair, which is slow; models that were saved with one take \
+                 distances to the training rows when they are loaded."
+            );
         }
         Ok(argument)
     }
@@ -76,11 +79,18 @@ impl Argument {
     fn of_run(with_callbacks: bool) -> Vec<Self> {
         let mut arguments = vec![
             Self::new(
+                "missing",
+                "Literal[\"refuse\", \"drop\"]",
+                "{'refuse', 'drop'}",
+                "\"refuse\"",
+                "Rows with NaN or infinite values: an error that names the first, or left out of the fit, with NaN for their positions.",
+            ),
+            Self::new(
                 "n_jobs",
                 "int | None",
                 "int",
                 "None",
-                "Number of threads. None and -1 mean all cores. The result does not depend on it.",
+                "Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does not depend on it.",
             ),
             Self::new(
                 "random_state",
@@ -100,7 +110,7 @@ impl Argument {
         if with_callbacks {
             arguments.push(Self::new(
                 "callbacks",
-                "Any",
+                "Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None",
                 "callable or list of callables",
                 "None",
                 "Functions called as ``callback(iteration, error, embedding)``. If any of them returns True, the fit stops and keeps \
@@ -116,7 +126,7 @@ impl Argument {
         }
         arguments.push(Self::new(
             "max_memory",
-            "int | None",
+            "float | None",
             "int",
             "None",
             "Memory limit in bytes. A fit that would exceed it raises a MemoryError before the work begins. None means the available \

@@ -16,6 +16,8 @@ pub struct MethodDescription {
     pub gives_std: bool,
     pub has_inverse: bool,
     pub has_likelihood: bool,
+    pub has_covariances: bool,
+    pub has_samples: bool,
     /// Those of the method, then the preprocessing steps.
     pub parameters: Vec<ParameterDescription>,
 }
@@ -49,8 +51,15 @@ impl MethodDescription {
             gives_std: boolean(method, "gives_std")?,
             has_inverse: boolean(method, "has_inverse")?,
             has_likelihood: boolean(method, "has_likelihood")?,
+            has_covariances: boolean(method, "has_covariances")?,
+            has_samples: boolean(method, "has_samples")?,
             parameters: parameters.map(ParameterDescription::read).collect::<Result<_>>()?,
         })
+    }
+
+    /// Whether it is a linear projection, with the attributes of scikit-learn's.
+    pub fn is_linear(&self) -> bool {
+        ["pca", "svd"].contains(&self.name.as_str())
     }
 
     /// Whether the method has this parameter.

@@ -29,11 +29,12 @@ pub fn classes(methods: &[MethodDescription]) -> Result<String> {
     let mut source = format!(
         "{HEADER}\"\"\"The methods as scikit-learn estimators, with the parameters and defaults of the command line.\"\"\"\n\n\
          from __future__ import annotations\n\n\
-         from collections.abc import Sequence\n\
-         from typing import TYPE_CHECKING, Any\n\n\
+         from collections.abc import Callable, Sequence\n\
+         from typing import TYPE_CHECKING, Any, Literal\n\n\
          from ._base import Estimator, load\n\
-         from ._mixins import InverseTransformMixin, LikelihoodMixin, StdMixin\n\n\
-         if TYPE_CHECKING:\n    from numpy.typing import ArrayLike\n\n"
+         from ._mixins import (\n    CovarianceMixin,\n    GeodesicMixin,\n    InverseTransformMixin,\n    LikelihoodMixin,\n    \
+         LinearMixin,\n    SampleMixin,\n    StdMixin,\n)\n\n\
+         if TYPE_CHECKING:\n    import numpy as np\n    from numpy.typing import ArrayLike, NDArray\n\n"
     );
     source.push_str("__all__ = [\n");
     let mut names: Vec<&str> = methods.iter().map(|method| method.class_name.as_str()).chain(["load"]).collect();
@@ -55,6 +56,8 @@ fn class(source: &mut String, method: &MethodDescription) -> Result<()> {
     let _ = writeln!(source, "\n    _method = \"{}\"", method.name);
     if let Some(objective) = &method.objective {
         let _ = writeln!(source, "    _objective = \"{objective}\"");
+        let _ = writeln!(source, "\n    {objective}_: float | None");
+        let _ = writeln!(source, "    {objective}s_: NDArray[np.float64]");
     }
     source.push_str("\n    def __init__(\n        self,\n");
     for (i, argument) in arguments.iter().enumerate() {
@@ -70,10 +73,33 @@ fn class(source: &mut String, method: &MethodDescription) -> Result<()> {
     Ok(())
 }
 
+/// The attributes of scikit-learn's PCA and TruncatedSVD.
+const LINEAR_ATTRIBUTES: [(&str, &str); 6] = [
+    (
+        "components_ : ndarray of shape (n_components, n_features)",
+        "Directions of the dimensions in the space of the preprocessed rows.",
+    ),
+    (
+        "mean_ : ndarray of shape (n_features,)",
+        "Mean of the preprocessed rows, which is subtracted first (zeros for TruncatedSVD).",
+    ),
+    ("explained_variance_ : ndarray of shape (n_components,)", "Variance of each dimension."),
+    (
+        "explained_variance_ratio_ : ndarray of shape (n_components,)",
+        "Variance of each dimension as a fraction of the total variance.",
+    ),
+    ("singular_values_ : ndarray of shape (n_components,)", "Singular values of the dimensions."),
+    ("n_components_ : int", "Number of dimensions."),
+];
+
 /// Mixins for what the method offers, then the base class.
 fn bases(method: &MethodDescription) -> String {
     let mixins = [
+        (method.is_linear(), "LinearMixin"),
+        (method.name == "isomap", "GeodesicMixin"),
         (method.has_likelihood, "LikelihoodMixin"),
+        (method.has_samples, "SampleMixin"),
+        (method.has_covariances, "CovarianceMixin"),
         (method.has_inverse, "InverseTransformMixin"),
         (method.gives_std, "StdMixin"),
     ];
@@ -122,6 +148,26 @@ fn attributes(source: &mut String, method: &MethodDescription) {
             "Standard deviation of the position of each training row.",
         );
     }
+    if method.has_covariances {
+        entry(
+            source,
+            "embedding_cov_ : ndarray of shape (n_samples, n_components, n_components)",
+            "Covariance of the position of each training row.",
+        );
+    }
+    if method.is_linear() {
+        for (head, help) in LINEAR_ATTRIBUTES {
+            entry(source, head, help);
+        }
+    }
+    if method.name == "isomap" {
+        entry(source, "eigenvalues_ : ndarray of shape (n_components,)", "Eigenvalues of the dimensions.");
+        entry(
+            source,
+            "dist_matrix_ : ndarray of shape (n_samples, n_samples)",
+            "Distances between the training rows along the neighbor graph, computed when they are asked for.",
+        );
+    }
     entry(source, "n_iter_ : int", "Number of iterations; 1 for methods that do not iterate.");
     entry(
         source,
@@ -165,6 +211,12 @@ fn examples(source: &mut String, method: &MethodDescription) {
     }
     if method.has_inverse {
         calls.push(("model.inverse_transform(model.embedding_[:1]).shape", "(1, 64)"));
+    }
+    if method.has_covariances {
+        calls.push(("model.embedding_cov_.shape", "(100, 2, 2)"));
+    }
+    if method.has_samples {
+        calls.push(("model.sample_embeddings(3).shape", "(3, 100, 2)"));
     }
     if method.has_likelihood {
         calls.push(("model.score_samples(X[100:105]).shape", "(5,)"));

@@ -53,57 +53,74 @@ pub fn identifier(name: &str) -> String {
 #[derive(Debug, PartialEq)]
 pub struct PythonType {
     /// As an annotation: `int | str`.
-    pub annotation: &'static str,
+    pub annotation: String,
     /// As numpydoc writes it: `int or 'auto'`.
     pub documented: String,
 }
 
 impl PythonType {
+    fn new(annotation: &str, documented: &str) -> Self {
+        Self { annotation: annotation.into(), documented: documented.into() }
+    }
+
     /// The type of a parameter from the words by which the library describes its values.
     pub fn from_description(expects: &str) -> Result<Self> {
-        let plain = |annotation: &'static str| Self { annotation, documented: annotation.into() };
+        let plain = |name: &str| Self::new(name, name);
         Ok(match expects {
             "a whole number" => plain("int"),
             "a number" => plain("float"),
             "true or false" => plain("bool"),
             "a number, or several separated by commas" => {
-                Self { annotation: "float | Sequence[float]", documented: "float or list of float".into() }
+                Self::new("float | Sequence[float]", "float or list of float")
             }
             "none, or whole numbers separated by commas" => {
-                Self { annotation: "str | int | Sequence[int]", documented: "'none', int or list of int".into() }
+                Self::new("str | int | Sequence[int] | None", "'none', int or list of int")
             }
-            _ if expects.starts_with("a metric") => plain("str"),
+            _ if expects.starts_with("a metric") => Self::new("str | Callable[..., float]", "str or callable"),
+            _ if expects.starts_with("a whole number or a share") => Self::new("int | float", "int or float"),
             _ => {
                 if let Some((number, word)) = expects.split_once(" or ").filter(|(_, word)| is_word(word)) {
                     match number {
                         "a whole number" => {
-                            return Ok(Self { annotation: "int | str", documented: format!("int or '{word}'") });
+                            return Ok(Self::new(&format!("int | Literal[\"{word}\"]"), &format!("int or '{word}'")));
                         }
                         "a number" | "a positive number" => {
-                            return Ok(Self { annotation: "float | str", documented: format!("float or '{word}'") });
+                            return Ok(Self::new(
+                                &format!("float | Literal[\"{word}\"]"),
+                                &format!("float or '{word}'"),
+                            ));
                         }
                         _ => {}
                     }
                 }
-                let words: Vec<&str> = expects.split(", ").flat_map(|part| part.split(" or ")).collect();
+                let mut words: Vec<&str> = expects.split(", ").flat_map(|part| part.split(" or ")).collect();
+                let takes_integers = words.last() == Some(&"an integer above 0");
+                if takes_integers {
+                    words.pop();
+                }
                 if !words.iter().all(|word| is_word(word)) {
                     bail!("no Python type is known for a parameter that takes {expects:?}");
                 }
                 let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-                Self { annotation: "str", documented: format!("{{{}}}", quoted.join(", ")) }
+                let literals: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let (annotation, documented) = (format!("Literal[{}]", literals.join(", ")), quoted.join(", "));
+                if takes_integers {
+                    Self::new(&format!("int | {annotation}"), &format!("{documented} or int"))
+                } else {
+                    Self::new(&annotation, &format!("{{{documented}}}"))
+                }
             }
         })
     }
 
     /// A value of this type as a literal.
     pub fn literal(&self, value: &str) -> String {
-        match self.annotation {
+        match self.annotation.as_str() {
             "bool" => if value == "true" { "True" } else { "False" }.into(),
-            "int" => value.into(),
             annotation if annotation.starts_with("float") => {
                 value.parse().map_or_else(|_| format!("\"{value}\""), float_literal)
             }
-            "int | str" if value.parse::<i64>().is_ok() => value.into(),
+            annotation if annotation.starts_with("int") && value.parse::<i64>().is_ok() => value.into(),
             _ => format!("\"{value}\""),
         }
     }

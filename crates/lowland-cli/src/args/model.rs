@@ -56,7 +56,7 @@ pub struct InverseArgs {
 #[derive(Args)]
 #[command(after_help = "Example:\n  lowland reconstruct digits.lowland points.csv --out rows.csv")]
 pub struct ReconstructArgs {
-    /// Model saved by `lowland embed --save` (methods lllvm and gplvm; lvm without standard deviations)
+    /// Model saved by `lowland embed --save` (method lllvm; pca, svd, lvm and gplvm without standard deviations)
     pub model: PathBuf,
     /// Points of the map: .csv .tsv .parquet .npy as written by `embed`
     pub map: PathBuf,

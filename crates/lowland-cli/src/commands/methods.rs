@@ -68,6 +68,8 @@ fn method_json(info: &MethodInfo) -> Value {
         "gives_std": info.has_std,
         "has_inverse": info.has_inverse,
         "has_likelihood": info.has_likelihood,
+        "has_covariances": info.has_covariances,
+        "has_samples": info.has_samples,
         "parameters": info.params().iter().map(parameter_json).collect::<Vec<_>>(),
     })
 }

@@ -26,7 +26,7 @@ pub(crate) fn read_table<F: ColumnarFile>(mut file: F, options: &ReadOptions, bu
     let wanted: Vec<usize> = roles.data.iter().copied().chain(roles.label).chain(roles.id).collect();
     let mut builder = TableBuilder {
         format: F::FORMAT,
-        drop_missing: options.missing == Missing::Drop,
+        accepts_missing: options.missing != Missing::Refuse,
         budget,
         rows: 0,
         values: (!roles.is_vector)
@@ -175,8 +175,8 @@ fn vector_column(
 /// The table read so far.
 struct TableBuilder<'a> {
     format: &'static str,
-    /// Missing cells become NaN, and their rows are dropped later.
-    drop_missing: bool,
+    /// Missing cells become NaN; whether their rows are dropped is decided later.
+    accepts_missing: bool,
     budget: &'a Budget,
     rows: usize,
     /// The rows; those of vectors once the first one and so their length has been read.
@@ -203,7 +203,7 @@ impl TableBuilder<'_> {
             let numbers = Numbers::new(cells, self.format, names(at))?;
             for i in 0..rows {
                 let (row, column) = (self.rows + i, || format!("{:?}", names(at)));
-                let wide = wide_value(cells, &numbers, i, self.drop_missing, row, column)?;
+                let wide = wide_value(cells, &numbers, i, self.accepts_missing, row, column)?;
                 builder.set((row, at), wide as f32, || wide, |row, _| (Location::Row(row), column()))?;
             }
         }
@@ -218,7 +218,7 @@ impl TableBuilder<'_> {
         for i in 0..rows {
             let row = self.rows + i;
             if column.is_null(i) {
-                if !self.drop_missing {
+                if !self.accepts_missing {
                     return Err(missing(row, format!("{name:?}")));
                 }
                 match &mut self.values {
@@ -251,7 +251,7 @@ impl TableBuilder<'_> {
             self.budget.reserve("the table", range.len(), size_of::<f32>())?;
             for at in range.clone() {
                 let column = || format!("{name:?}[{}]", at - range.start);
-                let wide = wide_value(items, &numbers, at, self.drop_missing, row, column)?;
+                let wide = wide_value(items, &numbers, at, self.accepts_missing, row, column)?;
                 values.push(wide as f32, || wide, |row, _| (Location::Row(row), column()))?;
             }
         }
@@ -280,12 +280,12 @@ fn wide_value(
     cells: &ColumnCells,
     numbers: &Numbers,
     i: usize,
-    drop_missing: bool,
+    accepts_missing: bool,
     row: usize,
     column: impl Fn() -> String,
 ) -> Result<f64> {
     if cells.may_have_nulls() && cells.is_null(i) {
-        return if drop_missing { Ok(f64::NAN) } else { Err(missing(row, column())) };
+        return if accepts_missing { Ok(f64::NAN) } else { Err(missing(row, column())) };
     }
     Ok(match numbers {
         Numbers::Single(values) => f64::from(values[i]),

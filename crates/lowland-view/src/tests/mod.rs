@@ -12,7 +12,7 @@ use lowland::{Embedding, Error, Labels};
 use super::*;
 use crate::color::rgb;
 use crate::layout::build_scene;
-use crate::scene::{Disc, PointCloud, PointStyle, Rect, Scene, SceneItem, Text};
+use crate::scene::{Disc, Line, PointCloud, PointStyle, Rect, Scene, SceneItem, Text};
 
 /// Returns width, height and pixels of a PNG file.
 fn decode(file: &[u8]) -> (usize, usize, Vec<[u8; 3]>) {

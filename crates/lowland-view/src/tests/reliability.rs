@@ -15,7 +15,7 @@ fn torn_map() -> AnnotatedEmbedding {
     AnnotatedEmbedding { reliability: Some(known), ..map_of(&values, 2) }
 }
 
-fn lines(scene: &Scene) -> Vec<crate::scene::Line> {
+fn lines(scene: &Scene) -> Vec<Line> {
     let all = scene.items.iter().filter_map(|item| if let SceneItem::Lines(lines) = item { Some(lines) } else { None });
     all.flatten().copied().collect()
 }

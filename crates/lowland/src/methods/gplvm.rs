@@ -41,6 +41,7 @@ impl Method for GpLvm {
         It starts from PCA and stays close to it; useful for comparison with lllvm and lvm.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
+    const HAS_COVARIANCES: bool = true;
     const HAS_LIKELIHOOD: bool = true;
     type Transformer = GpLvmTransformer;
 

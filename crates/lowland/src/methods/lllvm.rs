@@ -59,6 +59,8 @@ impl Method for Lllvm {
         the number of dimensions matter (see model selection), or when cells are missing.";
     const HAS_STD: bool = true;
     const HAS_INVERSE: bool = true;
+    const HAS_COVARIANCES: bool = true;
+    const HAS_SAMPLES: bool = true;
     type Transformer = LllvmTransformer;
 
     fn validate(&self) -> Result<()> {

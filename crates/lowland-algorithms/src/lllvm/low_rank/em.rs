@@ -92,8 +92,10 @@ impl<'a> LowRankEm<'a> {
 
     /// Estimates the bytes of one start with `n` points and `columns` columns.
     pub fn memory(n: usize, rank: usize, dim: usize, columns: usize) -> f64 {
-        let [n, side, columns] = [n, rank.min(n) * dim, columns].map(|count| count as f64);
-        8.0 * (2.0 * n * dim as f64 * columns + 8.0 * side * side + 3.0 * side * columns)
+        // In floating point, since a product of counts could overflow.
+        let [n, rank, dim, columns] = [n, rank.min(n), dim, columns].map(|count| count as f64);
+        let side = rank * dim;
+        8.0 * (2.0 * n * dim * columns + 8.0 * side * side + 3.0 * side * columns)
     }
 
     /// The means of the maps of all points, and their covariance in full.
