@@ -55,7 +55,7 @@ def test_auto_answers_few_rows_strings_and_distances(few):
 
 
 def test_a_spectrum_has_aligned_maps_scores_and_a_page(digits, few, tmp_path):
-    settings = {"max_iter": 80, "exaggeration_iter": 30, "perplexity": 10}
+    settings = {"max_iter": 300, "exaggeration_iter": 60, "perplexity": 10}
     found = lowland.spectrum(few, digits[1][:150], exaggerations=[1, 4], **settings)
     assert found.exaggerations == [1, 4] and found.scores[0]["knn recall"] > found.scores[1]["knn recall"]
     assert_array_equal(found.embeddings[0], lowland.TSNE(**settings).fit_transform(few))
