@@ -40,7 +40,7 @@ def test_models_are_exchanged_with_the_command_line(estimator, few, digits, tmp_
 def test_preprocessing_steps_are_flags_of_the_command_line(few, tmp_path):
     old, model, out = tmp_path / "old.npy", tmp_path / "a.lowland", tmp_path / "out.npy"
     np.save(old, few.astype(np.float32))
-    flags = ["--log1p", "--standardize", "--normalize", "--pca", "12", "--max-iter", "20", "--quiet", "--no-quality"]
+    flags = ["--method", "lvm", "--log1p", "--standardize", "--normalize", "--pca", "12", "--max-iter", "20", "--quiet", "--no-quality"]
     run_program("embed", old, *flags, "--save", model, "--out", out)
     fitted = lowland.LVM(max_iter=20, log1p=True, standardize=True, normalize=True, pca=12).fit(few)
     loaded = lowland.load(model)

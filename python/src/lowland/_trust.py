@@ -140,7 +140,7 @@ def trust(
         metric_params = metric_params or getattr(embedding, "metric_params", None)
     graph = as_graph(neighbors)
     rows = _input.rows(X)
-    if _metrics.is_function(metric):
+    if not isinstance(metric, str) and callable(metric):
         rows = _metrics.distances(rows, metric, metric_params)
     columns, islands, gaps, summary, omitted = _lowland.assess(
         rows,
@@ -153,5 +153,5 @@ def trust(
         _input.threads(n_jobs),
         None if graph is None else graph._graph,
     )
-    found = [Gap((pair[0], pair[1]), *rest) for pair, *rest in gaps]
+    found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
     return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted))
