@@ -59,7 +59,7 @@ fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
         Data::Text(_) => &[],
     };
     let keeps_nan = missing == Missing::Keep && matches!(table.data, Data::Dense(_));
-    let bad = |v: &f32| !v.is_finite() && !(keeps_nan && v.is_nan());
+    let bad = |v: &f32| !(v.is_finite() || (keeps_nan && v.is_nan()));
     let is_finite = |&i: &usize| !row_values(i).iter().any(bad);
     // The only pass over the values when all are finite.
     let Some(row) = (0..table.rows()).find(|i| !is_finite(i)) else { return Ok(table) };

@@ -26,6 +26,9 @@ pub struct PyModel {
     pub inner: lowland::Model,
 }
 
+/// Rows for positions in the embedding, and their standard deviations.
+type InverseArrays<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>);
+
 /// Coordinates, standard deviations, log-likelihoods.
 type TransformArrays<'py> =
     (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>, Option<Bound<'py, PyArray1<f64>>>);
@@ -102,7 +105,6 @@ pub fn fit<'py>(
                 threads: Some(threads.unwrap_or(0)),
                 single_precision: single,
                 inverse_covariance: inverse_covariance.as_deref(),
-                ..FitOptions::default()
             };
             Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
         })?;
@@ -240,7 +242,7 @@ impl PyModel {
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
         threads: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>)> {
+    ) -> PyResult<InverseArrays<'py>> {
         catch_panics(|| {
             let points = to_embedding(&points)?;
             let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {

@@ -342,7 +342,7 @@ impl EmRun for LllvmEm<'_> {
         let fits = maps.len() == self.maps.len() && latents.len() == side && upper.len() == side * (side + 1) / 2;
         let &[gamma, alpha, bound, change] = numbers else { return Err(mismatch(archive)) };
         let separate = self.options.column_noise == ColumnNoise::Separate;
-        if !(fits && gamma > 0.0 && alpha > 0.0) || !self.rows.restore(&self.problem.graph, name, separate, archive)? {
+        if !(fits && gamma > 0.0 && alpha > 0.0 && self.rows.restore(&self.problem.graph, name, separate, archive)?) {
             return Err(mismatch(archive));
         }
         self.hyperparameters = Hyperparameters { dim: self.options.dim, gamma, alpha, bound };

@@ -79,7 +79,7 @@ impl PosteriorRank {
 }
 
 impl ParamValue for PosteriorRank {
-    const EXPECTS: &'static str = "a whole number, auto or full";
+    const EXPECTS: &'static str = "auto, full or an integer above 0";
 
     fn parse(text: &str) -> Option<Self> {
         match text {

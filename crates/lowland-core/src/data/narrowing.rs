@@ -135,12 +135,15 @@ impl ColumnValues {
     }
 }
 
+/// What is subtracted from the values of each column.
+type Offsets = Arc<[f64]>;
+
 /// Converts row-major values. Returns the converted values, and the offsets of the columns if some are shifted.
 pub(super) fn narrow(
     values: impl ExactSizeIterator<Item = f64>,
     dim: usize,
-    offsets: Option<Arc<[f64]>>,
-) -> Result<(Vec<f32>, Option<Arc<[f64]>>)> {
+    offsets: Option<Offsets>,
+) -> Result<(Vec<f32>, Option<Offsets>)> {
     let mut narrowing = Narrowing::new(dim, offsets);
     let mut out = Vec::with_capacity(values.len());
     let (mut row, mut column) = (0, 0);

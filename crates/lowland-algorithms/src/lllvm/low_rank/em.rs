@@ -323,6 +323,7 @@ impl EmRun for LowRankEm<'_> {
         self.rows.missing_std()
     }
 
+    #[expect(clippy::misnamed_getters, reason = "`self.latents` are coefficients of the eigenvectors")]
     fn latents(&self) -> &[f64] {
         &self.point_latents
     }
@@ -337,7 +338,7 @@ impl EmRun for LowRankEm<'_> {
         // Without the variance of the common translation, which is that of the prior.
         let LowRankGaussian { mut covariance, rest, .. } = self.latent_gaussian;
         let (m, side) = (modes.rank(), self.latents.len());
-        let is_translation = |at: &usize| at / side % m == 0 || at % side % m == 0;
+        let is_translation = |at: &usize| (at / side).is_multiple_of(m) || (at % side).is_multiple_of(m);
         (0..side * side).filter(is_translation).for_each(|at| covariance[at] = 0.0);
         let latents = LowRankCovariance::new(basis, covariance, rest);
         Posterior::low_rank(self.hyperparameters, &self.point_latents, latents, &self.point_maps, maps)
@@ -364,7 +365,7 @@ impl EmRun for LowRankEm<'_> {
         let &[gamma, alpha, bound, change, signal_to_noise] = read("numbers")? else { return Err(mismatch(archive)) };
         let separate = self.options.column_noise == ColumnNoise::Separate;
         let graph = &self.problem.modes.graph;
-        if !(fits && gamma > 0.0 && alpha > 0.0) || !self.rows.restore(graph, name, separate, archive)? {
+        if !(fits && gamma > 0.0 && alpha > 0.0 && self.rows.restore(graph, name, separate, archive)?) {
             return Err(mismatch(archive));
         }
         self.hyperparameters = Hyperparameters { dim: self.options.dim, gamma, alpha, bound };
