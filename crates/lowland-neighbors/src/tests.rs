@@ -69,8 +69,8 @@ fn to_dense(x: &Sparse) -> Data {
     Data::Dense(Dense::new(values, x.dim()).unwrap())
 }
 
-/// The metrics of numeric rows; Minkowski also with a power that is not an integer.
+/// The metrics of numeric rows of any length; Minkowski also with a power that is not an integer.
 fn numeric_metrics() -> Vec<Metric> {
-    let is_numeric = |metric: &Metric| !matches!(metric, Metric::Levenshtein | Metric::Precomputed);
+    let is_numeric = |metric: &Metric| !matches!(metric, Metric::Levenshtein | Metric::Precomputed | Metric::Haversine);
     Metric::ALL.into_iter().filter(is_numeric).chain([Metric::Minkowski(2.5)]).collect()
 }

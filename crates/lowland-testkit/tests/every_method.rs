@@ -127,6 +127,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (mapit_sampled::VALUES, mapit_sampled::METHOD),
     (mapit_reach::VALUES, mapit_reach::METHOD),
     (mapit_objective::VALUES, mapit_objective::METHOD),
+    (umap::VALUES, umap::METHOD),
     (tsm::VALUES, tsm::METHOD),
     (tsm_factors::VALUES, tsm_factors::METHOD),
     (tsm_landmarks::VALUES, tsm_landmarks::METHOD),

@@ -230,6 +230,7 @@ estimates! {
     ssne: "ssne", [("max_iter", "3")], ALL;
     ee: "ee", [("max_iter", "3")], ALL;
     mapit: "mapit", [("max_iter", "3")], ALL;
+    umap: "umap", [("n_epochs", "3")], ALL;
     tsm: "tsm", [("max_iter", "2")], NOT_LONG;
     gplvm: "gplvm", [("max_iter", "20")], GPLVM;
 }

@@ -191,8 +191,8 @@ fn footnote(panels: &[MapPanel], options: &PictureOptions, counts: DrawCounts) -
         note += &format!(", {} flagged drawn {how}", format_thousands(flagged));
     }
     if bridges > 0 {
-        let lines = if bridges == 1 { "line joins" } else { "lines join" };
-        note += &format!(", {} {lines} islands that are connected in the data", format_thousands(bridges));
+        let lines = if bridges == 1 { "bridge" } else { "bridges" };
+        note += &format!(", {} {lines} between islands", format_thousands(bridges));
     }
     if images > 0 {
         note += &format!(", {} drawn as images", format_thousands(images));

@@ -288,6 +288,8 @@ impl VectorField for NeighborEmbeddingObjective {
             return Err(archive.invalid("the schedule is not two numbers".into()));
         };
         self.factors = EnergyFactors { exaggeration, lambda_factor };
+        // A run that is resumed from its last checkpoint ends without another iteration.
+        self.schedule_pending = self.factors != self.schedule.factors(usize::MAX);
         Ok(())
     }
 }

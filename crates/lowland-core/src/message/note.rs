@@ -324,15 +324,16 @@ impl Note {
         }
     }
 
-    /// Whether the note is about the machine: it differs from run to run, unlike the result.
-    fn is_about_machine(&self) -> bool {
-        matches!(self, Note::MemoryEstimate { .. } | Note::ThreadsLimited { .. })
+    /// Whether the note is about the run and not about its result: about the machine, or about the neighbor search, which a
+    /// resumed run does not repeat.
+    fn is_about_run(&self) -> bool {
+        matches!(self, Note::MemoryEstimate { .. } | Note::ThreadsLimited { .. } | Note::ApproximateNeighbors { .. })
     }
 
-    /// Writes notes to an archive as the entry `name`, except those about the machine: their number, then level, kind and text of
-    /// each.
+    /// Writes notes to an archive as the entry `name`, except those about the run, so that the same result has the same bytes:
+    /// their number, then level, kind and text of each.
     pub fn save_all(notes: &[Note], name: &str, archive: &mut Archive) {
-        let kept = notes.iter().filter(|note| !note.is_about_machine());
+        let kept = notes.iter().filter(|note| !note.is_about_run());
         let record = |note: &Note| [note.level().name().into(), note.kind().into(), note.describe(&RustTerms)];
         let mut texts: Vec<String> = vec![kept.clone().count().to_string()];
         texts.extend(kept.flat_map(record));

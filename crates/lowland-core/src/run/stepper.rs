@@ -159,7 +159,7 @@ pub(super) fn save_trace(trace: &[Step], archive: &mut Archive) {
 
 fn restore_trace(archive: &Archive) -> Result<Vec<Step>> {
     let (iterations, objectives, changes) =
-        (archive.sizes("run/iteration")?, archive.f64s("run/objective")?, archive.f64s("run/change")?);
+        (archive.sizes("run/iteration")?, archive.finite("run/objective")?, archive.f64s("run/change")?);
     if objectives.len() != iterations.len() || changes.len() != iterations.len() {
         return Err(archive.invalid("the parts of its trace differ in length".into()));
     }

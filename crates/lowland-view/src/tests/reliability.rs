@@ -41,12 +41,12 @@ fn lines_join_islands_that_are_connected_in_the_data_in_every_format() {
     let scene = scene_of(MapPanel::new(&map), &small());
     let found = lines(&scene);
     assert_eq!(found.len(), 1);
-    assert!(has_text(&scene, "1 line joins islands that are connected in the data"));
+    assert!(has_text(&scene, "1 bridge between islands"));
     // From the mean of five points on the left to that of five points on the right.
     let [from, to] = found[0].ends;
     assert!(from[0] < to[0] && (from[1] - to[1]).abs() < 0.01, "{found:?}");
     let without = scene_of(MapPanel::new(&map), &PictureOptions { bridges: false, ..small() });
-    assert!(lines(&without).is_empty() && !has_text(&without, "join"));
+    assert!(lines(&without).is_empty() && !has_text(&without, "bridge"));
     let draw =
         |bridges, format| draw_picture(&[MapPanel::new(&map)], &PictureOptions { bridges, ..small() }, format).unwrap();
     let svg = String::from_utf8(draw(true, PictureFormat::Svg)).unwrap();
