@@ -109,7 +109,11 @@ pub fn assess_new_map(
     // Of a handful of points nothing can be said, and without a neighbor graph of the fit the search may take longer than
     // the fit.
     let is_inexpensive = known.is_some() || data.rows() <= MAX_ROWS_SEARCHED;
-    if data.rows() < MIN_ROWS || !(everything || is_inexpensive) {
+    if data.rows() < MIN_ROWS {
+        return None;
+    }
+    if !(everything || is_inexpensive) {
+        console.info("without an exact neighbor graph of the fit, the reliability is computed only with --trust");
         return None;
     }
     let default = TrustParams::default();
