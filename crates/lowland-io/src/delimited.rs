@@ -232,7 +232,9 @@ impl DelimitedRoles {
         if label.is_none() {
             let telling = ["label", "labels", "class", "target", "cluster", "species", "y"];
             for name in names.iter().filter(|name| telling.contains(&name.to_ascii_lowercase().as_str())) {
-                notes.push(format!("column {name:?} was taken as data; if it holds classes, say label_column"));
+                notes.push(format!(
+                    "column {name:?} was taken as data; if it holds classes, name it as the label column"
+                ));
             }
         }
         Ok(Self { label, id })

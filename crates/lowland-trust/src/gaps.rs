@@ -23,7 +23,7 @@ pub enum GapVerdict {
 
 impl std::fmt::Display for GapVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Bridged => "bridged",
             Self::Separated => "separated",
             Self::Undecided => "undecided",
@@ -116,16 +116,17 @@ pub(crate) fn find_gaps(
         let seam = examine(links, &rows, side, scale, &mut SeamScratch::new(map.rows()));
         let known = pair.map(|island| references[island as usize - 1]);
         // Islands that consist of several parts were cut within each part. Without that, the ratio of such an island is that
-        // of the gaps inside it, and too low.
-        let reference = match known {
-            [Some(a), Some(b)] => Some(if parts.is_some() { a.min(b) } else { a.max(b) }),
+        // of the gaps inside it, and too low: the verdict holds only if the other island's ratio gives the same.
+        let ratios = match known {
+            [Some(a), Some(b)] => Some(if parts.is_some() { [a.min(b); 2] } else { [a.max(b), a.min(b)] }),
             _ => None,
         };
         let line = links.links_across_a_line();
         Gap {
             islands: pair,
-            verdict: match reference {
-                Some(reference) => verdict_of(seam, reference, line),
+            verdict: match ratios.map(|ratios| ratios.map(|ratio| verdict_of(seam, ratio, line))) {
+                Some([verdict, other]) if verdict == other => verdict,
+                Some(_) => GapVerdict::Undecided,
                 // Too small to be cut: with hardly any links they are separated all the same.
                 None if 2 * count < line => GapVerdict::Separated,
                 None => GapVerdict::Undecided,
@@ -133,7 +134,7 @@ pub(crate) fn find_gaps(
             links: count,
             counted_links: seam.links,
             links_of_a_line: line,
-            connection: reference.map(|reference| seam.ratio / reference),
+            connection: ratios.map(|[ratio, _]| seam.ratio / ratio),
         }
     };
     let start = if parts.is_some() { 0.0 } else { 0.6 };

@@ -1,4 +1,4 @@
-//! Embeddings of high-dimensional data: t-SNE and thirteen other methods, each with out-of-sample transform.
+//! Embeddings of high-dimensional data: t-SNE and fourteen other methods, each with out-of-sample transform.
 //!
 //! ```
 //! use lowland::{Data, methods::Tsne};

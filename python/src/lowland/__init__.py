@@ -1,4 +1,4 @@
-"""Nonlinear dimensionality reduction: t-SNE and thirteen other methods.
+"""Nonlinear dimensionality reduction: t-SNE and fourteen other methods.
 
 Importing the package imports neither numpy nor scikit-learn, which come with the first use.
 

@@ -44,10 +44,11 @@ impl Forces {
         if square > 0.0 { factor } else { 0.0 }
     }
 
-    /// Moves `point` towards `other`.
+    /// Moves `point` towards `other`, and not beyond: steps that overshoot tear clusters apart in the first epochs.
     #[inline(always)]
     pub(super) fn attract(&self, point: &mut [f32], other: &[f32], rate: f32) {
-        step(point, other, -self.attraction(square(point, other)), rate);
+        let factor = self.attraction(square(point, other)).min(1.0 / rate);
+        step(point, other, -factor, rate);
     }
 
     /// Moves `point` away from `count` other points. A point at the same place has no effect.
