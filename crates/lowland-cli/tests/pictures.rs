@@ -307,7 +307,7 @@ fn compare_finds_wrong_flags_of_the_picture_before_it_fits() {
     let folder = folder();
     let compare = ["compare", "digits", "--max-rows", "60", "--methods", "pca,svd", "--out", "c.png"];
     for (flags, words) in [
-        (&["--color", "nosuch"][..], "there is label"),
+        (&["--color", "nosuch"][..], "available: label"),
         (&["--color", "std"], "not every map has"),
         (&["--uncertainty", "fade"], "no column std"),
         (&["--certain", "0.9"], "no column std"),

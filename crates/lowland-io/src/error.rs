@@ -146,7 +146,7 @@ pub enum FileErrorKind {
     },
 
     /// A requested column, array or entry does not exist.
-    #[error("no {what} \"{}\"; there is {}", excerpt(name), if available.is_empty() { "none".into() } else { list_names(available) })]
+    #[error("no {what} \"{}\"; available: {}", excerpt(name), if available.is_empty() { "none".into() } else { list_names(available) })]
     NoSuch {
         /// Column, array, entry.
         what: &'static str,

@@ -270,7 +270,7 @@ mod tests {
         let error = read_with(&[("a", matrix(&[1.0], 1)), ("b", matrix(&[1.0], 1))], None).unwrap_err();
         assert!(error.to_string().contains("a, b") && error.to_string().contains("--key"), "{error}");
         let error = read_with(&two, Some("Q")).unwrap_err();
-        assert!(error.to_string().contains("no array \"Q\"; there is Z, X, labels"), "{error}");
+        assert!(error.to_string().contains("no array \"Q\"; available: Z, X, labels"), "{error}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Coloring {
         let columns = figure.data.as_ref().and_then(|table| table.columns.as_deref()).unwrap_or_default();
         known.extend(columns.iter().take(20).cloned());
         known.push("none".into());
-        Err(Failure::flag(format!("--color {name}: not every map has this column; there is {}", known.join(", "))))
+        Err(Failure::flag(format!("--color {name}: not every map has this column; available: {}", known.join(", "))))
     }
 
     /// Colors by class, with the classes of all maps in common.

@@ -506,7 +506,7 @@ impl Note {
                 format!("relevance of each dimension (inverse squared length scale): {}", join(weights, 3))
             }
             Note::NegativeEigenvalues { count, more, share, most_negative, supported, n_components } => {
-                let most = format!("the most negative is {:.2} % of the largest eigenvalue", 100.0 * most_negative);
+                let most = format!("the most negative eigenvalue is {:.2} % of the largest", 100.0 * most_negative);
                 if *count == 0 {
                     return format!(
                         "the distances are not those of points in a Euclidean space: {most}, and smaller than those of the {n_components} \
