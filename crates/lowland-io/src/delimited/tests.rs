@@ -73,7 +73,7 @@ fn errors_name_line_column_text_and_remedy() {
         assert!(text.contains("line 3, column \"b\" is") && text.contains("drop"), "{text}");
     }
     assert!(message("1,2\n3,1e39\n", ReadOptions::default()).contains("1e39 is too large"));
-    assert!(message("a,b\n1,2\n", options("c")).contains("no column \"c\"; there is a, b"));
+    assert!(message("a,b\n1,2\n", options("c")).contains("no column \"c\"; available: a, b"));
     assert!(message("", ReadOptions::default()).contains("empty"));
     assert!(message("a,b\n", ReadOptions::default()).contains("no rows"));
     assert!(message("a\nx\n", options("a")).contains("none is left"));

@@ -98,7 +98,7 @@ fn what_cannot_be_written_or_read_is_explained() {
     assert!(write("map.csv", Some(Vec::new())).contains("ids: expected 1, found 0"));
     let path = folder.path().join("other.csv");
     std::fs::write(&path, "x,y\n1,2\n").unwrap();
-    assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; there is x, y"));
+    assert!(read_map(&path).unwrap_err().to_string().contains("no column \"projection_x\"; available: x, y"));
     std::fs::write(&path, "projection_x,projection_y\n1,two\n").unwrap();
     assert!(read_map(&path).unwrap_err().to_string().contains("column \"projection_y\": \"two\""));
     std::fs::write(&path, "projection_x,projection_y\n").unwrap();
