@@ -14,13 +14,13 @@ const SHIFT_RATIO: f64 = 256.0;
 /// Narrows the columns of a matrix, value by value, and decides which ones to shift. Holds the wide values only of columns that
 /// may have to be shifted, which is decided after a few rows for ordinary columns.
 pub struct Narrowing {
-    columns: Vec<ColumnValues>,
+    columns: Vec<ColumnSummary>,
     given: Option<Arc<[f64]>>,
     held: usize,
 }
 
 /// The values of a column so far.
-struct ColumnValues {
+struct ColumnSummary {
     min: f64,
     max: f64,
     /// Whether the column may have to be shifted.
@@ -38,7 +38,7 @@ impl Narrowing {
     /// of the rows that a model was fitted to. Offsets of another number of columns are ignored.
     pub fn new(dim: usize, offsets: Option<Arc<[f64]>>) -> Self {
         let given = offsets.filter(|offsets| offsets.len() == dim);
-        let column = || ColumnValues {
+        let column = || ColumnSummary {
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
             open: true,
@@ -111,7 +111,7 @@ impl Narrowing {
     }
 }
 
-impl ColumnValues {
+impl ColumnSummary {
     fn observe<'v>(&mut self, row: usize, narrow: f32, wide: f64, earlier: impl Iterator<Item = &'v f32>) {
         if wide.is_finite() {
             self.min = self.min.min(wide);
