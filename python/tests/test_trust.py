@@ -50,3 +50,18 @@ def test_maps_of_other_rows_are_refused(torn_sheet):
         lowland.trust(X, np.zeros_like(Y))
     with pytest.raises(ValueError, match="fdr"):
         lowland.trust(X, Y, fdr=0.0)
+
+
+def test_reruns_measure_how_far_points_move(torn_sheet):
+    X, _ = lowland.datasets.load("digits", return_X_y=True)
+    model = lowland.TSNE(max_iter=300).fit(X[:300])
+    found = lowland.trust(X[:300], model, everything=False, reruns=2)
+    again = lowland.trust(X[:300], model, everything=False, reruns=2, n_jobs=1)
+    assert found.unstable.shape == (300,) and (found.unstable > 0).all()
+    np.testing.assert_array_equal(found.unstable, again.unstable)
+    stable = lowland.trust(X[:300], lowland.PCA().fit(X[:300]), everything=False, reruns=2)
+    assert np.median(stable.unstable) < np.median(found.unstable)
+    with pytest.raises(ValueError, match="reruns=2: needs a fitted estimator"):
+        lowland.trust(*torn_sheet, reruns=2)
+    with pytest.raises(ValueError, match="reruns"):
+        lowland.trust(X[:300], model, reruns=1)

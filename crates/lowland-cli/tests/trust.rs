@@ -83,3 +83,22 @@ fn maps_that_say_nothing_about_the_data_are_refused() {
     let words = bad(at, 3, &["trust", "blobs", "--n-points", "300", "one.csv"]);
     assert!(words.contains("all 300 points are at one place"), "{words}");
 }
+
+#[test]
+fn reruns_add_a_column_for_the_command_and_the_fit() {
+    let folder = folder();
+    let at = folder.path();
+    let embed =
+        ["embed", "digits", "--max-rows", "300", "--max-iter", "300", "--trust", "--quiet", "--save", "m.lowland"];
+    good(at, &[&embed[..], &["--reruns", "2", "--out", "fit.csv"]].concat());
+    let table = std::fs::read_to_string(at.join("fit.csv")).unwrap();
+    assert!(table.lines().next().unwrap().contains(",unstable,"), "{}", table.lines().next().unwrap());
+    let trust = ["trust", "digits", "--max-rows", "300", "fit.csv", "--quiet", "--model", "m.lowland", "--reruns"];
+    let text = good(at, &[&trust[..], &["2", "--out", "again.csv", "--threads", "1"]].concat());
+    assert!(text.contains("Between reruns the median point moves by"), "{text}");
+    // The same runs, whichever command makes them and on any number of threads.
+    assert_eq!(std::fs::read_to_string(at.join("again.csv")).unwrap(), table);
+    let words = bad(at, 2, &[&trust[..], &["1"]].concat());
+    assert!(words.contains("--reruns") && words.contains("at least 2"), "{words}");
+    bad(at, 2, &["trust", "digits", "--max-rows", "300", "fit.csv", "--reruns", "2"]);
+}

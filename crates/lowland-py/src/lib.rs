@@ -45,7 +45,7 @@ mod _lowland {
     #[pymodule_export]
     use spectrum::fit_spectrum;
     #[pymodule_export]
-    use trust::assess;
+    use trust::{assess, instability};
     #[pymodule_export]
     use view::{page, write_file};
 

@@ -1,12 +1,14 @@
 //! Reliability of embeddings.
 
-use lowland::Seed;
+use lowland::reruns::RerunOptions;
 use lowland::trust::{self, TrustParams};
+use lowland::{MemoryBudget, Seed};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
 use crate::error::PyFailure;
 use crate::graph::Graph;
+use crate::model::PyModel;
 use crate::panics::catch_panics;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
@@ -61,5 +63,29 @@ pub fn assess(
             report.summary(),
             report.omitted.iter().map(|(column, reason)| (column.name(), reason.clone())).collect(),
         ))
+    })
+}
+
+/// Returns how far each point of a fitted model moves over reruns without a tenth of the rows.
+#[pyfunction]
+#[pyo3(signature = (rows, model, reruns, threads=None))]
+pub fn instability(
+    py: Python<'_>,
+    rows: Rows,
+    model: &Bound<'_, PyModel>,
+    reruns: usize,
+    threads: Option<usize>,
+) -> PyResult<Vec<f64>> {
+    catch_panics(|| {
+        let data = rows.to_data()?;
+        drop(rows);
+        let model = &model.get().inner;
+        let output = watch(py, threads, &Callbacks::default(), |watcher| {
+            let memory = MemoryBudget::new(lowland::available_memory());
+            let options = RerunOptions { reruns, observer: Some(watcher), memory };
+            Ok(lowland::reruns::instability(model.pipeline(), &data, model.embedding(), options)?)
+        })?;
+        output.raised.map_or(Ok(()), Err)?;
+        Ok(output.result)
     })
 }

@@ -53,6 +53,7 @@
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`trust`] | which points and gaps of an embedding can be believed |
+//! | [`reruns`] | how far points move between runs |
 //! | [`run`] | observers, progress, checkpoints |
 //! | [`method_choice`] | choosing a method by its scores on a part of the rows |
 //! | [`spectrum`] | t-SNE at several exaggerations |
@@ -77,6 +78,7 @@ pub mod neighbors;
 pub mod pipeline;
 pub mod preprocessing;
 pub mod registry;
+pub mod reruns;
 pub mod run;
 pub mod select;
 pub mod spectrum;

@@ -148,6 +148,7 @@ def report(
     threads: int | None = None,
     graph: Graph | None = None,
 ) -> ReportParts: ...
+def instability(rows: Rows, model: Model, reruns: int, threads: int | None = None) -> list[float]: ...
 def assess(
     rows: Rows,
     map: NDArray[np.float64],

@@ -46,7 +46,7 @@ class Trust:
     ----------
     columns : dict of ndarray
         Values of each point by name: ``kept``, ``lost``, ``intruders``, ``spread``, ``jump``, ``fragile``, ``p_value``,
-        ``flagged``, ``island`` and ``bridge_to``. Also attributes of this object: ``trust.kept``.
+        ``flagged``, ``island`` and ``bridge_to``, and ``unstable`` with `reruns`. Also attributes of this object: ``trust.kept``.
     meanings : dict of str
         Explanation of each column.
     islands : list of Island
@@ -93,6 +93,7 @@ def trust(
     metric_params: dict[str, Any] | None = None,
     fdr: float = 0.05,
     everything: bool = True,
+    reruns: int = 0,
     neighbors: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -115,6 +116,10 @@ def trust(
         False-discovery rate of ``flagged``.
     everything : bool, default=True
         Whether ``jump`` and ``fragile`` are computed and islands examined, which takes most of the time.
+    reruns : int, default=0
+        Number of times that the estimator is fitted again, with other seeds and a tenth of the rows left out, for the column
+        ``unstable``: the mean distance of a point from its place, in units of the radius of the map. 0 or at least 2; `embedding`
+        must be a fitted estimator, and `X` the rows that it was fitted to.
     neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
         Nearest neighbors of the rows, at least twice `n_neighbors` of each, which saves the search.
     n_jobs : int, default=None
@@ -135,6 +140,9 @@ def trust(
     ((1797,), 3)
     """
     points = _input.embedding(embedding)
+    model = getattr(embedding, "model_", None)
+    if reruns and model is None:
+        raise ValueError(f"reruns={reruns}: needs a fitted estimator as embedding, to fit it again; an array has no method")
     if metric is None:
         metric = getattr(embedding, "metric", None) or "euclidean"
         metric_params = metric_params or getattr(embedding, "metric_params", None)
@@ -153,5 +161,8 @@ def trust(
         _input.threads(n_jobs),
         None if graph is None else graph._graph,
     )
+    if reruns:
+        unstable = _lowland.instability(rows, model, _parameters.integer("reruns", reruns, at_least=2), _input.threads(n_jobs))
+        columns.append(("unstable", "How far the point moves between runs with other random numbers.", unstable))
     found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
     return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted))

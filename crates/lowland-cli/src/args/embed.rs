@@ -56,6 +56,10 @@ pub struct EmbedArgs {
     /// Compute all reliability scores and write them with the map, as `lowland trust` does
     #[arg(long, conflicts_with = "no_quality")]
     pub trust: bool,
+    /// Fit the map again this many times, with other seeds and a tenth of the rows left out, and report how far each point moves
+    /// (column unstable); 2 or more
+    #[arg(long, value_name = "R", requires = "trust")]
+    pub reruns: Option<usize>,
     /// Write checkpoints of the run to this file, for --resume
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,

@@ -15,7 +15,7 @@ Examples:
   lowland trust cells.csv map.csv --model cells.lowland --json
 
 The map can be that of any program. --out writes it with the columns kept, lost, intruders, spread, jump, fragile, p_value, flagged, island and
-bridge_to, by which `lowland plot --color` can color the points.";
+bridge_to, and unstable with --reruns, by which `lowland plot --color` can color the points.";
 
 #[derive(Args)]
 #[command(after_help = TRUST_HELP)]
@@ -40,6 +40,10 @@ pub struct TrustArgs {
     /// False-discovery rate of the flags: share of the flagged points that are flagged by chance
     #[arg(long, value_name = "RATE", default_value_t = TrustParams::default().fdr, help_heading = "Map and reliability")]
     pub fdr: f64,
+    /// Fit the map again this many times, with other seeds and a tenth of the rows left out, and report how far each point moves
+    /// (column unstable); 2 or more
+    #[arg(long, value_name = "R", requires = "model", help_heading = "Map and reliability")]
+    pub reruns: Option<usize>,
     #[command(flatten)]
     pub write: WriteArgs,
     #[command(flatten)]

@@ -24,7 +24,7 @@ use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::page::{self, NeighborSource};
 use super::scoring;
-use super::trust::{assess_new_map, trust_json};
+use super::trust::{add_instability, assess_new_map, instability_sentence, trust_json};
 use crate::args::{EmbedArgs, MissingArg, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
@@ -149,11 +149,16 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     } else {
         scoring::score(data, &map, metric, model.neighbors(), &run, &mut console)
     };
-    let trust = if args.no_quality || stopped_early || console.stopped() {
+    let mut trust = if args.no_quality || stopped_early || console.stopped() {
         None
     } else {
         assess_new_map(data, &map, metric, model.neighbors(), args.trust, &run, &mut console)
     };
+    if let (Some(trust), Some(reruns)) = (&mut trust, args.reruns)
+        && !console.stopped()
+    {
+        add_instability(trust, &model, &rows, reruns, &run, &mut console);
+    }
     if write_later {
         map.reliability = trust.as_ref().map(|trust| trust.reliability.clone());
         outputs.write_map(&map, &args.write.options(), &mut log);
@@ -166,7 +171,8 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let caption = Caption::new(model.method().name(), &model.pipeline().values(), scores.as_ref());
     let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, map.labels.as_ref()));
     let uncertain_points = report::uncertain_points(&map);
-    let summary = trust.as_ref().map_or(String::new(), |trust| trust.summary().join(" ") + "\n");
+    let summary =
+        trust.as_ref().map_or(String::new(), |trust| trust.summary().join(" ") + "\n" + &instability_sentence(trust));
     // A run that was stopped does not wait for the neighbors.
     let neighbors =
         (!stopped_early && !console.stopped()).then(|| NeighborSource { data, metric, known: model.neighbors() });

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use lowland::message::Remedy;
 use lowland::neighbors::NeighborGraph;
 use lowland::preprocessing::rows_for_metric;
+use lowland::reruns::{RerunOptions, instability};
 use lowland::trust::{self, Gap, TrustParams, TrustReport};
-use lowland::{AnnotatedEmbedding, Data, Error, Metric};
+use lowland::{AnnotatedEmbedding, Data, Error, Metric, Model, ReliabilityColumn};
 use lowland_view::Density;
 use serde_json::{Value, json};
 
@@ -65,8 +66,13 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
     };
     let needed = table.data.shape().bytes.saturating_add(trust::memory(data.shape(), None, &params));
     args.run.memory().check("the reliability", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows])?;
-    let report =
+    let mut report =
         console.run_stage("reliability", |progress| trust::assess(&data, map.points(), None, &params, progress))?;
+    if let (Some(model), Some(reruns)) = (&model, args.reruns) {
+        let options = RerunOptions { reruns, observer: Some(&mut console), memory: args.run.memory().clone() };
+        let unstable = instability(model.pipeline(), &table.data, &map.embedding, options)?;
+        report.reliability.set(ReliabilityColumn::Unstable, unstable);
+    }
     console.finish();
     map.reliability = Some(report.reliability.clone());
     map.labels = table.labels.take().or(map.labels);
@@ -135,12 +141,50 @@ pub fn assess_new_map(
     None
 }
 
+/// Fits a map again and adds how far its points move to the report. A stop or an error only omits this column.
+pub fn add_instability(
+    report: &mut TrustReport,
+    model: &Model,
+    data: &Data,
+    reruns: usize,
+    run: &RunArgs,
+    console: &mut Console,
+) {
+    let options = RerunOptions { reruns, observer: Some(console), memory: run.memory().clone() };
+    match instability(model.pipeline(), data, model.embedding(), options) {
+        Ok(unstable) => report.reliability.set(ReliabilityColumn::Unstable, unstable),
+        Err(Error::Stopped { .. }) => console.info("stopped; the map is kept, its reruns are omitted"),
+        Err(error) => console.warn(&format!("the reruns are omitted: {}", error.describe(&FlagTerms))),
+    }
+    console.finish();
+}
+
+/// Points that move further than this share of the map's radius are counted as unstable.
+const UNSTABLE: f64 = 0.5;
+
+/// How far the points move between reruns, in a sentence; empty without reruns.
+pub fn instability_sentence(report: &TrustReport) -> String {
+    let Some(unstable) = report.reliability.get(ReliabilityColumn::Unstable) else { return String::new() };
+    let count = unstable.iter().filter(|&&value| value > UNSTABLE).count();
+    format!(
+        "Between reruns the median point moves by {:.2} of the map's radius, and {:.1}% of the points by more than half of it.\n",
+        median(unstable),
+        100.0 * count as f64 / unstable.len() as f64
+    )
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
 /// The largest number of gaps and islands that are listed.
 const MAX_LINES: usize = 20;
 
 /// The report for people: summary, gaps, islands.
 fn trust_text(report: &TrustReport) -> String {
-    let mut text = report.summary().join("\n") + "\n";
+    let mut text = report.summary().join("\n") + "\n" + &instability_sentence(report);
     if !report.gaps.is_empty() {
         text.push_str("\ngap between    verdict    links  counted  connection\n");
     }
@@ -189,6 +233,7 @@ pub fn trust_json(report: &TrustReport) -> Value {
         "fdr": report.fdr,
         "flagged": report.flagged(),
         "null_noise": report.null_noise,
+        "unstable": report.reliability.get(ReliabilityColumn::Unstable).map(median),
         "loss": report.loss_scale.map(|loss| json!({ "scale": loss.factor, "perplexity": loss.perplexity })),
         "gap_width": report.islands.gap_width,
         "min_island": report.islands.min_size,
