@@ -103,8 +103,8 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
+    use crate::Model;
     use crate::methods::{Pca, Tsne};
-    use crate::{Fit, Model};
 
     fn options(reruns: usize) -> RerunOptions<'static> {
         RerunOptions { reruns, observer: None, memory: MemoryBudget::default() }
