@@ -51,6 +51,7 @@ def calls(tmp_path):
         "choose": lambda: _lowland.choose(X, [], [3], [1], 1, 40, "near"),
         "compare_edges": lambda: _lowland.compare_edges(X, [], []),
         "assess": lambda: _lowland.assess(X, points, 5, "euclidean", 0.1, False, 0),
+        "instability": lambda: _lowland.instability(X, model, 2),
         "choose_method": lambda: _lowland.choose_method(X, []),
         "fit_spectrum": lambda: _lowland.fit_spectrum([], [1.0], X),
         "run_command": lambda: _lowland.run_command(["lowland", "methods"]),

@@ -140,7 +140,7 @@ def trust(
     ((1797,), 3)
     """
     points = _input.embedding(embedding)
-    model = getattr(embedding, "model_", None)
+    model: Any = getattr(embedding, "model_", None)
     if reruns and model is None:
         raise ValueError(f"reruns={reruns}: needs a fitted estimator as embedding, to fit it again; an array has no method")
     if metric is None:
