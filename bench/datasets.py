@@ -50,6 +50,8 @@ def build(name):
         return read_word_vectors(download_word_vectors())[1], None
     if name == "fashion-70k":
         return fashion_mnist()
+    if name.startswith("near-fashion-"):
+        return rows_near_fashion(int(name.removeprefix("near-fashion-")))
     if name.startswith("mnist-pixels"):
         return mnist_pixels(name)
     if name.startswith("deformed-first-"):
@@ -132,6 +134,29 @@ def fashion_mnist():
     rows -= rows.mean(0)
     axes = np.linalg.eigh(rows.T @ rows)[1][:, :-51:-1]
     return (rows @ axes).astype(np.float32), np.array(labels)[order]
+
+
+def rows_near_fashion(count):
+    """Returns the rows of Fashion-MNIST followed by rows at random places between one of them and one of its 15 nearest, and the label of the former."""
+    rows_path, labels_path = dataset_files("fashion-70k")
+    rows, labels = np.load(rows_path), np.loadtxt(labels_path, dtype=int, skiprows=1)
+    which, place = np.random.default_rng(0).spawn(2)  # two generators: a smaller set is the beginning of a larger one
+    near = nearest_rows(rows, 15)
+    chosen = np.arange(len(rows), count) % len(rows)
+    other = near[chosen, which.integers(0, 15, len(chosen))]
+    between = rows[chosen] + place.random((len(chosen), 1), np.float32) * (rows[other] - rows[chosen])
+    return np.concatenate([rows, between])[:count], np.concatenate([labels, labels[chosen]])[:count]
+
+
+def nearest_rows(rows, k):
+    """Returns the numbers of the k nearest rows of each row, which are not itself."""
+    squares, near = (rows**2).sum(1), np.empty((len(rows), k), int)
+    for start in range(0, len(rows), 2000):
+        part = slice(start, start + 2000)
+        distances = squares - 2 * rows[part] @ rows.T
+        distances[np.arange(len(distances)), np.arange(start, start + len(distances))] = np.inf
+        near[part] = np.argpartition(distances, k, axis=1)[:, :k]
+    return near
 
 
 def deformed_mnist(count):

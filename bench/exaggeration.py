@@ -1,14 +1,14 @@
 """Exaggeration and the number of rows: neighbors kept, and agreement of the islands that a picture shows with the classes.
 
-    python -m bench.exaggeration OUT.jsonl PROGRAM DATASET RHO [RHO ...]
+    python -m bench.exaggeration OUT.jsonl PROGRAM DATASET RHO [RHO ...] [--device cuda]
 
 The neighbor graph of a data set is computed once. Maps are written to target/bench/exaggeration. An island is a region of high density on the
 map, found without labels: see `islands`."""
 
+import argparse
 import json
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,14 +73,14 @@ def adjusted_rand_index(a, b):
     return (together - expected) / ((left + right) / 2 - expected)
 
 
-def measure(program, name, rho, folder):
+def measure(program, name, rho, folder, device):
     rows, labels = dataset_files(name)
     graph, out, report = folder / f"{name}.npz", folder / f"{name}-{rho:g}.npy", folder / f"{name}-{rho:g}.json"
     if not graph.exists():
-        subprocess.run([program, "neighbors", rows, "--n-neighbors", "90", "--out", graph, "--quiet"], check=True)
+        subprocess.run([program, "neighbors", rows, "--n-neighbors", "90", "--out", graph, "--device", device, "--quiet"], check=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [program, "embed", rows, "--labels", labels, "--neighbors", graph, "--method", "tsne", "--exaggeration", f"{rho:g}"]
-    subprocess.run([*command, "--out", out, "--report", report, "--quiet"], check=True)
+    subprocess.run([*command, "--out", out, "--report", report, "--device", device, "--quiet"], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     scores = {}
     for score in json.loads(report.read_text())["scores"]["values"]:
@@ -101,13 +101,19 @@ def measure(program, name, rho, folder):
 
 
 def main():
-    results, program, name, *rhos = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("program")
+    parser.add_argument("dataset")
+    parser.add_argument("rhos", type=float, nargs="+", metavar="RHO")
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
     folder = DATA.parent / "exaggeration"
     folder.mkdir(parents=True, exist_ok=True)
-    for rho in map(float, rhos):
-        line = json.dumps(measure(program, name, rho, folder))
+    for rho in args.rhos:
+        line = json.dumps(measure(args.program, args.dataset, rho, folder, args.device))
         print(line, flush=True)
-        with Path(results).open("a") as file:
+        with args.results.open("a") as file:
             file.write(line + "\n")
 
 

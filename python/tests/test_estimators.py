@@ -17,7 +17,7 @@ from lowland._base import PARAMETERS, PREPROCESSING, python_name
 from lowland._registry import ESTIMATORS
 
 #: Parameters of every estimator that are not parameters of a method.
-RUN_PARAMETERS = {"missing", "n_jobs", "random_state", "verbose", "max_memory"}
+RUN_PARAMETERS = {"missing", "n_jobs", "device", "random_state", "verbose", "max_memory"}
 OPTIONAL_PARAMETERS = {"callbacks", "callbacks_every_iters", "metric_params", "neighbors"}
 
 
@@ -46,9 +46,10 @@ def test_names_and_defaults_are_those_of_the_command_line(method):
 
 @pytest.mark.parametrize("method", sorted(ESTIMATORS))
 def test_docstring_explains_every_parameter(method):
-    docstring = getattr(lowland, ESTIMATORS[method]).__doc__
+    # Since Python 3.13, docstrings are not indented.
+    docstring = inspect.cleandoc(getattr(lowland, ESTIMATORS[method]).__doc__)
     for name in parameters(method):
-        _, _, after = docstring.partition(f"\n    {name} : ")
+        _, _, after = docstring.partition(f"\n{name} : ")
         assert after.split("\n")[1].strip(), name
     # A mismatch means that the generated module is out of date: run `cargo xtask generate`.
     words = " ".join(docstring.split())
@@ -115,6 +116,13 @@ def test_transform_of_a_row_does_not_depend_on_the_batch(estimator, few, digits)
     for i in (0, 7, 19):
         assert_array_equal(estimator.transform(new[i : i + 1])[0], together[i])
         assert_array_equal(estimator.transform(np.vstack([few[:3], new[i : i + 1]]))[3], together[i])
+
+
+@pytest.mark.parametrize("estimator", estimators(), ids=class_name)
+def test_few_rows_are_transformed_exactly(estimator, few, digits):
+    new = digits[0][150:170].astype(np.float64)
+    estimator.fit(few)
+    assert_array_equal(estimator.transform(new, exact=True), estimator.transform(new))
 
 
 @pytest.mark.parametrize("cls", [lowland.LVM, lowland.GPLVM])

@@ -133,3 +133,17 @@ def test_datasets_match_their_descriptions():
         assert f"({data.shape[0]} x {data.shape[1]})" in text and data.dtype == np.float32
     with pytest.raises(ValueError, match="dataset='nothing': one of digits"):
         lowland.datasets.load("nothing")
+
+
+def test_rows_at_unaligned_addresses_are_read():
+    # As numpy.memmap with an odd offset and arrays that dask has sent between processes.
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    buffer = bytearray(1 + X.nbytes)
+    unaligned = np.frombuffer(buffer, dtype=np.float64, offset=1).reshape(X.shape)
+    unaligned[:] = X
+    assert not unaligned.flags.aligned
+    model = lowland.PCA().fit(unaligned)
+    np.testing.assert_array_equal(model.embedding_, lowland.PCA().fit(X).embedding_)
+    np.testing.assert_array_equal(model.transform(unaligned), model.transform(X))
+    np.testing.assert_array_equal(lowland.neighbors(unaligned, 3).indices, lowland.neighbors(X, 3).indices)
+    assert lowland.quality.report(unaligned, model.embedding_) is not None

@@ -75,6 +75,6 @@ def test_precomputed_distances_in_fit_and_transform(estimator, few, digits):
 )
 def test_kneighbors_transformer_in_pipeline(estimator, few, digits):
     estimator.set_params(metric="precomputed")
-    pipeline = make_pipeline(KNeighborsTransformer(n_neighbors=40, mode="distance"), estimator)
+    pipeline = make_pipeline(KNeighborsTransformer(n_neighbors=60, mode="distance"), estimator)
     pipeline.fit(few)
     assert pipeline.transform(digits[0][150:160]).shape == (10, 2)

@@ -21,6 +21,8 @@ def calls(tmp_path):
     parts = (graph.indptr(), graph.indices(), graph.distances())
     path = os.fspath(tmp_path / "file")
     points = model.embedding()
+    sparse = (np.arange(41), np.arange(40), np.ones(40), 40)
+    distances, edges = np.ones((40, 3), np.float32), (np.arange(41), np.zeros(40, np.int64))
     return {
         "Graph.from_parts": lambda: _lowland.Graph.from_parts(*parts, "euclidean"),
         "Graph.load": lambda: _lowland.Graph.load(path),
@@ -54,6 +56,21 @@ def calls(tmp_path):
         "instability": lambda: _lowland.instability(X, model, 2),
         "choose_method": lambda: _lowland.choose_method(X, []),
         "fit_spectrum": lambda: _lowland.fit_spectrum([], [1.0], X),
+        "fit_sequence": lambda: _lowland.fit_sequence("umap", [], [X, X], [[(0, 0)]], "exact", 1),
+        "draw": lambda: lowland.draw(points).file("png"),
+        "islands": lambda: _lowland.islands(points),
+        "label_places": lambda: _lowland.label_places(points, [0] * 40, ["a"], "default", (255, 255, 255), 12.0),
+        "palette_classes": lambda: _lowland.palette_classes([0], ["a"], "default", (255, 255, 255)),
+        "palette_scale": lambda: _lowland.palette_scale(2, "default", (255, 255, 255)),
+        "nearest_to": lambda: _lowland.nearest_to(X, X, 3, "euclidean"),
+        "entropic_weights": lambda: _lowland.entropic_weights(distances.astype(np.float64), 2.0),
+        "laplacian_eigenvectors": lambda: _lowland.laplacian_eigenvectors(sparse, 2, 1e-3, 0),
+        "smallest_eigenpairs": lambda: _lowland.smallest_eigenpairs(sparse, 2, 0),
+        "umap_curve": lambda: _lowland.umap_curve([]),
+        "umap_memberships": lambda: _lowland.umap_memberships([], graph),
+        "umap_new_memberships": lambda: _lowland.umap_new_memberships([], edges, distances[:, 0], 40, 1.0),
+        "umap_layout": lambda: _lowland.umap_layout([], X, sparse),
+        "umap_placement": lambda: _lowland.umap_placement([], points, edges, distances[:, 0], 1.0),
         "run_command": lambda: _lowland.run_command(["lowland", "methods"]),
     }
 
@@ -67,8 +84,8 @@ def test_every_entry_point_turns_a_panic_into_a_runtime_error(tmp_path):
 
 
 def test_every_function_of_the_module_is_among_them(tmp_path):
-    # Functions that only return tables or fields, and the hook itself.
-    simple = {"methods", "preprocessing", "datasets", "panic_next"}
+    # Functions that only return tables or fields or set one, and the hook itself.
+    simple = {"methods", "preprocessing", "datasets", "panic_next", "devices", "set_device", "palette_names"}
     functions = {name for name in dir(_lowland) if not name.startswith("_") and callable(getattr(_lowland, name))}
     classes = {name for name in functions if isinstance(getattr(_lowland, name), type)}
     assert functions - classes - simple == {name for name in calls(tmp_path) if "." not in name}

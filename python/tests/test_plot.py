@@ -21,7 +21,7 @@ def axes():
 
 def test_all_points_of_all_classes_are_drawn(few, digits):
     model = lowland.LVM(max_iter=10).fit(few)
-    ax = lowland.plot(model, digits[1][:150], ax=axes(), title="digits")
+    ax = lowland.plot(model, digits[1][:150], ax=axes(), title="digits", map_labels="off")
     (drawn,) = ax.collections
     assert ax.get_title() == "digits"
     np.testing.assert_array_equal(drawn.get_offsets(), model.embedding_)
@@ -31,7 +31,7 @@ def test_all_points_of_all_classes_are_drawn(few, digits):
 
 
 def test_legend_swatches_are_opaque(few, digits):
-    ax = lowland.plot(lowland.LVM(max_iter=10).fit(few), digits[1][:150], ax=axes())
+    ax = lowland.plot(lowland.LVM(max_iter=10).fit(few), digits[1][:150], ax=axes(), map_labels="off")
     for swatch in ax.get_legend().legend_handles:
         assert swatch.get_alpha() in (None, 1) and swatch.get_markerfacecolor()[3] == 1
 
@@ -68,7 +68,7 @@ def test_categories_keep_their_order():
     points = np.random.default_rng(0).normal(size=(4, 2))
     ordered = pandas.Categorical(values, categories=sizes, ordered=True)
     for labels in (ordered, pandas.Series(ordered), polars.Series(values, dtype=polars.Enum(sizes))):
-        ax = lowland.plot(points, labels, ax=axes())
+        ax = lowland.plot(points, labels, ax=axes(), map_labels="off")
         assert [text.get_text() for text in ax.get_legend().get_texts()] == sizes
 
 
@@ -158,3 +158,91 @@ def test_reliability_is_drawn_in_plots_and_pages(few, digits):
         lowland.plot(points, reliability=columns, flagged="maybe")
     with pytest.raises(TypeError, match="reliability: expected a dict"):
         lowland.view(points, reliability=3)
+
+
+def islands(names, each=60):
+    """Round groups of points, and the name of each point's group."""
+    angle = 2.4 * np.arange(each)
+    group = np.sqrt(np.arange(each) / each)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    points = np.concatenate([group + 4 * np.array([at % 3, at // 3]) for at in range(len(names))])
+    return points, np.repeat(np.array(names, dtype=object), each)
+
+
+HOSTILE = ["<script>alert(1)</script>", "$\\frac{$", "_hidden", "\u202eturned", "שלום", "x" * 500]
+
+
+def test_names_of_separate_classes_replace_the_legend():
+    points, names = islands(["a", "b", "c", "unknown"])
+    ax = lowland.plot(points, names, ax=axes())
+    assert ax.get_legend() is None and sorted(text.get_text() for text in ax.texts) == ["a", "b", "c"]
+    gray = ax.collections[0].get_facecolors()[names == "unknown"][0]
+    assert max(gray[:3]) - min(gray[:3]) < 0.05
+    assert lowland.plot(points, names, ax=axes(), map_labels="off").get_legend() is not None
+    with pytest.raises(ValueError, match="map_labels"):
+        lowland.plot(points, names, map_labels="perhaps")
+
+
+def test_hostile_names_are_plain_text_in_plots_and_pictures():
+    points, names = islands(HOSTILE)
+    for map_labels in ("on", "off"):
+        ax = lowland.plot(points, names, ax=axes(), map_labels=map_labels)
+        ax.figure.canvas.draw()
+    svg = lowland.draw(points, names, map_labels="on", ids=names, words=True, title=HOSTILE[0]).file("svg").decode()
+    assert "<script" not in svg and "&lt;script&gt;alert(1)&lt;/script&gt;" in svg
+
+
+def test_plots_and_pictures_have_the_same_colors():
+    points, names = islands(["a", "b", "c"])
+    drawn = lowland.plot(points, names, ax=axes()).collections[0].get_facecolors()
+    svg = lowland.draw(points, names, legend="right").file("svg").decode()
+    for at in range(3):
+        assert "#" + "".join(f"{round(255 * value):02x}" for value in drawn[60 * at][:3]) in svg
+    own = {"a": "#102030", "b": "#ffffff"}
+    assert 'fill="#102030"' in lowland.draw(points, names, palette=own).file("svg").decode()
+    assert lowland.plot(points, names, palette=own, ax=axes()).collections[0].get_facecolors()[0][0] == pytest.approx(16 / 255)
+    with pytest.raises(ValueError, match="line 1 of the palette"):
+        lowland.draw(points, names, palette="nothing").file("png")
+
+
+def test_pages_have_the_palette():
+    points, names = islands(["a", "b"])
+    header = lowland.view(points, names, palette={"a": "#102030"}).html.decode()
+    assert '"named":{"a":{"dark":1056816,"light":1056816}}' in header or '"a":{"light":1056816,"dark":1056816}' in header
+
+
+def test_pictures_have_their_size_and_format(tmp_path):
+    points, names = islands(["a", "b"])
+    picture = lowland.draw({"one": points, "two": points}, names, width="85mm", dpi=200, font_size=7, letters=True, plain=True)
+    png = picture.file("png")
+    assert int.from_bytes(png[16:20], "big") == round(85 / 25.4 * 200) and b"pHYs" in png
+    assert b'width="84.96mm"' in picture.file("svg") or b'width="85' in picture.file("svg")
+    picture.save(tmp_path / "figure.pdf")
+    assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF-")
+    assert picture._repr_png_() == png
+    with pytest.raises(ValueError, match="width='3 ells'"):
+        lowland.draw(points, width="3 ells")
+    with pytest.raises(ValueError, match="background='pale'"):
+        lowland.draw(points, background="pale")
+    with pytest.raises(ValueError, match="legend"):
+        lowland.draw(points, names, legend="above").file("png")
+    with pytest.raises(ValueError, match="format"):
+        lowland.draw(points).file("gif")
+
+
+def test_islands_are_named_by_columns_texts_or_ids():
+    points, _ = islands(["a", "b"])
+    table = pandas.DataFrame({"mass": np.repeat([1.0, 9.0], 60), "other": np.tile([1.0, 2.0], 60)})
+    assert "mass↑" in lowland.draw(points, X=table, map_labels="islands").file("svg").decode()
+    texts = [f"the orbit {i}" for i in range(60)] + [f"the soup {i}" for i in range(60)]
+    assert ">orbit" in lowland.draw(points, X=texts, map_labels="islands").file("svg").decode()
+    ids = [f"w{i}" for i in range(120)]
+    assert ">w60, w61" in lowland.draw(points, ids=ids, map_labels="islands").file("svg").decode()
+    with pytest.raises(ValueError, match="map_labels='islands' needs"):
+        lowland.draw(points, map_labels="islands")
+    assert ">group</text>" in lowland.draw(points, map_labels=[["group"] * 120]).file("svg").decode()
+
+
+def test_missing_characters_are_boxes_with_a_warning():
+    points, names = islands(["a", "\U0010fffd"])
+    with pytest.warns(lowland.LowlandWarning, match="U\\+10FFFD"):
+        lowland.draw(points, names).file("png")

@@ -29,8 +29,30 @@ def test_estimators_are_accepted_and_threads_do_not_matter():
     model = lowland.TSNE(max_iter=300).fit(X[:500])
     one = lowland.trust(X[:500], model, n_jobs=1)
     two = lowland.trust(X[:500], model.embedding_, n_jobs=2)
+    again = lowland.trust(X[:500], model, n_jobs=2)
     for name, values in one.columns.items():
-        np.testing.assert_array_equal(values, two.columns[name], err_msg=name)
+        np.testing.assert_array_equal(values, again.columns[name], err_msg=name)
+        # The array does not say which loss it minimizes.
+        assert (name in ("jump", "fragile")) == (not np.array_equal(values, two.columns[name])), name
+    assert (one.loss, one.loss_is_own) == ("tsne", True)
+    assert (two.loss, two.loss_is_own) == ("tsne", False)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [
+        (lowland.SymmetricSNE, "ssne"),
+        (lowland.ElasticEmbedding, "ee"),
+        (lowland.MapIt, "mapit"),
+        (lowland.LVM, "lvm"),
+        (lowland.UMAP, "umap"),
+    ],
+)
+def test_jump_refers_to_the_loss_of_the_estimator(estimator, method):
+    X, _ = lowland.datasets.load("digits", return_X_y=True)
+    found = lowland.trust(X[:200], estimator().fit(X[:200]))
+    assert (found.loss, found.loss_is_own) == (method, True)
+    assert np.isfinite(found.jump).all() and np.isfinite(found.fragile).all()
 
 
 def test_inexpensive_scores_only(torn_sheet):
@@ -50,6 +72,18 @@ def test_maps_of_other_rows_are_refused(torn_sheet):
         lowland.trust(X, np.zeros_like(Y))
     with pytest.raises(ValueError, match="fdr"):
         lowland.trust(X, Y, fdr=0.0)
+    with pytest.raises(ValueError, match="at least 2404 points, found 1200"):
+        lowland.trust(X, Y, n_neighbors=1200)
+    with pytest.raises(ValueError, match="1200 of the 1200 rows have 15 or more copies"):
+        lowland.trust(np.ones_like(X), Y)
+
+
+def test_a_point_alone_is_in_no_island_and_copies_have_no_p_value(torn_sheet):
+    X, Y = (np.vstack([part, [[9.0, 9.0]], np.full((20, 2), 0.25)]) for part in torn_sheet)
+    found = lowland.trust(X, Y)
+    assert found.island[1200] == 0 and found.bridge_to[1200] == 0
+    assert np.isnan(found.p_value[1201:]).all() and (found.flagged[1201:] == 0).all()
+    assert not np.isnan(found.p_value[:1200]).any()
 
 
 def test_reruns_measure_how_far_points_move(torn_sheet):

@@ -1,5 +1,6 @@
 /** The application: maps, control panel and card. */
 
+import type { Vec3 } from "./camera";
 import { Card } from "./card";
 import type { ColorMode, Theme } from "./colors";
 import { type Dataset, mapBetween } from "./dataset";
@@ -115,6 +116,39 @@ export class App {
       pane.moved();
     }
     this.card.place();
+  }
+
+  /** Pins the point nearest to the middle of the first map, for use without a pointer. */
+  pinMiddle(): void {
+    const pane = this.panes[0];
+    if (!pane || pane.order.length === 0) return;
+    const { width, height } = pane.camera;
+    const projected: Vec3 = [0, 0, 0];
+    let [best, least] = [-1, Infinity];
+    for (const point of pane.order) {
+      pane.camera.project(pane.map.positions, 3 * point, projected);
+      const distance = Math.hypot(projected[0] - width / 2, projected[1] - height / 2);
+      if (distance < least) [best, least] = [point, distance];
+    }
+    this.card.pane = pane;
+    this.store.set({ pinned: best, hover: -1 });
+  }
+
+  /** Pins the previous or next visible point by row: of the selection, if there is one. */
+  step(direction: -1 | 1): void {
+    const { selection, pinned } = this.store.state;
+    const visible = new Uint8Array(this.data.rows);
+    for (const point of this.panes[0]?.order ?? []) visible[point] = selection ? selection.flags[point] : 1;
+    const { rows } = this.data;
+    let at = pinned < 0 && direction < 0 ? 0 : pinned;
+    for (let tried = 0; tried < rows; tried++) {
+      at = (at + direction + rows) % rows;
+      if (visible[at]) {
+        this.card.pane = this.panes[0];
+        this.store.set({ pinned: at, hover: -1 });
+        return;
+      }
+    }
   }
 
   /** Pins a point and centers it. */

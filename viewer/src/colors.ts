@@ -7,32 +7,46 @@ import { asClasses, reliability } from "./reliability";
 export type Rgb = [number, number, number];
 export type Theme = "light" | "dark";
 
-/** The same as in pictures (color.rs): the palette of Okabe and Ito, extended for all kinds of color vision. */
-export const LIGHT_PALETTE = [
-  0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x520514, 0x05058f, 0x6105fa, 0x61eb9e, //
-  0x055205, 0x9e0580, 0xeb14fa, 0x705252, 0x8f61db, 0x053342, 0x520570, 0xfa1461, 0xad0524, 0xfa80fa,
-];
-/** Chosen in the same way for a dark background. */
-export const DARK_PALETTE = [
-  0x56b4e9, 0xe8793a, 0x2fc08f, 0xd98fc0, 0xf0d442, 0x7d8cff, 0xbf0dbf, 0x8cffff, 0x4c7f7f, 0xd90d4c, //
-  0x0dff7f, 0xffcccc, 0x7f40ff, 0x9966a6, 0xff40cc, 0x0da60d, 0xb2b20d, 0xb2590d, 0xbfbfff, 0x999973,
-];
+/** The colors of the page, which are those of pictures (palette.rs); each for a light and for a dark background. */
+export interface Palette {
+  /** Colors of classes in the order of the legend. */
+  classes: Record<Theme, number[]>;
+  /** Colors of the classes with these names. */
+  named: Record<string, Record<Theme, number>>;
+  /** Colors of a scale at equal distances, from low to high values. */
+  scale: Record<Theme, number[]>;
+  /** Whether values are placed around zero. */
+  diverging: boolean;
+  /** Color of what is not known, and of the classes that are not in the legend. */
+  missing: Record<Theme, number>;
+}
 
-/** Colors from low to high values, with monotonic lightness. */
-const RAMPS: Record<Theme, number[]> = {
-  light: [0xd9c85a, 0x8fc06a, 0x3fa58b, 0x2b7d96, 0x364f8c, 0x2c1650],
-  dark: [0x3d3a8c, 0x2f6fa8, 0x2a9d9a, 0x5cc282, 0xb5dc62, 0xfdf0a0],
+let palette: Palette = {
+  classes: { light: [], dark: [] },
+  named: {},
+  scale: { light: [0], dark: [0] },
+  diverging: false,
+  missing: { light: 0xc4c6ca, dark: 0x5c5f66 },
 };
 
+/** Sets the colors of the page. */
+export function usePalette(colors: Palette): void {
+  palette = colors;
+}
+
 export const BACKGROUND: Record<Theme, Rgb> = { light: [255, 255, 255], dark: [21, 23, 28] };
-const MISSING: Record<Theme, number> = { light: 0xb9bcc2, dark: 0x5c616b };
-const PLAIN: Record<Theme, number> = { light: 0x2f6fb0, dark: 0x7fb8ee };
+/** Names of classes of points whose class is not known, as in pictures. */
+const UNKNOWN = new Set(["", "nan", "na", "n/a", "null", "none", "unknown", "unassigned", "unlabeled", "unlabelled"]);
+
+/** Whether a class stands for points whose class is not known. */
+export const isUnknown = (name: string) => UNKNOWN.has(name.trim().toLowerCase());
 
 export const rgb = (hex: number): Rgb => [(hex >> 16) & 255, (hex >> 8) & 255, hex & 255];
 export const css = ([r, g, b]: Rgb) => `rgb(${r} ${g} ${b})`;
 
 export function ramp(t: number, theme: Theme): Rgb {
-  const stops = RAMPS[theme];
+  const stops = palette.scale[theme];
+  if (stops.length === 1) return rgb(stops[0]);
   const at = Math.min(Math.max(t, 0), 1) * (stops.length - 1);
   const low = Math.min(Math.floor(at), stops.length - 2);
   const [a, b] = [rgb(stops[low]), rgb(stops[low + 1])];
@@ -49,7 +63,7 @@ export type Coloring =
   | { kind: "number"; name: string; low: number; middle: number; high: number; color: (point: number) => Rgb };
 
 export function createColoring(data: Dataset, map: MapData | null, mode: ColorMode, theme: Theme): Coloring {
-  const plain: Coloring = { kind: "plain", color: () => rgb(PLAIN[theme]) };
+  const plain: Coloring = { kind: "plain", color: () => rgb(palette.classes[theme][0] ?? palette.missing[theme]) };
   // All maps share one scale, so that they can be compared.
   const stds = data.maps.flatMap(({ std }) => (std ? [std] : []));
   if (mode.by === "std") return map?.std ? numberColoring("std", map.std, theme, stds) : plain;
@@ -62,7 +76,7 @@ export function createColoring(data: Dataset, map: MapData | null, mode: ColorMo
 }
 
 function classColoring(column: Extract<Column, { kind: "class" }>, theme: Theme): Coloring {
-  const swatches = classColors(column.counts, theme);
+  const swatches = classColors(column.counts, column.names, theme);
   return { kind: "class", column, swatches, color: (point) => swatches[column.codes[point]] };
 }
 
@@ -76,14 +90,20 @@ function reliabilityColoring(data: Dataset, map: MapData | null, name: string, t
   return numberColoring(name, column.values, theme, all);
 }
 
-/** Returns the color of each class; only the largest classes have colors, the others are gray. */
-export function classColors(counts: Uint32Array, theme: Theme): Rgb[] {
-  const palette = theme === "light" ? LIGHT_PALETTE : DARK_PALETTE;
-  const bySize = Array.from(counts.keys()).filter((code) => counts[code] > 0);
-  bySize.sort((a, b) => counts[b] - counts[a] || a - b);
-  const colored = bySize.slice(0, palette.length).sort((a, b) => a - b);
-  const swatches: Rgb[] = Array.from(counts, () => rgb(MISSING[theme]));
-  colored.forEach((code, at) => (swatches[code] = rgb(palette[at])));
+/** Returns the color of each class: that of its name, or the next of the palette if it is one of the largest classes, otherwise gray. */
+export function classColors(counts: Uint32Array, names: string[], theme: Theme): Rgb[] {
+  const colors = palette.classes[theme];
+  const swatches: Rgb[] = Array.from(counts, () => rgb(palette.missing[theme]));
+  const name = (code: number) => (names[code] ?? String(code)).trim();
+  const present = Array.from(counts.keys()).filter((code) => counts[code] > 0);
+  for (const code of present) {
+    const own = Object.hasOwn(palette.named, name(code)) ? palette.named[name(code)] : null;
+    if (own) swatches[code] = rgb(own[theme]);
+  }
+  const others = present.filter((code) => !Object.hasOwn(palette.named, name(code)) && !isUnknown(name(code)));
+  others.sort((a, b) => counts[b] - counts[a] || a - b);
+  const colored = others.slice(0, colors.length).sort((a, b) => a - b);
+  colored.forEach((code, at) => (swatches[code] = rgb(colors[at])));
   return swatches;
 }
 
@@ -103,11 +123,13 @@ function numberColoring(name: string, values: Float32Array, theme: Theme, all = 
   finite.reduce((at, each) => (sorted.set(each, at), at + each.length), 0);
   sorted.sort();
   const quantile = (q: number) => (sorted.length ? sorted[Math.round(q * (sorted.length - 1))] : 0);
-  const [low, high] = quantile(0.98) > quantile(0.02) ? [quantile(0.02), quantile(0.98)] : [quantile(0), quantile(1)];
-  const skewed = quantile(0) > 0 && quantile(0.99) > 8 * quantile(0.5);
+  const inner = quantile(0.98) > quantile(0.02) ? [quantile(0.02), quantile(0.98)] : [quantile(0), quantile(1)];
+  const reach = Math.max(inner[1], -inner[0]);
+  const [low, high] = palette.diverging && inner[0] < 0 && inner[1] > 0 ? [-reach, reach] : inner;
+  const skewed = !palette.diverging && quantile(0) > 0 && quantile(0.99) > 8 * quantile(0.5);
   const transform = skewed ? Math.log : (value: number) => value;
   const table = Array.from({ length: 256 }, (_, step) => ramp(step / 255, theme));
-  const missing = rgb(MISSING[theme]);
+  const missing = rgb(palette.missing[theme]);
   const scale = high > low ? 255 / (transform(high) - transform(low)) : 0;
   const color = (point: number) => {
     if (!Number.isFinite(values[point])) return missing;

@@ -1,6 +1,7 @@
 /** The maps and the data of the points, decoded from the page. */
 
 import { type ColumnHeader, type Header, type MapHeader, type InitialView, type ScoreTable, type SliderHeader, VERSION } from "./header";
+import { usePalette } from "./colors";
 import { Thumbnails } from "./images";
 import type { Bridge, ReliabilityValues } from "./reliability";
 import * as sections from "./sections";
@@ -52,6 +53,7 @@ export interface Dataset {
 export async function load(): Promise<Dataset> {
   const header = sections.header() as Header;
   if (header.version !== VERSION) throw new Error(`the data have version ${header.version}, but the script reads version ${VERSION}`);
+  usePalette(header.palette);
   const neighborHeader = header.neighbors;
   const lists = neighborHeader?.section ? sections.u32(neighborHeader.section) : Promise.resolve(null);
   const [maps, columns, ids, neighbors] = await Promise.all([

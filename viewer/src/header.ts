@@ -1,6 +1,6 @@
 /** The header of the page, as written by `page/header.rs`. */
 
-import type { ColorMode } from "./colors";
+import type { ColorMode, Palette } from "./colors";
 
 export interface Header {
   version: number;
@@ -15,6 +15,7 @@ export interface Header {
   images: ImagesHeader | null;
   table: ScoreTable | null;
   slider: SliderHeader | null;
+  palette: Palette;
 }
 
 /** A slider that moves the points from one map to the next. */
@@ -22,6 +23,8 @@ export interface SliderHeader {
   label: string;
   /** Value of each map. */
   values: number[];
+  /** Name of each map, if the values are only its positions. */
+  names?: string[];
 }
 
 /** Initial state of the page, where it differs from the default. */
@@ -78,4 +81,4 @@ export interface ImagesHeader {
 }
 
 /** Version of the layout that this script reads. */
-export const VERSION = 1;
+export const VERSION = 2;

@@ -3,7 +3,7 @@
 import type { App } from "./app";
 import type { ColorMode } from "./colors";
 import { download, toCsv } from "./csv";
-import { pointName } from "./dataset";
+import { type MapData, pointName } from "./dataset";
 import type { ScoreTable } from "./header";
 import { formatCount, dataText, h } from "./dom";
 import { showHelp } from "./keys";
@@ -11,6 +11,7 @@ import { createLegend } from "./legend";
 import { MAX_ELLIPSES } from "./overlay";
 import { flags, knownColumns } from "./reliability";
 import { Search } from "./search";
+import { differenceTable, findDifferences } from "./differences";
 import { Slider } from "./slider";
 import { createSelection, type StateKey, type State } from "./store";
 
@@ -34,6 +35,8 @@ export class Panel {
   private readonly exportButton = h("button", { type: "button", onclick: () => this.exportSelection() }, "Export CSV");
   private readonly clearButton = h("button", { type: "button", onclick: () => this.app.store.set({ selection: null }) }, "Clear");
   private readonly lasso = h("button", { type: "button", title: "Draw around points (L, or shift-drag)", onclick: () => this.toggle("lasso") }, "Lasso");
+  private readonly differences = h("div", { class: "wide-table", id: "differences" });
+  private differenceTimer = 0;
   private readonly theme = h("button", { type: "button", onclick: () => this.toggleTheme() });
   private readonly tabs = h("div", { class: "tabs", role: "group", "aria-label": "Maps" });
   private readonly visibleCount = h("p", { class: "note", id: "visible-count" });
@@ -52,6 +55,11 @@ export class Panel {
     this.element.append(h("header", {}, h("h1", {}, dataText(data.title || "lowland", 120)), this.visibleCount, buttons));
     if (data.slider) this.element.append(section("Map", (this.slider = new Slider(app, data.slider)).element));
     if (data.maps.length > 1) this.element.append(this.tabs);
+    if (!data.slider && canMorph(data.maps)) {
+      // From any map to the next.
+      const header = { label: "From map to map:", values: data.maps.map((_, at) => at), names: data.maps.map((map) => map.name) };
+      this.element.append(section("Morph", (this.slider = new Slider(app, header)).element));
+    }
     if (data.table) this.element.append(section("Scores", (this.scores = scores(data.table))));
     this.element.append(
       labeledSection("Search", "search", this.search, this.found, this.results),
@@ -75,7 +83,7 @@ export class Panel {
     }
     if (data.neighbors?.lists) this.element.append(section("True neighbors", this.check("neighbors", "Lines from the point"), lineKey()));
     this.element.append(
-      section("Selection", h("div", { class: "row" }, this.lasso, this.exportButton, this.clearButton), this.selected),
+      section("Selection", h("div", { class: "row" }, this.lasso, this.exportButton, this.clearButton), this.selected, this.differences),
       section("Points", h("label", { htmlFor: "size" }, "Size"), this.size, ...this.nameChecks()),
     );
     this.color.addEventListener("change", () => store.set({ mode: JSON.parse(this.color.value) as ColorMode, hiddenClasses: new Set() }));
@@ -149,12 +157,22 @@ export class Panel {
       const selected = state.selection?.count ?? 0;
       this.selected.textContent = selected ? `${formatCount(selected)} points selected` : "Shift-drag around points to select them.";
       this.exportButton.disabled = this.clearButton.disabled = !selected;
+      // A brush changes the selection many times a second.
+      clearTimeout(this.differenceTimer);
+      this.differenceTimer = window.setTimeout(() => this.showDifferences(), selected ? 120 : 0);
     }
     if (has("view")) {
       this.drawTabs();
       this.slider?.refresh(this.scores);
     }
     this.updateCount();
+  }
+
+  /** Lists what distinguishes the selected points from the others. */
+  private showDifferences(): void {
+    const { data, store } = this.app;
+    const { selection } = store.state;
+    this.differences.replaceChildren(...(selection ? [differenceTable(findDifferences(data, selection.flags))] : []));
   }
 
   /** Explains what the points are colored by, if it is a column of reliability. */
@@ -223,6 +241,9 @@ export class Panel {
     if (store.state.selection) download(`${data.title || "lowland"}-selection.csv`.replace(/[^\w.-]+/g, "_"), toCsv(data, store.state.selection.flags));
   }
 }
+
+/** Whether the points can move from every map to the next. */
+const canMorph = (maps: MapData[]) => maps.length > 1 && maps.every((map) => map.dim === maps[0].dim);
 
 /** Creates a section of the panel. */
 function section(title: string, ...children: (Node | string)[]): HTMLElement {

@@ -5,11 +5,15 @@ import type { Pane } from "./pane";
 
 type Pixel = [number, number];
 
+/** Up to this many points, the selection follows the lasso. */
+const MAX_BRUSHED = 200_000;
+
 export class Pointer {
   private readonly down = new Map<number, Pixel>();
   private start: Pixel | null = null;
   private dragged = false;
   private hovered = 0;
+  private brushed = 0;
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -53,6 +57,7 @@ export class Pointer {
     if (pane.lasso) {
       pane.lasso.push(pixel);
       pane.invalidate();
+      this.brush(event);
       return;
     }
     const [dx, dy] = [pixel[0] - before[0], pixel[1] - before[1]];
@@ -60,6 +65,16 @@ export class Pointer {
     else if (pane.camera.is3d && !event.ctrlKey && !event.metaKey) pane.camera.rotate(dx * 0.008, dy * 0.008);
     else pane.camera.pan(dx, dy);
     this.app.sync(pane);
+  }
+
+  /** Selects while the lasso is drawn, so that the points inside stand out in all maps. */
+  private brush(event: PointerEvent): void {
+    if (event.altKey || event.ctrlKey || event.metaKey || this.pane.order.length > MAX_BRUSHED) return;
+    cancelAnimationFrame(this.brushed);
+    this.brushed = requestAnimationFrame(() => {
+      const line = this.pane.lasso;
+      if (line && line.length > 2) this.pane.selectInside(line, "replace");
+    });
   }
 
   private pinch(moved: number, before: Pixel, after: Pixel): void {

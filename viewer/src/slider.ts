@@ -2,7 +2,7 @@
 
 import type { App } from "./app";
 import type { SliderHeader } from "./header";
-import { h } from "./dom";
+import { dataText, h } from "./dom";
 
 /** Positions of the slider between two maps. */
 const STEPS = 20;
@@ -27,7 +27,8 @@ export class Slider {
       this.stop();
       this.move(position);
     });
-    const ticks = h("div", { class: "ticks" }, ...header.values.map((value) => h("span", {}, formatValue(value))));
+    const labels = header.names?.map((name) => dataText(name, 14)) ?? header.values.map((value) => h("span", {}, formatValue(value)));
+    const ticks = h("div", { class: "ticks" }, ...labels);
     this.element = h("div", { class: "slider" }, h("label", { htmlFor: "slider" }, `${header.label} `, this.value), this.range, ticks, this.play);
     this.refresh();
   }
@@ -36,7 +37,7 @@ export class Slider {
   refresh(scores: HTMLElement | null = null): void {
     const { view } = this.app.store.state;
     const position = view === "all" ? null : view;
-    this.value.value = position === null ? "side by side" : formatValue(valueAt(this.header.values, position));
+    this.value.value = position === null ? "side by side" : this.describe(position);
     if (position !== null) this.range.value = String(position);
     this.range.setAttribute("aria-valuetext", `${this.header.label} ${this.value.value}`);
     this.play.textContent = this.frame ? "Pause" : "Play";
@@ -44,6 +45,14 @@ export class Slider {
     for (const row of scores?.querySelectorAll("tr") ?? []) {
       Array.from(row.children).forEach((cell, at) => cell.classList.toggle("current", at === current + 1));
     }
+  }
+
+  /** Describes a position by the value there, or by the maps around it. */
+  private describe(position: number): string {
+    const { names, values } = this.header;
+    if (!names) return formatValue(valueAt(values, position));
+    const at = Math.floor(position);
+    return position === at ? names[at] : `${names[at]} → ${names[at + 1]}, ${Math.round(100 * (position - at))} %`;
   }
 
   private move(position: number): void {

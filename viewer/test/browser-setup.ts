@@ -25,7 +25,7 @@ before(async () => {
     return [quoted(`${i} ${text}`), Math.cos(i), Math.sin(i), i % 5, quoted(text)].join(",");
   });
   writeTestFile("hostile.csv", `name,<b>a</b>,b,c,kind\n${rows.join("\n")}\n`);
-  lowland("embed", "hostile.csv", "--id-column", "name", "--label-column", "kind", "--method", "pca", "--quiet", "--out", "hostile.html");
+  lowland("embed", "hostile.csv", "--id-column", "name", "--label-column", "kind", "--method", "pca", "--quiet", "--out", "hostile.html", "--out", "hostile-map.csv");
   await startBrowser();
 });
 

@@ -5,3 +5,4 @@ import "./browser-points";
 import "./browser-maps";
 import "./browser-pages";
 import "./browser-reliability";
+import "./browser-selection";

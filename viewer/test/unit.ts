@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Camera, type Vec3 } from "../src/camera";
-import { BACKGROUND, classColors, createColoring, DARK_PALETTE, LIGHT_PALETTE, ramp, type Rgb, rgb } from "../src/colors";
+import { classColors, createColoring, isUnknown, type Palette, ramp, rgb, usePalette } from "../src/colors";
+import { findDifferences, words } from "../src/differences";
 import { toCsv } from "../src/csv";
 import { countBits, coordinates, type Dataset, decodePositions, mapBetween } from "../src/dataset";
 import { truncate, formatNumber } from "../src/dom";
@@ -206,42 +207,53 @@ test("listeners are notified once, and only of actual changes", () => {
   assert.equal(store.focus, -1);
 });
 
-/** Converts a color to Ottosson's OKLab. */
-function lab(color: Rgb): number[] {
-  const [r, g, b] = color.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-  const l = Math.cbrt(0.41222146 * r + 0.53633255 * g + 0.051445995 * b);
-  const m = Math.cbrt(0.2119035 * r + 0.6806995 * g + 0.10739696 * b);
-  const s = Math.cbrt(0.08830246 * r + 0.28171885 * g + 0.6299787 * b);
-  return [
-    0.21045426 * l + 0.7936178 * m - 0.004072047 * s,
-    1.9779985 * l - 2.4285922 * m + 0.4505937 * s,
-    0.025904037 * l + 0.78277177 * m - 0.80867577 * s,
-  ];
-}
+/** A palette of three classes. */
+const PALETTE: Palette = {
+  classes: { light: [0x112233, 0x445566, 0x778899], dark: [0x213243, 0x546576, 0x8798a9] },
+  named: { mine: { light: 0xff0000, dark: 0xff8080 } },
+  scale: { light: [0x000000, 0x808080, 0xffffff], dark: [0xffffff, 0x808080, 0x000000] },
+  diverging: false,
+  missing: { light: 0xc4c6ca, dark: 0x5c5f66 },
+};
+usePalette(PALETTE);
 
-test("class colors differ from each other and from the background in both themes", () => {
-  const apart = (a: Rgb, b: Rgb) => Math.hypot(...lab(a).map((v, c) => v - lab(b)[c]));
-  for (const [palette, background] of [[LIGHT_PALETTE, BACKGROUND.light], [DARK_PALETTE, BACKGROUND.dark]] as const) {
-    palette.forEach((a, i) => {
-      assert.ok(apart(rgb(a), background) > 0.2, `${i} against the background`);
-      palette.slice(i + 1).forEach((b) => assert.ok(apart(rgb(a), rgb(b)) > 0.11, a.toString(16) + b.toString(16)));
-    });
-  }
+test("the largest classes have the colors of the palette, named ones their own, and the others are gray", () => {
+  const names = ["a", "mine", "b", "unknown", "c", "d"];
+  const light = classColors(Uint32Array.from([5, 1, 6, 90, 7, 1]), names, "light");
+  const gray = rgb(PALETTE.missing.light);
+  assert.deepEqual(light, [rgb(0x112233), rgb(0xff0000), rgb(0x445566), gray, rgb(0x778899), gray]);
+  assert.deepEqual(classColors(Uint32Array.from([5, 1]), names, "dark"), [rgb(0x213243), rgb(0xff8080)]);
+  assert.ok(["", " NaN", "Unassigned"].every(isUnknown) && !isUnknown("0"));
+  // A class may have the name of a property of all objects.
+  assert.deepEqual(classColors(Uint32Array.from([1]), ["constructor"], "light"), [rgb(0x112233)]);
 });
 
-test("ramps get monotonically darker on light and lighter on dark backgrounds", () => {
-  for (const [theme, sign] of [["light", -1], ["dark", 1]] as const) {
-    const lightness = Array.from({ length: 41 }, (_, i) => lab(ramp(i / 40, theme))[0]);
-    for (let i = 1; i < lightness.length; i++) assert.ok(sign * (lightness[i] - lightness[i - 1]) > 0, `${theme} ${i}`);
-  }
+test("scales interpolate between their colors", () => {
+  assert.deepEqual([0, 0.25, 1].map((t) => ramp(t, "light")), [[0, 0, 0], [64, 64, 64], [255, 255, 255]]);
 });
 
-test("the largest classes have colors, and the others are gray", () => {
-  const counts = Uint32Array.from({ length: 30 }, (_, code) => 1 + code);
-  const swatches = classColors(counts, "light").map(String);
-  assert.equal(new Set(swatches).size, LIGHT_PALETTE.length + 1);
-  assert.equal(swatches[0], swatches[9]);
-  assert.notEqual(swatches[10], swatches[9]);
+test("differences are the columns, classes and words that distinguish a selection", () => {
+  const data: Dataset = {
+    ...small(),
+    rows: 40,
+    maps: [],
+    ids: Array.from({ length: 40 }, (_, i) => (i < 10 ? `the orbit of <b>moon ${i}` : `the recipe of soup ${i}`)),
+    columns: [
+      { name: "mass", kind: "number", values: Float32Array.from({ length: 40 }, (_, i) => (i < 10 ? 5 : 1) + (i % 3)) },
+      { name: "even", kind: "number", values: Float32Array.from({ length: 40 }, (_, i) => i % 2) },
+      { name: "kind", kind: "class", codes: Uint32Array.from({ length: 40 }, (_, i) => Number(i >= 9)), names: ["star", "meal"], counts: Uint32Array.from([9, 31]) },
+    ],
+  };
+  const flags = Uint8Array.from({ length: 40 }, (_, i) => Number(i < 10));
+  const found = findDifferences(data, flags);
+  const what = found.map((each) => each.what);
+  assert.ok(what.includes("mass") && what.includes("kind: star") && what.includes("“orbit”"), String(what));
+  assert.ok(!what.includes("even") && !what.includes("“the”"), String(what));
+  const star = found.find((each) => each.what === "kind: star")!;
+  assert.deepEqual([star.selected, star.others], ["90 %", "0 %"]);
+  assert.ok(found.every((each, at) => at === 0 || Math.abs(each.effect) <= Math.abs(found[at - 1].effect)));
+  assert.deepEqual(findDifferences(data, new Uint8Array(40).fill(1)), [], "all points: there are no others");
+  assert.deepEqual([...words("It's the Ärger, 42 x7y")], ["it's", "the", "ärger", "x7y"]);
 });
 
 test("numbers are colored by value, and missing values are gray", () => {

@@ -1,14 +1,15 @@
-//! `cargo xtask generate`: Python source that follows from the methods of the library.
+//! `cargo xtask generate`: Python source that follows from the methods of the library, and tests that follow from the documentation.
 //!
 //! The library describes its methods, their parameters and their defaults; `lowland methods --json` prints that description, and the
 //! estimators of the Python package are written from it. The result is committed, so that building the package needs no generator.
 
 mod arguments;
 mod description;
+mod documented;
 mod estimators;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -17,11 +18,11 @@ use serde_json::Value;
 use description::MethodDescription;
 
 const FOLDER: &str = "python/src/lowland";
+const DOCUMENTED: &str = "crates/lowland/tests/documented.rs";
 
 /// Writes the generated files.
 pub fn write() -> Result<()> {
-    for (name, content) in files()? {
-        let path = Path::new(FOLDER).join(name);
+    for (path, content) in files()? {
         if std::fs::read_to_string(&path).is_ok_and(|current| current == content) {
             continue;
         }
@@ -33,25 +34,31 @@ pub fn write() -> Result<()> {
 
 /// Fails when a generated file is out of date.
 pub fn check() -> Result<()> {
-    for (name, content) in files()? {
-        let path = Path::new(FOLDER).join(name);
+    for (path, content) in files()? {
         let current = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         ensure!(current == content, "{} is out of date: run `cargo xtask generate`", path.display());
     }
     Ok(())
 }
 
-/// Names and contents of the generated files.
-fn files() -> Result<[(&'static str, String); 2]> {
-    let methods = describe_methods()?;
-    Ok([("_registry.py", estimators::registry(&methods)), ("estimators.py", estimators::classes(&methods)?)])
+/// Paths and contents of the generated files.
+fn files() -> Result<[(PathBuf, String); 3]> {
+    let (methods, folder) = (describe_methods()?, Path::new(FOLDER));
+    Ok([
+        (folder.join("_registry.py"), estimators::registry(&methods)),
+        (folder.join("estimators.py"), estimators::classes(&methods)?),
+        (DOCUMENTED.into(), documented::tests()?),
+    ])
 }
 
-/// Asks the program for its methods.
+/// Asks the program for its methods. It is built with the features of the whole workspace, as for the tests, which share its libraries.
 fn describe_methods() -> Result<Vec<MethodDescription>> {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--package", "lowland-cli", "--", "methods", "--json"]);
-    let output = command.output().context("cannot start cargo")?;
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--workspace", "--bin", "lowland"]);
+    crate::run(build, "cargo build --workspace --bin lowland")?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let program = Path::new(&target).join("debug/lowland").with_extension(std::env::consts::EXE_EXTENSION);
+    let output = Command::new(&program).args(["methods", "--json"]).output().context("cannot start lowland")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "lowland methods --json: {}\n{errors}", output.status);
     let document: Value = serde_json::from_slice(&output.stdout).context("lowland methods --json")?;

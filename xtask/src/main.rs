@@ -2,16 +2,23 @@
 
 mod bench;
 #[cfg(test)]
+mod dependencies;
+mod dist;
+#[cfg(test)]
 mod docs;
 mod fuzz;
 mod generate;
+mod kernels;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod promises;
 mod python;
+mod release;
+mod site;
 mod viewer;
 mod watchdog;
+mod workflows;
 
 use std::process::Command;
 use std::time::Instant;
@@ -30,7 +37,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Formatting, lints, all tests, documentation, the page in a browser, the Python package: what CI runs
+    /// Formatting, lints, all tests, documentation, workflows, the page in a browser, the Python package: what CI runs
     Test {
         /// Also what takes long: kills of every method, many interrupted fits in one Python process
         #[arg(long)]
@@ -38,22 +45,40 @@ enum Task {
     },
     /// The Python package's release wheel, in dist/
     Wheel,
+    /// Set the version of the crates, the Python package and the page, and begin its section of the changelog
+    Bump {
+        /// The new version, such as 0.3.0
+        version: String,
+    },
+    /// Write today's date over "Unreleased" in the changelog, before a release is tagged
+    ReleaseDate,
+    /// The artifacts of a release in dist/: wheel, source, program; each is tested where it will be used
+    Dist(dist::DistArgs),
     /// The Python package's tests only
     Python,
-    /// Write the Python estimators from the library's description of its methods
+    /// The tests of scikit-learn, umap-learn and openTSNE with the classes of lowland.compat in the place of their own; writes
+    /// bench/results/compat.md
+    Compat,
+    /// Write the Python estimators from the library's description of its methods, and the Rust code of the pages as tests
     Generate {
         /// Instead, fail if the committed files are out of date
         #[arg(long)]
         check: bool,
     },
+    /// Compile the CUDA kernels that have changed (needs Python, and no graphics card)
+    Kernels,
     /// Formatting and lints only
     Check,
+    /// Check the workflows and what else GitHub reads; part of test
+    Workflows,
     /// Bundle the interactive page from viewer/ (needs Node and npm)
     Viewer {
         /// Instead, run its checks and tests
         #[arg(long)]
         test: bool,
     },
+    /// The documentation as web pages, in target/site/html
+    Site,
     /// Fuzz the readers of files, models, checkpoints, arguments and requests (needs nightly Rust and cargo-fuzz)
     Fuzz {
         /// Targets, by default all (see fuzz/Cargo.toml)
@@ -78,6 +103,7 @@ fn main() -> Result<()> {
     std::env::set_current_dir(root).context("the workspace's folder")?;
     match Cli::parse().task {
         Task::Check => check(),
+        Task::Workflows => workflows::check(),
         Task::Viewer { test: false } => viewer::build(),
         Task::Viewer { test: true } => viewer::test(),
         Task::Test { extended } => {
@@ -86,11 +112,18 @@ fn main() -> Result<()> {
             // The README's first command names no program: `cargo run` must know which one is meant.
             cargo(&["run", "--quiet", "--", "methods"], &[])?;
             cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+            workflows::check()?;
             viewer::test()?;
             python::test(extended)
         }
+        Task::Kernels => kernels::compile(),
+        Task::Bump { version } => release::bump(&version),
+        Task::ReleaseDate => release::date(),
+        Task::Dist(arguments) => dist::dist(&arguments),
         Task::Wheel => python::wheel(),
+        Task::Compat => python::compat(),
         Task::Python => python::test(false),
+        Task::Site => site::build(),
         Task::Fuzz { targets, runs, seconds } => fuzz::fuzz(&targets, runs, seconds),
         Task::Generate { check: false } => generate::write(),
         Task::Generate { check: true } => generate::check(),
@@ -117,6 +150,8 @@ fn rust_tests(extended: bool) -> Result<()> {
     };
     let limits = Limits::from_environment()?;
     run_tests(&["test", "--workspace"], limits)?;
+    // What there is of graphics cards in a build without them.
+    run_tests(&["test", "--package", "lowland-cuda", "--no-default-features"], limits)?;
     if extended {
         run_tests(
             &["test", "--workspace", "--lib", "--bins", "--tests", "--", "--ignored", "--nocapture"],

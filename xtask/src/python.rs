@@ -37,6 +37,7 @@ pub fn test(extended: bool) -> Result<()> {
         ".",
         "../README.md",
         "../../docs/guide/python.md",
+        "../../docs/guide/coming-from.md",
     ]);
     // The tests exchange models with the command line program.
     let program = std::path::absolute("target/debug/lowland")?;
@@ -63,12 +64,33 @@ pub fn wheel() -> Result<()> {
     Ok(())
 }
 
+/// Runs the tests of the packages that `lowland.compat` replaces with its classes in the place of theirs, and writes the record.
+pub fn compat() -> Result<()> {
+    let environment = Environment::create()?;
+    environment.pip(&["install", "--requirement", REQUIREMENTS, "--requirement", "python/compat/requirements.txt"])?;
+    let wheel = environment.wheel(&["--release", "--strip"], "target/wheels")?;
+    environment.pip(&["install", "--no-deps", "--force-reinstall", &wheel.to_string_lossy()])?;
+    let mut originals = Command::new(environment.program("python"));
+    // The second folder keeps the source archives of packages that do not install their tests.
+    originals.current_dir("python/compat").args([
+        "originals.py",
+        "../../bench/results/compat.md",
+        "../../target/compat",
+    ]);
+    run(originals, "originals.py")
+}
+
 /// A virtual environment.
-struct Environment(PathBuf);
+pub struct Environment(PathBuf);
 
 impl Environment {
-    /// Creates a new environment, replacing any earlier one.
-    fn create() -> Result<Self> {
+    /// Creates the environment of the tests, replacing any earlier one.
+    pub fn create() -> Result<Self> {
+        Self::create_in(ENVIRONMENT)
+    }
+
+    /// Creates a new environment in a folder, replacing any earlier one.
+    pub fn create_in(folder: &str) -> Result<Self> {
         let script = "import sys, venv, ensurepip; print(sys.version_info >= (3, 10))";
         let output = Command::new("python3").args(["-c", script]).output();
         let output = output.context("python3 is missing: install Python 3.10 or newer")?;
@@ -78,18 +100,18 @@ impl Environment {
         }
         ensure!(output.stdout.starts_with(b"True"), "python3 is older than 3.10: install a newer version");
         let mut create = Command::new("python3");
-        create.args(["-m", "venv", "--clear", ENVIRONMENT]);
-        run(create, &format!("python3 -m venv {ENVIRONMENT}"))?;
-        Ok(Self(std::path::absolute(ENVIRONMENT)?))
+        create.args(["-m", "venv", "--clear", folder]);
+        run(create, &format!("python3 -m venv {folder}"))?;
+        Ok(Self(std::path::absolute(folder)?))
     }
 
     /// Path of a program of the environment.
-    fn program(&self, name: &str) -> PathBuf {
+    pub fn program(&self, name: &str) -> PathBuf {
         self.0.join(if cfg!(windows) { "Scripts" } else { "bin" }).join(name)
     }
 
     /// Runs pip.
-    fn pip(&self, arguments: &[&str]) -> Result<()> {
+    pub fn pip(&self, arguments: &[&str]) -> Result<()> {
         let mut command = Command::new(self.program("python"));
         command.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(arguments);
         run(command, &format!("pip {}", arguments.join(" ")))

@@ -44,7 +44,8 @@ pub fn test() -> Result<()> {
     npm("browser")
 }
 
-fn has(program: &str) -> bool {
+/// Whether a program can be started.
+pub fn has(program: &str) -> bool {
     let quiet = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
 }
@@ -53,9 +54,13 @@ fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }
 
+/// Whether the user may do everything.
+pub fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
+}
+
 /// Installs missing packages in CI, if run as root.
-fn install_in_ci(program: &str, packages: &str) {
-    let is_root = || Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
+pub fn install_in_ci(program: &str, packages: &str) {
     if has(program) || !in_ci() || !is_root() {
         return;
     }

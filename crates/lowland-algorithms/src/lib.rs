@@ -3,7 +3,9 @@
 //! This crate is an implementation detail of `lowland`, which re-exports what is public.
 
 pub mod affinity;
+pub mod anchors;
 pub mod dense_rows;
+pub mod density;
 pub mod gplvm;
 pub mod lllvm;
 pub mod llx;
@@ -13,5 +15,8 @@ pub mod neighbor_embedding;
 pub mod objective;
 pub mod optim;
 pub mod out_of_sample;
+pub mod pacmap;
+pub mod point_loss;
+pub mod similarity_curve;
 pub mod tsm;
 pub mod umap;

@@ -181,6 +181,11 @@ impl Console {
         }
     }
 
+    /// Whether events are printed as JSON.
+    pub fn is_json(&self) -> bool {
+        matches!(self.display, ProgressDisplay::Json { .. })
+    }
+
     /// Clears the progress bar.
     pub fn finish(&mut self) {
         if let ProgressDisplay::Bar(bar) = &self.display {
@@ -250,7 +255,12 @@ impl Console {
         if checkpoints.last.elapsed() < checkpoints.interval && !stopped {
             return;
         }
-        let result = lowland_io::write_bytes(&checkpoints.path, &checkpoint().to_bytes());
+        let archive = checkpoint();
+        if !archive.is_complete() {
+            // The run is about to end with an error; what was written before can be resumed.
+            return;
+        }
+        let result = lowland_io::write_bytes(&checkpoints.path, &archive.to_bytes());
         checkpoints.last = Instant::now();
         checkpoints.count += 1;
         if let Err(error) = result {

@@ -74,6 +74,14 @@ impl Failure {
         }
     }
 
+    /// The same failure with a sentence about what can be done.
+    pub fn with_advice(self, advice: &str) -> Self {
+        match self {
+            Failure::Message { code, message } => Self::new(code, format!("{message}\n{advice}")),
+            other => other,
+        }
+    }
+
     /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
@@ -117,7 +125,7 @@ impl From<Error> for Failure {
             Error::Parameter { .. } | Error::FixedPositions { .. } => INVALID_FLAG,
             Error::Memory { .. } => TOO_LITTLE_MEMORY,
             Error::Stopped { .. } => STOPPED,
-            Error::Threads { .. } | Error::Numerical { .. } => FAILED,
+            Error::Threads { .. } | Error::Numerical { .. } | Error::Device { .. } => FAILED,
             _ => UNUSABLE_INPUT,
         };
         Self::new(code, error.describe(&FlagTerms))

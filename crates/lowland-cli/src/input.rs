@@ -1,6 +1,6 @@
 //! Reads the input named on the command line, and preprocesses it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lowland::data::DataShape;
@@ -21,10 +21,8 @@ pub fn load(input: &InputArgs, run: &RunArgs, console: &mut Console) -> Result<T
 
 /// The same for new rows of a model, which are rounded like those it was fitted to.
 pub fn load_new_rows(input: &InputArgs, model: &Model, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
-    // Columns that were not shifted in the fit are not shifted now.
-    let no_offsets = || vec![0.0; model.n_features()].into();
-    let offsets = model.offsets().cloned().unwrap_or_else(no_offsets);
-    let table = load_with(&input.input, &input.read, run, Some(offsets), console)?;
+    let offsets = new_row_options(&input.read, model, run)?.offsets;
+    let table = load_with(&input.input, &input.read, run, offsets, console)?;
     check_column_names(model.feature_names(), table.columns.as_deref().unwrap_or_default())?;
     Ok(table)
 }
@@ -32,6 +30,54 @@ pub fn load_new_rows(input: &InputArgs, model: &Model, run: &RunArgs, console: &
 /// The same for an input that a flag names.
 pub fn load_from(path: &Path, options: &ReadArgs, run: &RunArgs, console: &mut Console) -> Result<Table, Failure> {
     load_with(path, options, run, None, console)
+}
+
+/// The files of a data set of one or several files.
+pub fn list_parts(input: &InputArgs) -> Result<Vec<PathBuf>, Failure> {
+    if is_builtin(&input.input) {
+        let name = display_path(&input.input);
+        return Err(Failure::flag(format!("{name} is built in; write it to files first (lowland data generate)")));
+    }
+    if let Some(file) = &input.read.labels {
+        return Err(Failure::flag(format!(
+            "--labels {}: a file of labels is for a single file; name a column of the parts with --label-column",
+            display_path(file)
+        )));
+    }
+    Ok(lowland_io::list_parts(&input.input, input.read.format.is_some())?)
+}
+
+/// Draws `count` rows of a data set of one or several files for the fit, and `held_out` others to check it with.
+pub fn load_sample(
+    input: &InputArgs,
+    run: &RunArgs,
+    (count, held_out): (usize, usize),
+    block_rows: usize,
+    console: &mut Console,
+) -> Result<(Table, Option<Table>), Failure> {
+    let parts = list_parts(input)?;
+    let options = read_options(&input.read, run)?;
+    let sample = lowland_io::sample_rows(&parts, &options, (count, held_out), block_rows, run.seed())?;
+    let lowland_io::SampledRows { mut table, mut held_out, total, empty_parts } = sample;
+    table.notes.extend(empty_parts.iter().map(|part| left_out(part)));
+    table.notes.push(format!("a sample of {} of {total} rows in {} files", table.rows(), parts.len()));
+    for table in [Some(&mut table), held_out.as_mut()].into_iter().flatten() {
+        name_strings(table);
+        run.memory().reserve(table.memory_besides_rows());
+    }
+    announce(&table, &input.input, console);
+    Ok((table, held_out))
+}
+
+fn left_out(part: &Path) -> String {
+    format!("{}: no rows; the part is left out", display_path(part))
+}
+
+/// Strings are their own ids.
+fn name_strings(table: &mut Table) {
+    if let (Data::Text(lines), None) = (&table.data, &table.ids) {
+        table.ids = Some(lines.to_vec());
+    }
 }
 
 fn load_with(
@@ -42,10 +88,13 @@ fn load_with(
     console: &mut Console,
 ) -> Result<Table, Failure> {
     let mut table = read(path, options, offsets, run)?;
-    // Strings are their own ids.
-    if let (Data::Text(lines), None) = (&table.data, &table.ids) {
-        table.ids = Some(lines.to_vec());
-    }
+    name_strings(&mut table);
+    announce(&table, path, console);
+    Ok(table)
+}
+
+/// Prints what was noticed while reading, and the shape of the data.
+fn announce(table: &Table, path: &Path, console: &mut Console) {
     for note in &table.notes {
         console.info(note);
     }
@@ -58,14 +107,25 @@ fn load_with(
         data => format!("{}, {}, {}", count(data.rows(), "row", "s"), count(data.dim(), "column", "s"), data.kind()),
     };
     console.info(&format!("{}: {shape}{classes}", display_path(path)));
-    Ok(table)
 }
+
+/// Rows of a block where the rows of several files are put together.
+pub const BLOCK_ROWS: usize = 8192;
 
 /// Built-in names take precedence: a file of the same name is read with a path such as `./digits`.
 fn read(path: &Path, input: &ReadArgs, offsets: Option<Arc<[f64]>>, run: &RunArgs) -> Result<Table, Failure> {
     let builtins = lowland_io::builtins();
     if let Some(builtin) = builtins.iter().find(|builtin| path.as_os_str() == builtin.name) {
         return generate(builtin, input, run);
+    }
+    if path.is_dir() || lowland_io::is_pattern(path) {
+        let parts = lowland_io::list_parts(path, input.format.is_some())?;
+        let options = ReadOptions { offsets, ..read_options(input, run)? };
+        let lowland_io::SampledRows { mut table, empty_parts, .. } =
+            lowland_io::sample_rows(&parts, &options, (usize::MAX, 0), BLOCK_ROWS, run.seed())?;
+        table.notes.extend(empty_parts.iter().map(|part| left_out(part)));
+        run.memory().reserve(table.memory_besides_rows());
+        return Ok(table);
     }
     if !path.exists() {
         let names: Vec<&str> = builtins.iter().map(|builtin| builtin.name).collect();
@@ -81,18 +141,24 @@ fn read(path: &Path, input: &ReadArgs, offsets: Option<Arc<[f64]>>, run: &RunArg
     Ok(lowland_io::read(path, &ReadOptions { offsets, ..read_options(input, run)? })?)
 }
 
+/// Whether the input is the name of a built-in data set.
+pub fn is_builtin(path: &Path) -> bool {
+    lowland_io::builtins().iter().any(|builtin| path.as_os_str() == builtin.name)
+}
+
 /// The shape of the rows, if the header of the file declares it.
 pub fn declared_shape(input: &InputArgs, run: &RunArgs) -> Option<DataShape> {
-    let is_builtin = lowland_io::builtins().iter().any(|builtin| input.input.as_os_str() == builtin.name);
+    let is_builtin = is_builtin(&input.input);
     // Dropped rows do not count.
     let keeps_rows = !matches!(input.read.missing, MissingArg::Drop);
     (!is_builtin && keeps_rows)
         .then(|| lowland_io::declared_shape(&input.input, &read_options(&input.read, run).ok()?))?
 }
 
-fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure> {
+pub fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure> {
     Ok(ReadOptions {
         label_column: input.label_column.clone(),
+        target_column: input.target_column.clone(),
         id_column: input.id_column.clone(),
         labels: input.labels.clone(),
         key: input.key.clone(),
@@ -113,8 +179,14 @@ fn read_options(input: &ReadArgs, run: &RunArgs) -> Result<ReadOptions, Failure>
     })
 }
 
+/// The options of reading new rows of a model: columns are stored as in the fit, and those that were not shifted then are not now.
+pub fn new_row_options(input: &ReadArgs, model: &Model, run: &RunArgs) -> Result<ReadOptions, Failure> {
+    let no_offsets = || vec![0.0; model.n_features()].into();
+    Ok(ReadOptions { offsets: Some(model.offsets().cloned().unwrap_or_else(no_offsets)), ..read_options(input, run)? })
+}
+
 /// Rejects columns with other names than those of the model, if both have names.
-fn check_column_names(model: &[String], new: &[String]) -> Result<(), Failure> {
+pub fn check_column_names(model: &[String], new: &[String]) -> Result<(), Failure> {
     if model.is_empty() || new.is_empty() || model.len() != new.len() {
         return Ok(());
     }
@@ -140,6 +212,12 @@ fn generate(builtin: &Builtin, input: &ReadArgs, run: &RunArgs) -> Result<Table,
     if let Some((flag, _)) = file_flags.iter().find(|(_, given)| *given) {
         let name = builtin.name;
         return Err(Failure::flag(format!("{flag} is for files, but {name} is built in (./{name} reads a file)")));
+    }
+    if let Some(target) = &input.target_column {
+        return Err(Failure::flag(format!(
+            "--target {target}: {} is built in and has no such column; use --target labels for its classes",
+            builtin.name
+        )));
     }
     // Values in single precision; true coordinates and workspace in double precision.
     let needed = (input.n_points.unwrap_or(builtin.rows) as f64 * builtin.dim as f64 * 30.0) as u64;

@@ -22,6 +22,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
+use lowland::device::with_device;
 use lowland::message::Note;
 
 use args::{Cli, Command};
@@ -47,7 +48,7 @@ fn run(arguments: &[OsString]) -> Result<ExitCode, Failure> {
     limit_arenas();
     report_fewer_threads(command.threads(), command.run().is_none_or(|run| run.quiet));
     // One pool for everything that the command does.
-    lowland::with_threads(command.threads(), || run_command(&command, &matches))?
+    lowland::with_threads(command.threads(), || with_device(command.device(), || run_command(&command, &matches)))??
 }
 
 /// Parses the arguments, the name of the program first.
@@ -97,11 +98,15 @@ fn run_command(command: &Command, matches: &ArgMatches) -> Result<ExitCode, Fail
         Command::Trust(args) => commands::trust(args),
         Command::Plot(args) => commands::plot(args),
         Command::Compare(args) => commands::compare(args, matches),
+        Command::Combine(args) => commands::combine(args),
         Command::Spectrum(args) => commands::spectrum(args, matches),
+        Command::Sequence(args) => commands::sequence(args, matches),
         Command::Analogies(args) => commands::analogies(args),
         Command::Neighbors(args) => commands::neighbors(args),
         Command::Data(args) => commands::data(&args.action),
+        Command::Devices { json } => commands::list_devices(*json),
         Command::Methods { name, json } => commands::methods(name.as_deref(), *json),
         Command::Completions { shell } => commands::completions(*shell),
+        Command::Manual(args) => commands::manual(args.format, args.out.as_deref()),
     }
 }

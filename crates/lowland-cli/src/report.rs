@@ -9,6 +9,7 @@ use lowland::{AnnotatedEmbedding, Data, Labels, Model};
 use serde_json::{Map, Value, json};
 
 use crate::args::EmbedArgs;
+use crate::caption::used_value;
 use crate::console::StageUsage;
 use crate::terms::FlagTerms;
 use crate::usage::{ResourceUsage, peak_memory};
@@ -16,6 +17,8 @@ use crate::usage::{ResourceUsage, peak_memory};
 /// Formats scores as a table, for people.
 pub fn score_table(report: &QualityReport, labels: Option<&Labels>) -> String {
     let mut text = String::new();
+    // "± 0.0041", if any score is from a sample.
+    let width = if report.scores.iter().any(|score| score.standard_error.is_some()) { 9 } else { 0 };
     for score in &report.scores {
         let name = match score.k {
             Some(k) => format!("{} ({k})", score.kind.name()),
@@ -23,7 +26,9 @@ pub fn score_table(report: &QualityReport, labels: Option<&Labels>) -> String {
         };
         let direction = if score.kind.higher_is_better() { "higher is better" } else { "lower is better" };
         let sampled = score.sampled.map_or(String::new(), |count| format!(" [sample of {count}]"));
-        let _ = writeln!(text, "{name:<30} {:>7.4}  {direction}: {}{sampled}", score.value, score.kind.meaning());
+        let error = score.standard_error.map_or(String::new(), |error| format!(" ± {error:.4}"));
+        let (value, meaning) = (score.value, score.kind.meaning());
+        let _ = writeln!(text, "{name:<30} {value:>7.4}{error:<width$}  {direction}: {meaning}{sampled}");
     }
     if !report.classes.is_empty() && report.classes.len() <= 20 {
         let share = |class: &ClassShare| format!("{} {:.2}", class_name(class, labels), class.share);
@@ -52,6 +57,7 @@ pub fn scores_json(report: &QualityReport, labels: Option<&Labels>) -> Value {
                 "k": score.k,
                 "value": score.value,
                 "sampled": score.sampled,
+                "standard_error": score.standard_error,
                 "better": if score.kind.higher_is_better() { "higher" } else { "lower" },
             })
         })
@@ -94,11 +100,17 @@ pub fn run_report(
     total: ResourceUsage,
 ) -> Value {
     let trace = &model.outcome().trace;
+    // Values that the fit used instead of larger ones that were requested.
+    let used: Map<String, Value> = ["perplexity", "n_neighbors", "exaggeration"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_string(), json!(used_value(name, model.notes())?))))
+        .collect();
     json!({
         "program": { "name": "lowland", "version": env!("CARGO_PKG_VERSION") },
         "input": { "name": args.common.input.input.to_string_lossy(), "rows": data.rows(), "columns": data.dim(), "kind": data.kind() },
         "method": model.method().name(),
         "parameters": parameters_json(&model.pipeline().values()),
+        "used": used,
         "prepare": parameters_json(&model.preprocessing().values()),
         "seed": model.seed().0,
         "threads": args.common.run.threads,

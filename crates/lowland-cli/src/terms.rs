@@ -22,7 +22,7 @@ impl Terms for FlagTerms {
 
 /// The flag of a parameter, without the leading dashes.
 pub fn flag_name(name: &str) -> String {
-    name.replace('_', "-")
+    name.replace('_', "-").to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -34,5 +34,7 @@ mod tests {
         assert_eq!(FlagTerms.parameter("max_memory"), "--max-memory");
         assert_eq!(FlagTerms.setting("landmarks", &5000), "--landmarks 5000");
         assert_eq!(FlagTerms.setting("log1p", &true), "--log1p");
+        // PaCMAP's own names have capitals.
+        assert_eq!(FlagTerms.parameter("MN_ratio"), "--mn-ratio");
     }
 }

@@ -146,6 +146,27 @@ fn a_report_holds_parameters_times_and_scores() {
 }
 
 #[test]
+fn large_maps_are_scored_on_a_sample_with_standard_errors_unless_exact_scores_are_asked_for() {
+    let folder = folder();
+    let embed = ["embed", "s-curve", "--n-points", "3100", "--method", "pca", "--report", "r.json", "--out", "m.npy"];
+    let fit = |more: &[&str]| -> (String, serde_json::Value) {
+        let output = lowland(folder.path(), &[&embed[..], more].concat());
+        let words = String::from_utf8(output.stderr).unwrap();
+        let report: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+        let scores = report["scores"]["values"].as_array().unwrap();
+        (words, scores.iter().find(|score| score["name"] == "trustworthiness").unwrap().clone())
+    };
+    let (words, sampled) = fit(&[]);
+    assert_eq!(sampled["sampled"], 3000);
+    assert!(words.contains("[sample of 3000]") && words.contains(" ± "), "{words}");
+    let (_, exact) = fit(&["--quality", "exact"]);
+    assert!(exact["sampled"].is_null() && exact["standard_error"].is_null());
+    let error = (sampled["value"].as_f64().unwrap() - exact["value"].as_f64().unwrap()).abs();
+    assert!(error > 0.0 && error < 5.0 * sampled["standard_error"].as_f64().unwrap(), "{sampled} {exact}");
+}
+
+#[test]
 fn json_lines_are_json_and_end_with_the_report() {
     let folder = folder();
     let lines = good(folder.path(), &["embed", "helix", "--n-points", "200", "--json", "--out", "m.csv"]);
@@ -349,6 +370,11 @@ fn help_lists_and_completions_answer() {
     assert!(good(at, &["data"]).contains("swiss-roll"));
     assert!(good(at, &["data", "describe", "digits"]).contains("classes   10"));
     assert!(good(at, &["completions", "bash"]).contains("_lowland"));
+    assert!(good(at, &["manual"]).contains(".TH lowland 1"));
+    assert!(good(at, &["manual", "--format", "markdown"]).contains("## embed"));
+    good(at, &["manual", "--out", "."]);
+    assert!(at.join("lowland-embed.1").exists());
+    assert!(bad(at, 2, &["manual", "--format", "markdown", "--out", "."]).contains("--out"));
     good(at, &["data", "generate", "torus", "--n-points", "50", "--out", "t.csv"]);
     assert_eq!(good(at, &["embed", "t.csv", "--method", "pca", "--quiet"]).lines().count(), 51);
 }

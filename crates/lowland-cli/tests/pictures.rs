@@ -33,6 +33,11 @@ fn svg(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(read(folder, "x.svg")).unwrap()
 }
 
+/// The text of a picture, line by line, with spaces between the lines.
+fn text_of(svg: &str) -> String {
+    svg.split("</text>").filter_map(|part| part.rsplit('>').next()).map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
 /// Centres of the circles of a radius, in the order of the file.
 fn circles(svg: &str) -> Vec<[f64; 2]> {
     let value = |line: &str, name: &str| -> f64 {
@@ -299,7 +304,39 @@ fn methods_share_one_neighbor_graph_and_are_scored_by_one_metric() {
     let alone = told(&good(at, &[&["quality", "digits", "pca.csv"], &rows[1..]].concat()), "scores");
     assert_eq!(all["methods"][0]["scores"]["values"], alone["scores"]["values"]);
     let picture = String::from_utf8(read(at, "c.svg")).unwrap();
-    assert!(picture.contains("Scores by cosine distances") && picture.contains("isomap, n_neighbors 10"), "{picture}");
+    let text = text_of(&picture);
+    assert!(text.contains("Scores by cosine distances") && text.contains("isomap, n_neighbors 10"), "{text}");
+}
+
+#[test]
+fn figures_have_the_size_text_colors_and_names_that_the_flags_ask_for() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    let paper = ["map.csv", "--width", "85mm", "--font-size", "7", "--plain", "--letters"];
+    let picture = svg(at, &paper);
+    assert!(picture.contains("width=\"85.01mm\"") && picture.contains("viewBox=\"0 0 1004 "), "{}", &picture[..200]);
+    assert!(picture.contains(">a</text>") && !picture.contains("30 points") && !picture.contains(">map</text>"));
+    good(at, &[&["plot", "--quiet", "--out", "x.png", "--dpi", "150"], &paper[..]].concat());
+    let png = read(at, "x.png");
+    assert_eq!(u32::from_be_bytes(png[16..20].try_into().unwrap()), 502);
+    assert!(png.windows(4).any(|bytes| bytes == b"pHYs"));
+    // Names of columns, from coarse to fine; the legend stays.
+    let levels = svg(at, &["map.csv", "--map-labels", "label,group", "--color", "label"]);
+    assert!(levels.matches(">one</text>").count() == 2 && levels.contains(">3</text>"));
+    let islands = svg(at, &["map.csv", "--map-labels", "islands", "--color", "none"]);
+    assert!(islands.contains("</text>"));
+    write(at, "mine.txt", "one = #102030\n#405060\n");
+    let colored = svg(at, &["map.csv", "--palette", "mine.txt", "--map-labels", "off"]);
+    assert!(colored.contains("fill=\"#102030\"") && colored.contains("fill=\"#405060\""));
+    write(at, "mine.txt", "one: red\n");
+    assert!(bad(at, 2, &["plot", "map.csv", "--palette", "mine.txt", "--out", "x.png"]).contains("line 1"));
+    let inset = svg(at, &["map.csv", "--inset", "0,10,-8,8", "--color", "none", "--plain"]);
+    assert!(circles(&inset).len() > 35, "the points of the region are drawn twice");
+    assert!(bad(at, 2, &["plot", "map.csv", "--inset", "nosuch", "--out", "x.png"]).contains("nor a class"));
+    let output = lowland(at, &["plot", "map.csv", "--title", "\u{10fffd}", "--out", "x.png"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("U+10FFFD"), "{said}");
 }
 
 #[test]
@@ -314,6 +351,14 @@ fn compare_finds_wrong_flags_of_the_picture_before_it_fits() {
         (&["--certain", "1.5"], "such as 0.95"),
         (&["--point-size", "0"], "more than 0"),
         (&["--width", "5"], "from 32 to 16384"),
+        (&["--width", "2mm"], "from 32 to 16384"),
+        (&["--width", "3 ells"], "such as 85mm"),
+        (&["--dpi", "1"], "from 10 to 2400"),
+        (&["--font-size", "0"], "from 1 to 200"),
+        (&["--palette", "nosuch"], "okabe-ito"),
+        (&["--map-labels", "nosuch"], "no such column"),
+        (&["--map-labels", "islands"], "nothing is known"),
+        (&["--inset", "1,0,0,1"], "X0 < X1"),
         (&["--words"], "no names"),
         (&["--images=3x3"], "64 columns are not images of 3 x 3"),
         (&["--images", "8x8"], "write --images=8x8"),

@@ -23,8 +23,9 @@ fn a_spectrum_is_a_page_with_a_slider_a_picture_maps_and_a_table_of_scores() {
         "--quiet",
     ];
     let table = good(at, &[&digits[..], &out].concat());
-    assert!(table.starts_with("exaggeration ") && table.contains("knn recall (15)"), "{table}");
-    let names: Vec<&str> = table.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(table.starts_with("scores of the maps by exaggeration:\nexaggeration "), "{table}");
+    assert!(table.contains("knn recall (15)"), "{table}");
+    let names: Vec<&str> = table.lines().skip(2).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["1", "4", "12"]);
     let page = std::fs::read_to_string(at.join("s.html")).unwrap();
     assert!(page.contains(r#""slider":{"label":"exaggeration","values":[1.0,4.0,12.0]}"#));

@@ -58,8 +58,75 @@ fn embed_prints_a_summary_and_writes_all_scores_if_asked_to() {
     let trust = ["trust", "digits", "--max-rows", "400", "plain.csv", "--seed", "1", "--quiet", "--out"];
     good(at, &[&trust[..], &["same.csv"]].concat());
     good(at, &[&trust[..], &["model.csv", "--model", "digits.lowland"]].concat());
-    assert_eq!(std::fs::read_to_string(at.join("same.csv")).unwrap(), all);
     assert_eq!(std::fs::read_to_string(at.join("model.csv")).unwrap(), all);
+    // Without the model, the loss of t-SNE at its best scale stands in for its own.
+    let columns = |text: &str, wanted: bool| -> Vec<Vec<String>> {
+        let names: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        let is_of_loss = |at: usize| ["jump", "fragile"].contains(&names[at]);
+        let fields = |line: &str| {
+            line.split(',')
+                .enumerate()
+                .filter(|(at, _)| is_of_loss(*at) == wanted)
+                .map(|(_, v)| v.to_string())
+                .collect()
+        };
+        text.lines().map(fields).collect()
+    };
+    let same = std::fs::read_to_string(at.join("same.csv")).unwrap();
+    assert_eq!(columns(&same, false), columns(&all, false));
+    assert_ne!(columns(&same, true), columns(&all, true));
+}
+
+#[test]
+fn the_loss_is_that_of_the_method_that_made_the_map() {
+    let folder = folder();
+    let at = folder.path();
+    let methods = ["tsne", "ssne", "ee", "mapit", "lvm", "umap"];
+    for method in methods.into_iter().chain(["pca"]) {
+        let embed = ["embed", "digits", "--max-rows", "300", "--quiet", "--method", method, "--no-quality"];
+        good(at, &[&embed[..], &["--out", "map.csv", "--save", "m.lowland"]].concat());
+        let trust = ["trust", "digits", "--max-rows", "300", "map.csv", "--quiet"];
+        let text = good(at, &[&trust[..], &["--model", "m.lowland"]].concat());
+        let (own, stand_in) =
+            (format!("by the loss of {method}, which made the map"), "by the loss of tsne, as a stand-in");
+        assert!(text.contains(if methods.contains(&method) { &own } else { stand_in }), "{method}: {text}");
+    }
+    let text = good(at, &["trust", "digits", "--max-rows", "300", "map.csv", "--quiet"]);
+    assert!(text.contains("stand-in; --model FILE uses that of the method"), "{text}");
+    let fit = ["embed", "digits", "--max-rows", "300", "--trust", "--json", "--method", "lvm", "--out", "map.csv"];
+    let events = good(at, &fit);
+    assert!(events.contains(r#""loss":{"method":"lvm","own":true,"scale":1.0,"perplexity":null}"#), "{events}");
+}
+
+#[test]
+fn rows_that_cannot_be_compared_are_said_so_in_one_line() {
+    let folder = folder();
+    let at = folder.path();
+    let same = format!("a,b\n{}", "1,2\n".repeat(50));
+    for (rows, reason) in [
+        ("a,b\n1,2\n", "there are fewer than three rows"),
+        ("a,b\n1,2\n3,4\n", "there are fewer than three rows"),
+        (same.as_str(), "all rows are equal"),
+    ] {
+        support::write(at, "rows.csv", rows);
+        let output = lowland(at, &["embed", "rows.csv", "--out", "map.csv"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains(reason) && text.contains("scores and reliability are omitted"), "{text}");
+        assert!(!text.contains("omitted, ") && !text.contains("another order"), "{text}");
+    }
+    let words = bad(at, 3, &["trust", "rows.csv", "map.csv"]);
+    assert!(words.contains("50 of the 50 rows have 15 or more copies"), "{words}");
+}
+
+#[test]
+fn pictures_show_the_perplexity_that_was_used() {
+    let folder = folder();
+    let at = folder.path();
+    good(at, &["embed", "blobs", "--n-points", "40", "--out", "map.svg", "--report", "r.json", "--quiet"]);
+    let picture = std::fs::read_to_string(at.join("map.svg")).unwrap();
+    assert!(picture.contains("perplexity 13.0") && !picture.contains("perplexity 30"), "{picture}");
+    assert!(std::fs::read_to_string(at.join("r.json")).unwrap().contains("\"perplexity\": \"13.0\""));
 }
 
 #[test]

@@ -119,6 +119,22 @@ pub enum Error {
         conflict: &'static str,
     },
 
+    /// Two data sets have no row in common.
+    NoSharedRows {
+        /// The data sets.
+        what: String,
+        /// What to do.
+        remedies: Vec<Remedy>,
+    },
+
+    /// The target says nothing about the rows.
+    Target {
+        /// Why not.
+        reason: String,
+        /// What to do.
+        remedies: Vec<Remedy>,
+    },
+
     /// The metric cannot be used with this data.
     Metric {
         /// Name of the metric.
@@ -177,6 +193,16 @@ pub enum Error {
     Stopped {
         /// The stage that was running.
         stage: &'static str,
+    },
+
+    /// A graphics card cannot be used.
+    Device {
+        /// The device, such as `cuda:0`.
+        device: String,
+        /// Why not.
+        reason: String,
+        /// Possible fixes.
+        remedies: Vec<Remedy>,
     },
 
     /// The thread pool could not be built.
@@ -250,6 +276,12 @@ impl Error {
                 terms.parameter(conflict),
                 Remedy::sentence(&[Remedy::Omit(conflict), Remedy::Omit("fixed")], terms)
             ),
+            Error::NoSharedRows { what, remedies } => {
+                format!("{what} have no row in common.{}", Remedy::sentence(remedies, terms))
+            }
+            Error::Target { reason, remedies } => {
+                format!("{}: {reason}.{}", terms.parameter("target"), Remedy::sentence(remedies, terms))
+            }
             Error::Metric { metric, reason } => format!("metric {metric} {reason}"),
             Error::Kind { what, kind, remedies } => {
                 format!("{what} cannot use {kind} data.{}", Remedy::sentence(remedies, terms))
@@ -264,6 +296,9 @@ impl Error {
             Error::File { path, reason } => format!("{}: {reason}", display_path(path)),
             Error::Numerical { what, reason } => format!("{what} failed: {reason}"),
             Error::Stopped { stage } => format!("stopped during {stage}, before there was an embedding to keep"),
+            Error::Device { device, reason, remedies } => {
+                format!("{device}: {reason}.{}", Remedy::sentence(remedies, terms))
+            }
             Error::Threads { reason } => format!("cannot start the threads: {reason}"),
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use sysinfo::{MemoryRefreshKind, ProcessRefreshKind, ProcessesToUpdate, System};
+
 use crate::message::Remedy;
 use crate::{Error, Result};
 
@@ -73,10 +75,10 @@ impl MemoryBudget {
 /// Returns the bytes that can be allocated without swapping, and within a limit of the address space (`ulimit -v`); `None`
 /// if the system does not tell.
 pub fn available_memory() -> Option<u64> {
-    let free = || -> Option<u64> {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    let free = || {
+        let mut system = System::new();
+        system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+        Some(system.available_memory()).filter(|&bytes| bytes > 0)
     };
     let address_space = AddressSpace::current().map(|space| {
         // Threads have yet to reserve most of theirs.
@@ -90,8 +92,11 @@ pub fn available_memory() -> Option<u64> {
 
 /// Returns the bytes of memory that the process holds now; 0 if the system does not tell.
 pub fn resident_memory() -> u64 {
-    // The second number counts resident pages.
-    process_pages(1).unwrap_or(0)
+    let Ok(process) = sysinfo::get_current_pid() else { return 0 };
+    let mut system = System::new();
+    let what = ProcessRefreshKind::nothing().with_memory();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[process]), false, what);
+    system.process(process).map_or(0, sysinfo::Process::memory)
 }
 
 /// Address space of a process with a limit.
@@ -109,16 +114,15 @@ impl AddressSpace {
         let text = std::fs::read_to_string("/proc/self/limits").ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
         let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
-        Some(Self { limit, left: limit.saturating_sub(process_pages(0)?) })
+        Some(Self { limit, left: limit.saturating_sub(used_address_space()?) })
     }
 }
 
-/// Returns a number of `/proc/self/statm` in bytes.
-fn process_pages(at: usize) -> Option<u64> {
-    // Pages of another size are larger, so that more is counted than there is.
-    const PAGE: u64 = 4096;
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    Some(text.split_whitespace().nth(at)?.parse::<u64>().ok()? * PAGE)
+/// Returns the bytes of the address space in use.
+fn used_address_space() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 /// Address space of the stack of a thread.
@@ -161,7 +165,6 @@ mod tests {
         assert_eq!((budget.remaining(), budget.check("a stage", 1, &[])), (None, Ok(u64::MAX)));
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn the_system_tells_what_is_free_and_what_is_used() {
         assert!(available_memory().is_some_and(|bytes| bytes > 1 << 20));

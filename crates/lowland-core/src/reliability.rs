@@ -13,7 +13,7 @@ pub enum ReliabilityColumn {
     Lost,
     /// Share of the nearest points on the map that are far in the data, from 0 to 1.
     Intruders,
-    /// How far the nearest rows are spread over the map: the distance within which all but a fifth of them are, in units of the
+    /// How far the nearest rows are spread over the map: the distance at which or beyond which a fifth of them are, in units of the
     /// distance to as many points on the map.
     Spread,
     /// How far the point moves if its row is changed a little, in units of the distance between neighbors on the map.

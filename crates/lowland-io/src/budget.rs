@@ -78,6 +78,16 @@ impl Budget {
         self.memory.release(bytes);
     }
 
+    /// Bytes that are reserved now.
+    pub fn reserved(&self) -> u64 {
+        self.reserved.get()
+    }
+
+    /// Returns everything to the budget that was reserved since `reserved` was the number of reserved bytes.
+    pub fn release_to(&self, reserved: u64) {
+        self.release(usize::try_from(self.reserved.get().saturating_sub(reserved)).unwrap_or(usize::MAX));
+    }
+
     /// The error that `what` does not fit.
     pub fn too_large(&self, what: &str) -> FileErrorKind {
         FileErrorKind::TooLarge { what: what.into(), limit: self.limit }

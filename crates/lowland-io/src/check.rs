@@ -24,7 +24,10 @@ pub(crate) fn check_table(table: Table, options: &ReadOptions) -> Result<Table> 
     if table.data.dim() == 0 && !matches!(table.data, Data::Text(_)) {
         return Err(FileErrorKind::Empty("the rows have no columns of numbers"));
     }
-    let mut table = finite_rows(table, options.missing)?;
+    let mut table = finite_rows(table, options.missing, 0)?;
+    if table.rows() == 0 {
+        return Err(FileErrorKind::Empty("every row has a missing or non-finite cell"));
+    }
     let mut notes = Vec::new();
     match constant_columns(&table.data) {
         0 => (),
@@ -52,7 +55,22 @@ fn columns(count: usize) -> String {
 /// Number of dropped rows that are listed in the note.
 const LISTED_ROWS: usize = 10;
 
-fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
+/// Checks a block of rows, which begins at row `first_row` of its file, like [`check_table`], but without a note of constant columns and
+/// duplicate rows: they are properties of all rows. With [`Missing::Drop`], the block may be left without rows.
+pub(crate) fn check_block(table: Table, options: &ReadOptions, first_row: usize) -> Result<Table> {
+    table.check_counts()?;
+    if table.data.dim() == 0 && !matches!(table.data, Data::Text(_)) {
+        return Err(FileErrorKind::Empty("the rows have no columns of numbers"));
+    }
+    let mut table = table;
+    if options.missing == Missing::Drop && table.ids.is_none() {
+        // In all blocks, whether rows are dropped from them or not.
+        table.ids = Some((first_row..first_row + table.rows()).map(|i| i.to_string()).collect());
+    }
+    finite_rows(table, options.missing, first_row)
+}
+
+fn finite_rows(table: Table, missing: Missing, first_row: usize) -> Result<Table> {
     let row_values = |i: usize| match &table.data {
         Data::Dense(x) => x.row(i),
         Data::Sparse(x) => x.row(i).1,
@@ -70,7 +88,7 @@ fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
             _ => at,
         };
         return Err(FileErrorKind::Missing {
-            location: Location::Row(row),
+            location: Location::Row(first_row + row),
             column: table.column_name(column),
             found: row_values(row)[at].to_string(),
             count: (0..table.rows()).map(|i| row_values(i).iter().filter(|v| bad(v)).count()).sum(),
@@ -78,11 +96,11 @@ fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
     }
     let kept: Vec<usize> = (0..row).chain((row + 1..table.rows()).filter(is_finite)).collect();
     let dropped = table.rows() - kept.len();
-    if kept.is_empty() {
-        return Err(FileErrorKind::Empty("every row has a missing or non-finite cell"));
-    }
-    let mut listed: Vec<String> =
-        (0..table.rows()).filter(|i| kept.binary_search(i).is_err()).take(LISTED_ROWS).map(|i| i.to_string()).collect();
+    let mut listed: Vec<String> = (0..table.rows())
+        .filter(|i| kept.binary_search(i).is_err())
+        .take(LISTED_ROWS)
+        .map(|i| (first_row + i).to_string())
+        .collect();
     if dropped > LISTED_ROWS {
         listed.push("...".into());
     }
@@ -91,7 +109,7 @@ fn finite_rows(table: Table, missing: Missing) -> Result<Table> {
     table.notes.push(format!("dropped {count} with missing or non-finite cells: {} (from 0)", listed.join(", ")));
     if table.ids.is_none() {
         // Row numbers of the map no longer match those of the file.
-        table.ids = Some(kept.iter().map(|i| i.to_string()).collect());
+        table.ids = Some(kept.iter().map(|i| (first_row + i).to_string()).collect());
         table.notes.push("the rows left have their numbers in the file, from 0, as ids".into());
     }
     Ok(table)

@@ -156,6 +156,15 @@ pub enum FileErrorKind {
         available: Vec<String>,
     },
 
+    /// A part of a data set of several files has other columns than the first.
+    #[error("it has {what} in {first}; all parts of a data set have the same columns, in the same order")]
+    OtherColumns {
+        /// What is different: this part, then the first one.
+        what: String,
+        /// The first part.
+        first: String,
+    },
+
     /// The labels, ids or columns do not match the number of rows.
     #[error("{what} number {found}, the rows number {expected}")]
     Count {

@@ -1,18 +1,20 @@
 //! AnnData (`.h5ad`): the data from `X` or an entry of `obsm`, labels and ids from `obs`.
 
 use std::io::Cursor;
+use std::ops::Range;
 use std::sync::Arc;
 
 use hdf5_pure::{AttrValue, DType, Dataset, File, Group, ReadSeekSource, VlenStringReadOptions};
 use lowland::Data;
 use lowland::data::Dense;
 
+use crate::block_visitor::{VisitBlock, visit_row_ranges};
 use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::catch_panics::catch_panics;
 use crate::error::{FileErrorKind, Location, Result};
 use crate::options::ReadOptions;
 use crate::row_builder::{RowBuilder, array_cell};
-use crate::source::FileBytes;
+use crate::source::{FileBytes, SharedBytes};
 use crate::sparse::{self, CompressedMatrix, MatrixShape};
 use crate::table::{Table, labels_from_texts};
 
@@ -78,6 +80,83 @@ fn sizes(value: &AttrValue) -> Option<(usize, usize)> {
     }
 }
 
+/// Rows and columns of a dense dataset.
+fn dense_shape(dataset: &Dataset, name: &str) -> Result<(usize, usize)> {
+    let shape = dataset.shape().map_err(failed)?;
+    match shape[..] {
+        [rows, dim] => Ok((rows as usize, dim as usize)),
+        _ => Err(failed(format!("{name} has {} dimensions, not rows and columns", shape.len()))),
+    }
+}
+
+/// Reads an AnnData file in blocks of `block_rows` rows. What `obs` says of the rows is read at once.
+pub(crate) fn read_blocks(
+    bytes: SharedBytes,
+    options: &ReadOptions,
+    budget: &Budget,
+    block_rows: usize,
+    visit: &mut VisitBlock,
+) -> Result<()> {
+    let reader = AnnDataReader { budget, offsets: options.offsets.as_ref() };
+    let (matrix, all) = catch_panics(FORMAT, || {
+        let source = ReadSeekSource::new(Cursor::new(bytes)).map_err(failed)?;
+        let root = File::from_source(source).map_err(failed)?.root();
+        let (parent, name) = reader.matrix_location(&root, options)?;
+        let matrix = reader.open_matrix(&parent, &name)?;
+        let all = reader.annotations(&root, options, matrix.dim)?;
+        Ok((matrix, all))
+    })?;
+    let described = [
+        ("labels", all.labels.as_ref().map(|labels| labels.codes.len())),
+        ("values of the target", all.target.as_ref().map(|target| target.codes.len())),
+        ("ids", all.ids.as_ref().map(Vec::len)),
+    ];
+    for (what, found) in described {
+        if let Some(found) = found.filter(|&found| found != matrix.rows) {
+            return Err(FileErrorKind::Count { what, expected: matrix.rows, found });
+        }
+    }
+    visit_row_ranges(matrix.rows, options, budget, block_rows, visit, |rows| {
+        let data = catch_panics(FORMAT, || reader.block(&matrix, rows.clone()))?;
+        let which: Vec<usize> = rows.collect();
+        Ok(Table {
+            data,
+            labels: all.labels.as_ref().map(|labels| labels.select(&which)),
+            target: all.target.as_ref().map(|target| target.select(&which)),
+            ids: all.ids.as_ref().map(|ids| which.iter().map(|&i| ids[i].clone()).collect()),
+            columns: all.columns.clone(),
+            truth: None,
+            notes: Vec::new(),
+        })
+    })
+}
+
+/// The data of an AnnData file, for reading in blocks.
+struct MatrixBlocks {
+    rows: usize,
+    dim: usize,
+    values: MatrixValues,
+}
+
+enum MatrixValues {
+    Dense(Dataset),
+    Csr {
+        indptr: Vec<usize>,
+        indices: Dataset,
+        values: Dataset,
+    },
+    /// Read as a whole.
+    Whole(Data),
+}
+
+/// A sparse matrix: its group, and whether it is stored by rows.
+struct Compressed {
+    group: Group,
+    is_csr: bool,
+    rows: usize,
+    dim: usize,
+}
+
 struct AnnDataReader<'a> {
     budget: &'a Budget,
     /// Offsets of the columns of dense data, if they are given.
@@ -112,18 +191,28 @@ impl AnnDataColumn {
 
 impl AnnDataReader<'_> {
     fn table(&self, root: &Group, options: &ReadOptions) -> Result<Table> {
-        let mut table = match &options.key {
-            None => Table::new(self.matrix(root, "X")?),
-            Some(key) => {
-                let name = key.strip_prefix("obsm/").unwrap_or(key);
-                let obsm = if has_group(root, "obsm")? { Some(root.group("obsm").map_err(failed)?) } else { None };
-                let available = obsm.as_ref().map(children).transpose()?.unwrap_or_default();
-                match obsm {
-                    Some(obsm) if available.iter().any(|known| known == name) => Table::new(self.matrix(&obsm, name)?),
-                    _ => return Err(FileErrorKind::NoSuch { what: "obsm entry", name: key.clone(), available }),
-                }
-            }
-        };
+        let (parent, name) = self.matrix_location(root, options)?;
+        let data = self.matrix(&parent, &name)?;
+        let dim = data.dim();
+        Ok(Table { data, ..self.annotations(root, options, dim)? })
+    }
+
+    /// Returns the group that holds the data, and their name in it.
+    fn matrix_location(&self, root: &Group, options: &ReadOptions) -> Result<(Group, String)> {
+        let Some(key) = &options.key else { return Ok((root.clone(), "X".into())) };
+        let name = key.strip_prefix("obsm/").unwrap_or(key);
+        let obsm = if has_group(root, "obsm")? { Some(root.group("obsm").map_err(failed)?) } else { None };
+        let available = obsm.as_ref().map(children).transpose()?.unwrap_or_default();
+        match obsm {
+            Some(obsm) if available.iter().any(|known| known == name) => Ok((obsm, name.into())),
+            _ => Err(FileErrorKind::NoSuch { what: "obsm entry", name: key.clone(), available }),
+        }
+    }
+
+    /// Reads ids, labels and the target from `obs`, and the names of the columns of data with `dim` columns from `var`; the data of the
+    /// table are empty.
+    fn annotations(&self, root: &Group, options: &ReadOptions, dim: usize) -> Result<Table> {
+        let mut table = Table::new(Data::dense(Vec::new(), 0)?);
         if has_group(root, "obs")? {
             let obs = root.group("obs").map_err(failed)?;
             let index = text_attribute(&obs, "_index")?.unwrap_or_else(|| "_index".into());
@@ -134,23 +223,80 @@ impl AnnDataReader<'_> {
             if let Some(name) = &options.label_column {
                 table.labels = Some(labels_from_texts(self.column(&obs, name)?.texts(), self.budget)?);
             }
-        } else if options.label_column.is_some() || options.id_column.is_some() {
+            if let Some(name) = &options.target_column {
+                table.target = Some(labels_from_texts(self.column(&obs, name)?.texts(), self.budget)?);
+            }
+        } else if options.label_column.is_some() || options.target_column.is_some() || options.id_column.is_some() {
             return Err(failed("its obs is not a group; write it again with a current anndata"));
         }
         if options.key.is_none() && has_group(root, "var")? {
             let var = root.group("var").map_err(failed)?;
             let index = text_attribute(&var, "_index")?.unwrap_or_else(|| "_index".into());
             // Column names are optional: a file without readable ones is still valid.
-            table.columns = self.texts(&var, &index).ok().filter(|names| names.len() == table.data.dim());
+            table.columns = self.texts(&var, &index).ok().filter(|names| names.len() == dim);
         }
         Ok(table)
     }
 
-    /// Reads a dense dataset, or a group with a sparse matrix.
-    fn matrix(&self, parent: &Group, name: &str) -> Result<Data> {
+    /// Opens the data for reading in blocks. A matrix that is stored by columns is read as a whole.
+    fn open_matrix(&self, parent: &Group, name: &str) -> Result<MatrixBlocks> {
         if has_dataset(parent, name)? {
-            return self.dense(&parent.dataset(name).map_err(failed)?, name);
+            let dataset = parent.dataset(name).map_err(failed)?;
+            let (rows, dim) = dense_shape(&dataset, name)?;
+            return Ok(MatrixBlocks { rows, dim, values: MatrixValues::Dense(dataset) });
         }
+        match self.compressed(parent, name)? {
+            Compressed { group, is_csr: true, rows, dim } => {
+                let dataset = |part: &str| group.dataset(part).map_err(failed);
+                let (values, indices) = (dataset("data")?, dataset("indices")?);
+                let indptr = self.indices(&dataset("indptr")?)?;
+                if indptr.len() != rows + 1 || !indptr.is_sorted() {
+                    return Err(failed("the rows of its sparse matrix do not follow each other; the file is damaged"));
+                }
+                Ok(MatrixBlocks { rows, dim, values: MatrixValues::Csr { indptr, indices, values } })
+            }
+            Compressed { rows, dim, .. } => {
+                Ok(MatrixBlocks { rows, dim, values: MatrixValues::Whole(self.matrix(parent, name)?) })
+            }
+        }
+    }
+
+    /// Reads some rows of the data.
+    fn block(&self, matrix: &MatrixBlocks, rows: Range<usize>) -> Result<Data> {
+        let (first, count) = (rows.start as u64, rows.len() as u64);
+        match &matrix.values {
+            MatrixValues::Dense(dataset) => {
+                self.budget.reserve("a dataset", rows.len().saturating_mul(matrix.dim), 8 + size_of::<f32>())?;
+                let mut builder = RowBuilder::new(Vec::new(), matrix.dim, self.offsets, self.budget);
+                if matches!(dataset.dtype().map_err(failed)?, DType::F32) {
+                    let single = dataset.read_f32_rows(first, count).map_err(failed)?;
+                    single.iter().try_for_each(|&value| builder.push(value, || value.into(), array_cell))?;
+                } else {
+                    let wide = dataset.read_f64_rows(first, count).map_err(failed)?;
+                    wide.iter().try_for_each(|&wide| builder.push(wide as f32, || wide, array_cell))?;
+                }
+                builder.finish(rows.len())
+            }
+            MatrixValues::Csr { indptr, indices, values } => {
+                let entries = indptr[rows.start]..indptr[rows.end];
+                self.budget.reserve("a sparse matrix", entries.len(), 8 + 8 + 8)?;
+                let (first, count) = (entries.start as u64, entries.len() as u64);
+                let columns = indices.read_i64_rows(first, count).map_err(failed)?;
+                let columns = columns.into_iter().map(|j| usize::try_from(j).ok()).collect::<Option<Vec<_>>>();
+                let stored = CompressedMatrix {
+                    indptr: indptr[rows.start..=rows.end].iter().map(|&at| at - entries.start).collect(),
+                    indices: columns.ok_or_else(|| failed("an index of a sparse matrix is negative"))?,
+                    values: values.read_f32_rows(first, count).map_err(failed)?,
+                };
+                let shape = MatrixShape { rows: rows.len(), dim: matrix.dim };
+                Ok(Data::Sparse(sparse::from_csr(stored, shape)?))
+            }
+            MatrixValues::Whole(data) => Ok(data.select(&rows.collect::<Vec<_>>())),
+        }
+    }
+
+    /// Finds a sparse matrix and its layout.
+    fn compressed(&self, parent: &Group, name: &str) -> Result<Compressed> {
         if !has_group(parent, name)? {
             return Err(FileErrorKind::NoSuch { what: "entry", name: name.into(), available: children(parent)? });
         }
@@ -165,6 +311,15 @@ impl AnnDataReader<'_> {
             let reason = format!("{name} is stored as {layout:?}; only dense, CSR and CSC matrices can be read");
             return Err(failed(reason));
         };
+        Ok(Compressed { group, is_csr, rows, dim })
+    }
+
+    /// Reads a dense dataset, or a group with a sparse matrix.
+    fn matrix(&self, parent: &Group, name: &str) -> Result<Data> {
+        if has_dataset(parent, name)? {
+            return self.dense(&parent.dataset(name).map_err(failed)?, name);
+        }
+        let Compressed { group, is_csr, rows, dim } = self.compressed(parent, name)?;
         let shape = MatrixShape::within(rows, dim, self.budget)?;
         let dataset = |part: &str| group.dataset(part).map_err(failed);
         let values = self.floats(&dataset("data")?, name)?;
@@ -176,20 +331,17 @@ impl AnnDataReader<'_> {
     }
 
     fn dense(&self, dataset: &Dataset, name: &str) -> Result<Data> {
-        let shape = dataset.shape().map_err(failed)?;
-        let [rows, dim] = shape[..] else {
-            return Err(failed(format!("{name} has {} dimensions, not rows and columns", shape.len())));
-        };
+        let (rows, dim) = dense_shape(dataset, name)?;
         self.count(dataset, size_of::<f32>())?;
         let is_single = matches!(dataset.dtype().map_err(failed)?, DType::F32);
         if is_single && self.offsets.is_none() {
             let values = dataset.read_f32().map_err(failed)?;
-            return Ok(Data::Dense(Dense::shared(Arc::new(values), rows as usize, dim as usize)?));
+            return Ok(Data::Dense(Dense::shared(Arc::new(values), rows, dim)?));
         }
         let wide = dataset.read_f64().map_err(failed)?;
-        let mut builder = RowBuilder::new(Vec::with_capacity(wide.len()), dim as usize, self.offsets, self.budget);
+        let mut builder = RowBuilder::new(Vec::with_capacity(wide.len()), dim, self.offsets, self.budget);
         wide.iter().try_for_each(|&wide| builder.push(wide as f32, || wide, array_cell))?;
-        builder.finish(rows as usize)
+        builder.finish(rows)
     }
 
     /// Returns the number of values, after reserving memory for them: their size in the file, at least 8 bytes each, and

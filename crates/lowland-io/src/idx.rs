@@ -1,13 +1,17 @@
 //! IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, their sizes and the values, big-endian.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lowland::Data;
 
+use crate::block_visitor::{VisitBlock, visit_row_ranges};
 use crate::budget::Budget;
 use crate::error::{FileErrorKind, Result};
+use crate::options::ReadOptions;
 use crate::row_builder::{RowBuilder, array_cell};
+use crate::table::Table;
 
 const FORMAT: &str = "IDX";
 
@@ -21,6 +25,32 @@ pub(crate) struct IdxArray<'a> {
 }
 
 impl IdxArray<'_> {
+    /// Returns the numbers of rows and columns.
+    fn rows_and_columns(&self) -> Result<(usize, usize)> {
+        let [rows, rest @ ..] = &self.shape[..] else {
+            return Err(FileErrorKind::Empty("the IDX file has no dimensions"));
+        };
+        if rest.is_empty() {
+            return Err(FileErrorKind::format(
+                FORMAT,
+                format!("it holds {rows} numbers in one dimension: labels, not rows"),
+            ));
+        }
+        // Without rows the other sizes are arbitrary.
+        Ok((*rows, rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size))))
+    }
+
+    /// Converts some of the rows.
+    fn rows(&self, rows: Range<usize>, columns: usize, offsets: Option<&Arc<[f64]>>, budget: &Budget) -> Result<Data> {
+        // The header has been checked: if there are rows, all their values are there.
+        let row = self.raw.len().checked_div(self.shape[0]).unwrap_or(0);
+        let part = IdxArray { shape: Vec::new(), raw: &self.raw[rows.start * row..rows.end * row], ..*self };
+        budget.reserve("the values", part.raw.len() / self.width, size_of::<f32>())?;
+        let mut builder = RowBuilder::new(Vec::with_capacity(part.raw.len() / self.width), columns, offsets, budget);
+        part.values().try_for_each(|wide| builder.push(wide as f32, || wide, array_cell))?;
+        builder.finish(rows.len())
+    }
+
     /// Iterates over the values.
     pub fn values(&self) -> impl Iterator<Item = f64> {
         self.raw.chunks_exact(self.width).map(|raw| match self.kind {
@@ -74,19 +104,23 @@ fn u32_of(four: &[u8]) -> u32 {
 /// Reads the rows of an IDX file; all dimensions after the first are flattened.
 pub(crate) fn read(bytes: &[u8], offsets: Option<&Arc<[f64]>>, budget: &Budget) -> Result<Data> {
     let idx = parse(bytes)?;
-    let [rows, rest @ ..] = &idx.shape[..] else { return Err(FileErrorKind::Empty("the IDX file has no dimensions")) };
-    if rest.is_empty() {
-        return Err(FileErrorKind::format(
-            FORMAT,
-            format!("it holds {rows} numbers in one dimension: labels, not rows"),
-        ));
-    }
-    // Without rows the other sizes are arbitrary.
-    let columns = rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size));
-    budget.reserve("the values", idx.raw.len() / idx.width, size_of::<f32>())?;
-    let mut builder = RowBuilder::new(Vec::with_capacity(idx.raw.len() / idx.width), columns, offsets, budget);
-    idx.values().try_for_each(|wide| builder.push(wide as f32, || wide, array_cell))?;
-    builder.finish(*rows)
+    let (rows, columns) = idx.rows_and_columns()?;
+    idx.rows(0..rows, columns, offsets, budget)
+}
+
+/// Reads an IDX file in blocks of `block_rows` rows.
+pub(crate) fn read_blocks(
+    bytes: &[u8],
+    options: &ReadOptions,
+    budget: &Budget,
+    block_rows: usize,
+    visit: &mut VisitBlock,
+) -> Result<()> {
+    let idx = parse(bytes)?;
+    let (rows, columns) = idx.rows_and_columns()?;
+    visit_row_ranges(rows, options, budget, block_rows, visit, |range| {
+        idx.rows(range, columns, options.offsets.as_ref(), budget).map(Table::new)
+    })
 }
 
 /// Returns the label file in the folder of an image file with MNIST's names, compressed or not.

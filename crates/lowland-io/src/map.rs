@@ -41,13 +41,13 @@ pub fn write_map(path: &Path, map: &AnnotatedEmbedding, options: &WriteOptions) 
 pub fn write_map_csv(out: &mut dyn Write, map: &AnnotatedEmbedding, options: &WriteOptions) -> Result<(), FileError> {
     let write = |out: &mut dyn Write| {
         check_map(map)?;
-        write_delimited(out, b',', map.rows(), &columns(map), options)
+        write_delimited(out, b',', map.rows(), &map_columns(map), options)
     };
     write(out).map_err(|kind| kind.at(Path::new("standard output")))
 }
 
 /// Every map is checked here before it is written.
-fn check_map(map: &AnnotatedEmbedding) -> Result<()> {
+pub(crate) fn check_map(map: &AnnotatedEmbedding) -> Result<()> {
     check_computed_embedding(map.points(), map.std.as_deref(), map.covariances.as_deref())?;
     Ok(map.check()?)
 }
@@ -59,10 +59,11 @@ fn write_any(path: &Path, map: &AnnotatedEmbedding, options: &WriteOptions) -> R
         let bytes = npy::encode("<f8", &[points.rows(), points.dim()], bytemuck::cast_slice(points.values()));
         return write_atomically(path, |file| Ok(file.write_all(&bytes)?));
     }
-    write(path, "a map", ".csv, .tsv, .parquet or .npy", &columns(map), options)
+    write(path, "a map", ".csv, .tsv, .parquet or .npy", &map_columns(map), options)
 }
 
-fn columns(map: &AnnotatedEmbedding) -> Vec<OutputColumn<'_>> {
+/// The columns that are written of a map.
+pub(crate) fn map_columns(map: &AnnotatedEmbedding) -> Vec<OutputColumn<'_>> {
     let (values, dim) = (map.embedding.values(), map.embedding.dim());
     let column = |name: &str, values| OutputColumn { name: name.into(), values };
     let coordinates =
@@ -135,11 +136,11 @@ fn read_any(path: &Path, memory: &MemoryBudget) -> Result<AnnotatedEmbedding> {
         Some(FileFormat::Tsv) => from_columns(delimited_columns(&bytes, b'\t', &budget)?),
         #[cfg(feature = "tables")]
         Some(format @ FileFormat::Parquet) => from_columns(catch_panics(format.name(), || {
-            read_text_columns(ParquetFile::open(bytes::Bytes::from_owner(bytes), &budget)?, &budget)
+            read_text_columns(ParquetFile::open(bytes::Bytes::from_owner(bytes), &budget, None)?, &budget)
         })?),
         #[cfg(feature = "tables")]
         Some(FileFormat::Arrow) => {
-            let file = ArrowFile::open(bytes::Bytes::from_owner(bytes), &budget)?;
+            let file = ArrowFile::open(bytes::Bytes::from_owner(bytes), &budget, None)?;
             from_columns(read_text_columns(file, &budget)?)
         }
         #[cfg(not(feature = "tables"))]

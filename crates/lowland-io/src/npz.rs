@@ -182,6 +182,9 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions, budget: &Budget) -> Resu
         table.labels = Some(archive.array(&name, |array| array.to_labels())?);
         table.notes.push(format!("array {name:?} was taken as labels"));
     }
+    if let Some(name) = &options.target_column {
+        table.target = Some(archive.array(name, |array| array.to_labels())?);
+    }
     if let Some(name) = id {
         table.ids = Some(archive.texts(&name)?);
     }

@@ -12,6 +12,8 @@ use lowland::MemoryBudget;
 pub struct ReadOptions {
     /// Column with the labels: its name, or its index from 0 (negative from the end). In `.h5ad` a column of `obs`.
     pub label_column: Option<String>,
+    /// Column with the target of a supervised fit, named like the labels; it may be the same column.
+    pub target_column: Option<String>,
     /// Column with the ids: its name, or its index from 0 (negative from the end).
     pub id_column: Option<String>,
     /// Whether the first line holds column names.

@@ -63,12 +63,12 @@ pub fn read_memory(name: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
     read().map_err(|kind: FileErrorKind| kind.at(name))
 }
 
-fn format_of(path: &Path, options: &ReadOptions) -> Result<FileFormat> {
+pub(crate) fn format_of(path: &Path, options: &ReadOptions) -> Result<FileFormat> {
     let format = options.format.or_else(|| FileFormat::guess(path));
     format.ok_or_else(|| FileErrorKind::UnknownFormat { known: FileFormat::names() })
 }
 
-fn read_checked(
+pub(crate) fn read_checked(
     name: &Path,
     (bytes, budget): (FileBytes, Budget),
     labels: Option<PathBuf>,
@@ -102,7 +102,7 @@ fn read_checked(
 }
 
 /// Rejects options that do not apply to the format: ignored silently, they would be noticed only in the map.
-fn check_options(format: FileFormat, options: &ReadOptions) -> Result<()> {
+pub(crate) fn check_options(format: FileFormat, options: &ReadOptions) -> Result<()> {
     let has_columns = !matches!(
         format,
         FileFormat::Npy | FileFormat::Idx | FileFormat::Word2vec | FileFormat::Vectors | FileFormat::Text
@@ -116,6 +116,11 @@ fn check_options(format: FileFormat, options: &ReadOptions) -> Result<()> {
         ReadOptions { label_column: Some(name), .. } if !has_columns => {
             refuse("label_column", name, "columns to choose from; give the labels in a file of their own (labels)")
         }
+        ReadOptions { target_column: Some(name), .. } if !has_columns => refuse(
+            "target",
+            name,
+            "columns to choose from; give the target in a file of its own (labels), and use target labels",
+        ),
         ReadOptions { id_column: Some(name), .. } if !has_columns => {
             refuse("id_column", name, "columns to choose from")
         }
@@ -140,10 +145,12 @@ fn read_as(format: FileFormat, bytes: FileBytes, options: &ReadOptions, budget: 
         FileFormat::Text => text::read(&bytes, options, budget),
         #[cfg(feature = "tables")]
         FileFormat::Parquet => catch_panics(format.name(), || {
-            read_table(ParquetFile::open(bytes::Bytes::from_owner(bytes), budget)?, options, budget)
+            read_table(ParquetFile::open(bytes::Bytes::from_owner(bytes), budget, None)?, options, budget)
         }),
         #[cfg(feature = "tables")]
-        FileFormat::Arrow => read_table(ArrowFile::open(bytes::Bytes::from_owner(bytes), budget)?, options, budget),
+        FileFormat::Arrow => {
+            read_table(ArrowFile::open(bytes::Bytes::from_owner(bytes), budget, None)?, options, budget)
+        }
         #[cfg(not(feature = "tables"))]
         FileFormat::Parquet | FileFormat::Arrow => {
             Err(FileErrorKind::NotBuilt { format: format.name(), feature: "tables" })

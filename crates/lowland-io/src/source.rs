@@ -3,6 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::{Deref, Range};
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use lowland::MemoryBudget;
@@ -77,6 +78,16 @@ impl FileBytes {
         }
     }
 
+    /// Returns the pages of a mapped file that were read to the operating system, which reads them again when they are needed: while
+    /// a file is read in blocks, those that were read do not count as memory of the process.
+    pub fn release_pages(&self) {
+        #[cfg(unix)]
+        if let FileBytes::Mapped { map, .. } = self {
+            // SAFETY: the mapping is of a file and never written to, so that its pages have the same content when they are read again.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+
     /// Opens a file and decompresses it if it is gzip (recognized by its first two bytes, whatever its name).
     pub fn open_decompressed(path: &Path, memory: &MemoryBudget) -> Result<(Self, Budget)> {
         let (bytes, budget) = Self::open(path, memory)?;
@@ -86,6 +97,16 @@ impl FileBytes {
     /// Decompresses the bytes if they are gzip.
     pub fn decompress(self, budget: &Budget) -> Result<Self> {
         Ok(if is_gzip(&self) { FileBytes::Owned(decompress_gzip(&self, budget)?) } else { self })
+    }
+}
+
+/// The bytes of a file, shared by its reader and whoever releases the pages that were read.
+#[derive(Clone)]
+pub(crate) struct SharedBytes(pub Arc<FileBytes>);
+
+impl AsRef<[u8]> for SharedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Table {
     pub data: Data,
     /// One label per row.
     pub labels: Option<Labels>,
+    /// The target of each row, if a column was named as the target.
+    pub target: Option<Labels>,
     /// One name per row.
     pub ids: Option<Vec<String>>,
     /// One name per column of the data.
@@ -26,13 +28,14 @@ pub struct Table {
 impl Table {
     /// Creates a table of rows without labels, ids or names.
     pub fn new(data: Data) -> Self {
-        Self { data, labels: None, ids: None, columns: None, truth: None, notes: Vec::new() }
+        Self { data, labels: None, target: None, ids: None, columns: None, truth: None, notes: Vec::new() }
     }
 
     /// Returns the bytes that the table holds besides its rows: ids, labels, names, true coordinates.
     pub fn memory_besides_rows(&self) -> u64 {
         let texts = |texts: &[String]| texts.iter().map(|text| text.len() + STRING_OVERHEAD).sum::<usize>();
-        let labels = self.labels.as_ref().map_or(0, |labels| labels.codes.len() * 4 + texts(&labels.names));
+        let labels = [&self.labels, &self.target].into_iter().flatten();
+        let labels = labels.map(|labels| labels.codes.len() * 4 + texts(&labels.names)).sum::<usize>();
         let names = [&self.ids, &self.columns].into_iter().flatten().map(|names| texts(names)).sum::<usize>();
         let truth = self.truth.as_ref().map_or(0, |truth| truth.values().len() * 8);
         (labels + names + truth + texts(&self.notes)) as u64
@@ -48,6 +51,7 @@ impl Table {
         Self {
             data: self.data.select(rows),
             labels: self.labels.as_ref().map(|labels| labels.select(rows)),
+            target: self.target.as_ref().map(|target| target.select(rows)),
             ids: self.ids.as_ref().map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
             columns: self.columns.clone(),
             truth: self.truth.as_ref().map(|truth| {
@@ -71,6 +75,7 @@ impl Table {
         let rows = self.rows();
         let counts = [
             ("labels", rows, self.labels.as_ref().map(|labels| labels.codes.len())),
+            ("values of the target", rows, self.target.as_ref().map(|target| target.codes.len())),
             ("ids", rows, self.ids.as_ref().map(Vec::len)),
             ("true coordinates", rows, self.truth.as_ref().map(Embedding::rows)),
             ("column names", self.data.dim(), self.columns.as_ref().map(Vec::len)),

@@ -89,6 +89,7 @@ fn is_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
 }
 
+/// Writes delimited text: the names of the columns, then the rows.
 pub(crate) fn write_delimited(
     file: &mut dyn Write,
     delimiter: u8,
@@ -96,28 +97,52 @@ pub(crate) fn write_delimited(
     columns: &[OutputColumn],
     options: &WriteOptions,
 ) -> Result<()> {
+    write_header(file, delimiter, columns, options)?;
+    write_rows(file, delimiter, rows, columns, options)
+}
+
+/// Writes the names of the columns as a line of delimited text.
+pub(crate) fn write_header(
+    file: &mut dyn Write,
+    delimiter: u8,
+    columns: &[OutputColumn],
+    options: &WriteOptions,
+) -> Result<()> {
+    write_lines(file, delimiter, 1, columns, options, |_, column, cell| cell.push_str(&column.name))
+}
+
+/// Writes rows as lines of delimited text.
+pub(crate) fn write_rows(
+    file: &mut dyn Write,
+    delimiter: u8,
+    rows: usize,
+    columns: &[OutputColumn],
+    options: &WriteOptions,
+) -> Result<()> {
+    write_lines(file, delimiter, rows, columns, options, |i, column, cell| column.values.write(i, cell))
+}
+
+fn write_lines(
+    file: &mut dyn Write,
+    delimiter: u8,
+    lines: usize,
+    columns: &[OutputColumn],
+    options: &WriteOptions,
+    write_cell: impl Fn(usize, &OutputColumn, &mut String),
+) -> Result<()> {
     let failed = |error: csv::Error| match error.into_kind() {
         csv::ErrorKind::Io(error) => FileErrorKind::Io(error),
         other => FileErrorKind::format("delimited text", format!("{other:?}")),
     };
     let mut out = csv::WriterBuilder::new().delimiter(delimiter).from_writer(file);
-    let mark = |cell: &mut String| {
-        if options.escape_formulas && is_formula(cell) {
-            cell.insert(0, '\'');
-        }
-    };
     let mut cell = String::new();
-    for column in columns {
-        cell.clone_from(&column.name);
-        mark(&mut cell);
-        out.write_field(&cell).map_err(failed)?;
-    }
-    out.write_record(None::<&[u8]>).map_err(failed)?;
-    for i in 0..rows {
+    for i in 0..lines {
         for column in columns {
             cell.clear();
-            column.values.write(i, &mut cell);
-            mark(&mut cell);
+            write_cell(i, column, &mut cell);
+            if options.escape_formulas && is_formula(&cell) {
+                cell.insert(0, '\'');
+            }
             out.write_field(&cell).map_err(failed)?;
         }
         out.write_record(None::<&[u8]>).map_err(failed)?;

@@ -21,7 +21,7 @@ pub use auto::new_engine;
 pub use barnes_hut::BarnesHut;
 pub use exact::Exact;
 pub use fast_gauss::FastGauss;
-pub use fft::Fft;
+pub use fft::{DividedPotential, Fft};
 pub use kernel::Kernel;
 pub use request::{Charges, KernelTerm, PotentialOutput, PotentialRequest, SumRequest, column_count};
 

@@ -1,6 +1,7 @@
 //! Approximate search and its recall: candidates come from nearest-neighbor descent, expanded along the graph for many
 //! neighbors, or from a projection.
 
+use super::candidates::{CandidateLists, NO_NEIGHBOR};
 use super::descent::DescentParams;
 use super::distance::by_distance_then_index;
 use super::row_distances::{self, RowDistances, RowDistancesTask};
@@ -8,7 +9,7 @@ use super::{
     NeighborParams, Recall, SearchAlgorithm, descent, distance, expand_neighbors, forest, nearest_to_with,
     projection_search, strategy,
 };
-use lowland_core::run::{Progress, in_batches};
+use lowland_core::run::{Progress, fill_in_batches};
 use lowland_core::{Data, Metric, Result, Seed};
 
 /// Maximum length of the lists of the descent. It compares all pairs of a list, so longer lists cost more than
@@ -39,10 +40,11 @@ pub(super) fn search(
         ),
         None => return Ok(None),
     };
-    let mut rows = sort_by_distance(data, metric, k, &found, progress)?;
-    complete_rows(data, metric, k, &mut rows, progress)?;
-    let recall = measure_recall(data, metric, k, &rows, seed, progress)?;
-    Ok(Some((rows.concat(), algorithm, recall)))
+    let mut neighbors = sort_by_distance(data, metric, k, &found, progress)?;
+    drop(found);
+    complete_rows(data, metric, k, &mut neighbors, progress)?;
+    let recall = measure_recall(data, metric, k, &neighbors, seed, progress)?;
+    Ok(Some((neighbors, algorithm, recall)))
 }
 
 /// Finds for each row at least `k` rows that are likely near, or as many as can be found.
@@ -52,17 +54,16 @@ struct CandidateSearch<'a, 'b> {
     progress: &'a mut Progress<'b>,
 }
 
-impl RowDistancesTask<Result<Vec<Vec<u32>>>> for CandidateSearch<'_, '_> {
-    fn run<S: RowDistances>(self, mut space: S) -> Result<Vec<Vec<u32>>> {
+impl RowDistancesTask<Result<CandidateLists>> for CandidateSearch<'_, '_> {
+    fn run<S: RowDistances>(self, mut space: S) -> Result<CandidateLists> {
         let CandidateSearch { k, seed, progress } = self;
         let rows = space.rows();
         let order = forest::leaf_order(&space, seed.stream("order"));
         space.reorder(&order);
-        let arranged: Vec<Vec<u32>> = if k + 3 <= MAX_LIST_LENGTH || rows <= MAX_LIST_LENGTH + 1 {
+        let arranged = if k + 3 <= MAX_LIST_LENGTH || rows <= MAX_LIST_LENGTH + 1 {
             // With shorter lists the descent converges badly, and the last entries of a list are found least often.
             let params = DescentParams::thorough((k + 3).max(12).min(rows - 1));
-            let lists = descent::build(&space, params, seed, progress)?;
-            (0..rows).map(|i| lists.neighbors(i).collect()).collect()
+            descent::build(&space, params, seed, progress)?.to_candidates()
         } else {
             let params = if S::BLOCKS_ARE_CHEAP {
                 // Longer lists make up for less accurate ones: on 70,000 images with k = 90, one round with lists of 30
@@ -74,33 +75,33 @@ impl RowDistancesTask<Result<Vec<Vec<u32>>>> for CandidateSearch<'_, '_> {
             let lists = descent::build(&space, params, seed, &mut |part| progress(0.5 * part))?;
             expand_neighbors::expand(&space, &lists, k + EXTRA_CANDIDATES, &mut |part| progress(0.5 + 0.5 * part))?
         };
-        let mut found = vec![Vec::new(); rows];
-        for (&i, row) in order.iter().zip(arranged) {
-            found[i as usize] = row.into_iter().map(|j| order[j as usize]).collect();
-        }
-        Ok(found)
+        Ok(arranged.in_original_order(&order))
     }
 }
 
 /// Number of candidates beyond `k`: the search rounds, so the true distances decide among a few more rows than needed.
 const EXTRA_CANDIDATES: usize = 4;
 
-/// Sorts the candidates of each row by their true distances and keeps `k`.
+/// A neighbor that has not been found.
+const NOT_FOUND: (f32, u32) = (f32::INFINITY, NO_NEIGHBOR);
+
+/// Sorts the candidates of each row by their true distances and keeps `k`, which are returned end to end. Rows with fewer candidates
+/// end with [`NOT_FOUND`].
 fn sort_by_distance(
     data: &Data,
     metric: Metric,
     k: usize,
-    found: &[Vec<u32>],
+    found: &CandidateLists,
     progress: &mut Progress,
-) -> Result<Vec<Vec<(f32, u32)>>> {
-    let row = |i: usize| {
+) -> Result<Vec<(f32, u32)>> {
+    let mut neighbors = vec![NOT_FOUND; found.rows() * k];
+    fill_in_batches(&mut neighbors, k, &mut |part| progress(0.9 + 0.05 * part), |i, out| {
         let measure = |&j: &u32| (distance(data, i, data, j as usize, metric) as f32, j);
-        let mut row: Vec<(f32, u32)> = found[i].iter().map(measure).collect();
+        let mut row: Vec<(f32, u32)> = found.row(i).iter().map(measure).collect();
         row.sort_unstable_by(by_distance_then_index);
-        row.truncate(k);
-        row
-    };
-    in_batches(found.len(), &mut |part| progress(0.9 + 0.05 * part), row)
+        out.iter_mut().zip(row).for_each(|(out, neighbor)| *out = neighbor);
+    })?;
+    Ok(neighbors)
 }
 
 /// Searches exactly for rows with fewer than `k` neighbors (in graphs with small components).
@@ -108,13 +109,14 @@ fn complete_rows(
     data: &Data,
     metric: Metric,
     k: usize,
-    rows: &mut [Vec<(f32, u32)>],
+    neighbors: &mut [(f32, u32)],
     progress: &mut Progress,
 ) -> Result<()> {
-    let short: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].len() < k).collect();
+    let is_short = |&i: &usize| neighbors[(i + 1) * k - 1].1 == NO_NEIGHBOR;
+    let short: Vec<usize> = (0..data.rows()).filter(is_short).collect();
     if !short.is_empty() {
         for (i, row) in short.iter().zip(exact_rows(data, metric, k, &short, progress)?) {
-            rows[*i] = row;
+            neighbors[i * k..(i + 1) * k].copy_from_slice(&row);
         }
     }
     Ok(())
@@ -142,20 +144,20 @@ fn measure_recall(
     data: &Data,
     metric: Metric,
     k: usize,
-    rows: &[Vec<(f32, u32)>],
+    neighbors: &[(f32, u32)],
     seed: Seed,
     progress: &mut Progress,
 ) -> Result<Recall> {
     // As many rows as take about half a second, within limits.
-    let affordable = 5e8 / (row_distances::distance_cost(data.shape(), metric) * rows.len() as f64);
-    let mut sample: Vec<usize> = (0..rows.len()).collect();
+    let affordable = 5e8 / (row_distances::distance_cost(data.shape(), metric) * data.rows() as f64);
+    let mut sample: Vec<usize> = (0..data.rows()).collect();
     let priority = seed.stream("recall");
     sample.sort_unstable_by_key(|&i| (priority.item(i).0, i));
     sample.truncate((affordable as usize).clamp(100, 500));
     let exact = exact_rows(data, metric, k, &sample, progress)?;
     let share = |(&i, exact): (&usize, &Vec<(f32, u32)>)| {
         let reach = exact.last().map_or(0.0, |edge| edge.0);
-        rows[i].iter().filter(|edge| edge.0 <= reach).count() as f64 / k as f64
+        neighbors[i * k..(i + 1) * k].iter().filter(|edge| edge.0 <= reach).count() as f64 / k as f64
     };
     let value = sample.iter().zip(&exact).map(share).sum::<f64>() / sample.len() as f64;
     Ok(Recall { value, sampled_rows: sample.len() })

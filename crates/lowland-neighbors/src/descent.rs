@@ -7,6 +7,7 @@
 
 use rayon::prelude::*;
 
+use super::candidates::{CandidateLists, NO_NEIGHBOR};
 use super::distance::by_distance_then_index;
 use super::forest;
 use super::row_distances::RowDistances;
@@ -26,9 +27,6 @@ struct ListEntry {
     index: u32,
     fresh: bool,
 }
-
-/// Index of an empty entry.
-const NO_NEIGHBOR: u32 = u32::MAX;
 
 /// The list of one row, in ascending order.
 pub(super) struct NeighborList<'a>(&'a mut [ListEntry]);
@@ -77,6 +75,11 @@ impl NeighborLists {
 
     pub(super) fn rows(&self) -> usize {
         self.entries.len() / self.k
+    }
+
+    /// Returns the lists without their distances.
+    pub(super) fn to_candidates(&self) -> CandidateLists {
+        CandidateLists::uniform(self.entries.iter().map(|entry| entry.index).collect(), self.k)
     }
 
     /// Neighbors of row `i`, nearest first.
@@ -189,10 +192,10 @@ impl Adjacency {
 
 /// Draws for each row up to `sample` of the fresh and of the old rows that are in its list or have it in theirs. Fresh
 /// entries that are drawn become old.
-fn candidates(lists: &mut NeighborLists, sample: usize, seed: Seed) -> (Adjacency, Adjacency) {
+fn candidates(lists: &mut NeighborLists, sample: usize, seed: Seed) -> (CandidateLists, CandidateLists) {
     let reverse = [true, false].map(|fresh| transpose(lists, |entry| entry.fresh == fresh));
     let rows = lists.rows();
-    let draw = |i: usize, list: &[ListEntry], fresh: bool| {
+    let draw = |i: usize, list: &[ListEntry], fresh: bool, out: &mut [u32]| {
         let listed =
             list.iter().filter(|entry| entry.index != NO_NEIGHBOR && entry.fresh == fresh).map(|entry| entry.index);
         let mut drawn: Vec<(u64, u32)> = listed
@@ -201,32 +204,19 @@ fn candidates(lists: &mut NeighborLists, sample: usize, seed: Seed) -> (Adjacenc
             .collect();
         drawn.sort_unstable();
         drawn.dedup();
-        drawn.truncate(sample);
-        drawn.into_iter().map(|(_, j)| j).collect::<Vec<u32>>()
+        drawn.into_iter().zip(out).for_each(|((_, j), out)| *out = j);
     };
     let k = lists.k;
-    let drawn: Vec<[Vec<u32>; 2]> = lists
-        .entries
-        .par_chunks_mut(k)
-        .enumerate()
-        .with_min_len(TASK_ROWS)
-        .map(|(i, list)| {
-            let (fresh, old) = (draw(i, list, true), draw(i, list, false));
-            for entry in list.iter_mut().filter(|entry| entry.fresh) {
-                entry.fresh = !fresh.contains(&entry.index);
-            }
-            [fresh, old]
-        })
-        .collect();
-    let join = |kind: usize| {
-        let mut all = Adjacency { starts: vec![0], rows: Vec::with_capacity(rows * sample) };
-        for row in &drawn {
-            all.rows.extend_from_slice(&row[kind]);
-            all.starts.push(all.rows.len());
+    let (mut fresh, mut old) = (CandidateLists::new(rows, sample), CandidateLists::new(rows, sample));
+    let drawn = fresh.entries_mut().par_chunks_mut(sample).zip(old.entries_mut().par_chunks_mut(sample));
+    lists.entries.par_chunks_mut(k).zip(drawn).enumerate().with_min_len(TASK_ROWS).for_each(|(i, (list, drawn))| {
+        draw(i, list, true, drawn.0);
+        draw(i, list, false, drawn.1);
+        for entry in list.iter_mut().filter(|entry| entry.fresh) {
+            entry.fresh = !drawn.0.contains(&entry.index);
         }
-        all
-    };
-    (join(0), join(1))
+    });
+    (fresh, old)
 }
 
 /// Returns for each row the rows that have it in their list, through entries for which `counts` holds.
@@ -254,8 +244,8 @@ type Proposal = (u32, u32, f32);
 fn proposals<S: RowDistances>(
     space: &S,
     lists: &NeighborLists,
-    fresh: &Adjacency,
-    old: &Adjacency,
+    fresh: &CandidateLists,
+    old: &CandidateLists,
     block: std::ops::Range<usize>,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Vec<Proposal>>>> {
@@ -268,9 +258,9 @@ fn proposals<S: RowDistances>(
         for i in start..block.end.min(start + TASK_ROWS) {
             // Fresh rows are compared with each other and with old ones; old rows have been compared before.
             others.clear();
-            others.extend_from_slice(fresh.of(i));
-            others.extend_from_slice(old.of(i));
-            for (at, &a) in fresh.of(i).iter().enumerate() {
+            others.extend_from_slice(fresh.row(i));
+            others.extend_from_slice(old.row(i));
+            for (at, &a) in fresh.row(i).iter().enumerate() {
                 let others = &others[at + 1..];
                 let worst_a = worst(a);
                 space.distances(a as usize, others, &mut distance);

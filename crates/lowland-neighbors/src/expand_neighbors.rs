@@ -1,13 +1,11 @@
 //! Expands lists of few neighbors to many: near rows are a few edges away.
 
+use super::candidates::CandidateLists;
 use super::descent::{Adjacency, NeighborLists};
 use super::distance::by_distance_then_index;
 use super::row_distances::RowDistances;
 use lowland_core::Result;
-use lowland_core::run::{Progress, in_batches};
-
-/// A list of rows for each row.
-type RowLists = Vec<Vec<u32>>;
+use lowland_core::run::Progress;
 
 /// Number of rows of a task.
 const TASK_ROWS: usize = 32;
@@ -26,7 +24,7 @@ pub(super) fn expand<S: RowDistances>(
     lists: &NeighborLists,
     k: usize,
     progress: &mut Progress,
-) -> Result<RowLists> {
+) -> Result<CandidateLists> {
     let edges = lists.bidirectional();
     if S::BLOCKS_ARE_CHEAP {
         group_search(space, &edges, k, progress)
@@ -39,17 +37,21 @@ pub(super) fn expand<S: RowDistances>(
 ///
 /// Rows are in the order of a tree, so the rows of a group are near each other and share most candidates. One matrix
 /// product gives all their distances, at a tenth of the cost of single distances.
-fn group_search(space: &impl RowDistances, edges: &Adjacency, k: usize, progress: &mut Progress) -> Result<RowLists> {
+fn group_search(
+    space: &impl RowDistances,
+    edges: &Adjacency,
+    k: usize,
+    progress: &mut Progress,
+) -> Result<CandidateLists> {
     let rows = space.rows();
-    let joined = in_batches(rows.div_ceil(GROUP_ROWS), progress, |at| {
-        let group: Vec<u32> = ((at * GROUP_ROWS) as u32..rows.min((at + 1) * GROUP_ROWS) as u32).collect();
+    CandidateLists::compute(rows, k, GROUP_ROWS, progress, |first, put| {
+        let group: Vec<u32> = (first as u32..rows.min(first + GROUP_ROWS) as u32).collect();
         let candidates = rows_within_two_steps(edges, &group, rows, max_candidates(k));
         let mut distances = vec![0.0; group.len() * candidates.len()];
         space.distance_block(&group, &candidates, &mut distances);
         let lines = distances.chunks_exact(candidates.len());
-        group.iter().zip(lines).map(|(&i, line)| k_smallest(line, &candidates, i, k)).collect::<Vec<_>>()
-    })?;
-    Ok(joined.into_iter().flatten().collect())
+        group.iter().zip(lines).for_each(|(&i, line)| put(&mut k_smallest(line, &candidates, i, k).into_iter()));
+    })
 }
 
 /// Returns the rows of the group and those one or two edges away, up to about `most`, ascending.
@@ -121,13 +123,19 @@ fn k_smallest(values: &[f32], candidates: &[u32], itself: u32, k: usize) -> Vec<
 
 /// Returns the `k` nearest of each row by best-first search along the edges, continuing from the nearest row not yet
 /// expanded.
-fn graph_search(space: &impl RowDistances, edges: &Adjacency, k: usize, progress: &mut Progress) -> Result<RowLists> {
+fn graph_search(
+    space: &impl RowDistances,
+    edges: &Adjacency,
+    k: usize,
+    progress: &mut Progress,
+) -> Result<CandidateLists> {
     let rows = space.rows();
-    let walked = in_batches(rows.div_ceil(TASK_ROWS), progress, |at| {
+    CandidateLists::compute(rows, k, TASK_ROWS, progress, |first, put| {
         let mut walk = GraphSearch { seen: vec![NOT_VISITED; rows], ..GraphSearch::default() };
-        (at * TASK_ROWS..rows.min((at + 1) * TASK_ROWS)).map(|i| walk.nearest(space, edges, i, k)).collect::<Vec<_>>()
-    })?;
-    Ok(walked.into_iter().flatten().collect())
+        for i in first..rows.min(first + TASK_ROWS) {
+            put(&mut walk.nearest(space, edges, i, k));
+        }
+    })
 }
 
 const NOT_VISITED: u32 = u32::MAX;
@@ -144,7 +152,13 @@ struct GraphSearch {
 }
 
 impl GraphSearch {
-    fn nearest<S: RowDistances>(&mut self, space: &S, edges: &Adjacency, i: usize, k: usize) -> Vec<u32> {
+    fn nearest<S: RowDistances>(
+        &mut self,
+        space: &S,
+        edges: &Adjacency,
+        i: usize,
+        k: usize,
+    ) -> impl Iterator<Item = u32> {
         self.best.clear();
         self.seen[i] = i as u32;
         self.visit(space, edges, i, i, k);
@@ -158,7 +172,7 @@ impl GraphSearch {
             let nearest_changed = self.visit(space, edges, i, self.best[at].1 as usize, k);
             at = at.min(nearest_changed);
         }
-        self.best.iter().map(|entry| entry.1).collect()
+        self.best.iter().map(|entry| entry.1)
     }
 
     /// Computes the distances to the rows one edge away from `from`; returns the first changed position of `best`.

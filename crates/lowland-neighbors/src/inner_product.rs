@@ -72,7 +72,7 @@ pub(super) struct SquaredDistanceBounds {
     /// `|a|^2` minus the margin.
     pub floor: Vec<f32>,
     /// Largest rounding error of `|a - b|^2`, divided between the two rows.
-    margin: Vec<f32>,
+    pub(super) margin: Vec<f32>,
 }
 
 impl SquaredDistanceBounds {

@@ -9,8 +9,10 @@
 
 mod approximate;
 mod brute_force;
+mod candidates;
 pub mod cosine_similarity;
 mod descent;
+mod device;
 mod distance;
 mod exact;
 mod expand_neighbors;
@@ -28,6 +30,7 @@ mod params;
 mod precomputed;
 mod projection_search;
 mod row_distances;
+mod search_index;
 mod search_memory;
 mod strategy;
 mod two_stage_exact;
@@ -37,6 +40,7 @@ pub use nearest::{NeighborSearchResult, Recall, SearchAlgorithm, nearest, neares
 pub use nearest_points::{nearest_points, nearest_points_with};
 pub use neighbor_graph::NeighborGraph;
 pub use params::{NeighborParams, Search};
+pub use search_index::{IndexedRows, MIN_INDEXED_ROWS, QuerySearch, SearchIndex, TARGET_RECALL};
 pub use search_memory::search_memory;
 
 #[cfg(test)]

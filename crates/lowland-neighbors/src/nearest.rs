@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::exact::{search_queries, search_self};
-use super::{NeighborGraph, NeighborParams, Search, approximate, precomputed};
+use super::{NeighborGraph, NeighborParams, Search, approximate, device, precomputed};
 use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Error, Metric, Result};
@@ -82,6 +82,13 @@ pub fn nearest_with(data: &Data, params: &NeighborParams, progress: &mut Progres
         let graph = to_graph(precomputed::nearest(data, k, true, progress)?, k, data.rows(), metric)?;
         return Ok(NeighborSearchResult { graph, algorithm: SearchAlgorithm::Precomputed, recall: None });
     }
+    let seconds = device::seconds(data.rows(), data.rows(), data.dim());
+    if (params.search == Search::Exact || (params.search == Search::Auto && seconds <= device::PATIENCE))
+        && let Some(neighbors) = device::search(None, data, metric, k, params.search == Search::Auto, progress)?
+    {
+        let graph = to_graph(neighbors, k, data.rows(), metric)?;
+        return Ok(NeighborSearchResult { graph, algorithm: SearchAlgorithm::Exact, recall: None });
+    }
     if let Some((neighbors, algorithm, recall)) = approximate::search(data, params, progress)? {
         // Data without structure defeat the approximate search: unless it was asked for, the exact search follows.
         if params.search == Search::Approximate || recall.value >= acceptable_recall(data.rows()) {
@@ -144,6 +151,8 @@ pub fn nearest_to_with(
     check_count(n_neighbors, points, false)?;
     let neighbors = if metric == Metric::Precomputed {
         precomputed::nearest(queries, n_neighbors, false, progress)?
+    } else if let Some(found) = device::search(Some(queries), data, metric, n_neighbors, false, progress)? {
+        found
     } else {
         search_queries(queries, data, metric, n_neighbors, progress)?
     };

@@ -1,6 +1,7 @@
 //! Approximate search among long rows: the candidates are the nearest rows along a few principal directions, and the
 //! true distance decides among them.
 
+use super::candidates::CandidateLists;
 use super::lower_bound_projection::{principal_directions, project};
 use super::{NeighborParams, Search, inner_product, nearest_with};
 use lowland_core::run::Progress;
@@ -28,7 +29,7 @@ pub(super) fn candidates(
     data: &Dense,
     params: &NeighborParams,
     progress: &mut Progress,
-) -> Result<Option<Vec<Vec<u32>>>> {
+) -> Result<Option<CandidateLists>> {
     let NeighborParams { n_neighbors, metric, seed, .. } = *params;
     let transformed =
         inner_product::TransformedRows::new(data, metric, &inner_product::CenterAndScale::new(data, data), false);
@@ -42,5 +43,5 @@ pub(super) fn candidates(
     let n_neighbors = candidate_count(n_neighbors, data.rows());
     let params = NeighborParams { n_neighbors, metric: Metric::Euclidean, search: Search::Auto, seed };
     let graph = nearest_with(&projections, &params, &mut |part| progress(0.2 + 0.8 * part))?.graph;
-    Ok(Some((0..data.rows()).map(|i| graph.row(i).0.to_vec()).collect()))
+    Ok(Some(CandidateLists::uniform(graph.indices().to_vec(), n_neighbors)))
 }

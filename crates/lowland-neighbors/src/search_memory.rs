@@ -44,8 +44,8 @@ pub fn search_memory(shape: DataShape, metric: Metric, n_neighbors: usize, searc
         (_, false, true) => (transformed + padded).max(2.0 * padded),
         _ => rows * 4.0,
     };
-    // Lists with both directions of their edges, the samples and proposals of a round, and the neighbors before and
-    // after sorting.
+    // Lists with both directions of their edges, the samples and proposals of a round; the candidates of all rows, or the neighbors and
+    // the graph made of them.
     let listed = if k + 3.0 <= 24.0 { k.max(12.0) + 3.0 } else { (k / 3.0).clamp(30.0, 100.0) };
     // The candidates of a group with their values, for each thread.
     let group =
@@ -53,7 +53,7 @@ pub fn search_memory(shape: DataShape, metric: Metric, n_neighbors: usize, searc
     let groups =
         if k > 21.0 && !text && !shape.sparse && inner_product::supports(metric) { threads * group } else { 0.0 };
     let scratch = groups.min(rows * (expand_neighbors::GROUP_ROWS as f64 + dim) * threads * 4.0) + f64::from(16 << 20);
-    let descent = arranged + rows * (listed * 44.0 + 64.0) + 4.0 * result + scratch;
+    let descent = arranged + rows * (listed * 44.0 + 64.0) + 2.0 * result + scratch;
     let approximate =
         if shape.dim >= projection_search::MIN_DIM && !text && !shape.sparse && inner_product::supports(metric) {
             // The transformed rows, their projections in double and single precision, and the search among these.

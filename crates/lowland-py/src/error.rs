@@ -24,6 +24,7 @@ impl Terms for PythonTerms {
             // A reserved word.
             "lambda" => "lambda_".into(),
             "count" => "n_samples".into(),
+            "target" => "y".into(),
             name => name.into(),
         }
     }

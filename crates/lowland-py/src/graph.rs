@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lowland::message::Remedy;
-use lowland::neighbors::{self as search, NeighborGraph, NeighborParams};
+use lowland::neighbors::{self as search, Combination, NeighborGraph, NeighborParams, combine_graphs};
+use lowland::params::parse;
 use lowland::preprocessing::rows_for_metric;
 use lowland::run::{Archive, ArchiveKind};
 use lowland::{Error, MemoryBudget, Metric, Seed};
@@ -88,6 +89,17 @@ impl Graph {
         let mut archive = Archive::new(ArchiveKind::Model);
         self.inner.save("graph", &mut archive);
         PyBytes::new(py, &archive.to_bytes())
+    }
+
+    /// Combines graphs over the same rows into one of memberships.
+    #[staticmethod]
+    fn combine(py: Python<'_>, graphs: Vec<Bound<'_, Graph>>, how: &str, weight: f64) -> PyResult<Self> {
+        catch_panics(|| {
+            let how: Combination = parse("how", how).map_err(PyFailure::from)?;
+            let graphs: Vec<Arc<NeighborGraph>> = graphs.iter().map(|graph| graph.get().inner.clone()).collect();
+            let graphs: Vec<&NeighborGraph> = graphs.iter().map(|graph| &**graph).collect();
+            Ok(Self::new(py.detach(|| combine_graphs(&graphs, how, weight)).map_err(PyFailure::from)?))
+        })
     }
 
     fn indptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {

@@ -5,16 +5,21 @@
 
 mod catalog;
 mod command;
+mod device;
+mod divided;
 mod edges;
 mod error;
 mod graph;
 mod method_choice;
 mod model;
 mod panics;
+mod picture;
 mod quality;
 mod rows;
 mod select;
+mod sequence;
 mod spectrum;
+mod steps;
 mod trust;
 mod view;
 mod watch;
@@ -31,6 +36,10 @@ mod _lowland {
     #[pymodule_export]
     use command::run_command;
     #[pymodule_export]
+    use device::{devices, set_device};
+    #[pymodule_export]
+    use divided::{EmbeddingPart, PyDividedMethod};
+    #[pymodule_export]
     use edges::compare_edges;
     #[pymodule_export]
     use graph::{Graph, neighbors};
@@ -39,11 +48,20 @@ mod _lowland {
     #[pymodule_export]
     use model::{PyModel, fit};
     #[pymodule_export]
+    use picture::{draw, islands, label_places, palette_classes, palette_names, palette_scale};
+    #[pymodule_export]
     use quality::{analogies, angle_histogram, angles, procrustes, report, report_of_model};
     #[pymodule_export]
     use select::choose;
     #[pymodule_export]
+    use sequence::fit_sequence;
+    #[pymodule_export]
     use spectrum::fit_spectrum;
+    #[pymodule_export]
+    use steps::{
+        StudentField, entropic_weights, laplacian_eigenvectors, nearest_to, smallest_eigenpairs, umap_curve,
+        umap_layout, umap_memberships, umap_new_memberships, umap_placement,
+    };
     #[pymodule_export]
     use trust::{assess, instability};
     #[pymodule_export]

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lowland::growth::{self, AnchorStrength, SharedRow, rows_with_values};
 use lowland::message::{Note, Remedy};
-use lowland::params::Params;
+use lowland::params::{Params, parse};
 use lowland::preprocessing::Preprocessing;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::{Archive, ArchiveKind};
-use lowland::{Data, Embedding, Error, FitOptions, FixedPositions, MemoryBudget, Seed};
+use lowland::{Data, Embedding, Error, FitOptions, FixedPositions, Labels, MemoryBudget, Seed, Target};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
@@ -38,7 +39,7 @@ type TransformArrays<'py> =
 #[pyo3(signature = (
     method, params, rows, *, preprocessing=Vec::new(), graph=None, init=None, fixed=None, seed=0, threads=None, max_memory=None,
     feature_names=Vec::new(), on_progress=None, on_note=None, on_step=None, every=50, checkpoint=None, checkpoint_every=60.0,
-    resume=None, single=false, inverse_covariance=None
+    resume=None, single=false, inverse_covariance=None, target=None, continue_from=None, shared=None, anchor="exact", align_to=None
 ))]
 pub fn fit<'py>(
     py: Python<'py>,
@@ -62,6 +63,11 @@ pub fn fit<'py>(
     resume: Option<PathBuf>,
     single: bool,
     inverse_covariance: Option<PyReadonlyArray2<'py, f64>>,
+    target: Option<Vec<String>>,
+    continue_from: Option<Bound<'py, PyModel>>,
+    shared: Option<Vec<SharedRow>>,
+    anchor: &str,
+    align_to: Option<PyReadonlyArray2<'py, f64>>,
 ) -> PyResult<(PyModel, Option<Bound<'py, PyBaseException>>)> {
     catch_panics(|| {
         let params: Vec<(&str, &str)> = params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
@@ -81,23 +87,41 @@ pub fn fit<'py>(
             inverse_covariance.map(|matrix| matrix.as_array().iter().copied().collect());
         let graph = graph.map(|graph| graph.get().inner.clone());
         let init = init.as_ref().map(to_embedding).transpose()?;
+        let target = target.map(|texts| Target::new(Labels::new(texts)));
         let fixed = match &fixed {
-            Some(positions) => Some(fixed_positions(&to_embedding(positions)?, &data)?),
+            Some(positions) => Some(known_positions("fixed", &to_embedding(positions)?, &data)?),
             None => None,
         };
+        let anchor: AnchorStrength = parse("anchor", anchor).map_err(PyFailure::from)?;
+        let positions = match &align_to {
+            Some(positions) => Some(known_positions("align_to", &to_embedding(positions)?, &data)?),
+            None => None,
+        };
+        let old = continue_from.as_ref().map(Bound::get);
         let checkpoints = checkpoint.map(|path| checkpoint_schedule(path, checkpoint_every)).transpose()?;
         let callbacks = Callbacks { on_progress, on_note, on_step, every, checkpoints };
         let memory = MemoryBudget::new(max_memory.or_else(lowland::available_memory));
         let resume = resume.map(|path| read_checkpoint(path, &memory)).transpose()?;
         // The fit starts its own threads and notes if they are fewer than requested.
         let WatchOutput { result, raised } = watch(py, Some(1), &callbacks, |watcher| {
+            let anchors = match old {
+                Some(old) => {
+                    let data = data.with_offsets(old.inner.offsets().map(|offsets| &offsets[..]));
+                    let shared = shared.unwrap_or_else(|| rows_with_values(&old.inner, &data));
+                    let mut progress = |done| watcher.progress("placement", done);
+                    Some(growth::anchors(&old.inner, &data, &shared, anchor, &mut progress)?)
+                }
+                None => None,
+            };
             let options = FitOptions {
                 seed: Seed(seed),
                 preprocessing: steps,
+                anchors: anchors.as_ref(),
                 landmarks,
                 neighbors: graph.as_deref(),
                 init: init.as_ref(),
                 fixed: fixed.as_ref(),
+                target: target.as_ref(),
                 feature_names,
                 observer: Some(watcher),
                 resume: resume.as_ref(),
@@ -105,8 +129,13 @@ pub fn fit<'py>(
                 threads: Some(threads.unwrap_or(0)),
                 single_precision: single,
                 inverse_covariance: inverse_covariance.as_deref(),
+                device: None,
             };
-            Ok(PyModel { inner: lowland::fit::fit(method, &data, options)? })
+            let mut inner = lowland::fit::fit(method, &data, options)?;
+            if let Some(positions) = &positions {
+                inner.align_to(positions)?;
+            }
+            Ok(PyModel { inner })
         })?;
         Ok((result, raised.map(|error| error.into_value(py).into_bound(py))))
     })
@@ -126,9 +155,12 @@ fn read_checkpoint(path: PathBuf, memory: &MemoryBudget) -> Result<Archive, PyFa
 }
 
 /// Known positions, one per row of the data, NaN where they are unknown.
-fn fixed_positions(positions: &Embedding, data: &Data) -> Result<FixedPositions, PyFailure> {
+fn known_positions(name: &'static str, positions: &Embedding, data: &Data) -> Result<FixedPositions, PyFailure> {
     if positions.rows() != data.rows() {
-        let what = "rows of fixed (NaN where the position is unknown)";
+        let what = match name {
+            "align_to" => "rows of align_to (NaN where the position is unknown)",
+            _ => "rows of fixed (NaN where the position is unknown)",
+        };
         return Err(Error::Shape { what, expected: data.rows(), found: positions.rows() }.into());
     }
     Ok(FixedPositions::from_all_rows(positions)?)
@@ -176,18 +208,23 @@ impl PyModel {
     }
 
     /// Transforms new rows. Returns coordinates, standard deviations and log-likelihoods, the last two if the method has them.
-    #[pyo3(signature = (rows, threads=None))]
+    #[pyo3(signature = (rows, threads=None, exact=false))]
     fn transform<'py>(
         &self,
         py: Python<'py>,
         rows: Rows<'py>,
         threads: Option<usize>,
+        exact: bool,
     ) -> PyResult<TransformArrays<'py>> {
         catch_panics(|| {
             let data = rows.to_new_rows(&self.inner)?;
             drop(rows);
             let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
-                Ok(self.inner.transform_with(&data, &mut |done| watcher.progress("transform", done))?)
+                let mut progress = |done| watcher.progress("transform", done);
+                match exact {
+                    false => Ok(self.inner.transform_with(&data, &mut progress)?),
+                    true => Ok(self.inner.transform_exactly_with(&data, &mut progress)?),
+                }
             })?;
             match raised {
                 Some(error) => Err(error),
@@ -297,6 +334,34 @@ impl PyModel {
                 None => result.map(|lengths| to_array(py, lengths, self.inner.embedding().rows())).transpose(),
             }
         })
+    }
+
+    /// Returns row pointers, columns and values of the fuzzy graph of umap, or None.
+    #[pyo3(signature = (threads=None))]
+    #[allow(clippy::type_complexity)]
+    fn membership_graph<'py>(
+        &self,
+        py: Python<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<Option<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)>> {
+        catch_panics(|| {
+            let WatchOutput { result, raised } = watch(py, threads, &Callbacks::default(), |watcher| {
+                Ok(self.inner.membership_graph(&mut |done| watcher.progress("neighbors", done))?)
+            })?;
+            raised.map_or(Ok(()), Err)?;
+            Ok(result.map(|graph| {
+                let starts: Vec<i64> = graph.indptr().iter().map(|&start| start as i64).collect();
+                let columns: Vec<i64> = graph.indices().iter().map(|&column| i64::from(column)).collect();
+                (starts.into_pyarray(py), columns.into_pyarray(py), graph.values().to_vec().into_pyarray(py))
+            }))
+        })
+    }
+
+    /// Returns the logarithms of the local radii in the data and on the map, if density is preserved.
+    #[allow(clippy::type_complexity)]
+    fn local_radii<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+        let radii = self.inner.local_radii()?;
+        Some((radii.original.clone().into_pyarray(py), radii.embedding.clone().into_pyarray(py)))
     }
 
     fn embedding<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {

@@ -17,12 +17,12 @@ use crate::panics::catch_panics;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
 
-type ScoreLine = (&'static str, f64, Option<usize>, Option<usize>, bool, &'static str);
+type ScoreLine = (&'static str, f64, Option<usize>, Option<usize>, Option<f64>, bool, &'static str);
 
 /// Scores, class shares and omitted scores.
 pub type ReportParts = (Vec<ScoreLine>, Vec<(u32, usize, f64)>, Vec<(&'static str, String)>);
 
-/// Returns the scores as `(name, value, k, sampled, higher is better, meaning)`, class shares as `(code, points, share)`,
+/// Returns the scores as `(name, value, k, sampled, standard error, higher is better, meaning)`, class shares as `(code, points, share)`,
 /// and omitted scores as `(name, reason)`.
 #[pyfunction]
 #[pyo3(signature = (rows, map, labels, n_neighbors, metric, seed, threads=None, graph=None))]
@@ -98,8 +98,10 @@ fn compute_report(
 
 /// The parts of a report, as Python receives them.
 pub fn report_parts(report: QualityReport) -> ReportParts {
-    let line =
-        |s: &quality::Score| (s.kind.name(), s.value, s.k, s.sampled, s.kind.higher_is_better(), s.kind.meaning());
+    let line = |s: &quality::Score| {
+        let kind = s.kind;
+        (kind.name(), s.value, s.k, s.sampled, s.standard_error, kind.higher_is_better(), kind.meaning())
+    };
     (
         report.scores.iter().map(line).collect(),
         report.classes.iter().map(|class| (class.code, class.points, class.share)).collect(),

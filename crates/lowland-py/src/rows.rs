@@ -31,6 +31,12 @@ impl Rows<'_> {
         self.narrow(Some(model.offsets().cloned().unwrap_or_else(no_offsets)))
     }
 
+    /// Copies rows that are compared with `others`, and rounded like them.
+    pub fn to_data_like(&self, others: &Data) -> PyResult<Data> {
+        let no_offsets = || vec![0.0; others.dim()].into();
+        self.narrow(Some(others.offsets().map_or_else(no_offsets, |offsets| offsets.into())))
+    }
+
     fn narrow(&self, offsets: Option<Arc<[f64]>>) -> PyResult<Data> {
         let data = match self {
             Rows::Single(array) => dense(array),

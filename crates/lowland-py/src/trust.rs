@@ -2,7 +2,7 @@
 
 use lowland::reruns::RerunOptions;
 use lowland::trust::{self, TrustParams};
-use lowland::{MemoryBudget, Seed};
+use lowland::{Labels, MemoryBudget, Seed, Target};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
@@ -16,12 +16,14 @@ use crate::watch::{Callbacks, watch};
 type ColumnLine = (&'static str, &'static str, Vec<f64>);
 type IslandLine = (usize, Option<Vec<usize>>, Option<f64>);
 type GapLine = ([u32; 2], String, usize, usize, Option<f64>);
-type TrustParts = (Vec<ColumnLine>, Vec<IslandLine>, Vec<GapLine>, [String; 3], Vec<(&'static str, String)>);
+type LossLine = Option<(&'static str, bool)>;
+type TrustParts = (Vec<ColumnLine>, Vec<IslandLine>, Vec<GapLine>, [String; 3], Vec<(&'static str, String)>, LossLine);
 
 /// Returns the columns as `(name, meaning, values)`, islands as `(points, sizes of the parts, weakest connection)`, gaps as
-/// `(islands, verdict, links, counted links, connection)`, the summary, and omitted columns as `(name, reason)`.
+/// `(islands, verdict, links, counted links, connection)`, the summary, omitted columns as `(name, reason)`, and the method whose
+/// loss was used with whether it is that of `model`.
 #[pyfunction]
-#[pyo3(signature = (rows, map, n_neighbors, metric, fdr, everything, seed, threads=None, graph=None))]
+#[pyo3(signature = (rows, map, n_neighbors, metric, fdr, everything, seed, threads=None, graph=None, model=None))]
 pub fn assess(
     py: Python<'_>,
     rows: Rows,
@@ -33,6 +35,7 @@ pub fn assess(
     seed: u64,
     threads: Option<usize>,
     graph: Option<&Bound<'_, Graph>>,
+    model: Option<&Bound<'_, PyModel>>,
 ) -> PyResult<TrustParts> {
     catch_panics(|| {
         let (data, map) = (rows.to_data()?, to_embedding(&map)?);
@@ -40,9 +43,15 @@ pub fn assess(
         let metric = metric.parse().map_err(PyFailure::from)?;
         let params = TrustParams { n_neighbors, metric, fdr, everything, seed: Seed(seed) };
         let graph = graph.map(|graph| graph.get().inner.clone());
+        // Reliability does not depend on an alignment of the map, and the loss is that of the map without it.
+        let map = match model {
+            Some(model) => model.get().inner.own_points(map.points()).map_err(PyFailure::from)?,
+            None => map,
+        };
+        let loss = model.and_then(|model| model.get().inner.point_loss(map.points()));
         let output = watch(py, threads, &Callbacks::default(), |watcher| {
             let progress = &mut |done| watcher.progress("reliability", done);
-            Ok(trust::assess(&data, map.points(), graph.as_deref(), &params, progress)?)
+            Ok(trust::assess(&data, map.points(), graph.as_deref(), loss.as_ref(), &params, progress)?)
         })?;
         output.raised.map_or(Ok(()), Err)?;
         let report = output.result;
@@ -62,27 +71,30 @@ pub fn assess(
             report.gaps.iter().map(gap).collect(),
             report.summary(),
             report.omitted.iter().map(|(column, reason)| (column.name(), reason.clone())).collect(),
+            report.loss.map(|loss| (loss.method, loss.is_own)),
         ))
     })
 }
 
 /// Returns how far each point of a fitted model moves over reruns without a tenth of the rows.
 #[pyfunction]
-#[pyo3(signature = (rows, model, reruns, threads=None))]
+#[pyo3(signature = (rows, model, reruns, threads=None, target=None))]
 pub fn instability(
     py: Python<'_>,
     rows: Rows,
     model: &Bound<'_, PyModel>,
     reruns: usize,
     threads: Option<usize>,
+    target: Option<Vec<String>>,
 ) -> PyResult<Vec<f64>> {
     catch_panics(|| {
         let data = rows.to_data()?;
         drop(rows);
+        let target = target.map(|texts| Target::new(Labels::new(texts)));
         let model = &model.get().inner;
         let output = watch(py, threads, &Callbacks::default(), |watcher| {
             let memory = MemoryBudget::new(lowland::available_memory());
-            let options = RerunOptions { reruns, observer: Some(watcher), memory };
+            let options = RerunOptions { reruns, target: target.as_ref(), observer: Some(watcher), memory };
             Ok(lowland::reruns::instability(model.pipeline(), &data, model.embedding(), options)?)
         })?;
         output.raised.map_or(Ok(()), Err)?;

@@ -13,6 +13,7 @@ use pyo3::types::PyBytes;
 use crate::error::PyFailure;
 use crate::graph::Graph;
 use crate::panics::catch_panics;
+use crate::picture::to_palette;
 use crate::rows::{Rows, to_embedding};
 use crate::watch::{Callbacks, watch};
 
@@ -20,11 +21,11 @@ use crate::watch::{Callbacks, watch};
 const NEIGHBORS: usize = 15;
 
 /// Name, caption, coordinates, standard deviations, covariances (row by row), and columns of reliability by name.
-type EmbeddingTuple<'py> =
+pub(crate) type EmbeddingTuple<'py> =
     (String, String, PyReadonlyArray2<'py, f64>, Option<Vec<f64>>, Option<Vec<f64>>, Vec<(String, Vec<f64>)>);
 
 /// Name, caption, map.
-type NamedMap = (String, String, AnnotatedEmbedding);
+pub(crate) type NamedMap = (String, String, AnnotatedEmbedding);
 
 /// Writes a file atomically.
 #[pyfunction]
@@ -35,7 +36,7 @@ pub fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()>
 /// Renders a page of embeddings of the same rows. Shows images if `rows` look like images, and, with `graph`, the true
 /// neighbors and which of them each embedding preserves. `slider` are the exaggerations of the embeddings, for a slider between them.
 #[pyfunction]
-#[pyo3(signature = (title, maps, *, rows=None, classes=Vec::new(), numbers=Vec::new(), ids=None, graph=None, slider=None, threads=None))]
+#[pyo3(signature = (title, maps, *, rows=None, classes=Vec::new(), numbers=Vec::new(), ids=None, graph=None, slider=None, palette="default", threads=None))]
 pub fn page<'py>(
     py: Python<'py>,
     title: String,
@@ -46,15 +47,13 @@ pub fn page<'py>(
     ids: Option<Vec<String>>,
     graph: Option<&Bound<'py, Graph>>,
     slider: Option<Vec<f64>>,
+    palette: &str,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     catch_panics(|| {
+        let palette = to_palette(palette)?;
         let data = rows.as_ref().map(Rows::to_data).transpose()?;
         let truth = graph.map(|graph| graph.get().inner.truncate(NEIGHBORS));
-        let annotated = |(name, caption, points, std, covariances, columns): EmbeddingTuple| -> PyResult<NamedMap> {
-            let reliability = to_reliability(columns)?;
-            Ok((name, caption, AnnotatedEmbedding { std, covariances, reliability, ..to_embedding(&points)?.into() }))
-        };
         let maps = maps.into_iter().map(annotated).collect::<PyResult<Vec<_>>>()?;
         let classes: Vec<(String, Labels)> =
             classes.into_iter().map(|(name, codes, names)| (name, Labels { codes, names })).collect();
@@ -82,6 +81,7 @@ pub fn page<'py>(
                 rows: maps.first().map_or(0, |(_, _, map)| map.rows()),
                 maps: page_maps.collect(),
                 ids: ids.as_deref(),
+                palette,
                 columns: by_class.chain(by_number).collect(),
                 neighbors: truth.as_ref(),
                 slider: slider.map(|values| PageSlider { label: "exaggeration", values }),
@@ -94,6 +94,12 @@ pub fn page<'py>(
         })?;
         output.raised.map_or(Ok(PyBytes::new(py, &output.result)), Err)
     })
+}
+
+/// Converts a map from Python.
+pub(crate) fn annotated((name, caption, points, std, covariances, columns): EmbeddingTuple) -> PyResult<NamedMap> {
+    let reliability = to_reliability(columns)?;
+    Ok((name, caption, AnnotatedEmbedding { std, covariances, reliability, ..to_embedding(&points)?.into() }))
 }
 
 /// The columns of reliability of a map.

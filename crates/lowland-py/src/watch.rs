@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use lowland::device::with_device;
 use lowland::run::{Archive, Event, Observer, ProgressTracker};
 use lowland::{Embedding, Error};
 use pyo3::prelude::*;
 
+use crate::device::device;
 use crate::error::{PyFailure, PythonTerms};
 use crate::panics::panic_error;
 use crate::rows::embedding_to_array;
@@ -30,7 +32,7 @@ pub struct Callbacks<'py> {
     pub on_progress: Option<Bound<'py, PyAny>>,
     /// Called with `(text)` for each note.
     pub on_note: Option<Bound<'py, PyAny>>,
-    /// Called with `(iteration, objective, embedding)`; a true result stops the run.
+    /// Called with `(iteration, objective, embedding, length of the gradient or None)`; a true result stops the run.
     pub on_step: Option<Bound<'py, PyAny>>,
     /// Number of iterations between two calls of `on_step`.
     pub every: usize,
@@ -57,6 +59,7 @@ enum Message {
         iteration: usize,
         objective: f64,
         embedding: Embedding,
+        gradient_norm: Option<f64>,
     },
     /// A checkpoint could not be written, which does not end the run.
     NoCheckpoint(String),
@@ -89,13 +92,14 @@ pub fn watch<T: Send>(
         tracker: ProgressTracker::default(),
         last_report: Instant::now(),
     };
+    let device = device();
     let mut raised = None;
     let result = std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let mut watcher = watcher;
             #[cfg(debug_assertions)]
             crate::panics::testing::panic_if_requested(crate::panics::testing::Place::Worker);
-            lowland::with_threads(threads, || work(&mut watcher))
+            lowland::with_threads(threads, || with_device(device, || work(&mut watcher)))?
         });
         loop {
             let inbox = &mut messages;
@@ -145,8 +149,11 @@ fn call_back(py: Python<'_>, callbacks: &Callbacks, message: Message) -> PyResul
             }
             Ok(false)
         }
-        Message::Step { iteration, objective, embedding } => match &callbacks.on_step {
-            Some(function) => function.call1((iteration, objective, embedding_to_array(py, &embedding)?))?.is_truthy(),
+        Message::Step { iteration, objective, embedding, gradient_norm } => match &callbacks.on_step {
+            Some(function) => {
+                let embedding = embedding_to_array(py, &embedding)?;
+                function.call1((iteration, objective, embedding, gradient_norm))?.is_truthy()
+            }
             None => Ok(false),
         },
         Message::NoCheckpoint(reason) => {
@@ -191,7 +198,12 @@ impl Watcher<'_> {
     fn write_checkpoint(&mut self, stopped: bool, checkpoint: &dyn Fn() -> Archive) {
         let Some((schedule, last)) = &mut self.checkpoints else { return };
         if stopped || last.elapsed() >= schedule.interval {
-            let written = lowland_io::write_bytes(&schedule.path, &checkpoint().to_bytes());
+            let archive = checkpoint();
+            if !archive.is_complete() {
+                // The run is about to end with an error; what was written before can be resumed.
+                return;
+            }
+            let written = lowland_io::write_bytes(&schedule.path, &archive.to_bytes());
             *last = Instant::now();
             if let Err(error) = written {
                 let _ = self.messages.send(Message::NoCheckpoint(error.describe(&PythonTerms)));
@@ -213,11 +225,12 @@ impl Observer for Watcher<'_> {
         self.tracker.update(event);
         match event {
             Event::StageStart(_) | Event::StageProgress(_) => self.report_run(),
-            Event::Step { step, embedding, checkpoint, .. } => {
+            Event::Step { step, embedding, gradient_norm, checkpoint, .. } => {
                 self.report_run();
                 if self.every.is_some_and(|every| step.iteration % every == 0) {
                     let (iteration, objective) = (step.iteration, step.objective);
-                    let message = Message::Step { iteration, objective, embedding: embedding() };
+                    let (embedding, gradient_norm) = (embedding(), gradient_norm());
+                    let message = Message::Step { iteration, objective, embedding, gradient_norm };
                     if self.messages.send(message).is_ok() {
                         let _ = self.replies.recv();
                     }

@@ -3,6 +3,7 @@
 use rand::Rng;
 
 use super::blocks::in_blocks;
+use super::estimate::Estimate;
 use super::metric_space::MetricSpace;
 use lowland_core::run::Progress;
 use lowland_core::{Error, Result, Seed};
@@ -19,38 +20,42 @@ pub fn triplet_accuracy(
     per_row: usize,
     seed: Seed,
 ) -> Result<f64> {
-    triplet_accuracy_with(data, map, rows, per_row, seed, &mut |_| Ok(()))
+    Ok(triplet_accuracy_with(data, map, rows, per_row, seed, &mut |_| Ok(()))?.value)
 }
 
-/// Like [`triplet_accuracy`], and reports progress.
-pub fn triplet_accuracy_with(
+/// Like [`triplet_accuracy`], as an estimate for all triplets, and reports progress.
+pub(super) fn triplet_accuracy_with(
     data: &MetricSpace,
     map: &MetricSpace,
     rows: &[u32],
     per_row: usize,
     seed: Seed,
     progress: &mut Progress,
-) -> Result<f64> {
+) -> Result<Estimate> {
     let n = data.rows();
     if n < 3 || rows.is_empty() || per_row == 0 {
         return Err(Error::TooFewPoints { what: "triplet accuracy".into(), needed: 3, found: n, remedies: Vec::new() });
     }
     let seed = seed.stream("triplets");
     let kept = in_blocks(rows.len(), BLOCK, progress, |range| {
-        let mut kept = 0usize;
-        for &i in &rows[range] {
+        let kept_of_row = |&i: &u32| {
             let (i, mut rng) = (i as usize, seed.item(i as usize).rng());
+            let mut kept = 0;
             for _ in 0..per_row {
                 let j = skip(below(&mut rng, n - 1), i);
                 // Skipping the two excluded points in ascending order keeps the rest equally likely.
                 let l = skip(skip(below(&mut rng, n - 2), i.min(j)), i.max(j));
                 let order = |space: &MetricSpace| space.key(i, j).partial_cmp(&space.key(i, l));
-                kept += usize::from(order(data) == order(map));
+                kept += u64::from(order(data) == order(map));
             }
-        }
-        kept
-    })?;
-    Ok(kept.into_iter().sum::<usize>() as f64 / (rows.len() * per_row) as f64)
+            kept
+        };
+        rows[range].iter().map(kept_of_row).collect::<Vec<u64>>()
+    })?
+    .concat();
+    let share = kept.iter().sum::<u64>() as f64 / (rows.len() * per_row) as f64;
+    // Triplets of other rows are not the only ones that were not drawn.
+    Ok(Estimate::from_counts(share, &kept, 1.0 / per_row as f64, usize::MAX))
 }
 
 /// Returns Spearman's rank correlation between distances in the data and in the map, over pairs drawn at random with
@@ -66,7 +71,7 @@ pub fn distance_correlation(
 }
 
 /// Like [`distance_correlation`], and reports progress.
-pub fn distance_correlation_with(
+pub(super) fn distance_correlation_with(
     data: &MetricSpace,
     map: &MetricSpace,
     pairs: usize,

@@ -1,5 +1,6 @@
 //! Scores of how well the map preserves neighborhoods.
 
+use super::estimate::Estimate;
 use super::metric_space::MetricSpace;
 use super::ranks::neighbor_ranks;
 use lowland_core::message::Remedy;
@@ -10,23 +11,36 @@ use lowland_neighbors::NeighborGraph;
 /// Returns the mean share of the `k` nearest in the data that are among the `k` nearest in the map. Row `s` of one
 /// graph corresponds to row `s` of the other.
 pub fn knn_recall(data: &NeighborGraph, map: &NeighborGraph, k: usize) -> Result<f64> {
+    Ok(knn_recall_estimate(data, map, k)?.value)
+}
+
+/// Like [`knn_recall`], as an estimate for all rows.
+pub(super) fn knn_recall_estimate(data: &NeighborGraph, map: &NeighborGraph, k: usize) -> Result<Estimate> {
     check_graphs(data, map, k, k)?;
     let mut wanted = Vec::with_capacity(k);
-    let mut kept = 0usize;
-    for s in 0..data.rows() {
+    let kept_in_row = |s| {
         wanted.clear();
         wanted.extend_from_slice(&data.row(s).0[..k]);
         wanted.sort_unstable();
-        kept += map.row(s).0[..k].iter().filter(|j| wanted.binary_search(j).is_ok()).count();
-    }
-    Ok(kept as f64 / (data.rows() * k) as f64)
+        map.row(s).0[..k].iter().filter(|j| wanted.binary_search(j).is_ok()).count() as u64
+    };
+    let kept: Vec<u64> = (0..data.rows()).map(kept_in_row).collect();
+    let share = kept.iter().sum::<u64>() as f64 / (data.rows() * k) as f64;
+    Ok(Estimate::from_counts(share, &kept, 1.0 / k as f64, data.targets()))
 }
 
 /// Returns the share of points whose nearest neighbor in the data is among the `r` nearest in the map.
 pub fn first_neighbor_recall(data: &NeighborGraph, map: &NeighborGraph, r: usize) -> Result<f64> {
+    Ok(first_neighbor_recall_estimate(data, map, r)?.value)
+}
+
+/// Like [`first_neighbor_recall`], as an estimate for all rows.
+pub(super) fn first_neighbor_recall_estimate(data: &NeighborGraph, map: &NeighborGraph, r: usize) -> Result<Estimate> {
     check_graphs(data, map, 1, r)?;
-    let found = (0..data.rows()).filter(|&s| map.row(s).0[..r].contains(&data.row(s).0[0])).count();
-    Ok(found as f64 / data.rows() as f64)
+    let found = |s| u64::from(map.row(s).0[..r].contains(&data.row(s).0[0]));
+    let found: Vec<u64> = (0..data.rows()).map(found).collect();
+    let share = found.iter().sum::<u64>() as f64 / data.rows() as f64;
+    Ok(Estimate::from_counts(share, &found, 1.0, data.targets()))
 }
 
 /// Returns the trustworthiness of Venna and Kaski (2001): `1 - 2 / (m k (2n - 3k - 1)) sum_i sum_j max(0, r(i,j) - k)`
@@ -37,17 +51,17 @@ pub fn first_neighbor_recall(data: &NeighborGraph, map: &NeighborGraph, r: usize
 /// is continuity. Row `s` of `other` corresponds to point `rows[s]`. If `rows` are all points, the value is exact and
 /// agrees with scikit-learn.
 pub fn trustworthiness(space: &MetricSpace, other: &NeighborGraph, rows: &[u32], k: usize) -> Result<f64> {
-    trustworthiness_with(space, other, rows, k, &mut |_| Ok(()))
+    Ok(trustworthiness_with(space, other, rows, k, &mut |_| Ok(()))?.value)
 }
 
-/// Like [`trustworthiness`], and reports progress.
-pub fn trustworthiness_with(
+/// Like [`trustworthiness`], as an estimate for all rows, and reports progress.
+pub(super) fn trustworthiness_with(
     space: &MetricSpace,
     other: &NeighborGraph,
     rows: &[u32],
     k: usize,
     progress: &mut Progress,
-) -> Result<f64> {
+) -> Result<Estimate> {
     let n = space.rows();
     if rows.len() != other.rows() {
         return Err(Error::Shape { what: "rows of the neighbor graph", expected: rows.len(), found: other.rows() });
@@ -66,9 +80,12 @@ pub fn trustworthiness_with(
         return Err(Error::TooFewPoints { what: format!("trustworthiness at {k}"), needed, found: n, remedies });
     }
     let ranks = neighbor_ranks(space, rows, |s| &other.row(s).0[..k], progress)?;
-    let excess: u64 = ranks.iter().flatten().map(|&rank| u64::from(rank).saturating_sub(k as u64)).sum();
-    let (m, n, k) = (rows.len() as f64, n as f64, k as f64);
-    Ok(1.0 - excess as f64 * 2.0 / (m * k * (2.0 * n - 3.0 * k - 1.0)))
+    let excess_of_row = |ranks: &Vec<u32>| ranks.iter().map(|&rank| u64::from(rank).saturating_sub(k as u64)).sum();
+    let excess: Vec<u64> = ranks.iter().map(excess_of_row).collect();
+    let (m, size, k) = (rows.len() as f64, n as f64, k as f64);
+    let normalization = k * (2.0 * size - 3.0 * k - 1.0);
+    let value = 1.0 - excess.iter().sum::<u64>() as f64 * 2.0 / (m * normalization);
+    Ok(Estimate::from_counts(value, &excess, 2.0 / normalization, n))
 }
 
 fn check_graphs(data: &NeighborGraph, map: &NeighborGraph, in_data: usize, in_map: usize) -> Result<()> {

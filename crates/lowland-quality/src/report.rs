@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use super::check_finite;
 use super::class_scores::{class_shares, classification_error};
+use super::estimate::Estimate;
 use super::global_scores::{distance_correlation_with, sample_rows, triplet_accuracy_with};
 use super::graph_rows::{has_neighbors, neighbors_of_rows, select_rows};
 use super::metric_space::MetricSpace;
-use super::neighborhood_scores::{first_neighbor_recall, knn_recall, trustworthiness_with};
-use super::params::{PrecomputedGraphs, QualityParams};
+use super::neighborhood_scores::{first_neighbor_recall_estimate, knn_recall_estimate, trustworthiness_with};
+use super::params::{PrecomputedGraphs, QualityParams, ScoredRows};
 use super::score::{QualityReport, ScoreKind};
 use lowland_core::run::Progress;
 use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result};
@@ -62,11 +63,12 @@ pub fn report_with(
         let per_row = params.triplets_per_point;
         let value =
             stage.run(0.04, |progress| triplet_accuracy_with(&space, &plane, &rows, per_row, params.seed, progress))?;
-        report.add(ScoreKind::TripletAccuracy, None, Some(rows.len() * per_row), value);
+        report.add_estimate(ScoreKind::TripletAccuracy, None, Some(rows.len() * per_row), value);
     }
     match stage.run(0.03, |progress| distance_correlation_with(&space, &plane, params.pairs, params.seed, progress))? {
         (Some(value), drawn) => {
-            report.add(ScoreKind::DistanceCorrelation, None, drawn, value);
+            let estimate = Estimate::correlation(value, drawn.unwrap_or_default());
+            report.add_estimate(ScoreKind::DistanceCorrelation, None, drawn, estimate);
         }
         (None, _) => {
             let reason = "all distances drawn in the data or in the map are equal".into();
@@ -104,6 +106,9 @@ const EXACT_BUDGET: f64 = 2e10;
 /// Minimum number of rows in a sample, however long it takes: the error of a share is then below three hundredths.
 const MIN_SAMPLE_ROWS: usize = 300;
 
+/// Maximum number of rows in a sample that is drawn because comparisons are slow.
+const MAX_SAMPLE_ROWS: usize = 5_000;
+
 /// Adds the scores that compare neighborhoods in the data and in the map.
 fn add_neighborhood_scores(
     report: &mut QualityReport,
@@ -128,11 +133,11 @@ fn add_neighborhood_scores(
     })?;
     let in_map = select_rows(in_map, &rows);
 
-    let recall = knn_recall(&in_data, &in_map, k)?;
-    report.add(ScoreKind::KnnRecall, Some(k), sampled, recall);
+    let recall = knn_recall_estimate(&in_data, &in_map, k)?;
+    report.add_estimate(ScoreKind::KnnRecall, Some(k), sampled, recall);
     for r in if k == 1 { vec![1] } else { vec![1, k] } {
-        let value = first_neighbor_recall(&in_data, &in_map, r)?;
-        report.add(ScoreKind::FirstNeighborRecall, Some(r), sampled, value);
+        let value = first_neighbor_recall_estimate(&in_data, &in_map, r)?;
+        report.add_estimate(ScoreKind::FirstNeighborRecall, Some(r), sampled, value);
     }
     if 2 * k >= n {
         for kind in [ScoreKind::Trustworthiness, ScoreKind::Continuity] {
@@ -141,23 +146,23 @@ fn add_neighborhood_scores(
         return Ok(());
     }
     let trust = stage.run(0.30, |progress| trustworthiness_with(space, &in_map, &rows, k, progress))?;
-    report.add(ScoreKind::Trustworthiness, Some(k), sampled, trust);
+    report.add_estimate(ScoreKind::Trustworthiness, Some(k), sampled, trust);
     let continuity = stage.run(0.15, |progress| trustworthiness_with(plane, &in_data, &rows, k, progress))?;
-    report.add(ScoreKind::Continuity, Some(k), sampled, continuity);
+    report.add_estimate(ScoreKind::Continuity, Some(k), sampled, continuity);
     Ok(())
 }
 
 /// Number of rows over which the neighborhood scores are taken.
 pub(super) fn rows_scored(space: &MetricSpace, params: &QualityParams) -> usize {
     let n = space.rows();
-    let affordable = EXACT_BUDGET / (n as f64 * space.pair_cost());
-    match params.max_exact {
+    let affordable = (EXACT_BUDGET / (n as f64 * space.pair_cost())) as usize;
+    match params.rows {
         // The matrix is available anyway, and a selection of its rows would no longer be square.
         _ if matches!(space, MetricSpace::Data(_, Metric::Precomputed)) => n,
-        Some(most) if n <= most => n,
-        Some(_) => params.sample_rows.clamp(1, n),
-        None if n as f64 <= affordable => n,
-        None => params.sample_rows.min((affordable as usize).max(MIN_SAMPLE_ROWS)).clamp(1, n),
+        ScoredRows::All => n,
+        ScoredRows::Affordable if n <= affordable => n,
+        ScoredRows::Affordable => affordable.clamp(MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS).min(n),
+        ScoredRows::Sample(count) => count.clamp(1, n),
     }
 }
 
@@ -174,7 +179,7 @@ fn add_class_scores(
         match in_map.filter(|_| votes <= most) {
             Some(graph) => {
                 let value = classification_error(graph, labels, votes)?;
-                report.add(ScoreKind::ClassificationError, Some(votes), None, value);
+                report.add(ScoreKind::ClassificationError, Some(votes), value);
             }
             None => report.omit(ScoreKind::ClassificationError, too_few(votes)),
         }
@@ -184,7 +189,7 @@ fn add_class_scores(
             report.classes = class_shares(graph, labels, k)?;
             let count = report.classes.len() as f64;
             let mean = report.classes.iter().map(|class| class.share).sum::<f64>() / count;
-            report.add(ScoreKind::ClassNeighborShare, Some(k), None, mean);
+            report.add(ScoreKind::ClassNeighborShare, Some(k), mean);
         }
         None => report.omit(ScoreKind::ClassNeighborShare, too_few(k)),
     }

@@ -1,6 +1,7 @@
 //! Kinds of scores, their values, and the report that holds them.
 
 use super::class_scores::ClassShare;
+use super::estimate::Estimate;
 
 /// A score of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,6 +84,8 @@ pub struct Score {
     pub k: Option<usize>,
     /// Number of rows, triplets or pairs that were drawn; `None` if the value is exact over all.
     pub sampled: Option<usize>,
+    /// Standard error of the value over samples; `None` if the value is exact over all.
+    pub standard_error: Option<f64>,
 }
 
 /// A score that is not defined for a map.
@@ -117,8 +120,20 @@ impl QualityReport {
         self.scores.iter().find(|score| score.kind == kind).map(|score| score.value)
     }
 
-    pub(super) fn add(&mut self, kind: ScoreKind, k: Option<usize>, sampled: Option<usize>, value: f64) {
-        self.scores.push(Score { kind, value, k, sampled });
+    pub(super) fn add(&mut self, kind: ScoreKind, k: Option<usize>, value: f64) {
+        self.scores.push(Score { kind, value, k, sampled: None, standard_error: None });
+    }
+
+    /// Adds a score that is estimated from a sample, if `sampled` is its size.
+    pub(super) fn add_estimate(
+        &mut self,
+        kind: ScoreKind,
+        k: Option<usize>,
+        sampled: Option<usize>,
+        estimate: Estimate,
+    ) {
+        let standard_error = sampled.map(|_| estimate.standard_error);
+        self.scores.push(Score { kind, value: estimate.value, k, sampled, standard_error });
     }
 
     pub(super) fn omit(&mut self, kind: ScoreKind, reason: String) {

@@ -152,7 +152,15 @@ fn resume(input: &[u8]) -> bool {
     };
     let quick = info.parse(&values).expect("valid parameters");
     let (method, preprocessing) = (quick.method, Default::default());
-    let quick = Pipeline { method, landmarks: None, fixed: None, preprocessing, seed: Seed(1) };
+    let quick = Pipeline {
+        method,
+        landmarks: None,
+        fixed: None,
+        anchored: None,
+        has_target: false,
+        preprocessing,
+        seed: Seed(1),
+    };
     if quick.values() != pipeline.values() {
         return false;
     }

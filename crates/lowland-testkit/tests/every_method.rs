@@ -56,6 +56,12 @@ method_suite!(
     ],
     iterates
 );
+method_suite!(
+    tsne_density,
+    "tsne",
+    [("density", "0.5"), ("perplexity", "5,20"), ("max_iter", "40"), ("exaggeration_iter", "15")],
+    iterates
+);
 method_suite!(ssne, "ssne", [("max_iter", "30")], iterates);
 method_suite!(ssne_fast_gauss, "ssne", [("max_iter", "30"), ("engine", "fast-gauss"), ("optimizer", "fp")], iterates);
 method_suite!(ee, "ee", [("max_iter", "30"), ("homotopy", "2"), ("optimizer", "sd")], iterates);
@@ -66,6 +72,15 @@ method_suite!(mapit_sampled, "mapit", [("variant", "sampled"), ("max_iter", "40"
 method_suite!(mapit_reach, "mapit", [("reach", "2"), ("n_neighbors", "5"), ("max_iter", "60")], iterates);
 method_suite!(mapit_objective, "mapit", [("variant", "objective"), ("max_iter", "30")], iterates);
 method_suite!(umap, "umap", [("n_epochs", "100")], iterates);
+method_suite!(umap_densmap, "umap", [("n_epochs", "100"), ("densmap", "true"), ("n_components", "3")], iterates);
+method_suite!(umap_full, "umap", [("optimizer", "full"), ("n_epochs", "10")], iterates);
+method_suite!(pacmap, "pacmap", [("num_iters", "40,30,60")], iterates);
+method_suite!(
+    pacmap_local,
+    "pacmap",
+    [("localmap", "true"), ("n_components", "3"), ("init", "spectral"), ("num_iters", "40,30,60")],
+    iterates
+);
 method_suite!(tsm, "tsm", [("max_iter", "30")], iterates);
 method_suite!(
     tsm_factors,
@@ -118,6 +133,7 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (tsne_exaggeration::VALUES, tsne_exaggeration::METHOD),
     (tsne_fft::VALUES, tsne_fft::METHOD),
     (tsne_barnes_hut::VALUES, tsne_barnes_hut::METHOD),
+    (tsne_density::VALUES, tsne_density::METHOD),
     (ssne::VALUES, ssne::METHOD),
     (ssne_fast_gauss::VALUES, ssne_fast_gauss::METHOD),
     (ee::VALUES, ee::METHOD),
@@ -128,6 +144,10 @@ const SUITES: &[(&[(&str, &str)], &str)] = &[
     (mapit_reach::VALUES, mapit_reach::METHOD),
     (mapit_objective::VALUES, mapit_objective::METHOD),
     (umap::VALUES, umap::METHOD),
+    (umap_densmap::VALUES, umap_densmap::METHOD),
+    (umap_full::VALUES, umap_full::METHOD),
+    (pacmap::VALUES, pacmap::METHOD),
+    (pacmap_local::VALUES, pacmap_local::METHOD),
     (tsm::VALUES, tsm::METHOD),
     (tsm_factors::VALUES, tsm_factors::METHOD),
     (tsm_landmarks::VALUES, tsm_landmarks::METHOD),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use lowland::data::{Data, DataShape, Seed, Sparse};
 use lowland::registry::{METHODS, MethodInfo, ParsedMethod};
-use lowland::{FitOptions, MemoryBudget, fit};
+use lowland::{FitOptions, Labels, MemoryBudget, Target, fit};
 use lowland_linalg::dense::product_nn;
 
 /// Counts the bytes of the system's allocator.
@@ -148,13 +148,21 @@ impl Measurement {
     }
 }
 
+/// Before the parameters of a method: its fit is supervised.
+const SUPERVISED: (&str, &str) = ("target", "classes");
+
 fn measure(method: &str, values: &[(&str, &str)], shape: Shape) -> Measurement {
     warm_threads().install(|| {
         let before = CURRENT.load(Relaxed);
         let data = shape.data();
+        let (values, is_supervised) = match values {
+            [SUPERVISED, rest @ ..] => (rest, true),
+            values => (values, false),
+        };
+        let target = is_supervised.then(|| Target::new(Labels::new((0..data.rows()).map(|i| (i % 10).to_string()))));
         PEAK.store(CURRENT.load(Relaxed), Relaxed);
         let ParsedMethod { method: parsed, landmarks } = MethodInfo::find(method).unwrap().parse(values).unwrap();
-        let options = || FitOptions { landmarks, ..FitOptions::default() };
+        let options = || FitOptions { landmarks, target: target.as_ref(), ..FitOptions::default() };
         let stated = fit::check_memory(parsed.as_ref(), data.shape(), &options()).unwrap();
         let model = fit::fit(parsed, &data, options());
         let used = PEAK.load(Relaxed).saturating_sub(before);
@@ -231,6 +239,9 @@ estimates! {
     ee: "ee", [("max_iter", "3")], ALL;
     mapit: "mapit", [("max_iter", "3")], ALL;
     umap: "umap", [("n_epochs", "3")], ALL;
+    pacmap: "pacmap", [("num_iters", "1,1,1")], ALL;
+    tsne_supervised: "tsne", [SUPERVISED, ("max_iter", "3")], ALL;
+    umap_supervised: "umap", [SUPERVISED, ("n_epochs", "3")], ALL;
     tsm: "tsm", [("max_iter", "2")], NOT_LONG;
     gplvm: "gplvm", [("max_iter", "20")], GPLVM;
 }

@@ -1,5 +1,6 @@
 //! Comparison with umap-learn (golden/make_umap.py): the fuzzy graph of 60 rows, and parameters of the similarity curve.
 
+use lowland::neighbors::{Combination, combine_graphs};
 use lowland::{Data, Embedding, Metric, Seed};
 use lowland_algorithms::umap::{FuzzyGraphParams, SimilarityCurve, fuzzy_graph};
 use lowland_neighbors::{NeighborParams, Search, nearest_with};
@@ -24,6 +25,39 @@ fn the_fuzzy_graph_is_that_of_umap_learn() {
                 assert!((found - expected).abs() < 1e-5, "{name} {i} {j}: {found}, umap-learn has {expected}");
             }
         }
+    }
+}
+
+#[test]
+fn combined_graphs_are_those_of_umap_learn() {
+    let rows = golden("rows");
+    let graph = |columns: std::ops::Range<usize>| {
+        let values = rows.values().chunks_exact(4).flat_map(|row| &row[columns.clone()]).map(|&v| v as f32).collect();
+        let params = NeighborParams { n_neighbors: 9, metric: Metric::Euclidean, search: Search::Exact, seed: Seed(0) };
+        nearest_with(&Data::dense(values, 2).unwrap(), &params, &mut |_| Ok(())).unwrap().graph
+    };
+    let (left, right) = (graph(0..2), graph(2..4));
+    for (name, how, weight) in [
+        ("combined_union", Combination::Union, 0.5),
+        ("combined_intersection", Combination::Intersection, 0.5),
+        ("combined_weighted", Combination::Intersection, 0.3),
+    ] {
+        let found = combine_graphs(&[&left, &right], how, weight).unwrap();
+        let expected = golden(name);
+        let mut pairs = 0;
+        for i in 0..60 {
+            let (columns, values) = found.row(i);
+            for (&j, &value) in columns.iter().zip(values) {
+                let expected = expected.row(i)[j as usize];
+                // The sum of a row's memberships is found up to 1e-5 in both programs.
+                assert!(
+                    (f64::from(value) - expected).abs() < 1e-4,
+                    "{name} {i} {j}: {value}, umap-learn has {expected}"
+                );
+                pairs += 1;
+            }
+        }
+        assert_eq!(pairs, expected.values().iter().filter(|&&value| value > 0.0).count(), "{name}");
     }
 }
 

@@ -115,10 +115,10 @@ pub(crate) fn find_gaps(
         let scale = links.median_radius(a).max(links.median_radius(b));
         let seam = examine(links, &rows, side, scale, &mut SeamScratch::new(map.rows()));
         let known = pair.map(|island| references[island as usize - 1]);
-        // Islands that consist of several parts were cut within each part. Without that, the ratio of such an island is that
-        // of the gaps inside it, and too low: the verdict holds only if the other island's ratio gives the same.
+        // Cuts within an island that merges groups are at their borders and have few links, so that any gap to it would seem
+        // bridged: the verdict holds only if both islands' ratios give the same.
         let ratios = match known {
-            [Some(a), Some(b)] => Some(if parts.is_some() { [a.min(b); 2] } else { [a.max(b), a.min(b)] }),
+            [Some(a), Some(b)] => Some([a.max(b), a.min(b)]),
             _ => None,
         };
         let line = links.links_across_a_line();

@@ -4,21 +4,27 @@
 //! and the island it is in; for every gap between islands whether the data have it; for every island whether its rows are one
 //! group. docs/methods/trust.md derives the scores and reports how well they work on data whose answers are known.
 
+mod directions;
 mod field;
 mod gaps;
 mod islands;
 mod links;
+mod loss;
+mod map_scale;
 mod neighborhoods;
 mod null;
 mod parts;
 mod placement;
-mod point_loss;
+mod point_search;
 mod report;
 mod seam;
+mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use gaps::{Gap, GapVerdict};
 pub use islands::Islands;
+pub use loss::MapLoss;
 pub use parts::IslandParts;
-pub use report::{LossScale, TrustParams, TrustReport, assess, memory};
+pub use placement::LossUsed;
+pub use report::{TrustParams, TrustReport, assess, memory};

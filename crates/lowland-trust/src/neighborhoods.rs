@@ -13,12 +13,16 @@ pub(crate) struct NeighborShares {
     pub lost: Vec<f64>,
     /// Share of the `k` nearest points on the map that are not among the `reach` nearest in the data.
     pub intruders: Vec<f64>,
-    /// How far the nearest rows in the data are spread over the map, see [`spread`].
+    /// Distance on the map at which or beyond which a fifth of the nearest rows in the data are, in units of the distance to the
+    /// `k`-th nearest point on the map.
     pub spread: Vec<f64>,
+    /// The same with one more of the nearest rows: of a point whose neighbors in the data differ from the true ones by one, a
+    /// fifth is far only by chance.
+    pub certain_spread: Vec<f64>,
 }
 
-/// Share of the neighbors that may be anywhere without an effect on the spread, as a divisor: neighbors on the other side of a
-/// tear are at least this share of a torn neighborhood, and single misplaced neighbors are fewer.
+/// Share of the neighbors that must be far for a large spread, as a divisor: neighbors on the other side of a tear are at least
+/// this share of a torn neighborhood, and single misplaced neighbors are fewer.
 const SPREAD_SHARE: usize = 5;
 
 /// Compares neighborhoods. Both graphs have at least `reach` neighbors in every row, and `k <= reach`.
@@ -38,28 +42,39 @@ pub(crate) fn compare(
             sorted.sort_unstable();
             points.iter().filter(|j| sorted.binary_search(j).is_ok()).count() as f64 / k as f64
         };
+        let [spread, certain_spread] = spreads(map, i, &data[..k], f64::from(lengths[k - 1]));
         [
             share(&data[..k], &drawn[..k], near),
             1.0 - share(&data[..k], &drawn[..reach], far),
             1.0 - share(&drawn[..k], &data[..reach], far),
-            spread(map, i, &data[..k], f64::from(lengths[k - 1])),
+            spread,
+            certain_spread,
         ]
     };
-    let rows: Vec<[f64; 4]> = (0..map.rows()).into_par_iter().map_init(Default::default, row).collect();
+    let rows: Vec<[f64; 5]> = (0..map.rows()).into_par_iter().map_init(Default::default, row).collect();
     let column = |c: usize| rows.iter().map(|row| row[c]).collect();
-    NeighborShares { kept: column(0), lost: column(1), intruders: column(2), spread: column(3) }
+    NeighborShares {
+        kept: column(0),
+        lost: column(1),
+        intruders: column(2),
+        spread: column(3),
+        certain_spread: column(4),
+    }
 }
 
-/// Returns the distance on the map within which all but a fifth of the nearest rows of point `i` are, divided by `scale`, the
-/// distance to its `k`-th nearest point on the map.
-fn spread(map: Points, i: usize, neighbors: &[u32], scale: f64) -> f64 {
+/// Returns [`NeighborShares::spread`] and [`NeighborShares::certain_spread`] of point `i`; `scale` is the distance to its `k`-th
+/// nearest point on the map.
+fn spreads(map: Points, i: usize, neighbors: &[u32], scale: f64) -> [f64; 2] {
     let own = map.row(i);
     let distance = |&j: &u32| own.iter().zip(map.row(j as usize)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
     let mut distances: Vec<f64> = neighbors.iter().map(distance).collect();
     distances.sort_unstable_by(f64::total_cmp);
-    let farthest = distances[distances.len() - 1 - distances.len() / SPREAD_SHARE];
-    // Neighbors at the place of the point itself are as near as can be, however small the scale.
-    if farthest == 0.0 { 0.0 } else { (farthest / scale).min(MAX_SPREAD) }
+    let fifth = (distances.len() / SPREAD_SHARE).max(1);
+    [fifth, fifth + 1].map(|count| match distances[distances.len().saturating_sub(count)] {
+        // Neighbors at the place of the point itself are as near as can be, however small the scale.
+        0.0 => 0.0,
+        distance => (distance / scale).min(MAX_SPREAD),
+    })
 }
 
 /// The spread where the scale is zero: a finite number that exceeds all others.
@@ -104,7 +119,8 @@ mod tests {
             let mut lengths: Vec<f64> = data[..k].iter().map(|&j| square(&on_map, 2, i, j).sqrt()).collect();
             lengths.sort_by(f64::total_cmp);
             let scale = square(&on_map, 2, i, drawn[k - 1]).sqrt();
-            assert!((found.spread[i] / (lengths[k - 2] / scale) - 1.0).abs() < 1e-6);
+            assert!((found.spread[i] / (lengths[k - 1] / scale) - 1.0).abs() < 1e-6);
+            assert!((found.certain_spread[i] / (lengths[k - 2] / scale) - 1.0).abs() < 1e-6);
         }
     }
 }

@@ -7,13 +7,15 @@ use lowland_core::run::Progress;
 use lowland_core::{Data, DataShape, Error, Metric, Points, Reliability, ReliabilityColumn, Result, Seed};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_with, nearest_with, search_memory};
 
-use super::gaps::{Gap, GapVerdict, bridge_targets, find_gaps};
+use super::field::grid_memory;
+use super::gaps::{Gap, bridge_targets, find_gaps};
 use super::islands::{GAP_WIDTH, Islands};
 use super::links::Links;
+use super::loss::MapLoss;
 use super::neighborhoods::{NeighborShares, compare};
 use super::null::{NullSpreads, benjamini_hochberg};
 use super::parts::{IslandParts, find_parts};
-use super::placement::{place_points, unsupported};
+use super::placement::{LossUsed, MapRows, place_points, unsupported};
 
 /// Parameters of [`assess`].
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +43,8 @@ impl Default for TrustParams {
 const REACH: usize = 5;
 /// A neighbor graph of the caller is used if it has at least this many times the number of neighbors.
 const MIN_REACH: usize = 2;
+/// Fewest rows whose neighbors are not arbitrary.
+const MIN_KNOWN: usize = 10;
 /// The mean share of neighbors kept exceeds that of unrelated points by at least this many standard deviations, if the map
 /// belongs to the data.
 const MIN_DEVIATIONS: f64 = 6.0;
@@ -65,25 +69,18 @@ pub struct TrustReport {
     /// Noise of the null map, in units of the distance between neighboring points.
     pub null_noise: f64,
     /// The loss that `jump` and `fragile` refer to.
-    pub loss_scale: Option<LossScale>,
+    pub loss: Option<LossUsed>,
     /// Columns that were not computed, and why.
     pub omitted: Vec<(ReliabilityColumn, String)>,
 }
 
-/// The t-SNE loss that `jump` and `fragile` refer to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LossScale {
-    /// Factor by which the map was multiplied, so that the loss describes it best; about 1 for maps by t-SNE.
-    pub factor: f64,
-    /// Perplexity of the affinities.
-    pub perplexity: f64,
-}
-
-/// Assesses `map`, whose rows are those of `data`. `known` is a neighbor graph of the data, used if it is large enough.
+/// Assesses `map`, whose rows are those of `data`. `known` is a neighbor graph of the data, used if it is large enough. `loss` is the
+/// loss of the method that made the map; without it, `jump` and `fragile` refer to that of t-SNE.
 pub fn assess(
     data: &Data,
     map: Points,
     known: Option<&NeighborGraph>,
+    loss: Option<&MapLoss>,
     params: &TrustParams,
     progress: &mut Progress,
 ) -> Result<TrustReport> {
@@ -92,22 +89,23 @@ pub fn assess(
     let usable = known.filter(|graph| graph.rows() == n && graph.targets() == n && graph.metric() == params.metric);
     let degree = usable.map_or(0, NeighborGraph::min_degree);
     let most = (REACH * k).min((n - 1) / 2).max(k + 1);
+    let searched = most.max(loss_neighbors(loss, params)).min(n - 1);
     let (in_data, reach) = if degree >= (MIN_REACH * k).min(most) {
         (Cow::Borrowed(usable.expect("it has neighbors")), most.min(degree))
     } else {
         let search =
-            NeighborParams { n_neighbors: most, metric: params.metric, search: search_for(n), seed: params.seed };
+            NeighborParams { n_neighbors: searched, metric: params.metric, search: search_for(n), seed: params.seed };
         (Cow::Owned(nearest_with(data, &search, &mut |done| progress(0.5 * done))?.graph), most)
     };
     let in_map = nearest_points_with(map, reach, &mut |done| progress(0.5 + 0.1 * done))?;
-    let NeighborShares { kept, lost, intruders, spread } = compare(&in_data, &in_map, map, k, reach);
-    check_related(&kept, n, k)?;
-
-    let null = NullSpreads::new(&kept, n, k, params.seed)?;
+    let NeighborShares { kept, lost, intruders, spread, certain_spread } = compare(&in_data, &in_map, map, k, reach);
     // Among rows that are all equal, the nearest are arbitrary, and so is what they say.
     let is_arbitrary = |i: usize| in_data.row(i).1[k - 1] == 0.0 || in_map.row(i).1[k - 1] == 0.0;
+    let kept_where_known: Vec<f64> = (0..n).filter(|&i| !is_arbitrary(i)).map(|i| kept[i]).collect();
+    check_related(&kept_where_known, n, k)?;
+    let null = NullSpreads::new(&kept_where_known, n, k, params.seed)?;
     let p_value = |(i, &spread): (usize, &f64)| if is_arbitrary(i) { f64::NAN } else { null.p_value(spread) };
-    let p_values: Vec<f64> = spread.iter().enumerate().map(p_value).collect();
+    let p_values: Vec<f64> = certain_spread.iter().enumerate().map(p_value).collect();
     let flags = benjamini_hochberg(&p_values, params.fdr);
 
     let links = Links::new(&in_data, k);
@@ -117,9 +115,10 @@ pub fn assess(
         let reason = unsupported(data, map, params.metric == Metric::Euclidean, reach);
         match (data, reason) {
             (Data::Dense(rows), None) => {
+                let degree = in_data.min_degree().min(searched);
                 let spacing = islands.gap_width / GAP_WIDTH;
-                let mut part = |done: f64| progress(0.6 + 0.2 * done);
-                Some(place_points(rows, map, &in_data, reach, spacing, &mut part)?)
+                let rows = MapRows { data: rows, map, graph: &in_data, degree, spacing };
+                Some(place_points(&rows, loss, &mut |done| progress(0.6 + 0.2 * done))?)
             }
             (_, reason) => {
                 let reason = reason.unwrap_or_default();
@@ -146,10 +145,10 @@ pub fn assess(
     reliability.set(ReliabilityColumn::Lost, lost);
     reliability.set(ReliabilityColumn::Intruders, intruders);
     reliability.set(ReliabilityColumn::Spread, spread);
-    let scale = placement.map(|placement| {
+    let loss = placement.map(|placement| {
         reliability.set(ReliabilityColumn::Jump, placement.jump);
         reliability.set(ReliabilityColumn::Fragile, placement.fragile);
-        LossScale { factor: placement.scale, perplexity: placement.perplexity }
+        placement.loss
     });
     reliability.set(ReliabilityColumn::PValue, p_values);
     reliability.set(ReliabilityColumn::Flagged, flags.iter().map(|&flag| f64::from(u8::from(flag))).collect());
@@ -165,9 +164,16 @@ pub fn assess(
         parts,
         gaps,
         null_noise: null.noise,
-        loss_scale: scale,
+        loss,
         omitted,
     })
+}
+
+/// Most neighbors that are searched for a loss; larger perplexities are limited to what these allow.
+const MAX_LOSS_NEIGHBORS: usize = 300;
+
+fn loss_neighbors(loss: Option<&MapLoss>, params: &TrustParams) -> usize {
+    loss.filter(|_| params.everything).map_or(0, |loss| loss.n_neighbors().min(MAX_LOSS_NEIGHBORS))
 }
 
 /// Up to this many rows the neighbors are searched exactly.
@@ -178,9 +184,9 @@ fn search_for(rows: usize) -> Search {
 }
 
 /// Estimates the bytes of [`assess`] besides the data and the map.
-pub fn memory(shape: DataShape, known: Option<&NeighborGraph>, params: &TrustParams) -> u64 {
+pub fn memory(shape: DataShape, known: Option<&NeighborGraph>, loss: Option<&MapLoss>, params: &TrustParams) -> u64 {
     let (n, k) = (shape.rows as u64, params.n_neighbors as u64);
-    let reach = REACH as u64 * k;
+    let reach = (REACH as u64 * k).max(loss_neighbors(loss, params) as u64);
     let is_known = known.is_some_and(|graph| graph.min_degree() >= MIN_REACH * params.n_neighbors);
     let search =
         if is_known { 0 } else { search_memory(shape, params.metric, reach.min(n) as usize, search_for(shape.rows)) };
@@ -188,7 +194,8 @@ pub fn memory(shape: DataShape, known: Option<&NeighborGraph>, params: &TrustPar
     let graphs = n * reach * 8 * if is_known { 1 } else { 2 };
     let links = n * k * 2 * 8 * 2;
     let buffers = n * 16 * rayon::current_num_threads() as u64;
-    search.max(graphs) + links + n * 8 * 16 + buffers
+    let grids = if params.everything { grid_memory(shape.rows) } else { 0 };
+    search.max(graphs + grids) + links + n * 8 * 16 + buffers
 }
 
 /// Checks sizes and that there is something to compare.
@@ -228,10 +235,18 @@ fn check(data: &Data, map: Points, params: &TrustParams) -> Result<()> {
 
 /// Returns an error if neighbors are not kept better than by a map of other rows.
 fn check_related(kept: &[f64], n: usize, k: usize) -> Result<()> {
+    if kept.len() < MIN_KNOWN {
+        let reason = format!(
+            "{} of the {n} rows have {k} or more copies in the data or on the map, among which the nearest are arbitrary; too few \
+             are left to compare",
+            n - kept.len()
+        );
+        return Err(Error::Format { what: "data and map", reason });
+    }
     let chance = k as f64 / (n - 1) as f64;
-    let recall = kept.iter().sum::<f64>() / n as f64;
+    let recall = kept.iter().sum::<f64>() / kept.len() as f64;
     // Hypergeometric: k of n - 1 are near in the data, and k are drawn.
-    let deviation = (chance * (1.0 - chance) / k as f64 / n as f64).sqrt();
+    let deviation = (chance * (1.0 - chance) / k as f64 / kept.len() as f64).sqrt();
     if recall <= chance + MIN_DEVIATIONS * deviation {
         let reason = format!(
             "it keeps {:.2}% of the {k} nearest rows, and a map of other rows would keep {:.2}%: its points are not these \
@@ -242,91 +257,4 @@ fn check_related(kept: &[f64], n: usize, k: usize) -> Result<()> {
         return Err(Error::Format { what: "map of these data", reason });
     }
     Ok(())
-}
-
-impl TrustReport {
-    /// Number of points that are flagged.
-    pub fn flagged(&self) -> usize {
-        let flags = self.reliability.get(ReliabilityColumn::Flagged).unwrap_or_default();
-        flags.iter().filter(|&&flag| flag == 1.0).count()
-    }
-
-    /// Number of gaps with this verdict. Pairs of islands without links are not counted.
-    pub fn gaps_with(&self, verdict: GapVerdict) -> usize {
-        self.gaps.iter().filter(|gap| gap.verdict == verdict).count()
-    }
-
-    /// Returns the numbers of the islands that are several groups in the data.
-    pub fn merged_islands(&self) -> Vec<u32> {
-        let parts = self.parts.as_deref().unwrap_or_default();
-        (1..).zip(parts).filter(|(_, parts)| parts.sizes.len() > 1).map(|(island, _)| island).collect()
-    }
-
-    /// Returns three sentences: how neighbors are kept, whether gaps are real, and how many points are flagged.
-    pub fn summary(&self) -> [String; 3] {
-        [self.neighbors_sentence(), self.gaps_sentence(), self.flags_sentence()]
-    }
-
-    fn neighbors_sentence(&self) -> String {
-        let lost = self.reliability.get(ReliabilityColumn::Lost).unwrap_or_default();
-        let good = lost.iter().filter(|&&lost| lost < 0.5).count();
-        format!(
-            "{} of the points keep most of their neighbors: of the {} nearest rows, more than half are among the {} nearest \
-             points.",
-            percent(good, lost.len()),
-            self.n_neighbors,
-            self.reach
-        )
-    }
-
-    fn gaps_sentence(&self) -> String {
-        let islands = self.islands.sizes.len();
-        let bridged: Vec<&Gap> = self.gaps.iter().filter(|gap| gap.verdict == GapVerdict::Bridged).collect();
-        let undecided = match self.gaps_with(GapVerdict::Undecided) {
-            0 => String::new(),
-            1 => "; 1 gap is undecided".into(),
-            count => format!("; {count} gaps are undecided"),
-        };
-        match bridged[..] {
-            _ if islands == 0 => "There are no islands on the map, only scattered points.".into(),
-            _ if islands == 1 => match self.merged_islands().len() {
-                0 => "The map is one island without gaps.".into(),
-                _ => format!(
-                    "The map is one island without gaps, but its rows are {} separate groups in the data.",
-                    self.parts.as_ref().map_or(1, |parts| parts[0].sizes.len())
-                ),
-            },
-            [] => format!("No gap between the {islands} islands is contradicted by the data{undecided}."),
-            [one] => format!(
-                "Islands {} and {} are connected in the data: {} neighbor links cross the gap{undecided}.",
-                one.islands[0], one.islands[1], one.links
-            ),
-            [first, ..] => format!(
-                "{} gaps between the {islands} islands are not in the data, such as the one between islands {} and {}, which \
-                 {} neighbor links cross{undecided}.",
-                bridged.len(),
-                first.islands[0],
-                first.islands[1],
-                first.links
-            ),
-        }
-    }
-
-    fn flags_sentence(&self) -> String {
-        let flags = self.reliability.get(ReliabilityColumn::Flagged).unwrap_or_default();
-        match self.flagged() {
-            0 => "No point has its nearest rows at several places of the map.".into(),
-            1 => "1 point could equally well be placed elsewhere: its nearest rows are at several places.".into(),
-            count => format!(
-                "{count} points ({}) could equally well be placed elsewhere: their nearest rows are at several places.",
-                percent(count, flags.len())
-            ),
-        }
-    }
-}
-
-/// A share in percent, with one decimal below ten.
-fn percent(count: usize, total: usize) -> String {
-    let share = 100.0 * count as f64 / total.max(1) as f64;
-    if share >= 10.0 || count == 0 { format!("{share:.0}%") } else { format!("{share:.1}%") }
 }

@@ -48,6 +48,12 @@ impl SeamScratch {
     }
 }
 
+/// Links that count, of row `i`, where `scale` is the median distance to the `k`-th nearest row.
+pub(crate) fn near(links: &Links, i: u32, scale: f32) -> impl Iterator<Item = u32> + '_ {
+    let limit = MAX_LENGTH * scale;
+    links.of(i).filter(move |link| link.1 <= limit).map(|link| link.0)
+}
+
 /// Examines the cut between the rows of side 0 and those of side 1; `side_of` is 2 for all others. `rows` are those of both
 /// groups, or at least all with a link to the other side. `scale` is the median distance to the `k`-th nearest row.
 pub(crate) fn examine(
@@ -57,28 +63,27 @@ pub(crate) fn examine(
     scale: f32,
     scratch: &mut SeamScratch,
 ) -> Seam {
-    let limit = MAX_LENGTH * scale;
-    let near = |i: u32| links.of(i).filter(move |link| link.1 <= limit).map(|link| link.0);
-    // Only rows within a few steps of the cut can change sides or count.
-    let crosses = |&&i: &&u32| near(i).any(|j| side_of(i) != NEITHER && side_of(j) == 1 - side_of(i));
-    let mut active: Vec<u32> = rows.iter().filter(crosses).copied().collect();
-    active.iter().for_each(|&i| scratch.active[i as usize] = true);
-    let mut first = 0;
-    for _ in 0..=ROUNDS {
-        let last = active.len();
-        for at in first..last {
-            for j in near(active[at]) {
-                if scratch.side(j, &side_of) != NEITHER && !scratch.active[j as usize] {
-                    scratch.active[j as usize] = true;
-                    active.push(j);
-                }
-            }
-        }
-        first = last;
-    }
-    active.iter().for_each(|&i| {
+    let crosses = |&&i: &&u32| {
+        let other = 1 - side_of(i).min(1);
+        side_of(i) != NEITHER && near(links, i, scale).any(|j| side_of(j) == other)
+    };
+    let active = rows.iter().filter(crosses).copied().collect();
+    examine_active(links, active, side_of, scale, scratch)
+}
+
+/// Like [`examine`], given the rows with a link across the cut: only they can change sides or count.
+pub(crate) fn examine_active(
+    links: &Links,
+    mut active: Vec<u32>,
+    side_of: impl Fn(u32) -> u8,
+    scale: f32,
+    scratch: &mut SeamScratch,
+) -> Seam {
+    let near = |i: u32| near(links, i, scale);
+    for &i in &active {
         scratch.side(i, &side_of);
-    });
+        scratch.active[i as usize] = true;
+    }
     // Rows most of whose links lead to the other side are misplaced on the map, and no evidence of a connection.
     for _ in 0..ROUNDS {
         let changes: Vec<(u32, u8)> = active
@@ -90,6 +95,13 @@ pub(crate) fn examine(
             })
             .collect();
         changes.iter().for_each(|&(i, side)| scratch.side[i as usize] = side);
+        // Rows that are linked with a row that changed sides may have a link across now.
+        for j in changes.iter().flat_map(|change| near(change.0)) {
+            if scratch.side(j, &side_of) != NEITHER && !scratch.active[j as usize] {
+                scratch.active[j as usize] = true;
+                active.push(j);
+            }
+        }
     }
     let mut at_cut = vec![false; active.len()];
     let mut across = 0;

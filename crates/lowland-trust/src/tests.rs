@@ -10,7 +10,7 @@ fn uniform(seed: u64, count: usize) -> Vec<f64> {
 
 fn report(rows: &[f64], dim: usize, map: &[f64]) -> lowland_core::Result<TrustReport> {
     let data = Data::dense(rows.iter().map(|&v| v as f32).collect(), dim).unwrap();
-    assess(&data, Points::new(map, 2).unwrap(), None, &TrustParams::default(), &mut |_| Ok(()))
+    assess(&data, Points::new(map, 2).unwrap(), None, None, &TrustParams::default(), &mut |_| Ok(()))
 }
 
 /// A sheet, and a map of it that is torn at the first coordinate 0.5.
@@ -101,6 +101,46 @@ fn rows_that_are_all_equal_have_no_p_value() {
 }
 
 #[test]
+fn copies_of_one_row_and_points_at_few_places_are_refused() {
+    let (sheet, map) = torn_sheet(300);
+    let message = report(&[0.5; 600], 2, &map).unwrap_err().to_string();
+    assert!(message.contains("300 of the 300 rows have 15 or more copies"), "{message}");
+    let places: Vec<f64> = (0..600).map(|at| if at < 300 { 0.0 } else { 1.0 }).collect();
+    let message = report(&sheet, 2, &places).unwrap_err().to_string();
+    assert!(message.contains("300 of the 300 rows have 15 or more copies in the data or on the map"), "{message}");
+}
+
+#[test]
+fn a_point_alone_is_in_no_island_and_has_no_gap() {
+    let (mut sheet, mut map) = torn_sheet(600);
+    sheet.extend([3.0, 3.0]);
+    map.extend([6.0, 6.0]);
+    let report = report(&sheet, 2, &map).unwrap();
+    assert_eq!((report.islands.of_point[600], report.islands.sizes.len(), report.gaps.len()), (0, 2, 1));
+    let p = report.reliability.get(ReliabilityColumn::PValue).unwrap();
+    assert!(p.iter().all(|p| *p > 0.0 && *p <= 1.0), "{:?}", p[600]);
+    assert_eq!(report.reliability.get(ReliabilityColumn::BridgeTo).unwrap()[600], 0.0);
+}
+
+#[test]
+fn parameters_without_meaning_are_refused() {
+    let (sheet, map) = torn_sheet(100);
+    let data = Data::dense(sheet.iter().map(|&v| v as f32).collect(), 2).unwrap();
+    let refuse = |params: TrustParams| {
+        let points = Points::new(&map, 2).unwrap();
+        assess(&data, points, None, None, &params, &mut |_| Ok(())).unwrap_err().to_string()
+    };
+    let of = |n_neighbors: usize, fdr: f64| refuse(TrustParams { n_neighbors, fdr, ..TrustParams::default() });
+    assert!(of(100, 0.05).contains("at least 204 points, found 100"));
+    assert!(of(1, 0.05).contains("at least 2"));
+    assert!(of(15, 1.0).contains("above 0 and below 1"));
+    let mut holes = map.clone();
+    holes[7] = f64::NAN;
+    let message = report(&sheet, 2, &holes).unwrap_err().to_string();
+    assert!(message.contains("NaN"), "{message}");
+}
+
+#[test]
 fn results_are_the_same_for_any_number_of_threads() {
     let (sheet, map) = torn_sheet(900);
     let compute = |threads: usize| {
@@ -123,6 +163,7 @@ fn reports_do_not_depend_on_who_searched_the_neighbors() {
         seed: Seed(0),
     };
     let graph = lowland_neighbors::nearest(&data, &params).unwrap().graph;
-    let known = assess(&data, embedding.points(), Some(&graph), &TrustParams::default(), &mut |_| Ok(())).unwrap();
+    let known =
+        assess(&data, embedding.points(), Some(&graph), None, &TrustParams::default(), &mut |_| Ok(())).unwrap();
     assert_eq!(format!("{known:?}"), format!("{:?}", report(&sheet, 2, &map).unwrap()));
 }

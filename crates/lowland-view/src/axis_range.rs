@@ -31,6 +31,17 @@ impl AxisRange {
         }
     }
 
+    /// Returns the range extended to the same length on both sides of zero, if zero is in it.
+    pub fn around_zero(self) -> Self {
+        let reach = self.high.max(-self.low);
+        if self.low < 0.0 && self.high > 0.0 { Self { low: -reach, high: reach } } else { self }
+    }
+
+    /// Returns the value at a relative position.
+    pub fn value(self, position: f64) -> f64 {
+        self.low / 2.0 + self.high / 2.0 + position * self.half_span()
+    }
+
     /// Lower end.
     pub fn low(self) -> f64 {
         self.low

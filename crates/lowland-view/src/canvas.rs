@@ -44,20 +44,24 @@ impl Canvas {
         self.pixels.iter().map(|pixel| pixel.map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8)).collect()
     }
 
-    /// Encodes the canvas as PNG.
-    pub fn to_png(&self) -> Result<Vec<u8>> {
-        encode_png(self.width, &self.to_bytes())
+    /// Encodes the canvas as PNG, with its pixels per inch if they are known.
+    pub fn to_png(&self, dpi: Option<f32>) -> Result<Vec<u8>> {
+        encode_png(self.width, &self.to_bytes(), dpi)
     }
 }
 
 /// Encodes pixels in row-major order as PNG.
-pub(crate) fn encode_png(width: usize, pixels: &[[u8; 3]]) -> Result<Vec<u8>> {
+pub(crate) fn encode_png(width: usize, pixels: &[[u8; 3]], dpi: Option<f32>) -> Result<Vec<u8>> {
     let encode = || -> std::result::Result<Vec<u8>, png::EncodingError> {
         let mut file = Vec::new();
         let mut encoder = png::Encoder::new(&mut file, width as u32, (pixels.len() / width) as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::Fast);
+        encoder.set_pixel_dims(dpi.map(|dpi| {
+            let per_meter = (dpi / 0.0254).round() as u32;
+            png::PixelDimensions { xppu: per_meter, yppu: per_meter, unit: png::Unit::Meter }
+        }));
         let mut writer = encoder.write_header()?;
         writer.write_image_data(pixels.as_flattened())?;
         writer.finish()?;

@@ -1,11 +1,12 @@
 //! Line charts with error bars.
 
+use crate::Palette;
 use crate::canvas::Canvas;
-use crate::color::{CLASSES, Rgb, rgb};
+use crate::color::{Rgb, rgb};
 use crate::error::{PictureError, Result};
-use crate::font;
 use crate::raster::{draw_text, fill_rect};
 use crate::scene::{Rect, Text};
+use crate::text;
 
 /// A curve of a chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +56,7 @@ pub fn draw_chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
     let y_axis = Axis::new(values().flat_map(|p| p[1..].iter().copied()), 0.05);
     let (width, height) = (options.width as f32, options.height as f32);
     let widest =
-        y_axis.ticks().iter().map(|v| font::width(&format_tick(*v, y_axis.step), TEXT_HEIGHT)).fold(0.0, f32::max);
+        y_axis.ticks().iter().map(|v| text::width(&format_tick(*v, y_axis.step), TEXT_HEIGHT)).fold(0.0, f32::max);
     let frame = Rect { left: widest + 30.0, top: 60.0, right: width - 20.0, bottom: height - 60.0 };
     let pixel = |p: &[f64; 4], value: f64| {
         [x_axis.position(p[0], frame.left, frame.right), y_axis.position(value, frame.bottom, frame.top)]
@@ -72,7 +73,7 @@ pub fn draw_chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
             rgb(GRID_COLOR),
         );
         let label = format_tick(tick, y_axis.step);
-        write(&mut canvas, frame.left - 8.0 - font::width(&label, TEXT_HEIGHT), y + 0.5 * TEXT_HEIGHT, &label);
+        write(&mut canvas, frame.left - 8.0 - text::width(&label, TEXT_HEIGHT), y + 0.5 * TEXT_HEIGHT, &label);
     }
     for tick in x_axis.ticks() {
         let x = x_axis.position(tick, frame.left, frame.right);
@@ -82,17 +83,18 @@ pub fn draw_chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
             rgb(LINE_COLOR),
         );
         let label = format_tick(tick, x_axis.step);
-        write(&mut canvas, x - 0.5 * font::width(&label, TEXT_HEIGHT), frame.bottom + 12.0 + TEXT_HEIGHT, &label);
+        write(&mut canvas, x - 0.5 * text::width(&label, TEXT_HEIGHT), frame.bottom + 12.0 + TEXT_HEIGHT, &label);
     }
     let axis = Rect { left: frame.left, top: frame.bottom - 0.5, right: frame.right, bottom: frame.bottom + 0.5 };
     fill_rect(&mut canvas, axis, rgb(LINE_COLOR));
     write(&mut canvas, 12.0, 12.0 + TEXT_HEIGHT, &options.title);
     write(&mut canvas, 12.0, 32.0 + TEXT_HEIGHT, &options.y_label);
-    let middle = 0.5 * (frame.left + frame.right - font::width(&options.x_label, TEXT_HEIGHT));
+    let middle = 0.5 * (frame.left + frame.right - text::width(&options.x_label, TEXT_HEIGHT));
     write(&mut canvas, middle, height - 10.0, &options.x_label);
     let mut legend = frame.right;
-    for (curve, &hex) in curves.iter().zip(CLASSES.iter().cycle()) {
-        let color = rgb(hex);
+    let palette = Palette::default();
+    for (at, curve) in curves.iter().enumerate() {
+        let color = palette.class_color(at % palette.len(), false).unwrap_or(rgb(LINE_COLOR));
         for pair in curve.points.windows(2) {
             draw_line(&mut canvas, pixel(&pair[0], pair[0][1]), pixel(&pair[1], pair[1][1]), 1.2, color);
         }
@@ -102,12 +104,12 @@ pub fn draw_chart(curves: &[Curve], options: &ChartOptions) -> Result<Vec<u8>> {
             draw_line(&mut canvas, at, at, 4.0, color);
         }
         if curves.len() > 1 {
-            legend -= font::width(&curve.name, TEXT_HEIGHT) + 30.0;
+            legend -= text::width(&curve.name, TEXT_HEIGHT) + 30.0;
             draw_line(&mut canvas, [legend, 38.0], [legend, 38.0], 4.0, color);
             write(&mut canvas, legend + 10.0, 38.0 + 0.5 * TEXT_HEIGHT, &curve.name);
         }
     }
-    canvas.to_png()
+    canvas.to_png(None)
 }
 
 /// Draws a line with round ends.

@@ -8,6 +8,12 @@ use crate::{Color, Images, MapPanel, PictureOptions};
 /// Smallest and largest width or height of a picture, in pixels.
 pub const SIDE_RANGE: std::ops::RangeInclusive<u32> = 32..=16_384;
 
+/// Smallest and largest number of pixels per inch.
+pub const DPI_RANGE: std::ops::RangeInclusive<f32> = 10.0..=2400.0;
+
+/// Smallest and largest size of text in points.
+pub const FONT_SIZE_RANGE: std::ops::RangeInclusive<f32> = 1.0..=200.0;
+
 /// Checks the panels and options of a picture.
 pub(crate) fn check_picture(panels: &[MapPanel], options: &PictureOptions) -> Result<()> {
     check_side("width", options.width)?;
@@ -20,6 +26,19 @@ pub(crate) fn check_picture(panels: &[MapPanel], options: &PictureOptions) -> Re
     }
     if !(options.certain > 0.0 && options.certain <= 1.0) {
         return Err(PictureError::CertainShare(options.certain));
+    }
+    let out_of_range =
+        |value: Option<f32>, range: std::ops::RangeInclusive<f32>| value.filter(|value| !range.contains(value));
+    if let Some(value) = out_of_range(options.dpi, DPI_RANGE) {
+        return Err(PictureError::Resolution(value));
+    }
+    if let Some(value) = out_of_range(options.font_size, FONT_SIZE_RANGE) {
+        return Err(PictureError::FontSize(value));
+    }
+    if let Some(region) =
+        options.inset.filter(|[x0, x1, y0, y1]| !(x0 < x1 && y0 < y1 && (x1 - x0 + y1 - y0).is_finite()))
+    {
+        return Err(PictureError::Inset(region));
     }
     panels.iter().try_for_each(|panel| check_panel(panel, &panels[0]))
 }
@@ -37,6 +56,7 @@ fn check_panel(panel: &MapPanel, first: &MapPanel) -> Result<()> {
         Color::Classes(labels) => check_len("labels of a picture", labels.codes.len(), n)?,
         Color::Values { values, .. } => check_len("values of a picture", values.len(), n)?,
     }
+    panel.label_levels.iter().try_for_each(|labels| check_len("names on a map", labels.codes.len(), n))?;
     if std::mem::discriminant(&panel.color) != std::mem::discriminant(&first.color) {
         return Err(PictureError::MixedColors);
     }

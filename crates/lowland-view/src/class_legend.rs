@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::color::{self, Rgb};
-use crate::font;
+use crate::Palette;
+use crate::color::Rgb;
 use crate::layout::format_thousands;
+use crate::palette::is_unknown;
 use crate::scene::{Disc, Rect, SceneItem, Text};
-use crate::text_encoding::sanitize;
+use crate::text::{self, sanitize};
 use crate::theme::Theme;
-
-/// Largest number of classes with a color of their own: all strong colors, and as many pale ones. Other classes are gray.
-const MAX_CLASSES: usize = 2 * color::CLASSES.len();
 
 /// Shown for a class whose name has no visible characters.
 const EMPTY_NAME: &str = "(empty)";
@@ -18,6 +16,7 @@ const EMPTY_NAME: &str = "(empty)";
 /// The classes of a picture. The largest have colors and are in the legend; the rest share one color.
 pub(crate) struct ClassLegend<'a> {
     names: &'a [String],
+    palette: &'a Palette,
     /// Codes in the order of the legend.
     shown: Vec<u32>,
     /// Number of classes that are not in the legend.
@@ -29,26 +28,59 @@ pub(crate) struct ClassLegend<'a> {
 type LegendLine = (String, Option<Rgb>);
 
 impl<'a> ClassLegend<'a> {
-    pub fn new(codes: impl Iterator<Item = u32>, names: &'a [String]) -> Self {
+    pub fn new(codes: impl Iterator<Item = u32>, names: &'a [String], palette: &'a Palette) -> Self {
         let mut counts: HashMap<u32, usize> = HashMap::new();
         codes.for_each(|code| *counts.entry(code).or_default() += 1);
         let mut by_size: Vec<(u32, usize)> = counts.into_iter().collect();
         by_size.sort_by_key(|&(code, count)| (std::cmp::Reverse(count), code));
-        let hidden = by_size.len().saturating_sub(MAX_CLASSES);
-        let mut shown: Vec<u32> = by_size.iter().take(MAX_CLASSES).map(|&(code, _)| code).collect();
+        // Classes with a name in the palette and unknown ones do not use up its other colors.
+        let mut left = palette.len();
+        let has_color = |&(code, _): &(u32, usize)| {
+            let name = names.get(code as usize);
+            if name.is_some_and(|name| palette.named_class(name, false).is_some() || is_unknown(name)) {
+                return true;
+            }
+            let has_left = left > 0;
+            left -= usize::from(has_left);
+            has_left
+        };
+        let (shown, hidden): (Vec<_>, Vec<_>) = by_size.into_iter().partition(has_color);
+        let mut shown: Vec<u32> = shown.into_iter().map(|(code, _)| code).collect();
         shown.sort_unstable();
         let index = shown.iter().zip(0..).map(|(&code, at)| (code, at)).collect();
-        Self { names, shown, hidden, index }
+        Self { names, palette, shown, hidden: hidden.len(), index }
     }
 
     /// Returns the color of each class of the legend, followed by the color of the rest.
     pub fn colors(&self, theme: Theme) -> Vec<Rgb> {
-        (0..self.shown.len()).map(|at| theme.class_color(at)).chain([theme.missing_color()]).collect()
+        let dark = theme.is_dark();
+        let mut next = 0;
+        let color = |&code: &u32| match self.names.get(code as usize) {
+            Some(name) if self.palette.named_class(name, dark).is_some() => self.palette.named_class(name, dark),
+            Some(name) if is_unknown(name) => None,
+            _ => {
+                next += 1;
+                self.palette.class_color(next - 1, dark)
+            }
+        };
+        let missing = theme.missing_color();
+        let colors: Vec<Rgb> = self.shown.iter().map(color).map(|color| color.unwrap_or(missing)).collect();
+        colors.into_iter().chain([missing]).collect()
     }
 
     /// Returns the index of a class in `colors`.
     pub fn index(&self, code: u32) -> u16 {
         self.index.get(&code).copied().unwrap_or(self.shown.len() as u16)
+    }
+
+    /// Number of classes in the legend.
+    pub fn shown(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Number of classes that are not in the legend.
+    pub fn hidden(&self) -> usize {
+        self.hidden
     }
 
     fn name(&self, code: u32) -> String {
@@ -60,11 +92,11 @@ impl<'a> ClassLegend<'a> {
     }
 
     fn lines(&self, size: f32, max_width: f32, theme: Theme) -> Vec<LegendLine> {
-        let class = |(&code, color): (&u32, Rgb)| (font::truncate(&self.name(code), size, max_width), Some(color));
+        let class = |(&code, color): (&u32, Rgb)| (text::truncate(&self.name(code), size, max_width), Some(color));
         let mut lines: Vec<LegendLine> = self.shown.iter().zip(self.colors(theme)).map(class).collect();
         if self.hidden > 0 {
             lines.push((
-                font::truncate(&format!("+ {} more", format_thousands(self.hidden)), size, max_width),
+                text::truncate(&format!("+ {} more", format_thousands(self.hidden)), size, max_width),
                 Some(theme.missing_color()),
             ));
         }
@@ -110,7 +142,7 @@ const COLUMN_GAP: f32 = 1.6;
 const SWATCH_WIDTH: f32 = 1.4;
 
 fn max_line_width(lines: &[LegendLine], size: f32) -> f32 {
-    lines.iter().map(|line| font::width(&line.0, size)).fold(0.0, f32::max) + SWATCH_WIDTH * size
+    lines.iter().map(|line| text::width(&line.0, size)).fold(0.0, f32::max) + SWATCH_WIDTH * size
 }
 
 /// Limits the number of lines; the last line then gives the number of the omitted ones.

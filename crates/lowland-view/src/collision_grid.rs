@@ -39,7 +39,8 @@ impl CollisionGrid {
         }
     }
 
-    fn is_free(&self, rect: Rect) -> bool {
+    /// Whether a rectangle overlaps no other.
+    pub fn is_free(&self, rect: Rect) -> bool {
         self.cells_of(rect).all(|cell| self.cells[cell].iter().all(|&id| !self.rects[id as usize].overlaps(rect)))
     }
 

@@ -1,18 +1,19 @@
 //! Colors of numbers, and the color bar.
 
+use crate::Palette;
 use crate::axis_range::AxisRange;
-use crate::color::{self, Rgb};
-use crate::font;
+use crate::color::Rgb;
 use crate::scene::{Rect, SceneItem, Text};
-use crate::text_encoding::sanitize;
+use crate::text::{self, sanitize};
 use crate::theme::Theme;
 
 /// Number of colors; one more color follows for missing values.
 const STEPS: usize = 256;
 
 /// A continuous color scale.
-pub(crate) struct ColorScale {
+pub(crate) struct ColorScale<'a> {
     name: String,
+    palette: &'a Palette,
     /// Positive values over several orders of magnitude are shown on a logarithmic scale.
     logarithmic: bool,
     range: AxisRange,
@@ -21,20 +22,21 @@ pub(crate) struct ColorScale {
     has_missing: bool,
 }
 
-impl ColorScale {
-    pub fn new(name: &str, values: impl Iterator<Item = f64> + Clone) -> Self {
+impl<'a> ColorScale<'a> {
+    pub fn new(name: &str, values: impl Iterator<Item = f64> + Clone, palette: &'a Palette) -> Self {
         let known: Vec<f64> = values.clone().filter(|v| v.is_finite()).collect();
         let has_missing = known.len() < values.count();
-        let logarithmic = is_skewed(&known);
+        let logarithmic = !palette.is_diverging() && is_skewed(&known);
         let transform = |v: f64| if logarithmic { v.log10() } else { v };
         let range = AxisRange::from_values(known.iter().map(|&v| transform(v)));
+        let range = if palette.is_diverging() { range.around_zero() } else { range };
         let normalized = || known.iter().map(|&v| range.normalize(transform(v)));
         let out_of_range = [normalized().any(|part| part < -1.0 - 1e-9), normalized().any(|part| part > 1.0 + 1e-9)];
-        Self { name: sanitize(name), logarithmic, range, out_of_range, has_missing }
+        Self { name: sanitize(name), palette, logarithmic, range, out_of_range, has_missing }
     }
 
     pub fn colors(&self, theme: Theme) -> Vec<Rgb> {
-        let step = |at: usize| color::value_color(at as f32 / (STEPS - 1) as f32, theme.is_dark());
+        let step = |at: usize| self.palette.value_color(at as f32 / (STEPS - 1) as f32, theme.is_dark());
         (0..STEPS).map(step).chain([theme.missing_color()]).collect()
     }
 
@@ -51,10 +53,10 @@ impl ColorScale {
     /// Draws a color bar with ticks at the right of `area`, and reduces `area` by it.
     pub fn legend(&self, area: &mut Rect, size: f32, theme: Theme) -> Vec<SceneItem> {
         let ticks = if self.logarithmic { log_ticks(self.range) } else { ticks(self.range) };
-        let tick_width = ticks.iter().map(|(_, text)| font::width(text, size)).fold(0.0, f32::max) + 1.2 * size;
-        let name = font::truncate(&self.name, size, 0.2 * area.width());
+        let tick_width = ticks.iter().map(|(_, text)| text::width(text, size)).fold(0.0, f32::max) + 1.2 * size;
+        let name = text::truncate(&self.name, size, 0.2 * area.width());
         let bar_width = 1.2 * size;
-        let width = (bar_width + 0.8 * size + tick_width).max(font::width(&name, size));
+        let width = (bar_width + 0.8 * size + tick_width).max(text::width(&name, size));
         let top = area.top + 2.4 * size;
         let missing_height = if self.has_missing { 2.4 * size } else { 0.0 };
         let height = (area.height() - 3.4 * size - missing_height).min(26.0 * size);
@@ -171,9 +173,12 @@ mod tests {
 
     #[test]
     fn values_over_several_orders_of_magnitude_are_on_a_logarithmic_scale() {
+        let palette = Palette::default();
         let skewed: Vec<f64> = (1..=1000).map(|i| 10f64.powf(f64::from(i) / 1000.0 * 3.0 - 1.0)).collect();
-        let scale = ColorScale::new("x", skewed.iter().copied());
-        assert!(scale.logarithmic && !ColorScale::new("x", [0.0].into_iter().chain(skewed.clone())).logarithmic);
+        let scale = ColorScale::new("x", skewed.iter().copied(), &palette);
+        assert!(
+            scale.logarithmic && !ColorScale::new("x", [0.0].into_iter().chain(skewed.clone()), &palette).logarithmic
+        );
         let texts: Vec<String> = log_ticks(scale.range).into_iter().map(|(_, text)| text).collect();
         assert_eq!(texts, ["1", "10", "100"]);
         assert_eq!(skewed.iter().map(|&v| scale.index(v)).max(), Some(255));
@@ -184,9 +189,10 @@ mod tests {
 
     #[test]
     fn values_out_of_range_have_the_end_colors_and_missing_values_their_own() {
+        let palette = Palette::default();
         let mut values: Vec<f64> = (0..1000).map(f64::from).collect();
         values.extend([1e9, f64::NAN]);
-        let scale = ColorScale::new("x", values.iter().copied());
+        let scale = ColorScale::new("x", values.iter().copied(), &palette);
         assert_eq!(scale.out_of_range, [false, true]);
         assert_eq!([0.0, 999.0, 1e9, f64::NAN].map(|v| scale.index(v)), [0, 255, 255, 256]);
         assert!(scale.has_missing && !scale.logarithmic);

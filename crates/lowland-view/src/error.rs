@@ -2,7 +2,7 @@
 
 use lowland::message::{RustTerms, Terms};
 
-use crate::SIDE_RANGE;
+use crate::{DPI_RANGE, FONT_SIZE_RANGE, SIDE_RANGE};
 
 /// Result of drawing a picture or rendering a page.
 pub type Result<T> = std::result::Result<T, PictureError>;
@@ -31,6 +31,18 @@ pub enum PictureError {
     /// The diameter of a point is out of range.
     #[error("{}", point_size_out_of_range(*.0, &RustTerms))]
     PointSize(f32),
+
+    /// The number of pixels per inch is out of range.
+    #[error("{}", resolution_out_of_range(*.0, &RustTerms))]
+    Resolution(f32),
+
+    /// The size of the text is out of range.
+    #[error("{}", font_size_out_of_range(*.0, &RustTerms))]
+    FontSize(f32),
+
+    /// The region of an inset is empty or not finite.
+    #[error("{}", empty_inset(*.0, &RustTerms))]
+    Inset([f64; 4]),
 
     /// The fraction of points to draw is out of range.
     #[error("{}", share_out_of_range(*.0, &RustTerms))]
@@ -80,6 +92,21 @@ pub enum PictureError {
         height: u32,
     },
 
+    /// A line of a file of colors is not a color.
+    #[error(
+        "line {line} of the palette, `{text}`: expected a color such as #1f77b4, or a class and its color such as B cell = #1f77b4"
+    )]
+    PaletteLine {
+        /// Number of the line, from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+
+    /// A file of colors has none.
+    #[error("the palette has no colors: expected a color such as #1f77b4 on each line")]
+    EmptyPalette,
+
     /// A page is to be colored by a column that it does not have.
     #[error("the page is to be colored by column {column}, but it has {columns} columns")]
     MissingColumn {
@@ -104,6 +131,9 @@ impl PictureError {
             PictureError::Data(error) => error.describe(terms),
             PictureError::Side { side, pixels } => side_out_of_range(side, *pixels, terms),
             PictureError::PointSize(size) => point_size_out_of_range(*size, terms),
+            PictureError::Resolution(dpi) => resolution_out_of_range(*dpi, terms),
+            PictureError::FontSize(size) => font_size_out_of_range(*size, terms),
+            PictureError::Inset(region) => empty_inset(*region, terms),
             PictureError::CertainShare(share) => share_out_of_range(*share, terms),
             PictureError::ImageSize { width, height } => empty_images(*width, *height, terms),
             _ => self.to_string(),
@@ -112,8 +142,18 @@ impl PictureError {
 
     /// Whether an option is out of range, rather than the data being invalid.
     pub fn is_invalid_option(&self) -> bool {
-        use PictureError::{CertainShare, ImageSize, MixedColors, PointSize, Side};
-        matches!(self, Side { .. } | PointSize(_) | CertainShare(_) | ImageSize { .. } | MixedColors)
+        use PictureError::{CertainShare, FontSize, ImageSize, Inset, MixedColors, PointSize, Resolution, Side};
+        matches!(
+            self,
+            Side { .. }
+                | Resolution(_)
+                | FontSize(_)
+                | Inset(_)
+                | PointSize(_)
+                | CertainShare(_)
+                | ImageSize { .. }
+                | MixedColors
+        )
     }
 }
 
@@ -123,6 +163,27 @@ fn side_out_of_range(side: &str, pixels: u32, terms: &dyn Terms) -> String {
 
 fn point_size_out_of_range(size: f32, terms: &dyn Terms) -> String {
     format!("{}: more than 0 and at most 1000 pixels", terms.setting("point_size", &size))
+}
+
+fn resolution_out_of_range(dpi: f32, terms: &dyn Terms) -> String {
+    format!("{}: from {} to {} pixels per inch", terms.setting("dpi", &dpi), DPI_RANGE.start(), DPI_RANGE.end())
+}
+
+fn font_size_out_of_range(size: f32, terms: &dyn Terms) -> String {
+    format!(
+        "{}: from {} to {} points",
+        terms.setting("font_size", &size),
+        FONT_SIZE_RANGE.start(),
+        FONT_SIZE_RANGE.end()
+    )
+}
+
+fn empty_inset([x0, x1, y0, y1]: [f64; 4], terms: &dyn Terms) -> String {
+    let value = format!("{x0},{x1},{y0},{y1}");
+    format!(
+        "{}: from and to of the first dimension, then of the second, each in increasing order",
+        terms.setting("inset", &value)
+    )
 }
 
 fn share_out_of_range(share: f64, terms: &dyn Terms) -> String {

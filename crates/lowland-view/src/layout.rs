@@ -8,9 +8,12 @@ use crate::marks::{self, DrawCounts};
 use crate::panel_grid::{PanelGrid, columns};
 use crate::scene::{Rect, Scene, SceneItem, Text};
 use crate::table::TableLayout;
-use crate::text_encoding::sanitize;
+use crate::text::{self, sanitize};
 use crate::theme::Theme;
-use crate::{FlaggedPoints, MapPanel, PictureOptions, Uncertainty, font};
+use crate::{FlaggedPoints, LegendPlace, MapLabels, MapPanel, PictureOptions, Uncertainty, inset, map_labels};
+
+/// Names replace the legend by default if around each of them at least this share of the points is of its class.
+pub(crate) const MIN_PURITY: f32 = 0.6;
 
 /// Sizes of margins and text, in proportion to the size of the picture.
 struct LayoutSizes {
@@ -26,8 +29,11 @@ impl LayoutSizes {
     fn new(options: &PictureOptions) -> Self {
         let shorter = options.height.map_or(options.width, |height| height.min(options.width));
         let unit = shorter as f32 / 1600.0;
+        if let Some(text) = options.text_height() {
+            return Self { unit, margin: text, title: 1.4 * text, heading: 1.15 * text, text, line_height: 1.9 * text };
+        }
         // Letters below about six pixels are unreadable.
-        let [title, heading, text] = [30.0, 22.0, 18.0].map(|size: f32| (size * unit).max(6.0));
+        let [title, heading, text] = [27.0, 21.0, 17.0].map(|size: f32| (size * unit).max(6.0));
         Self { unit, margin: 48.0 * unit, title, heading, text, line_height: 1.9 * text }
     }
 }
@@ -36,16 +42,18 @@ impl LayoutSizes {
 struct Footer {
     table: Option<TableLayout>,
     caption: Vec<String>,
+    has_note: bool,
 }
 
 impl Footer {
     fn new(options: &PictureOptions, sizes: &LayoutSizes, width: f32) -> Self {
-        let mut caption = font::wrap(&sanitize(&options.caption), sizes.text, width);
+        let mut caption = text::wrap(&sanitize(&options.caption), sizes.text, width);
         if let Some(height) = options.height {
             // The caption takes at most a third of the picture.
             caption.truncate(((height as f32 * 0.3 / sizes.line_height) as usize).saturating_sub(1));
         }
-        Self { table: options.table.as_ref().map(|table| TableLayout::new(table, sizes.text, width)), caption }
+        let table = options.table.as_ref().map(|table| TableLayout::new(table, sizes.text, width));
+        Self { table, caption, has_note: options.note }
     }
 
     fn table_height(&self) -> f32 {
@@ -53,7 +61,9 @@ impl Footer {
     }
 
     fn height(&self, sizes: &LayoutSizes) -> f32 {
-        self.table_height() + (self.caption.len() + 1) as f32 * sizes.line_height + 0.3 * sizes.text
+        let lines = self.caption.len() + usize::from(self.has_note);
+        let gap = if lines > 0 || self.table.is_some() { 0.3 * sizes.text } else { 0.0 };
+        self.table_height() + lines as f32 * sizes.line_height + gap
     }
 }
 
@@ -89,7 +99,7 @@ fn lowest_baseline(items: &[SceneItem]) -> f32 {
 /// Lays out panels and options that have been checked.
 pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Result<Scene> {
     let sizes = LayoutSizes::new(options);
-    let (theme, key) = (Theme::for_background(options.background), ColorKey::new(panels));
+    let (theme, key) = (Theme::for_background(options.background), ColorKey::new(panels, &options.palette));
     let LayoutSizes { unit, margin, .. } = sizes;
     let (left, right) = (margin, options.width as f32 - margin);
     let footer = Footer::new(options, &sizes, right - left);
@@ -97,20 +107,67 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
     let end = options.height.map(|height| height as f32 - below);
 
     let mut texts = Vec::new();
-    let title = font::truncate(&sanitize(&options.title), sizes.title, right - left);
+    let title = text::truncate(&sanitize(&options.title), sizes.title, right - left);
     let top = margin + if title.is_empty() { 0.0 } else { 1.9 * sizes.title };
-    texts.push(Text::new([margin, margin + sizes.title], sizes.title, title, theme.text));
+    texts.push(Text { bold: true, ..Text::new([margin, margin + sizes.title], sizes.title, title, theme.text) });
 
     let columns = columns(panels.len(), options.columns);
-    let has_titles = panels.iter().any(|panel| !panel.title.trim().is_empty());
+    let has_titles = options.letters || panels.iter().any(|panel| !panel.title.trim().is_empty());
     let (gap, title_height) = (28.0 * unit, if has_titles { 1.7 * sizes.heading } else { 0.0 });
     let rows = panels.len().div_ceil(columns);
     let grid = PanelGrid { left, top, right, columns, rows, gap, title_height, frame_height: 0.0 };
     let full_width = grid.resized(right, end);
+    // Points shrink with the map, but less than in proportion.
+    let map_unit = |frame: Rect| unit * (frame.width().min(frame.height()) / (1400.0 * unit)).sqrt().clamp(0.3, 1.0);
+    let label_size = if panels.len() == 1 { 1.15 * sizes.text } else { 0.9 * sizes.text };
+    let place_labels = |panel: &MapPanel, frame: Rect| {
+        let positions = marks::shown_positions(panel, frame, options, map_unit(frame));
+        map_labels::place_map_labels(
+            &key.label_levels(panel, theme),
+            &positions.0,
+            frame,
+            positions.1,
+            label_size,
+            theme,
+        )
+    };
+    let with_labels = match options.map_labels {
+        MapLabels::On => true,
+        MapLabels::Off => false,
+        MapLabels::Auto => match panels {
+            [panel] => {
+                !panel.label_levels.is_empty()
+                    || key.can_be_on_map() && panel.images.is_none() && panel.shown_ids().is_none()
+            }
+            _ => false,
+        },
+    };
+    // Names on the map replace the legend if they tell the same.
+    let replaces_legend = with_labels
+        && options.legend == LegendPlace::Auto
+        && panels.iter().all(|panel| {
+            let placed = place_labels(panel, full_width.frame(0));
+            let is_clear = options.map_labels == MapLabels::On || placed.purity >= MIN_PURITY;
+            panel.names_are_classes()
+                && placed.named > 0
+                && placed.placed == placed.named
+                && is_clear
+                && key.hidden_classes() == 0
+        });
+    let is_forced = options.map_labels == MapLabels::On || panels.iter().any(|panel| !panel.label_levels.is_empty());
+    let with_labels = with_labels && (replaces_legend || is_forced);
+    let no_legend = replaces_legend || options.legend == LegendPlace::None;
     // Next to several small maps a long legend would take the space of a map, so it is placed below them.
-    let is_below = panels.len() > 1 && key.is_long(full_width.bottom() - top - title_height, sizes.text);
+    let is_below = !no_legend
+        && match options.legend {
+            LegendPlace::Below => true,
+            LegendPlace::Right => false,
+            _ => panels.len() > 1 && key.is_long(full_width.bottom() - top - title_height, sizes.text),
+        };
     let legend_below = |top: f32| key.legend_below([left, top + 1.2 * sizes.text], right - left, sizes.text, theme);
-    let (grid, legend, legend_height) = if is_below {
+    let (grid, legend, legend_height) = if no_legend {
+        (full_width, Vec::new(), 0.0)
+    } else if is_below && !key.is_scale() {
         let height = legend_below(0.0).1 + 1.2 * sizes.text;
         let grid = grid.resized(right, end.map(|end| end - height));
         (grid, legend_below(grid.bottom()).0, height)
@@ -127,23 +184,38 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
     let mut counts = DrawCounts::default();
     for (at, panel) in panels.iter().enumerate() {
         let frame = grid.frame(at);
-        let heading = font::truncate(&sanitize(&panel.title), sizes.heading, frame.width());
-        let position = [frame.left, frame.top - 0.6 * sizes.heading];
+        let mut position = [frame.left, frame.top - 0.6 * sizes.heading];
+        if options.letters {
+            let letter = panel_letter(at);
+            let (size, shift) = (1.15 * sizes.heading, text::width(&letter, 1.2 * sizes.heading) + 0.8 * sizes.heading);
+            texts.push(Text { bold: true, ..Text::new(position, size, letter, theme.text) });
+            position[0] += shift;
+        }
+        let heading = text::truncate(&sanitize(&panel.title), sizes.heading, frame.right - position[0]);
         texts.push(Text::new(position, sizes.heading, heading, theme.text));
-        // Points shrink with the map, but less than in proportion.
-        let map_unit = unit * (frame.width().min(frame.height()) / (1400.0 * unit)).sqrt().clamp(0.3, 1.0);
-        let drawing = marks::draw_map(panel, &key, frame, options, map_unit, theme);
+        let drawing = marks::draw_map(panel, &key, frame, options, map_unit(frame), theme);
+        let has_border = options.border.unwrap_or(panels.len() > 1 || drawing.counts.outside > 0);
         counts += drawing.counts;
         items.extend(drawing.items);
-        items.push(SceneItem::Boxes(frame_border(frame, hairline, theme.line)));
+        if with_labels {
+            let placed = place_labels(panel, frame);
+            items.extend([SceneItem::Lines(placed.lines), SceneItem::Texts(placed.texts)]);
+        }
+        if let Some(region) = options.inset {
+            items.extend(inset::draw_inset(panel, &key, frame, region, options, map_unit(frame), theme));
+        }
+        if has_border {
+            items.push(SceneItem::Boxes(frame_border(frame, hairline, theme.line)));
+        }
     }
     items.extend(legend);
     if let Some(table) = &footer.table {
         items.extend(table.items(margin, bottom + 0.3 * sizes.text, hairline, theme));
     }
     let under = bottom + footer.table_height();
-    let note = font::truncate(&footnote(panels, options, counts), sizes.text, right - left);
-    let lines = footer.caption.into_iter().map(|line| (line, theme.text)).chain([(note, theme.muted_text)]);
+    let note = text::truncate(&footnote(panels, options, counts), sizes.text, right - left);
+    let note = options.note.then_some((note, theme.muted_text));
+    let lines = footer.caption.into_iter().map(|line| (line, theme.text)).chain(note);
     for (row, (content, color)) in lines.enumerate() {
         let baseline = under + (row + 1) as f32 * sizes.line_height;
         // A fixed height may not have space for all lines.
@@ -154,7 +226,8 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
     texts.retain(|text| !text.content.is_empty());
     items.push(SceneItem::Texts(texts));
     let (title, background) = (sanitize(&options.title), theme.background);
-    Ok(Scene { width: options.width as usize, height: height as usize, background, title, items })
+    let dpi = options.dpi;
+    Ok(Scene { width: options.width as usize, height: height as usize, background, dpi, title, items })
 }
 
 /// `70,000 points, first two of 3 dimensions, the 3,500 least certain are left out, 2 far outside drawn as rings at the edge`
@@ -205,8 +278,14 @@ fn footnote(panels: &[MapPanel], options: &PictureOptions, counts: DrawCounts) -
     note
 }
 
+/// Returns a, b, ..., z, aa, ab, ...
+fn panel_letter(at: usize) -> String {
+    let letter = char::from(b'a' + (at % 26) as u8);
+    if at < 26 { letter.into() } else { panel_letter(at / 26 - 1) + &letter.to_string() }
+}
+
 /// Returns the four sides of a frame.
-fn frame_border(frame: Rect, thickness: f32, color: Rgb) -> Vec<(Rect, Rgb)> {
+pub(crate) fn frame_border(frame: Rect, thickness: f32, color: Rgb) -> Vec<(Rect, Rgb)> {
     let (Rect { left, top, right, bottom }, t) = (frame, thickness);
     let sides = [
         Rect { left, top, right, bottom: top + t },

@@ -17,12 +17,16 @@ mod color;
 mod color_key;
 mod color_scale;
 mod error;
-mod font;
 mod histogram;
+mod inset;
+pub mod islands;
 mod layout;
+mod map_labels;
 mod marks;
+mod names;
 mod options;
 pub mod page;
+mod palette;
 mod panel;
 mod panel_grid;
 mod pdf;
@@ -32,16 +36,18 @@ mod raster;
 mod scene;
 mod svg;
 mod table;
-mod text_encoding;
+mod text;
 mod theme;
 mod thumbnails;
 
 use lowland::AnnotatedEmbedding;
 
 pub use chart::{ChartOptions, Curve, draw_chart};
-pub use check::SIDE_RANGE;
+pub use check::{DPI_RANGE, FONT_SIZE_RANGE, SIDE_RANGE};
 pub use error::{PictureError, Result};
-pub use options::{Density, FlaggedPoints, PictureFormat, PictureOptions, Uncertainty};
+pub use names::{PlacedName, PlacedNames, class_colors, place_names, scale_colors};
+pub use options::{Density, FlaggedPoints, LegendPlace, MapLabels, PictureFormat, PictureOptions, Uncertainty};
+pub use palette::Palette;
 pub use panel::{Color, Images, MapPanel};
 pub use table::{TableCell, TextTable};
 
@@ -50,20 +56,32 @@ pub use table::{TableCell, TextTable};
 /// Only the first two dimensions of a map are drawn; the caption mentions the others. A one-dimensional map is drawn as a stacked
 /// histogram over a rug plot. Every point is inside the picture: outliers are drawn as rings at the edge of the frame, and the
 /// caption gives their number.
-pub fn draw_picture(panels: &[MapPanel], options: &PictureOptions, format: PictureFormat) -> Result<Vec<u8>> {
+///
+/// Characters that no font has are drawn as boxes and listed in the result.
+pub fn draw_picture(panels: &[MapPanel], options: &PictureOptions, format: PictureFormat) -> Result<Picture> {
     check::check_picture(panels, options)?;
     let scene = layout::build_scene(panels, options)?;
-    match format {
-        PictureFormat::Png => raster::render(&scene).to_png(),
-        PictureFormat::Svg => svg::write(&scene),
-        PictureFormat::Pdf => pdf::write(&scene),
-    }
+    let file = match format {
+        PictureFormat::Png => raster::render(&scene).to_png(options.dpi)?,
+        PictureFormat::Svg => svg::write(&scene)?,
+        PictureFormat::Pdf => pdf::write(&scene)?,
+    };
+    Ok(Picture { file, missing_characters: scene.missing_characters() })
+}
+
+/// A picture in a file format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Content of the file.
+    pub file: Vec<u8>,
+    /// Characters that no font has, in increasing order; they are drawn as boxes.
+    pub missing_characters: Vec<char>,
 }
 
 /// Draws one map as a PNG file, colored by its labels if it has any.
 pub fn draw_png(map: &AnnotatedEmbedding, options: &PictureOptions) -> Result<Vec<u8>> {
     let color = map.labels.as_ref().map_or(Color::Plain, Color::Classes);
-    draw_picture(&[MapPanel { color, ..MapPanel::new(map) }], options, PictureFormat::Png)
+    Ok(draw_picture(&[MapPanel { color, ..MapPanel::new(map) }], options, PictureFormat::Png)?.file)
 }
 
 #[cfg(test)]

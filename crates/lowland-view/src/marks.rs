@@ -111,7 +111,8 @@ pub(crate) fn draw_map(
         let text_color = |i: usize| color_of(i).map_or(theme.text, |color| mix(color, theme.text, 0.45));
         let rows = (0..n).filter(|&i| is_shown[i]);
         let radius = transform.radius;
-        let (dots, texts) = point_labels::place_labels(labels, rows, position, text_color, frame, radius, unit, theme);
+        let size = options.text_height().map_or((15.0 * unit).max(6.0), |height| 0.9 * height);
+        let (dots, texts) = point_labels::place_labels(labels, rows, position, text_color, frame, radius, size, theme);
         // With few points, the dots of the cloud are clear enough.
         above.extend((n > point_labels::FEW_POINTS).then_some(SceneItem::Discs(dots)));
         above.push(SceneItem::Texts(texts));
@@ -122,6 +123,26 @@ pub(crate) fn draw_map(
     // Too many dots would fill the space between the thumbnails.
     let cloud = if panel.images.is_some() && n > MAX_DOTS_WITH_IMAGES { PointCloud::empty(frame) } else { cloud };
     MapDrawing { items: [vec![SceneItem::Cloud(cloud)], above].concat(), counts }
+}
+
+/// Returns the position of each point that is drawn within the frame, and the radius of a point.
+pub(crate) fn shown_positions(
+    panel: &MapPanel,
+    frame: Rect,
+    options: &PictureOptions,
+    unit: f32,
+) -> (Vec<Option<[f32; 2]>>, f32) {
+    let map = panel.map.points();
+    if map.dim() < 2 {
+        return (Vec::new(), 0.0);
+    }
+    let transform = PixelTransform::new(map, frame, options.point_size, unit);
+    let is_shown = select_most_certain(map.rows(), panel.map.std.as_deref(), options.certain);
+    let position = |i: usize| {
+        let (pixel, is_outlier) = transform.to_pixel(map.row(i));
+        (is_shown[i] && !is_outlier).then_some(pixel)
+    };
+    ((0..map.rows()).map(position).collect(), transform.radius)
 }
 
 /// Opacity of flagged points that fade, relative to the others.

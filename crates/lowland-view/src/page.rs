@@ -14,7 +14,7 @@ use lowland::{AnnotatedEmbedding, Labels, ReliabilityColumn};
 
 use crate::check::{check_len, check_map};
 use crate::error::{PictureError, Result};
-use crate::{Images, TextTable};
+use crate::{Images, Palette, TextTable};
 use sections::Sections;
 
 pub use images::detect_images;
@@ -47,6 +47,8 @@ pub struct Page<'a> {
     pub table: Option<&'a TextTable>,
     /// A slider that moves the points from one map to the next; `None` shows the maps side by side.
     pub slider: Option<PageSlider>,
+    /// Colors of classes and values.
+    pub palette: Palette,
     /// Initial state of the page.
     pub start: InitialView,
     /// Whether the page receives maps from a server during the fit.

@@ -39,6 +39,9 @@ pub struct MapPanel<'a> {
     pub title: String,
     /// What the points are colored by.
     pub color: Color<'a>,
+    /// Names of groups of points to write on the map, from the coarsest to the finest; if there are none, those of the classes that
+    /// points are colored by.
+    pub label_levels: Vec<&'a Labels>,
     /// Whether to write the id of each point next to it where there is space; earlier rows take precedence.
     pub show_ids: bool,
     /// Image to draw at each point where there is space.
@@ -48,7 +51,16 @@ pub struct MapPanel<'a> {
 impl<'a> MapPanel<'a> {
     /// Creates a panel without a title, colors or images.
     pub fn new(map: &'a AnnotatedEmbedding) -> Self {
-        Self { map, title: String::new(), color: Color::Plain, show_ids: false, images: None }
+        Self { map, title: String::new(), color: Color::Plain, label_levels: Vec::new(), show_ids: false, images: None }
+    }
+
+    /// Whether the last level of names on the map are those of the classes that points are colored by.
+    pub(crate) fn names_are_classes(&self) -> bool {
+        match (self.color, self.label_levels.last()) {
+            (Color::Classes(_), None) => true,
+            (Color::Classes(labels), Some(names)) => std::ptr::eq(labels, *names) || labels == *names,
+            _ => false,
+        }
     }
 
     /// The ids that are written next to the points.

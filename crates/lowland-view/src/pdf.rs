@@ -1,4 +1,6 @@
-//! Writes a scene as a PDF page, with text in Helvetica, which every reader provides.
+//! Writes a scene as a PDF page, with the parts of the fonts that it uses.
+
+mod fonts;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,15 +11,24 @@ use flate2::write::ZlibEncoder;
 
 use crate::color::Rgb;
 use crate::error::{PictureError, Result};
-use crate::raster::{HALO_WIDTH, RING_THICKNESS, rasterize_cloud, tile_border};
+use crate::raster::{RING_THICKNESS, rasterize_cloud, tile_border};
 use crate::scene::{
-    Disc, Ellipse, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text,
-    UncertaintyEllipse,
+    Disc, Ellipse, HALO_OPACITY, HALO_WIDTH, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene,
+    SceneItem, Text, UncertaintyEllipse,
 };
-use crate::text_encoding::{CAP_HEIGHT, helvetica_width, win_ansi};
+use crate::text::{font_size, glyph_line};
+use fonts::PageFonts;
 
-/// Typographic points per pixel: a picture of 1600 pixels is 480 points (17 cm) wide, and its text has a size of 7.5 points.
-const POINTS_PER_PIXEL: f32 = 0.3;
+/// Pixels per inch unless specified: a picture of 1600 pixels is 480 points (17 cm) wide, and its text has a size of 7.5 points.
+const DEFAULT_DPI: f32 = 240.0;
+
+/// Typographic points per pixel.
+fn points_per_pixel(scene: &Scene) -> f32 {
+    72.0 / scene.dpi.unwrap_or(DEFAULT_DPI)
+}
+
+/// Number of the object of the first image.
+const FIRST_IMAGE: usize = 6;
 
 /// Number of distinct opacities.
 const OPACITY_STEPS: usize = 255;
@@ -39,13 +50,14 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
             SceneItem::Texts(texts) => texts.iter().for_each(|text| page.text(text)),
         }
     }
-    page.file(scene).map_err(|error| PictureError::Encoding { reason: error.to_string() })
+    page.file(scene)
 }
 
 /// The drawing operators of the page, and the images they refer to.
 struct PdfPage {
     content: String,
     images: Vec<(usize, Vec<[u8; 3]>)>,
+    fonts: PageFonts,
     /// Current colors and opacity, which are written only when they change.
     fill: Option<Rgb>,
     stroke: Option<Rgb>,
@@ -59,17 +71,15 @@ impl PdfPage {
         let mut page = Self {
             content: String::new(),
             images: Vec::new(),
+            fonts: PageFonts::default(),
             fill: None,
             stroke: None,
             opacity: OPACITY_STEPS,
             opacities: BTreeSet::new(),
         };
+        let scale = points_per_pixel(scene);
         // Transforms pixels from the top to points from the bottom. Line caps and joins are round.
-        let _ = writeln!(
-            page.content,
-            "{POINTS_PER_PIXEL} 0 0 -{POINTS_PER_PIXEL} 0 {} cm 1 J 1 j",
-            scene.height as f32 * POINTS_PER_PIXEL
-        );
+        let _ = writeln!(page.content, "{scale} 0 0 -{scale} 0 {} cm 1 J 1 j", scene.height as f32 * scale);
         let (right, bottom) = (scene.width as f32, scene.height as f32);
         page.rect(Rect { left: 0.0, top: 0.0, right, bottom }, scene.background);
         page
@@ -194,45 +204,42 @@ impl PdfPage {
     }
 
     fn text(&mut self, text: &Text) {
-        let left = text.position[0] - text.anchor.fraction() * helvetica_width(&text.content, text.height, text.bold);
-        let string: String = text.content.chars().map(|letter| format!("{:02x}", win_ansi(letter))).collect();
-        let font = if text.bold { "F2" } else { "F1" };
+        let (line, size) = (glyph_line(&text.content, text.bold), font_size(text.height));
+        let left = text.position[0] - text.anchor.fraction() * line.width * size;
         // The y axis of the page is flipped, so text is flipped back.
         let matrix = numbers(&[1.0, 0.0, 0.0, -1.0, left, text.position[1]]);
-        let line = format!("BT /{font} {} Tf {matrix} Tm", numbers(&[text.height / CAP_HEIGHT]));
+        let shown = self.fonts.show(&line, &text.content, size);
         if let Some(halo) = text.halo {
             self.stroke(halo);
-            self.opacity(0.85);
-            let _ =
-                writeln!(self.content, "{} w {line} 1 Tr <{string}> Tj ET", numbers(&[2.0 * HALO_WIDTH * text.height]));
+            self.opacity(HALO_OPACITY);
+            let _ = write!(self.content, "{} w ", numbers(&[2.0 * HALO_WIDTH * text.height]));
+            let _ = writeln!(self.content, "/Artifact BMC BT 1 Tr {matrix} Tm {shown}ET EMC");
             self.opacity(1.0);
         }
         self.fill(text.color);
-        let _ = writeln!(self.content, "{line} 0 Tr <{string}> Tj ET");
+        let _ = writeln!(self.content, "BT 0 Tr {matrix} Tm {shown}ET");
     }
 
-    fn file(self, scene: &Scene) -> std::io::Result<Vec<u8>> {
+    fn file(self, scene: &Scene) -> Result<Vec<u8>> {
         let mut file = PdfObjects::new();
-        let (width, height) = (scene.width as f32 * POINTS_PER_PIXEL, scene.height as f32 * POINTS_PER_PIXEL);
-        // Objects: 1 catalog, 2 page tree, 3 page, 4 content, 5 and 6 fonts, 7 document information, then images.
+        let [width, height] = [scene.width, scene.height].map(|pixels| pixels as f32 * points_per_pixel(scene));
+        // Objects: 1 catalog, 2 page tree, 3 page, 4 content, 5 document information, then images, then fonts.
         let state = |step: &usize| {
             let opacity = numbers(&[*step as f32 / OPACITY_STEPS as f32]);
             format!("/A{step} << /ca {opacity} /CA {opacity} >> ")
         };
         let states: String = self.opacities.iter().map(state).collect();
-        let images: String = (0..self.images.len()).map(|at| format!("/I{at} {} 0 R ", 8 + at)).collect();
+        let images: String = (0..self.images.len()).map(|at| format!("/I{at} {} 0 R ", FIRST_IMAGE + at)).collect();
+        let first_font = FIRST_IMAGE + self.images.len();
+        let fonts = self.fonts.resources(first_font);
         file.add("<< /Type /Catalog /Pages 2 0 R >>");
         file.add("<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
         file.add(&format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {}] /Contents 4 0 R /Resources << /Font << /F1 5 0 R /F2 6 0 R >> \
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {}] /Contents 4 0 R /Resources << /Font << {fonts}>> \
              /ExtGState << {states}>> /XObject << {images}>> >> >>",
             numbers(&[width, height])
         ));
         file.stream("", self.content.as_bytes())?;
-        for font in ["Helvetica", "Helvetica-Bold"] {
-            let font = format!("/Type /Font /Subtype /Type1 /BaseFont /{font} /Encoding /WinAnsiEncoding");
-            file.add(&format!("<< {font} >>"));
-        }
         let title: String = scene.title.encode_utf16().map(|unit| format!("{unit:04x}")).collect();
         file.add(&format!("<< /Title <feff{title}> /Creator (lowland) >>"));
         for (width, pixels) in &self.images {
@@ -242,6 +249,7 @@ impl PdfPage {
             );
             file.stream(&dictionary, pixels.as_flattened())?;
         }
+        self.fonts.write(first_font, &mut file)?;
         Ok(file.finish())
     }
 }
@@ -276,10 +284,13 @@ impl PdfObjects {
         self.bytes.extend(head.as_bytes());
     }
 
-    fn stream(&mut self, dictionary: &str, body: &[u8]) -> std::io::Result<()> {
-        let mut compressed = ZlibEncoder::new(Vec::new(), Compression::default());
-        compressed.write_all(body)?;
-        let compressed = compressed.finish()?;
+    fn stream(&mut self, dictionary: &str, body: &[u8]) -> Result<()> {
+        let compress = || -> std::io::Result<Vec<u8>> {
+            let mut compressed = ZlibEncoder::new(Vec::new(), Compression::default());
+            compressed.write_all(body)?;
+            compressed.finish()
+        };
+        let compressed = compress().map_err(|error| PictureError::Encoding { reason: error.to_string() })?;
         self.begin();
         let head = format!("<< {dictionary}/Filter /FlateDecode /Length {} >>\nstream\n", compressed.len());
         self.bytes.extend(head.as_bytes());
@@ -294,7 +305,7 @@ impl PdfObjects {
         let count = self.offsets.len() + 1;
         let mut tail = format!("xref\n0 {count}\n0000000000 65535 f \n");
         self.offsets.iter().for_each(|start| tail.push_str(&format!("{start:010} 00000 n \n")));
-        tail.push_str(&format!("trailer\n<< /Size {count} /Root 1 0 R /Info 7 0 R >>\nstartxref\n{table}\n%%EOF\n"));
+        tail.push_str(&format!("trailer\n<< /Size {count} /Root 1 0 R /Info 5 0 R >>\nstartxref\n{table}\n%%EOF\n"));
         self.bytes.extend(tail.as_bytes());
         self.bytes
     }

@@ -52,6 +52,16 @@ impl PixelTransform {
         (pixel, (pixel[0] - x as f32).abs() > 0.5 || (pixel[1] - y as f32).abs() > 0.5)
     }
 
+    /// Returns the coordinates of a pixel.
+    pub fn to_map(&self, [x, y]: [f32; 2]) -> [f64; 2] {
+        let Rect { left, top, right, bottom } = self.frame;
+        let along = |offset: f32, c: usize| {
+            let half = self.half_extents[c];
+            self.axes[c].value(if half > 0.0 { f64::from(offset) / half } else { 0.0 })
+        };
+        [along(x - (left + right) / 2.0, 0), along((top + bottom) / 2.0 - y, 1)]
+    }
+
     /// Returns the pixels per unit of the map, or 0 if all points are equal.
     pub fn pixels_per_unit(&self) -> f64 {
         let scales = self.axes.iter().zip(&self.half_extents).map(|(axis, half)| half / axis.half_span());

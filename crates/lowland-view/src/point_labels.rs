@@ -2,9 +2,8 @@
 
 use crate::collision_grid::CollisionGrid;
 use crate::color::Rgb;
-use crate::font;
 use crate::scene::{Anchor, Disc, Rect, Text};
-use crate::text_encoding::sanitize;
+use crate::text::{self, sanitize};
 use crate::theme::Theme;
 
 /// Up to this many points, labels also avoid the points of others.
@@ -22,10 +21,9 @@ pub(crate) fn place_labels(
     color_of: impl Fn(usize) -> Rgb,
     frame: Rect,
     radius: f32,
-    unit: f32,
+    size: f32,
     theme: Theme,
 ) -> (Vec<Disc>, Vec<Text>) {
-    let size = (15.0 * unit).max(6.0);
     let mut grid = CollisionGrid::new(frame, 4.0 * size);
     if labels.len() <= FEW_POINTS {
         (0..labels.len()).for_each(|i| grid.insert(Rect::centered(position(i), 1.6 * radius, 1.6 * radius)));
@@ -35,11 +33,11 @@ pub(crate) fn place_labels(
     for i in rows {
         // Only the start of a very long label is processed.
         let label: String = labels[i].chars().take(200).collect();
-        let content = font::truncate(&sanitize(&label), size, 0.25 * frame.width());
+        let content = text::truncate(&sanitize(&label), size, 0.25 * frame.width());
         if content.is_empty() {
             continue;
         }
-        let ([x, y], width) = (position(i), font::width(&content, size));
+        let ([x, y], width) = (position(i), text::width(&content, size));
         let gap = radius + 0.45 * size;
         let candidates = [
             ([x + gap, y + 0.5 * size], Anchor::Start),

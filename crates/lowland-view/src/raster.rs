@@ -2,13 +2,16 @@
 
 use crate::canvas::Canvas;
 use crate::color::Rgb;
-use crate::font;
 use crate::scene::{
-    Disc, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text, UncertaintyEllipse,
+    Disc, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, UncertaintyEllipse,
     tile_border_width,
 };
 
 mod density;
+mod glyphs;
+
+pub(crate) use density::box_blur;
+pub(crate) use glyphs::draw_text;
 
 /// Renders all items of a scene.
 pub(crate) fn render(scene: &Scene) -> Canvas {
@@ -159,64 +162,6 @@ fn draw_line(canvas: &mut Canvas, line: Line) {
             bottom: ay.max(by) + reach,
         };
         canvas.fill(bounds, color, |x, y| (half + 0.5 - distance(x, y)).clamp(0.0, 1.0));
-    }
-}
-
-pub(crate) fn draw_text(canvas: &mut Canvas, line: &Text) {
-    let Text { position: [x, baseline], anchor, height, content, color, bold, halo } = line;
-    // Strokes at pixel centers are sharp.
-    let left = (x - anchor.fraction() * font::width(content, *height)).round() + 0.5;
-    let baseline = baseline.round() + 0.5;
-    let half = (if *bold { 0.105 } else { 0.068 } * height).max(if *bold { 0.75 } else { 0.45 });
-    if let Some(halo) = halo {
-        draw_strokes(canvas, content, *height, [left, baseline], half + HALO_WIDTH * height, *halo, 0.85);
-    }
-    draw_strokes(canvas, content, *height, [left, baseline], half, *color, 1.0);
-}
-
-/// Width of the halo of text, relative to the text height.
-pub(crate) const HALO_WIDTH: f32 = 0.13;
-
-/// Draws text as strokes with round ends. The coverage of a pixel is the maximum over all strokes, so that joints are not drawn twice.
-fn draw_strokes(
-    canvas: &mut Canvas,
-    content: &str,
-    height: f32,
-    [left, baseline]: [f32; 2],
-    half_width: f32,
-    color: Rgb,
-    opacity: f32,
-) {
-    let margin = half_width + 1.0;
-    let (x0, y0) = ((left - margin).floor(), (baseline - height - margin).floor());
-    let columns = (font::width(content, height) + 2.0 * margin).ceil() as usize + 2;
-    let rows = (height * 1.4 + 2.0 * margin).ceil() as usize + 2;
-    let mut coverage = vec![0f32; columns * rows];
-    for [a, b] in font::strokes(content, height) {
-        let (a, b) = ([a.0 + left, a.1 + baseline], [b.0 + left, b.1 + baseline]);
-        let along = [b[0] - a[0], b[1] - a[1]];
-        let length_squared = along[0] * along[0] + along[1] * along[1];
-        let span = |low: f32, high: f32, from: f32, count: usize| {
-            ((low - margin - from).max(0.0) as usize).min(count)
-                ..((high + margin - from + 1.0).max(0.0) as usize).min(count)
-        };
-        for r in span(a[1].min(b[1]), a[1].max(b[1]), y0, rows) {
-            for c in span(a[0].min(b[0]), a[0].max(b[0]), x0, columns) {
-                let (dx, dy) = (x0 + c as f32 + 0.5 - a[0], y0 + r as f32 + 0.5 - a[1]);
-                let t = if length_squared > 0.0 {
-                    ((dx * along[0] + dy * along[1]) / length_squared).clamp(0.0, 1.0)
-                } else {
-                    0.0
-                };
-                let distance = (dx - t * along[0]).hypot(dy - t * along[1]);
-                let part = &mut coverage[r * columns + c];
-                *part = part.max((half_width + 0.5 - distance).clamp(0.0, 1.0));
-            }
-        }
-    }
-    for (at, &part) in coverage.iter().enumerate().filter(|(_, part)| **part > 0.0) {
-        let (x, y) = (x0 as i64 + (at % columns) as i64, y0 as i64 + (at / columns) as i64);
-        canvas.blend(x, y, color, part * opacity);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The contents of a picture: shapes and text in pixels from the upper left corner. Writers see only the scene.
 
+use std::collections::BTreeSet;
+
 use crate::color::Rgb;
+use crate::text::glyph_line;
 
 /// A rectangle.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +26,12 @@ impl Rect {
     /// Returns the rectangle of a size around a center.
     pub fn centered([x, y]: [f32; 2], width: f32, height: f32) -> Self {
         Self { left: x - width / 2.0, top: y - height / 2.0, right: x + width / 2.0, bottom: y + height / 2.0 }
+    }
+
+    /// Returns the rectangle with a margin on each side.
+    pub fn grown(self, margin: f32) -> Self {
+        let Self { left, top, right, bottom } = self;
+        Self { left: left - margin, top: top - margin, right: right + margin, bottom: bottom + margin }
     }
 
     /// Whether another rectangle lies entirely inside.
@@ -81,6 +90,12 @@ impl Text {
         Self { position, anchor: Anchor::Start, height, content: content.into(), color, bold: false, halo: None }
     }
 }
+
+/// Width of the halo of text, relative to the height of a capital letter.
+pub(crate) const HALO_WIDTH: f32 = 0.2;
+
+/// Opacity of the halo of text.
+pub(crate) const HALO_OPACITY: f32 = 0.85;
 
 /// A filled disc, or a ring with this outer radius.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -261,7 +276,23 @@ pub(crate) struct Scene {
     pub width: usize,
     pub height: usize,
     pub background: Rgb,
+    /// Pixels per inch, if it is known.
+    pub dpi: Option<f32>,
     /// Title in the metadata of the file, for screen readers.
     pub title: String,
     pub items: Vec<SceneItem>,
+}
+
+impl Scene {
+    /// Returns the characters that no font has, in increasing order.
+    pub fn missing_characters(&self) -> Vec<char> {
+        let texts =
+            self.items.iter().filter_map(|item| if let SceneItem::Texts(texts) = item { Some(texts) } else { None });
+        let missing = texts.flatten().filter(|text| !text.content.is_ascii());
+        missing
+            .flat_map(|text| glyph_line(&text.content, text.bold).missing)
+            .collect::<BTreeSet<char>>()
+            .into_iter()
+            .collect()
+    }
 }

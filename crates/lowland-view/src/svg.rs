@@ -1,4 +1,6 @@
-//! Writes a scene as SVG, with searchable and editable text.
+//! Writes a scene as SVG. Text is drawn as outlines, which look the same in every program, below invisible text that can be selected.
+
+mod glyphs;
 
 use std::fmt::Write;
 
@@ -6,24 +8,30 @@ use crate::canvas::encode_png;
 use crate::color::Rgb;
 use crate::error::Result;
 use crate::page::base64;
-use crate::raster::{HALO_WIDTH, RING_THICKNESS, rasterize_cloud, tile_border};
+use crate::raster::{RING_THICKNESS, rasterize_cloud, tile_border};
 use crate::scene::{
-    Anchor, Disc, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, Text,
-    UncertaintyEllipse,
+    Disc, ImageTile, Line, OUTLINE_OPACITY, PointCloud, PointStyle, Rect, Scene, SceneItem, UncertaintyEllipse,
 };
-use crate::text_encoding::CAP_HEIGHT;
+use glyphs::GlyphOutlines;
 
 /// Returns the contents of the file.
 pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
     let (width, height) = (scene.width, scene.height);
+    let length = |pixels: usize| match scene.dpi {
+        Some(dpi) => format!("{}mm", format_number(pixels as f32 / dpi * 25.4)),
+        None => pixels.to_string(),
+    };
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         role=\"img\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\" \
+         role=\"img\" font-family=\"Inter, Helvetica, Arial, 'Liberation Sans', sans-serif\">\n",
+        length(width),
+        length(height)
     );
     if !scene.title.is_empty() {
         let _ = writeln!(out, "<title>{}</title>", escape_xml(&scene.title));
     }
     let _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", hex(scene.background));
+    let mut outlines = GlyphOutlines::default();
     for (at, item) in scene.items.iter().enumerate() {
         match item {
             SceneItem::Cloud(cloud) => match rasterize_cloud(cloud, scene.background) {
@@ -35,9 +43,10 @@ pub(crate) fn write(scene: &Scene) -> Result<Vec<u8>> {
             SceneItem::Rings(rings) => rings.iter().for_each(|&disc| write_ring(&mut out, disc)),
             SceneItem::Lines(lines) => lines.iter().for_each(|&line| write_line(&mut out, line)),
             SceneItem::Tiles(tiles) => tiles.iter().try_for_each(|each| write_tile(&mut out, each))?,
-            SceneItem::Texts(texts) => texts.iter().for_each(|line| write_text(&mut out, line)),
+            SceneItem::Texts(texts) => texts.iter().for_each(|text| outlines.write_text(&mut out, text)),
         }
     }
+    outlines.write_definitions(&mut out);
     out.push_str("</svg>\n");
     Ok(out.into_bytes())
 }
@@ -149,7 +158,7 @@ fn write_points(out: &mut String, cloud: &PointCloud, background: Rgb, id: usize
 }
 
 fn write_tile(out: &mut String, tile: &ImageTile) -> Result<()> {
-    let file = encode_png(tile.width, &tile.pixels)?;
+    let file = encode_png(tile.width, &tile.pixels, None)?;
     let [x, y, w, h] = [tile.rect.left, tile.rect.top, tile.rect.width(), tile.rect.height()].map(format_number);
     // Enlarged pixels are not interpolated.
     let style = if tile.width < tile.rect.width() as usize { " style=\"image-rendering:pixelated\"" } else { "" };
@@ -163,28 +172,6 @@ fn write_tile(out: &mut String, tile: &ImageTile) -> Result<()> {
         tile_border(tile.rect).into_iter().for_each(|side| write_rect(out, side, color));
     }
     Ok(())
-}
-
-fn write_text(out: &mut String, text: &Text) {
-    let [x, y, size] = [text.position[0], text.position[1], text.height / CAP_HEIGHT].map(format_number);
-    let anchor = match text.anchor {
-        Anchor::Start => "",
-        Anchor::Middle => " text-anchor=\"middle\"",
-        Anchor::End => " text-anchor=\"end\"",
-    };
-    let bold = if text.bold { " font-weight=\"bold\"" } else { "" };
-    let halo = text.halo.map_or(String::new(), |halo| {
-        let width = format_number(2.0 * HALO_WIDTH * text.height);
-        format!(
-            " stroke=\"{}\" stroke-width=\"{width}\" stroke-opacity=\"0.85\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
-            hex(halo)
-        )
-    });
-    let (color, content) = (hex(text.color), escape_xml(&text.content));
-    let _ = writeln!(
-        out,
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{color}\"{anchor}{bold}{halo}>{content}</text>"
-    );
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! A table of text below the maps.
 
-use crate::font;
 use crate::scene::{Anchor, Rect, SceneItem, Text};
-use crate::text_encoding::sanitize;
+use crate::text::{self, sanitize};
 use crate::theme::Theme;
 
 /// A table whose first column is text and whose other columns are numbers.
@@ -44,11 +43,11 @@ impl TableLayout {
     pub fn new(table: &TextTable, size: f32, width: f32) -> Self {
         let columns = table.rows.iter().map(Vec::len).chain([table.header.len()]).max().unwrap_or(0);
         // No cell takes more than a third of the width. If all cells together are too wide, the text shrinks.
-        let truncate = |text: &str| font::truncate(&sanitize(text), size, width / 3.0);
+        let truncate = |text: &str| text::truncate(&sanitize(text), size, width / 3.0);
         let cell = |cell: &TableCell| TableCell { text: truncate(&cell.text), best: cell.best };
         let mut rows: Vec<Vec<TableCell>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
         rows.iter_mut().for_each(|row| row.resize(columns, TableCell::default()));
-        let text_width = |text: &str| font::width(text, size);
+        let text_width = |text: &str| text::width(text, size);
         let mut header: Vec<Vec<String>> = Vec::new();
         let mut widths = Vec::new();
         for c in 0..columns {
@@ -56,7 +55,7 @@ impl TableLayout {
             let cells = rows.iter().map(|row| text_width(&row[c].text));
             // A name is wrapped if it is wider than the cells below it and its longest word.
             let column_width = cells.chain(name.split(' ').map(text_width)).fold(0.0, f32::max);
-            header.push(font::wrap(&name, size, column_width + 0.01));
+            header.push(text::wrap(&name, size, column_width + 0.01));
             widths.push(column_width + COLUMN_GAP * size);
         }
         let total: f32 = widths.iter().sum();

@@ -1,21 +1,24 @@
 //! Fitting: validation, memory check, preprocessing, landmarks, the method, the model.
 
+use lowland_algorithms::anchors::Anchors;
 use lowland_core::archive::Archive;
-use lowland_core::message::Note;
+use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Context, NoObserver, Observer};
 use lowland_core::{
     Data, DataShape, Embedding, Error, MemoryBudget, Metric, Result, Seed, threads_within_limits, with_threads,
 };
+use lowland_cuda::{Device, current_device, device_failure, used_devices, with_device};
 use lowland_neighbors::NeighborGraph;
 
-use crate::fixed::FixedPositions;
+use crate::fixed::{FIXED, FixedPositions};
 use crate::landmarks::LANDMARKS;
 use crate::method::{DynMethod, FitInput, FitOutput, Method};
 use crate::methods::*;
 use crate::model::Model;
 use crate::pipeline::{PREPROCESSING, Pipeline};
 use crate::preprocessing::Preprocessing;
-use crate::registry::for_each_method;
+use crate::registry::{METHODS, for_each_method};
+use crate::target::Target;
 
 /// Options of a fit, apart from the method's own parameters.
 #[derive(Default)]
@@ -29,6 +32,11 @@ pub struct FitOptions<'a> {
     /// Known positions of some rows, which take the place of the fit: they are kept, and the other rows are placed by locally
     /// linear extension, with the metric of the method. `None` fits the method.
     pub fixed: Option<&'a FixedPositions>,
+    /// What is known about the rows besides their values, which supervises the methods that are based on a neighbor graph and
+    /// have a parameter `target_weight`. New rows are placed without it.
+    pub target: Option<&'a Target>,
+    /// Positions of an earlier map that rows keep or are tied to; the iterations start from it, without early exaggeration.
+    pub anchors: Option<&'a Anchors>,
     /// Precomputed nearest neighbors of the preprocessed data.
     pub neighbors: Option<&'a NeighborGraph>,
     /// The embedding that iterations start from, for methods with a parameter `init`.
@@ -46,6 +54,9 @@ pub struct FitOptions<'a> {
     /// Inverse covariance matrix of the preprocessed columns, row by row, for [`Metric::Mahalanobis`]; computed from the rows if
     /// it is not given.
     pub inverse_covariance: Option<&'a [f64]>,
+    /// Where the fit is computed; `None` for the device that is in effect (see [`with_device`]), or the
+    /// processor. Maps of different devices differ, unless their method has a unique result.
+    pub device: Option<Device>,
     /// Number of threads of a private pool, 0 for all cores; `None` runs on the current rayon pool. Results do not depend on it.
     pub threads: Option<usize>,
 }
@@ -57,6 +68,8 @@ pub fn fit(method: Box<dyn DynMethod>, data: &Data, mut options: FitOptions) -> 
         Some(requested) => {
             let used = threads_within_limits(Some(requested));
             let limited = (used < requested).then_some(Note::ThreadsLimited { requested, used });
+            // The device is in effect for a thread, and the pool has others.
+            options.device.get_or_insert_with(current_device);
             with_threads(Some(requested), || fit_on_current_pool(method, data, options, limited))?
         }
     }
@@ -70,8 +83,9 @@ pub fn check_memory(method: &dyn DynMethod, shape: DataShape, options: &FitOptio
 
 fn pipeline(method: Box<dyn DynMethod>, options: &FitOptions) -> Pipeline {
     let landmarks = options.landmarks.filter(|&count| count > 0);
-    let fixed = options.fixed.map(FixedPositions::len);
-    Pipeline { method, preprocessing: options.preprocessing.clone(), landmarks, fixed, seed: options.seed }
+    let (fixed, anchored) = (options.fixed.map(FixedPositions::len), options.anchors.map(Anchors::tied));
+    let (preprocessing, has_target) = (options.preprocessing.clone(), options.target.is_some());
+    Pipeline { method, preprocessing, landmarks, fixed, anchored, has_target, seed: options.seed }
 }
 
 fn fit_on_current_pool(
@@ -80,16 +94,34 @@ fn fit_on_current_pool(
     mut options: FitOptions,
     limited_threads: Option<Note>,
 ) -> Result<Model> {
+    match options.device.take() {
+        Some(device) => with_device(device, || fit_on_current_device(method, data, options, limited_threads))?,
+        None => fit_on_current_device(method, data, options, limited_threads),
+    }
+}
+
+fn fit_on_current_device(
+    method: Box<dyn DynMethod>,
+    data: &Data,
+    mut options: FitOptions,
+    limited_threads: Option<Note>,
+) -> Result<Model> {
     method.validate()?;
     let pipeline = pipeline(method, &options);
     check_input(&pipeline, data).map_err(|error| error.with_column_names(&options.feature_names))?;
+    if let Some(target) = options.target {
+        check_target(target, &pipeline, data)?;
+    }
     if let Some(fixed) = options.fixed {
         check_fixed(fixed, &options)?;
+    }
+    if let Some(anchors) = options.anchors {
+        check_anchors(anchors, &pipeline, data, &options)?;
     }
     let mut no_observer = NoObserver;
     let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
-    context.set_init(options.init);
+    context.set_init(options.anchors.map(Anchors::start).or(options.init));
     let needed = pipeline.check_memory(data.shape(), &options.memory)?;
     context.note(Note::MemoryEstimate { bytes: needed });
     if let Some(note) = limited_threads {
@@ -98,7 +130,7 @@ fn fit_on_current_pool(
     let runner = pipeline.runner(options.fixed)?;
     let other_memory = pipeline.memory_besides_method(data.shape());
     context.set_memory_limit(options.memory.remaining().map(|limit| limit.saturating_sub(other_memory)));
-    pipeline.identify(data, &mut context)?;
+    pipeline.identify(data, options.target, options.anchors, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
         context.note(Note::DuplicateRows { count, rows: data.rows() });
@@ -117,9 +149,16 @@ fn fit_on_current_pool(
     let prepared = pipeline.rows_for_method(&prepared);
     // Scaling can overflow single precision.
     check_values(&pipeline, &prepared)?;
-    let input = FitInput { data: &prepared, neighbors: options.neighbors };
+    let FitOptions { neighbors, target, anchors, .. } = options;
+    let input = FitInput { data: &prepared, neighbors, target, anchors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
     let prepared = transformer.completed_rows().unwrap_or(prepared);
+    if let Some((device, work)) = used_devices() {
+        context.note(Note::DeviceUsed { device, work });
+    }
+    if let Some(reason) = device_failure() {
+        context.note(Note::DeviceFailed { reason });
+    }
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
     let model = Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names);
@@ -132,11 +171,59 @@ fn check_fixed(fixed: &FixedPositions, options: &FitOptions) -> Result<()> {
         (LANDMARKS, options.landmarks.is_some_and(|count| count > 0)),
         ("init", options.init.is_some()),
         ("resume", options.resume.is_some()),
+        ("target", options.target.is_some()),
     ];
     match conflicts.into_iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(Error::FixedPositions { fixed: fixed.len(), conflict: name }),
         None => Ok(()),
     }
+}
+
+/// Rejects anchors of other data or of a method that does not start from a map, and options that would replace its start.
+fn check_anchors(anchors: &Anchors, pipeline: &Pipeline, data: &Data, options: &FitOptions) -> Result<()> {
+    let (name, n_components) = (pipeline.method.name(), pipeline.method.n_components());
+    if !pipeline.method.supports_anchors() {
+        let others: Vec<&str> = METHODS.iter().filter(|info| info.supports_anchors).map(|info| info.name).collect();
+        let allowed = format!("cannot continue an earlier map; these can: {}", others.join(", "));
+        return Err(Error::Parameter { name: "method", value: name.into(), allowed });
+    }
+    for (what, expected, found) in [
+        ("rows of the anchors (one per row of the data)", data.rows(), anchors.rows()),
+        ("dimensions of the map that is continued", n_components, anchors.start().dim()),
+    ] {
+        if expected != found {
+            return Err(Error::Shape { what, expected, found });
+        }
+    }
+    let conflicts = [
+        (LANDMARKS, pipeline.landmarks.map(|count| count.to_string())),
+        (FIXED, pipeline.fixed.map(|count| count.to_string())),
+        ("init", options.init.map(|_| "an embedding".into())),
+    ];
+    match conflicts.into_iter().find_map(|(name, value)| Some((name, value?))) {
+        Some((name, value)) => {
+            let allowed = "cannot be combined with the continuation of an earlier map; leave it out".into();
+            Err(Error::Parameter { name, value, allowed })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Rejects a target of a method that does not use one, and one of another number of rows.
+fn check_target(target: &Target, pipeline: &Pipeline, data: &Data) -> Result<()> {
+    if target.rows() != data.rows() {
+        let what = "values of the target (one per row)";
+        return Err(Error::Shape { what, expected: data.rows(), found: target.rows() });
+    }
+    if pipeline.uses_target() {
+        return Ok(());
+    }
+    let reason = format!(
+        "method {} has no use for it; these have: {}",
+        pipeline.method.name(),
+        METHODS.iter().filter(|info| info.uses_target()).map(|info| info.name).collect::<Vec<_>>().join(", ")
+    );
+    Err(Error::Target { reason, remedies: vec![Remedy::Omit("target"), Remedy::UseMethod("umap")] })
 }
 
 fn check_input(pipeline: &Pipeline, data: &Data) -> Result<()> {

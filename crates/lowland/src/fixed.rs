@@ -176,6 +176,10 @@ impl DynMethod for FixedRows {
         false
     }
 
+    fn supports_anchors(&self) -> bool {
+        false
+    }
+
     fn values(&self) -> Vec<(&'static str, String)> {
         self.method.values()
     }

@@ -85,6 +85,10 @@ impl DynMethod for Landmarks {
         false
     }
 
+    fn supports_anchors(&self) -> bool {
+        false
+    }
+
     fn values(&self) -> Vec<(&'static str, String)> {
         self.method.values()
     }
@@ -153,7 +157,8 @@ impl DynMethod for Landmarks {
             context.note(Note::LandmarksReduced { requested: self.count, rows: n });
         }
         let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
-        let landmarks = FitInput { data: &data.select(&rows), neighbors: None };
+        let target = input.target.map(|target| target.select(&rows));
+        let landmarks = FitInput { data: &data.select(&rows), neighbors: None, target: target.as_ref(), anchors: None };
         let fitted = self.method.fit_with_context(landmarks, context)?;
         let std = fitted.transformer.std();
         let (embedding, std) = context.stage(EXTENSION, |context| {

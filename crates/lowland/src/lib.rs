@@ -1,4 +1,4 @@
-//! Embeddings of high-dimensional data: t-SNE and fourteen other methods, each with out-of-sample transform.
+//! Embeddings of high-dimensional data: t-SNE and fifteen other methods, each with out-of-sample transform.
 //!
 //! ```
 //! use lowland::{Data, methods::Tsne};
@@ -47,16 +47,20 @@
 //! | module | content |
 //! |---|---|
 //! | [`data`] | rows, embeddings, labels, metrics, seeds |
+//! | [`divided`] | embeddings of rows that are divided among several processes |
+//! | [`device`] | where computations run: processor or graphics card |
 //! | [`neighbors`] | nearest neighbors, exact and approximate |
 //! | [`methods`] | the methods and their parameters |
 //! | [`method`] | the traits for methods defined outside of this crate |
 //! | [`model`] | fitted models |
 //! | [`quality`] | scores of embeddings |
 //! | [`trust`] | which points and gaps of an embedding can be believed |
+//! | [`growth`] | maps that keep the positions of an earlier one, and sequences of maps |
 //! | [`reruns`] | how far points move between runs |
 //! | [`run`] | observers, progress, checkpoints |
 //! | [`method_choice`] | choosing a method by its scores on a part of the rows |
 //! | [`spectrum`] | t-SNE at several exaggerations |
+//! | [`steps`] | steps of the methods one by one |
 //! | [`select`] | choosing parameters by the bound of `lllvm` |
 //! | [`registry`], [`mod@params`] | methods by name and parameters as text, for front ends |
 //! | [`message`] | remedies and notes, and how front ends render them |
@@ -64,10 +68,15 @@
 //! Results are bit-identical for any number of threads. The library prints nothing, keeps no global state, and accesses no
 //! files except in [`Model::save`] and [`Model::load`].
 
+mod alignment;
+mod combined_graphs;
 pub mod data;
+pub mod device;
+pub mod divided;
 pub mod files;
 pub mod fit;
 mod fixed;
+pub mod growth;
 mod landmarks;
 pub mod method;
 pub mod method_choice;
@@ -81,11 +90,17 @@ pub mod registry;
 pub mod reruns;
 pub mod run;
 pub mod select;
+pub mod sequence;
 pub mod spectrum;
+pub mod steps;
+mod target;
 mod training_rows;
 
+pub use alignment::MapAlignment;
 pub use fit::{Fit, FitOptions};
 pub use fixed::FixedPositions;
+pub use lowland_algorithms::anchors::Anchors;
+pub use lowland_algorithms::density::LocalRadii;
 pub use lowland_core::{
     AnnotatedEmbedding, Data, Embedding, Error, IslandBridge, Labels, MemoryBudget, Metric, Points, Reliability,
     ReliabilityColumn, Result, Seed, address_space_limit, available_memory, check_computed_embedding, message, params,
@@ -96,3 +111,4 @@ pub use lowland_quality as quality;
 /// Which points and gaps of an embedding can be believed.
 pub use lowland_trust as trust;
 pub use model::Model;
+pub use target::{Target, TargetMetric};

@@ -3,12 +3,18 @@
 //! A method is a parameter struct (see [`params!`](crate::params!)) that implements [`Method`]. Everything else follows from
 //! that: [`Fit::fit`](crate::Fit::fit), models that save and load, landmarks, preprocessing, checkpoints.
 
+use lowland_algorithms::anchors::Anchors;
+use lowland_algorithms::density::LocalRadii;
 use lowland_core::archive::Archive;
 use lowland_core::message::Remedy;
 use lowland_core::params::Params;
 use lowland_core::run::{Context, Outcome, Progress, Stage};
 use lowland_core::{Data, DataShape, Embedding, Metric, Points, Result, Seed};
+use lowland_linalg::Csr;
 use lowland_neighbors::NeighborGraph;
+use lowland_trust::MapLoss;
+
+use crate::target::Target;
 
 /// What a method is fitted to.
 #[derive(Clone, Copy)]
@@ -17,6 +23,10 @@ pub struct FitInput<'a> {
     pub data: &'a Data,
     /// Nearest neighbors of the rows, if the caller has computed them.
     pub neighbors: Option<&'a NeighborGraph>,
+    /// What is known about the rows besides their values, for methods with a parameter `target_weight`.
+    pub target: Option<&'a Target>,
+    /// Positions of an earlier map that rows keep or are tied to, for methods that [support](Method::SUPPORTS_ANCHORS) it.
+    pub anchors: Option<&'a Anchors>,
 }
 
 /// The result of fitting a method.
@@ -83,8 +93,20 @@ pub trait Transformer: Send + Sync {
     /// Transforms new rows. The result for a row depends on that row alone.
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput>;
 
+    /// Like [`Transformer::transform`], but without an index of the training rows and without interpolation, if the method uses any:
+    /// each row is compared with all training rows and points of the map.
+    fn transform_exactly(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        self.transform(new, progress)
+    }
+
     /// Writes the state to a model file.
     fn save(&self, archive: &mut Archive);
+
+    /// Returns the loss of single points of the map, everything else being fixed; `None` if the method has none, or not with these
+    /// parameters, or not in two dimensions.
+    fn point_loss(&self) -> Option<MapLoss<'_>> {
+        None
+    }
 
     /// Returns the standard deviation of each training row's position, if the method has one.
     fn std(&self) -> Option<Vec<f64>> {
@@ -93,6 +115,11 @@ pub trait Transformer: Send + Sync {
 
     /// Returns the covariance of each training row's position, `dim x dim` values per row, if the method has one.
     fn covariances(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Returns the logarithms of the local radii of the training rows, if density is preserved.
+    fn local_radii(&self) -> Option<&LocalRadii> {
         None
     }
 
@@ -118,6 +145,12 @@ pub trait Transformer: Send + Sync {
 
     /// Returns dense rows for positions in the embedding; `None` if the method has no inverse.
     fn inverse(&self, _points: Points, _progress: &mut Progress) -> Result<Option<Data>> {
+        Ok(None)
+    }
+
+    /// Returns the symmetric graph of memberships of the training rows, if the method is a layout of one that follows from the rows.
+    /// `known` are their neighbors, if they are known exactly.
+    fn membership_graph(&self, _known: Option<&NeighborGraph>, _progress: &mut Progress) -> Result<Option<Csr>> {
         Ok(None)
     }
 
@@ -183,6 +216,8 @@ pub trait Method: Params + Send + Sync + 'static {
     const HAS_SAMPLES: bool = false;
     /// Whether transforming a training row returns exactly its coordinates in the embedding.
     const TRANSFORMS_EXACTLY: bool = false;
+    /// Whether a fit can continue an earlier map, some of whose rows keep their positions or are tied to them.
+    const SUPPORTS_ANCHORS: bool = false;
     /// State of the fitted method.
     type Transformer: Transformer + 'static;
 
@@ -242,6 +277,8 @@ pub trait DynMethod: Send + Sync {
     fn has_std(&self) -> bool;
     /// Whether transforming a training row returns exactly its coordinates in the embedding.
     fn transforms_exactly(&self) -> bool;
+    /// Whether a fit can continue an earlier map.
+    fn supports_anchors(&self) -> bool;
     /// Name and value of every parameter, as text.
     fn values(&self) -> Vec<(&'static str, String)>;
     /// Name and default value of every parameter, as text.
@@ -289,6 +326,10 @@ impl<M: Method> DynMethod for M {
 
     fn transforms_exactly(&self) -> bool {
         M::TRANSFORMS_EXACTLY
+    }
+
+    fn supports_anchors(&self) -> bool {
+        M::SUPPORTS_ANCHORS
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {

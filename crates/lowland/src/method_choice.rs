@@ -11,9 +11,11 @@
 //! ```
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
+use lowland_core::message::Note;
 use lowland_core::params::parse;
-use lowland_core::run::{Context, NoObserver, Observer, StopReason};
+use lowland_core::run::{Context, Event, NoObserver, Observer, StopReason};
 use lowland_core::{Data, Embedding, Error, MemoryBudget, Metric, Result, Seed};
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest, nearest_to};
 use lowland_quality::{PrecomputedGraphs, QualityParams, ScoreKind, knn_recall, report_with};
@@ -190,6 +192,7 @@ pub fn choose_method(data: &Data, values: &[(&str, &str)], mut options: ChoiceOp
             skip(SkipReason::NoNeighbors);
             continue;
         }
+        announce(observer, format!("candidate {name}, on {} rows:", choice.fitted_rows))?;
         match sample.score(info, values, data, &options, &mut *observer) {
             Ok(scores) => choice.scores.push(scores),
             Err(error @ Error::Stopped { .. }) => return Err(error),
@@ -205,6 +208,14 @@ pub fn choose_method(data: &Data, values: &[(&str, &str)], mut options: ChoiceOp
         (None, None) => {}
     }
     Ok(choice)
+}
+
+/// Says which fit the events that follow belong to.
+fn announce(observer: &mut dyn Observer, text: String) -> Result<()> {
+    match observer.on(&Event::Note(&Note::Info(text))) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Stopped { stage: "method choice" }),
+    }
 }
 
 /// Returns the method with the largest mean, the first one of equals.

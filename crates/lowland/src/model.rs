@@ -3,13 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use lowland_algorithms::density::LocalRadii;
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::run::{Outcome, Progress};
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed, check_computed_embedding};
+use lowland_linalg::Csr;
 use lowland_neighbors::NeighborGraph;
+use lowland_trust::MapLoss;
 
+use crate::alignment::MapAlignment;
 use crate::files;
+use crate::fixed::FixedPositions;
 use crate::method::{DynMethod, FitOutput, InferredCells, Method, PrincipalComponents, TransformOutput, Transformer};
 use crate::pipeline::Pipeline;
 use crate::preprocessing::{Preprocessing, Preprocessor};
@@ -34,7 +39,10 @@ use crate::training_rows::TrainingRowHashes;
 /// ```
 pub struct Model {
     pipeline: Pipeline,
+    /// As the method has computed it.
     embedding: Embedding,
+    /// How the map is shown, and the embedding transformed in that way.
+    aligned: Option<(MapAlignment, Embedding)>,
     outcome: Outcome,
     notes: Vec<Note>,
     feature_names: Vec<String>,
@@ -48,6 +56,9 @@ pub struct Model {
     training_data: Option<Data>,
     training_rows: TrainingRowHashes,
 }
+
+/// Coordinates that differ by less than this share of the largest are equal up to rounding.
+const ROUNDING: f64 = 1e-4;
 
 impl Model {
     pub(crate) fn new(
@@ -64,6 +75,7 @@ impl Model {
         Self {
             pipeline,
             embedding,
+            aligned: None,
             outcome,
             notes,
             feature_names,
@@ -90,13 +102,62 @@ impl Model {
 
     /// Returns the embedding, one row per row of the data.
     pub fn embedding(&self) -> &Embedding {
+        self.aligned.as_ref().map_or(&self.embedding, |(_, embedding)| embedding)
+    }
+
+    /// Returns the embedding as the method has computed it, without an [alignment](Model::align_to).
+    pub fn own_embedding(&self) -> &Embedding {
         &self.embedding
+    }
+
+    /// Rotates, reflects, scales and translates the map so that rows come as close as possible to the given positions. The embedding and
+    /// everything that the model returns for new rows follow; distances on the map keep their proportions.
+    pub fn align_to(&mut self, positions: &FixedPositions) -> Result<()> {
+        let (rows, dim) = (self.embedding.rows(), self.embedding.dim());
+        if positions.positions().dim() != dim {
+            let what = "dimensions of the map to align to";
+            return Err(Error::Shape { what, expected: dim, found: positions.positions().dim() });
+        }
+        if let Some(&last) = positions.rows().last().filter(|&&last| last >= rows) {
+            return Err(Error::Shape {
+                what: "rows of the map (all rows to align exist)",
+                expected: rows,
+                found: last + 1,
+            });
+        }
+        if positions.len() < 2 {
+            let remedies = vec![Remedy::Other("align to a map with more of the rows")];
+            let what = "an alignment".into();
+            return Err(Error::TooFewPoints { what, needed: 2, found: positions.len(), remedies });
+        }
+        let alignment = MapAlignment::new(&self.embedding, positions)?;
+        if !alignment.scale().is_normal() {
+            let reason = "the positions to align to do not vary with those of the map".into();
+            return Err(Error::Numerical { what: "the alignment", reason });
+        }
+        let embedding = alignment.apply(self.embedding.points());
+        self.aligned = Some((alignment, embedding));
+        Ok(())
+    }
+
+    /// Returns how the map was aligned with another, if it was.
+    pub fn alignment(&self) -> Option<&MapAlignment> {
+        self.aligned.as_ref().map(|(alignment, _)| alignment)
+    }
+
+    /// Returns points of the map as the method has computed it, before the alignment, if there is one.
+    pub fn own_points(&self, points: Points) -> Result<Embedding> {
+        match self.alignment() {
+            Some(alignment) if points.dim() == self.embedding.dim() => Ok(alignment.invert(points)),
+            _ => Embedding::new(points.values().to_vec(), points.dim()),
+        }
     }
 
     /// Estimates the bytes that the model holds besides the data it was fitted to: embeddings, the preprocessed data, the
     /// neighbor graph, hashes of the rows.
     pub fn memory(&self) -> u64 {
-        let embeddings = self.embedding.values().len() as u64 * 8 * 3;
+        let copies = if self.aligned.is_some() { 4 } else { 3 };
+        let embeddings = self.embedding.values().len() as u64 * 8 * copies;
         let prepared = self.training_data.as_ref().filter(|_| !self.preprocessing().is_empty());
         let graph = self.neighbors.as_ref().map_or(0, |graph| graph.indices().len() as u64 * 8);
         embeddings + prepared.map_or(0, |data| data.shape().bytes) + graph + self.embedding.rows() as u64 * 24
@@ -104,12 +165,34 @@ impl Model {
 
     /// Returns the standard deviation of each row's position, if the method has one.
     pub fn std(&self) -> Option<Vec<f64>> {
-        self.transformer.std()
+        let mut std = self.transformer.std()?;
+        if let Some(alignment) = self.alignment() {
+            std.iter_mut().for_each(|value| *value *= alignment.scale());
+        }
+        Some(std)
     }
 
     /// Returns the covariance of each row's position, `dim x dim` values per row, if the method has one.
     pub fn covariances(&self) -> Option<Vec<f64>> {
-        self.transformer.covariances()
+        let own = self.transformer.covariances()?;
+        Some(match self.alignment() {
+            Some(alignment) => alignment.of_covariances(&own),
+            None => own,
+        })
+    }
+
+    /// Returns the logarithms of the local radii of the rows, in the data and on the map, if the method preserves density.
+    pub fn local_radii(&self) -> Option<&LocalRadii> {
+        self.transformer.local_radii()
+    }
+
+    /// Returns the fuzzy graph that `umap` has laid out, computed again from the training rows; `None` for other methods, and if it
+    /// was given, or changed by a target.
+    pub fn membership_graph(&self, progress: &mut Progress) -> Result<Option<Csr>> {
+        if self.pipeline.has_target {
+            return Ok(None);
+        }
+        self.transformer.membership_graph(self.neighbors(), progress)
     }
 
     /// Returns the missing cells of the training rows with their inferred values, if there were any.
@@ -188,6 +271,16 @@ impl Model {
         self.transformer.as_ref()
     }
 
+    /// Returns the loss of single points of `map`, if the method has one and the map is the model's [own](Model::own_points) embedding. A
+    /// map that was read from a file may be rounded.
+    pub fn point_loss(&self, map: Points) -> Option<MapLoss<'_>> {
+        let own = self.embedding.points();
+        let largest = own.values().iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+        let is_own = (own.rows(), own.dim()) == (map.rows(), map.dim())
+            && own.values().iter().zip(map.values()).all(|(a, b)| (a - b).abs() <= ROUNDING * largest);
+        if is_own { self.transformer.point_loss() } else { None }
+    }
+
     /// Applies the preprocessing steps to rows.
     pub fn preprocess(&self, data: &Data) -> Result<Data> {
         let data = data.with_offsets(self.offsets.as_deref());
@@ -202,6 +295,37 @@ impl Model {
     /// Transforms new rows, with standard deviations, covariances and log-likelihoods if the method has them. Reports
     /// progress.
     pub fn transform_with(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        self.place(new, false, progress)
+    }
+
+    /// Like [`Model::transform_with`], but without an index of the training rows and without interpolation of the map's repulsion, which
+    /// some methods use for models of many rows. It takes many times as long.
+    pub fn transform_exactly_with(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        self.place(new, true, progress)
+    }
+
+    fn place(&self, new: &Data, exactly: bool, progress: &mut Progress) -> Result<TransformOutput> {
+        let output = self.place_without_alignment(new, exactly, progress)?;
+        let Some(alignment) = self.alignment() else { return Ok(output) };
+        Ok(TransformOutput {
+            embedding: alignment.apply(output.embedding.points()),
+            std: output.std.map(|std| std.iter().map(|value| value * alignment.scale()).collect()),
+            covariances: output.covariances.map(|covariances| alignment.of_covariances(&covariances)),
+            log_likelihoods: output.log_likelihoods,
+        })
+    }
+
+    /// Transforms new rows to the coordinates that the method has computed.
+    pub(crate) fn place_own(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        self.place_without_alignment(new, false, progress)
+    }
+
+    /// Returns the hash of every training row; empty if the method transforms exactly.
+    pub(crate) fn training_hashes(&self) -> &[u64] {
+        self.training_rows.hashes()
+    }
+
+    fn place_without_alignment(&self, new: &Data, exactly: bool, progress: &mut Progress) -> Result<TransformOutput> {
         if new.kind() != self.kind {
             let remedies = vec![match self.kind.as_str() {
                 "dense" => Remedy::Other("pass dense rows, as in the fit"),
@@ -221,7 +345,10 @@ impl Model {
         let new = &new.with_offsets(self.offsets.as_deref());
         let prepared = self.preprocess(new)?;
         prepared.check_finite()?;
-        let output = self.transformer.transform(&prepared, progress)?;
+        let output = match exactly {
+            false => self.transformer.transform(&prepared, progress)?,
+            true => self.transformer.transform_exactly(&prepared, progress)?,
+        };
         let output = self.training_rows.restore(&self.embedding, self.transformer.as_ref(), new, output)?;
         check_computed_embedding(output.embedding.points(), output.std.as_deref(), output.covariances.as_deref())?;
         Ok(output)
@@ -249,7 +376,10 @@ impl Model {
         let samples = self.transformer.samples(count, seed)?;
         let samples = samples.ok_or_else(|| self.unsupported("posterior of embeddings", "lllvm has"))?;
         samples.iter().try_for_each(|sample| check_computed_embedding(sample.points(), None, None))?;
-        Ok(samples)
+        Ok(match self.alignment() {
+            Some(alignment) => samples.iter().map(|sample| alignment.apply(sample.points())).collect(),
+            None => samples,
+        })
     }
 
     /// Returns rows for positions in the embedding, in the units of the data: preprocessing is undone, except that normalized rows
@@ -261,7 +391,8 @@ impl Model {
     /// Returns rows for positions in the embedding. Reports progress.
     pub fn inverse_transform_with(&self, points: Points, progress: &mut Progress) -> Result<Data> {
         self.check_points(points)?;
-        let rows = self.transformer.inverse(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        let own = self.own_points(points)?;
+        let rows = self.transformer.inverse(own.points(), progress)?.ok_or_else(|| self.no_inverse())?;
         let (rows, _) = self.undo_preprocessing(&rows, None)?;
         check_computed_rows(&rows)?;
         Ok(rows)
@@ -270,7 +401,9 @@ impl Model {
     /// Returns rows for positions in the embedding, with the standard deviation of every value if the method has one.
     pub fn inverse_transform_std(&self, points: Points, progress: &mut Progress) -> Result<(Data, Option<Data>)> {
         self.check_points(points)?;
-        let (rows, std) = self.transformer.inverse_with_std(points, progress)?.ok_or_else(|| self.no_inverse())?;
+        let own = self.own_points(points)?;
+        let (rows, std) =
+            self.transformer.inverse_with_std(own.points(), progress)?.ok_or_else(|| self.no_inverse())?;
         let (rows, std) = self.undo_preprocessing(&rows, std.as_ref())?;
         check_computed_rows(&rows)?;
         std.as_ref().map_or(Ok(()), check_computed_rows)?;
@@ -283,7 +416,7 @@ impl Model {
     }
 
     fn no_inverse(&self) -> Error {
-        self.unsupported("inverse", "pca, svd, lvm, lllvm and gplvm have")
+        self.unsupported("inverse", "pca, svd, umap, lvm, lllvm and gplvm have")
     }
 
     fn unsupported(&self, what: &str, others: &str) -> Error {
@@ -344,6 +477,9 @@ impl Model {
         let no_offsets = || vec![0.0; self.n_features];
         archive.put("data/offsets", self.offsets.as_deref().map_or_else(no_offsets, <[f64]>::to_vec));
         self.embedding.save("embedding", &mut archive);
+        if let Some(alignment) = self.alignment() {
+            alignment.save(&mut archive);
+        }
         self.outcome.save("outcome", &mut archive);
         Note::save_all(&self.notes, "notes", &mut archive);
         self.preprocessor.save(&mut archive);
@@ -374,7 +510,9 @@ impl Model {
         if let Some(offsets) = offsets.filter(|offsets| offsets.len() != n_features) {
             return Err(archive.invalid(format!("it has the offsets of {} of {n_features} columns", offsets.len())));
         }
+        let alignment = MapAlignment::load(archive, embedding.dim())?;
         Ok(Self {
+            aligned: alignment.map(|alignment| (alignment.clone(), alignment.apply(embedding.points()))),
             offsets: offsets.filter(|offsets| offsets.iter().any(|&offset| offset != 0.0)).map(Arc::from),
             single_precision: archive.version() >= 3 && archive.number("data/single")? != 0,
             kind: archive.text("data/kind")?.into(),

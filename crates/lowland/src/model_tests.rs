@@ -189,3 +189,21 @@ fn errors_name_the_column_and_the_file() {
     let error = Model::load(&path).err().unwrap().describe(&RustTerms);
     assert!(error.contains("wrong.lowland") && error.contains("not a usable model"), "{error}");
 }
+
+#[test]
+fn the_loss_of_points_is_known_for_the_models_own_map_in_the_plane() {
+    let x = normals(80, 4, 3);
+    let tsne = Tsne { max_iter: 30, ..Tsne::default() };
+    let model = tsne.fit(&x).unwrap();
+    let map = model.embedding().clone();
+    assert!(model.point_loss(map.points()).is_some() && loaded(&model).point_loss(map.points()).is_some());
+    // A map from a file is rounded; another one is not the model's.
+    let scaled = |factor: f64| map.values().iter().map(|v| factor * v).collect::<Vec<f64>>();
+    assert!(model.point_loss(Points::new(&scaled(1.00005), 2).unwrap()).is_some());
+    assert!(model.point_loss(Points::new(&scaled(1.1), 2).unwrap()).is_none());
+    assert!(model.point_loss(Points::new(&map.values()[2..], 2).unwrap()).is_none());
+    let none = |model: Model| model.point_loss(model.embedding().points()).is_none();
+    assert!(none(Pca::default().fit(&x).unwrap()));
+    assert!(none(Tsne { n_components: 3, ..tsne.clone() }.fit(&x).unwrap()));
+    assert!(none(Lvm { n_components: 3, max_iter: 5, ..Lvm::default() }.fit(&x).unwrap()));
+}

@@ -8,6 +8,7 @@ use lowland_neighbors::graph::{ConnectedComponents, add_edges, edge_lengths, joi
 use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
 
 use crate::method::FitInput;
+use crate::target::Supervision;
 
 /// Name of the stage shown to users.
 pub(crate) const STAGE: &str = "neighbors";
@@ -22,6 +23,34 @@ pub(crate) fn seconds(shape: DataShape) -> f64 {
 pub(crate) struct Neighbors {
     pub graph: NeighborGraph,
     pub exact: bool,
+}
+
+/// Returns the `n_neighbors` nearest neighbors of every row, as [`neighbors`] does. If there is a target, they are chosen from
+/// more of them, by distances that the target increases; the graph does not count as exact, since it is not that of the data.
+pub(crate) fn supervised_neighbors(
+    input: FitInput,
+    supervision: Supervision,
+    n_neighbors: usize,
+    metric: Metric,
+    search: Search,
+    context: &mut Context,
+) -> Result<Neighbors> {
+    let Some(target) = input.target else { return neighbors(input, n_neighbors, metric, search, context) };
+    let n = input.data.rows();
+    let differences = supervision.differences(target, n)?;
+    if supervision.weight == 0.0 {
+        return neighbors(input, n_neighbors, metric, search, context);
+    }
+    let k = n_neighbors.min(n.saturating_sub(1));
+    let available = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree().max(k)).min(n.saturating_sub(1));
+    let mut wanted = Supervision::candidates(k).min(available);
+    if k < n_neighbors {
+        // The note of the unsupervised search.
+        wanted = n_neighbors;
+    }
+    let candidates = neighbors(input, wanted, metric, search, context)?.graph;
+    context.note(differences.note());
+    Ok(Neighbors { graph: differences.apply(&candidates, k)?, exact: false })
 }
 
 /// Returns the `n_neighbors` nearest neighbors of every row. If there are fewer points, the number is reduced with a note.

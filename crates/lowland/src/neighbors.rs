@@ -11,7 +11,10 @@
 //! # Ok::<(), lowland::Error>(())
 //! ```
 
+pub use crate::combined_graphs::combine_graphs;
+pub use lowland_algorithms::umap::Combination;
 pub use lowland_neighbors::{
-    NeighborGraph, NeighborParams, NeighborSearchResult, Recall, Search, SearchAlgorithm, distance, nearest,
-    nearest_points, nearest_points_with, nearest_to, nearest_to_with, nearest_with, search_memory,
+    IndexedRows, MIN_INDEXED_ROWS, NeighborGraph, NeighborParams, NeighborSearchResult, QuerySearch, Recall, Search,
+    SearchAlgorithm, distance, nearest, nearest_points, nearest_points_with, nearest_to, nearest_to_with, nearest_with,
+    search_memory,
 };

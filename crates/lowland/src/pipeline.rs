@@ -1,5 +1,6 @@
 //! A method with everything that determines its result for given data.
 
+use lowland_algorithms::anchors::Anchors;
 use lowland_core::archive::{Archive, ArchiveKind};
 use lowland_core::message::{Note, Remedy};
 use lowland_core::params::{ParamValue, Params, parse as parse_value};
@@ -11,6 +12,7 @@ use crate::landmarks::{LANDMARKS, Landmarks};
 use crate::method::{DynMethod, Method};
 use crate::preprocessing::{Preprocessing, note_rounded_columns};
 use crate::registry::{MethodInfo, ParsedMethod};
+use crate::target::{Supervision, Target};
 
 /// Name of the preprocessing stage.
 pub(crate) const PREPROCESSING: &str = "preprocessing";
@@ -19,6 +21,11 @@ pub(crate) const PREPROCESSING: &str = "preprocessing";
 const SUGGESTED_LANDMARKS: usize = 5000;
 /// Principal components that an error suggests where the columns need too much memory.
 const SUGGESTED_COMPONENTS: usize = 50;
+
+/// Name of the entry of model files that says that the fit was supervised.
+const TARGET: &str = "target";
+/// Name of the entry of model files with the number of rows that were tied to an earlier map.
+const ANCHORED: &str = "anchored";
 
 /// Bytes of a fit that do not depend on the method: hashes of the rows and the order in which equal ones are found, and
 /// small things such as names and notes.
@@ -36,6 +43,10 @@ pub struct Pipeline {
     pub landmarks: Option<usize>,
     /// Number of rows with known positions, which take the place of the fit; `None` if the method is fitted.
     pub fixed: Option<usize>,
+    /// Number of rows that keep their position of an earlier map or are tied to it; `None` if the fit does not continue a map.
+    pub anchored: Option<usize>,
+    /// Whether the fit is supervised by a target.
+    pub has_target: bool,
     /// Seed of everything random.
     pub seed: Seed,
 }
@@ -89,9 +100,33 @@ impl Pipeline {
         let limit = limit.map(|limit| limit.saturating_sub(held));
         let method = self.runner(None)?.memory_within(self.preprocessing.output(shape), limit);
         let steps = self.preprocessing.memory(shape).saturating_add(fit_overhead(shape));
+        let method =
+            method.saturating_add(self.target_memory(shape.rows)).saturating_add(self.anchors_memory(shape.rows));
         let needed = held.saturating_add(method).max(shape.bytes.saturating_add(steps));
         // The allocator rounds up and keeps some for itself.
         Ok(needed.saturating_add(needed / 16))
+    }
+
+    /// Whether the method can be supervised.
+    pub(crate) fn uses_target(&self) -> bool {
+        self.method.values().iter().any(|(name, _)| *name == "target_weight")
+    }
+
+    /// Bytes of the anchors, which the caller has and the method copies: starts, targets and strengths.
+    fn anchors_memory(&self, rows: usize) -> u64 {
+        let row = (self.method.n_components() as u64).saturating_mul(16).saturating_add(8);
+        self.anchored.map_or(0, |_| row.saturating_mul(2 * rows as u64))
+    }
+
+    /// Bytes that supervision adds: the graph of the candidates, the search for them, and the classes of the rows.
+    fn target_memory(&self, rows: usize) -> u64 {
+        if !self.has_target {
+            return 0;
+        }
+        let rows = self.landmarks.map_or(rows, |count| count.min(rows));
+        let k = self.method.required_neighbors(rows);
+        let candidates = Supervision::candidates(k).min(rows);
+        (rows as f64 * (candidates as f64 * 24.0 + (candidates - k.min(candidates)) as f64 * 24.0 + 64.0)) as u64
     }
 
     /// Estimates the memory of the whole fit with what is reserved in the budget, or fails where it exceeds the limit.
@@ -131,10 +166,22 @@ impl Pipeline {
     }
 
     /// Adds to every checkpoint what it is a checkpoint of, and rejects a checkpoint of something else.
-    pub(crate) fn identify(&self, data: &Data, context: &mut Context) -> Result<()> {
+    pub(crate) fn identify(
+        &self,
+        data: &Data,
+        target: Option<&Target>,
+        anchors: Option<&Anchors>,
+        context: &mut Context,
+    ) -> Result<()> {
         let mut identity = Archive::new(ArchiveKind::Checkpoint);
         self.save(&mut identity);
         identity.put("data/fingerprint", data.fingerprint());
+        if let Some(target) = target {
+            identity.put("target/fingerprint", target.fingerprint());
+        }
+        if let Some(anchors) = anchors {
+            identity.put("anchors/fingerprint", anchors.fingerprint());
+        }
         if let Some(archive) = context.checkpoint() {
             let differs = |what: &str| Err(archive.invalid(format!("it was made with {what}; start again without it")));
             Note::load_all("notes", archive)?;
@@ -147,16 +194,29 @@ impl Pipeline {
             if archive.texts("job/parameters")? != identity.texts("job/parameters")? {
                 return differs(&format!("other parameters ({})", archive.texts("job/parameters")?.join(", ")));
             }
+            if let Some(target) = target
+                && archive.number("target/fingerprint")? != target.fingerprint()
+            {
+                return differs("another target");
+            }
+            if let Some(anchors) = anchors
+                && archive.number("anchors/fingerprint")? != anchors.fingerprint()
+            {
+                return differs("other positions of an earlier map");
+            }
         }
         context.add_to_checkpoint(|archive| *archive = identity);
         Ok(())
     }
 
-    /// Name and value of every parameter of the method, and `landmarks` and the number of `fixed` rows where they are set.
+    /// Name and value of every parameter of the method, and `landmarks`, the numbers of `fixed` and `anchored` rows and `target`
+    /// where they are set.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         let mut values = self.method.values();
         values.extend(self.landmarks.map(|count| (LANDMARKS, count.to_text())));
         values.extend(self.fixed.map(|count| (FIXED, count.to_text())));
+        values.extend(self.anchored.map(|count| (ANCHORED, count.to_text())));
+        values.extend(self.has_target.then(|| (TARGET, true.to_text())));
         values
     }
 
@@ -186,7 +246,7 @@ impl Pipeline {
 
     fn load_by(archive: &Archive, parse: impl Fn(&[(&str, &str)]) -> Result<ParsedMethod>) -> Result<Self> {
         let mut preprocessing = Preprocessing::default();
-        let (mut values, mut fixed) = (Vec::new(), None);
+        let (mut values, mut fixed, mut anchored, mut has_target) = (Vec::new(), None, None, false);
         for text in archive.texts("job/parameters")? {
             let Some((name, value)) = text.split_once('=') else {
                 return Err(archive.invalid(format!("the parameter '{text}' has no value")));
@@ -194,10 +254,13 @@ impl Pipeline {
             match name.strip_prefix("prepare.") {
                 Some(name) => preprocessing.set(name, value)?,
                 None if name == FIXED => fixed = Some(parse_value(FIXED, value)?),
+                None if name == ANCHORED => anchored = Some(parse_value(ANCHORED, value)?),
+                None if name == TARGET => has_target = parse_value(TARGET, value)?,
                 None => values.push((name, value)),
             }
         }
         let ParsedMethod { method, landmarks } = parse(&values)?;
-        Ok(Self { method, preprocessing, landmarks, fixed, seed: Seed(archive.number("job/seed")?) })
+        let seed = Seed(archive.number("job/seed")?);
+        Ok(Self { method, preprocessing, landmarks, fixed, anchored, has_target, seed })
     }
 }

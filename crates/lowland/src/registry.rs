@@ -44,6 +44,8 @@ pub struct MethodInfo {
     pub has_covariances: bool,
     /// Whether embeddings can be drawn from a posterior.
     pub has_samples: bool,
+    /// Whether a fit can continue an earlier map.
+    pub supports_anchors: bool,
     method_params: fn() -> Vec<ParamSpec>,
     build: BuildFn,
 }
@@ -61,6 +63,7 @@ macro_rules! for_each_method {
             Ee,
             MapIt,
             Umap,
+            Pacmap,
             Tsm,
             Spectral,
             Isomap,
@@ -101,6 +104,7 @@ const fn info<M: Method>() -> MethodInfo {
         has_likelihood: M::HAS_LIKELIHOOD,
         has_covariances: M::HAS_COVARIANCES,
         has_samples: M::HAS_SAMPLES,
+        supports_anchors: M::SUPPORTS_ANCHORS,
         method_params: M::specs,
         build: build::<M>,
     }
@@ -148,6 +152,11 @@ impl MethodInfo {
     /// Returns whether the method can use a precomputed neighbor graph.
     pub fn uses_neighbors(&self) -> bool {
         (self.build)(&[]).is_ok_and(|method| method.required_neighbors(usize::MAX) > 0)
+    }
+
+    /// Returns whether the method can be supervised by a target.
+    pub fn uses_target(&self) -> bool {
+        (self.method_params)().iter().any(|spec| spec.name == "target_weight")
     }
 
     /// Builds the method from parameter values as text. Other parameters keep their defaults.

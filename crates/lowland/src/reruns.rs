@@ -6,6 +6,7 @@ use lowland_quality::procrustes;
 
 use crate::fit::{FitOptions, fit};
 use crate::pipeline::Pipeline;
+use crate::target::Target;
 
 /// Every rerun leaves out one row in this many, another part of the rows in each of the first ones.
 const PARTS: u64 = 10;
@@ -16,6 +17,8 @@ pub const MIN_RERUNS: usize = 2;
 pub struct RerunOptions<'a> {
     /// Number of reruns, at least [`MIN_RERUNS`].
     pub reruns: usize,
+    /// What the fit was supervised by, if it was.
+    pub target: Option<&'a Target>,
     /// Receives the progress of every rerun, and can stop them.
     pub observer: Option<&'a mut dyn Observer>,
     /// Memory that a rerun may use, the data included.
@@ -29,6 +32,14 @@ pub struct RerunOptions<'a> {
 /// `data` are the rows before preprocessing. Runs that are stopped return [`Error::Stopped`].
 pub fn instability(pipeline: &Pipeline, data: &Data, map: &Embedding, options: RerunOptions) -> Result<Vec<f64>> {
     check(pipeline, data, map, options.reruns)?;
+    if pipeline.has_target != options.target.is_some() {
+        return Err(Error::Parameter {
+            name: "reruns",
+            value: options.reruns.to_string(),
+            allowed: "the map is supervised, and can be fitted again only where its target is given (embed --trust)"
+                .into(),
+        });
+    }
     let mut no_observer = NoObserver;
     let observer: &mut dyn Observer = match options.observer {
         Some(observer) => observer,
@@ -40,10 +51,12 @@ pub fn instability(pipeline: &Pipeline, data: &Data, map: &Embedding, options: R
     for run in 0..options.reruns {
         let rows: Vec<usize> = (0..data.rows()).filter(|&i| seed.item(i).0 % PARTS != run as u64 % PARTS).collect();
         let part = data.select(&rows);
+        let target = options.target.map(|target| target.select(&rows));
         let again = FitOptions {
             seed: seed.stream("run").item(run),
             preprocessing: pipeline.preprocessing.clone(),
             landmarks: pipeline.landmarks,
+            target: target.as_ref(),
             observer: Some(&mut *observer),
             memory: options.memory.clone(),
             ..FitOptions::default()
@@ -71,6 +84,9 @@ fn check(pipeline: &Pipeline, data: &Data, map: &Embedding, reruns: usize) -> Re
     }
     if reruns < MIN_RERUNS {
         return invalid("at least 2, so that every row is in one of them");
+    }
+    if pipeline.anchored.is_some() {
+        return invalid("none for a map that continues an earlier one, from which it starts every time");
     }
     if pipeline.fixed.is_some() {
         return invalid("none for a map with fixed positions, which was not fitted");
@@ -107,7 +123,7 @@ mod tests {
     use crate::methods::{Pca, Tsne};
 
     fn options(reruns: usize) -> RerunOptions<'static> {
-        RerunOptions { reruns, observer: None, memory: MemoryBudget::default() }
+        RerunOptions { reruns, target: None, observer: None, memory: MemoryBudget::default() }
     }
 
     fn again(model: &Model, data: &Data, reruns: usize) -> Result<Vec<f64>> {

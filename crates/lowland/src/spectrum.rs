@@ -12,7 +12,8 @@
 
 use lowland_algorithms::affinity::AffinityKind;
 use lowland_core::message::Note;
-use lowland_core::run::{Context, NoObserver, Observer, Outcome, Stage, StopReason};
+use lowland_core::params::Auto;
+use lowland_core::run::{Context, Event, NoObserver, Observer, Outcome, Stage, StopReason};
 use lowland_core::{Data, Embedding, Error, Result, with_threads};
 use lowland_neighbors::NeighborGraph;
 use lowland_quality::procrustes;
@@ -81,6 +82,10 @@ fn fit_on_current_pool(method: &Tsne, exaggerations: &[f64], data: &Data, mut op
     let mut maps: Vec<SpectrumMap> = Vec::new();
     let mut last: Option<Embedding> = None;
     for &exaggeration in exaggerations {
+        let heading = Note::Info(format!("map with exaggeration {exaggeration}:"));
+        if observer.on(&Event::Note(&heading)).is_break() && !maps.is_empty() {
+            break;
+        }
         let step = FitOptions {
             seed: options.seed,
             neighbors: options.neighbors.or(found.as_ref().map(|found| &found.graph)),
@@ -90,7 +95,7 @@ fn fit_on_current_pool(method: &Tsne, exaggerations: &[f64], data: &Data, mut op
             ..FitOptions::default()
         };
         let parameters = if last.is_some() { continued(method) } else { method.clone() };
-        let model = Tsne { exaggeration, ..parameters }.fit_with(&data, step)?;
+        let model = Tsne { exaggeration: Auto::Value(exaggeration), ..parameters }.fit_with(&data, step)?;
         let stopped = model.outcome().stop_reason == StopReason::Stopped;
         if stopped && !maps.is_empty() {
             break;
@@ -142,9 +147,10 @@ fn check(method: &Tsne, exaggerations: &[f64], options: &FitOptions) -> Result<(
     if options.landmarks.is_some_and(|count| count > 0) {
         return invalid("landmarks", options.landmarks.unwrap_or(0).to_string(), "0: a spectrum fits all rows".into());
     }
-    Method::validate(&Tsne { exaggeration: 1.0, ..method.clone() })?;
+    Method::validate(&Tsne { exaggeration: Auto::Value(1.0), ..method.clone() })?;
     for &exaggeration in exaggerations {
-        if let Err(Error::Parameter { value, allowed, .. }) = Method::validate(&Tsne { exaggeration, ..method.clone() })
+        if let Err(Error::Parameter { value, allowed, .. }) =
+            Method::validate(&Tsne { exaggeration: Auto::Value(exaggeration), ..method.clone() })
         {
             return invalid("exaggerations", value, allowed);
         }
@@ -161,7 +167,7 @@ fn find_neighbors(method: &Tsne, data: &Data, context: &mut Context) -> Result<O
     method.metric.check(data)?;
     data.check_finite()?;
     context.announce_stages(&[Stage { name: neighbor_stage::STAGE, weight: 1.0 }])?;
-    let input = FitInput { data, neighbors: None };
+    let input = FitInput { data, neighbors: None, target: None, anchors: None };
     neighbors(input, wanted, method.metric, method.search, context).map(Some)
 }
 

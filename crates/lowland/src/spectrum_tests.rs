@@ -71,10 +71,10 @@ fn few_and_equal_rows_have_a_spectrum() {
 fn a_stop_keeps_the_complete_maps() {
     let data = clusters(120);
     let mut plans = 0;
-    let mut observer = |event: &lowland_core::run::Event| {
-        plans += usize::from(matches!(event, lowland_core::run::Event::Plan(_)));
+    let mut observer = |event: &Event| {
+        plans += usize::from(matches!(event, Event::Plan(_)));
         // The third fit: the first plan is that of the neighbor search.
-        let stop = plans == 4 && matches!(event, lowland_core::run::Event::Step { .. });
+        let stop = plans == 4 && matches!(event, Event::Step { .. });
         if stop { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
     };
     let options = FitOptions { observer: Some(&mut observer), ..FitOptions::default() };

@@ -28,6 +28,11 @@ impl TrainingRowHashes {
         Self { hashes, index: OnceLock::new() }
     }
 
+    /// Returns the hash of each training row; empty if they are not known.
+    pub(crate) fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
     /// Writes the hashes to a model file.
     pub(crate) fn save(&self, archive: &mut Archive) {
         archive.put(HASHES, self.hashes.as_slice());

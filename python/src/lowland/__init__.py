@@ -1,4 +1,4 @@
-"""Nonlinear dimensionality reduction: t-SNE and fourteen other methods.
+"""Nonlinear dimensionality reduction: t-SNE and fifteen other methods.
 
 Importing the package imports neither numpy nor scikit-learn, which come with the first use.
 
@@ -21,11 +21,14 @@ from ._lowland import __version__
 from ._registry import ESTIMATORS as _ESTIMATORS
 
 if TYPE_CHECKING:
-    from . import anndata, datasets, estimators, quality
+    from . import anndata, compat, datasets, estimators, quality
+    from ._aligned import AlignedMaps
     from ._compare import Comparison, compare
     from ._convergence import ConvergenceWarning
+    from ._device import devices
     from ._embed import MethodChoice, choose_method, embed
     from ._graph import NeighborGraph, neighbors
+    from ._picture import Picture, draw
     from ._plot import plot
     from ._select import EdgeComparison, Selection, select, select_edges
     from ._spectrum import Spectrum, spectrum
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
         Isomap,
         LocallyLinearEmbedding,
         MapIt,
+        PaCMAP,
         SpectralEmbedding,
         SymmetricSNE,
         TruncatedSVD,
@@ -53,10 +57,13 @@ if TYPE_CHECKING:
 
 #: Module of each name that is imported on first use.
 _MODULE_OF = {
+    "AlignedMaps": "_aligned",
     **dict.fromkeys(["Comparison", "compare"], "_compare"),
     "ConvergenceWarning": "_convergence",
+    "devices": "_device",
     **dict.fromkeys(["MethodChoice", "choose_method", "embed"], "_embed"),
     **dict.fromkeys(["NeighborGraph", "neighbors"], "_graph"),
+    **dict.fromkeys(["Picture", "draw"], "_picture"),
     "plot": "_plot",
     **dict.fromkeys(["EdgeComparison", "Selection", "select", "select_edges"], "_select"),
     **dict.fromkeys(["Spectrum", "spectrum"], "_spectrum"),
@@ -65,7 +72,7 @@ _MODULE_OF = {
     **dict.fromkeys(["DataWarning", "LowlandWarning", "ParameterWarning"], "_warnings"),
     **dict.fromkeys([*_ESTIMATORS.values(), "load"], "estimators"),
 }
-_SUBMODULES = ("anndata", "datasets", "estimators", "quality")
+_SUBMODULES = ("anndata", "compat", "datasets", "estimators", "quality")
 
 __all__ = [
     "GPLVM",
@@ -76,6 +83,7 @@ __all__ = [
     "TSM",
     "TSNE",
     "UMAP",
+    "AlignedMaps",
     "Comparison",
     "ConvergenceWarning",
     "DataWarning",
@@ -87,7 +95,9 @@ __all__ = [
     "MapIt",
     "MethodChoice",
     "NeighborGraph",
+    "PaCMAP",
     "ParameterWarning",
+    "Picture",
     "Selection",
     "SpectralEmbedding",
     "Spectrum",
@@ -99,7 +109,10 @@ __all__ = [
     "anndata",
     "choose_method",
     "compare",
+    "compat",
     "datasets",
+    "devices",
+    "draw",
     "embed",
     "estimators",
     "load",

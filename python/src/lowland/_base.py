@@ -7,20 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from . import _input, _lowland, _metrics, _parameters
+from . import _device, _input, _lowland, _metrics, _parameters
 from ._graph import as_graph
 from ._parameters import python_name
 from ._progress import Progress
 from ._registry import ESTIMATORS
 from ._sklearn import SklearnTransformer
+from ._validation import check_array, check_feature_names, check_n_features, validate_data
 from ._warnings import DataWarning, ParameterWarning, category, warn
 
 if TYPE_CHECKING:
@@ -39,6 +34,9 @@ PREPROCESSING = _lowland.preprocessing()
 #: Attributes of models that infer missing cells.
 _INFERRED = ("inferred_rows_", "inferred_columns_", "inferred_values_", "inferred_std_")
 
+#: Attributes of models that preserve density.
+_RADII = ("rad_orig_", "rad_emb_")
+
 #: Classes that have already warned about labels that they do not use.
 _warned_of_labels: set[type] = set()
 
@@ -47,7 +45,7 @@ class Estimator(SklearnTransformer):
     """Base class of the estimators in ``lowland.estimators``.
 
     A subclass sets ``_method`` and has the parameters of that method, the preprocessing steps and the parameters of a
-    run (``missing``, ``n_jobs``, ``random_state``, ``verbose``, ``max_memory``).
+    run (``missing``, ``n_jobs``, ``device``, ``random_state``, ``verbose``, ``max_memory``).
     """
 
     #: Name of the method on the command line.
@@ -57,6 +55,7 @@ class Estimator(SklearnTransformer):
 
     missing: str
     n_jobs: int | None
+    device: str
     random_state: Any
     verbose: int
     max_memory: float | None
@@ -66,6 +65,7 @@ class Estimator(SklearnTransformer):
     n_iter_: int
     objective_: float | None
     objectives_: NDArray[np.float64]
+    _target: list[str] | None
     converged_: bool
     notes_: list[str]
     n_features_in_: int
@@ -82,6 +82,18 @@ class Estimator(SklearnTransformer):
         tags.input_tags.string = isinstance(metric, str) and metric == "levenshtein"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        # The same for scikit-learn before 1.6.
+        metric = getattr(self, "metric", None)
+        precomputed = isinstance(metric, str) and metric == "precomputed"
+        return {
+            "X_types": ["2darray", "sparse"],
+            "allow_nan": self.missing == "drop",
+            "pairwise": precomputed,
+            "requires_positive_X": precomputed,
+            "preserves_dtype": [np.float64, np.float32],
+        }
 
     def __sklearn_is_fitted__(self) -> bool:
         # The default looks for attributes that end in an underscore, which the parameter `lambda_` does as well.
@@ -100,6 +112,9 @@ class Estimator(SklearnTransformer):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
         resume: str | os.PathLike[str] | None = None,
+        continue_from: Estimator | None = None,
+        anchor: float | str = "exact",
+        align_to: Any = None,
     ) -> Self:
         """Compute the embedding of X.
 
@@ -111,8 +126,13 @@ class Estimator(SklearnTransformer):
         X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
             With ``metric='precomputed'``, a square matrix of distances, or a sparse matrix of the distances to the
             neighbors of each row.
-        y : ignored
-            There for pipelines. No method uses labels, and the first fit of a class with labels warns about it.
+        y : array-like of n_samples values, default=None
+            The class or a number of each row, which supervises the estimators that are based on a neighbor graph and have
+            the parameter ``target_weight``: rows of the same class attract each other more than others. Texts, integers and
+            whole numbers are classes, of which -1 and missing values are unknown; other numbers are compared by their
+            difference (see ``target_metric``). New rows are placed without labels. A supervised map shows what it was
+            told: that classes are apart on it is no evidence that they are apart in the data. The other estimators ignore
+            y, and the first fit of a class with labels warns about it.
         fixed : array-like of shape (n_samples, n_components), default=None
             Known positions of some rows, NaN in the others. They take the place of the fit: they are kept, and the other
             rows are placed by locally linear extension, with the metric of the estimator. Its other parameters must have
@@ -123,17 +143,29 @@ class Estimator(SklearnTransformer):
             Seconds between checkpoints; 0 writes one after every iteration.
         resume : path-like, default=None
             Checkpoint of the same data and parameters to continue from. The result is that of a fit without interruption.
+        continue_from : Estimator, default=None
+            A fitted estimator whose map is continued (TSNE, SymmetricSNE, ElasticEmbedding, MapIt, UMAP, PaCMAP): its rows,
+            recognized by their values, keep their positions or are tied to them, and the other rows join them.
+        anchor : 'exact' or float, default='exact'
+            How strongly rows are tied to their positions; 1 is as strong as all neighbors of a row together.
+        align_to : array-like of shape (n_samples, n_components), default=None
+            Positions of some rows on another map, NaN in the others. The map is rotated, reflected, scaled and shifted to
+            come as close as possible to them.
 
         Returns
         -------
         self : object
         """
-        if y is not None and type(self) not in _warned_of_labels:
+        target = None
+        if y is not None and hasattr(self, "target_weight"):
+            target = _input.target(y)
+        elif y is not None and type(self) not in _warned_of_labels:
             _warned_of_labels.add(type(self))
             warn(f"y is ignored: {type(self).__name__} does not use labels", ParameterWarning)
         state = dict(self.__dict__)
         try:
-            raised = self._fit(X, fixed, checkpoint, checkpoint_every, resume)
+            growth = _growth(continue_from, anchor, align_to)
+            raised = self._fit(X, target, fixed, checkpoint, checkpoint_every, resume, growth)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(state)
@@ -145,7 +177,16 @@ class Estimator(SklearnTransformer):
                 warn(text, category(kind))
         return self
 
-    def _fit(self, X: Any, fixed: Any, checkpoint: Any, checkpoint_every: float, resume: Any) -> BaseException | None:
+    def _fit(
+        self,
+        X: Any,
+        target: list[str] | None,
+        fixed: Any,
+        checkpoint: Any,
+        checkpoint_every: float,
+        resume: Any,
+        growth: dict[str, Any],
+    ) -> BaseException | None:
         """Fit the model and set the attributes; return the exception that stopped the iterations, if any."""
         callbacks = _combine_callbacks(getattr(self, "callbacks", None))
         every = _parameters.integer("callbacks_every_iters", getattr(self, "callbacks_every_iters", 50), at_least=1)
@@ -154,6 +195,8 @@ class Estimator(SklearnTransformer):
         graph = as_graph(getattr(self, "neighbors", None))
         rows, dtype = self._check_rows(X, reset=True)
         n_rows, kept = _input.n_rows(rows), self._kept_rows(rows)
+        if target is not None and len(target) != n_rows:
+            raise ValueError(f"y has {len(target)} values, but X has {n_rows} rows")
         init = self._initial_embedding(n_rows)
         fixed = None if fixed is None else _input.points(fixed)
         if kept is not None:
@@ -161,6 +204,8 @@ class Estimator(SklearnTransformer):
                 raise ValueError("neighbors: a graph of all rows cannot be used if rows are left out (missing='drop')")
             rows = _input.take_rows(rows, kept)
             init, fixed = (None if points is None else points[kept] for points in (init, fixed))
+            growth = {name: value[kept] if name == "align_to" else value for name, value in growth.items()}
+            target = None if target is None else [text for text, keep in zip(target, kept) if keep]
         given = rows
         if _metrics.is_function(getattr(self, "metric", None)):
             rows = self._distances(rows)
@@ -168,30 +213,33 @@ class Estimator(SklearnTransformer):
         raised: BaseException | None = None
         finished = False
         try:
-            model, raised = _lowland.fit(
-                self._method,
-                self._parameter_values(graph),
-                rows,
-                preprocessing=self._preprocessing_values(),
-                graph=None if graph is None else graph._graph,
-                init=init,
-                fixed=fixed,
-                seed=_input.seed(self.random_state),
-                threads=_input.threads(self.n_jobs),
-                max_memory=_input.memory(self.max_memory),
-                feature_names=[str(name) for name in getattr(self, "feature_names_in_", [])],
-                on_progress=None if progress is None else progress.update,
-                on_note=None if progress is None else progress.note,
-                on_step=callbacks,
-                every=every,
-                checkpoint=None if checkpoint is None else os.fspath(checkpoint),
-                checkpoint_every=float(checkpoint_every),
-                resume=None if resume is None else os.fspath(resume),
-                single=dtype == np.float32,
-                inverse_covariance=_parameters.inverse_covariance(
-                    getattr(self, "metric", None), getattr(self, "metric_params", None)
-                ),
-            )
+            with _device.using(self.device):
+                model, raised = _lowland.fit(
+                    self._method,
+                    self._parameter_values(graph),
+                    rows,
+                    preprocessing=self._preprocessing_values(),
+                    graph=None if graph is None else graph._graph,
+                    init=init,
+                    fixed=fixed,
+                    seed=_input.seed(self.random_state),
+                    threads=_input.threads(self.n_jobs),
+                    max_memory=_input.memory(self.max_memory),
+                    feature_names=[str(name) for name in getattr(self, "feature_names_in_", [])],
+                    on_progress=None if progress is None else progress.update,
+                    on_note=None if progress is None else progress.note,
+                    on_step=callbacks,
+                    every=every,
+                    checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+                    checkpoint_every=float(checkpoint_every),
+                    resume=None if resume is None else os.fspath(resume),
+                    target=target,
+                    single=dtype == np.float32,
+                    inverse_covariance=_parameters.inverse_covariance(
+                        getattr(self, "metric", None), getattr(self, "metric_params", None)
+                    ),
+                    **growth,
+                )
             finished = raised is None
         except ValueError as error:
             # Methods that infer missing cells accept them; the error is about something else.
@@ -202,6 +250,7 @@ class Estimator(SklearnTransformer):
             if progress is not None:
                 progress.close(finished)
         self._training_rows = given if rows is not given else None
+        self._target = target
         self._set_model(model, dtype, kept)
         return raised
 
@@ -212,7 +261,8 @@ class Estimator(SklearnTransformer):
         ----------
         X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
             As in ``fit``.
-        y : ignored
+        y : array-like of n_samples values, default=None
+            As in ``fit``.
         **fit_params
             Further arguments of ``fit``.
 
@@ -222,7 +272,7 @@ class Estimator(SklearnTransformer):
         """
         return self.fit(X, y, **fit_params).embedding_
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, *, exact: bool = False) -> FloatArray:
         """Map new rows into the embedding.
 
         The result for a row does not depend on the other rows of X. Training rows keep their positions.
@@ -231,12 +281,15 @@ class Estimator(SklearnTransformer):
         ----------
         X : array-like, sparse matrix, table (pandas, polars, pyarrow) or list of str of n_samples rows
             Rows of the same kind as in ``fit``.
+        exact : bool, default=False
+            Compare each row with all training rows, and sum over all points of the map. Otherwise models of many rows use an index,
+            which finds about 99 % of the neighbors, and a repulsion that is interpolated within the fit's ``tolerance``.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
         """
-        return self._call_model(X, lambda rows, threads: self.model_.transform(rows, threads)[0])
+        return self._call_model(X, lambda rows, threads: self.model_.transform(rows, threads, exact)[0])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model to a file, which ``lowland.load`` and the command line can read.
@@ -279,7 +332,8 @@ class Estimator(SklearnTransformer):
         if getattr(self, "_training_rows", None) is not None:
             rows = self._distances(rows, to=self._training_rows)
         try:
-            result = call(rows, _input.threads(self.n_jobs))
+            with _device.using(self.device):
+                result = call(rows, _input.threads(self.n_jobs))
         except ValueError as error:
             raise (_input.explain_not_finite(given, getattr(self, "feature_names_in_", None)) or error) from None
         return _expand(result.astype(dtype, copy=False), kept, n_rows)
@@ -288,6 +342,7 @@ class Estimator(SklearnTransformer):
         """Set the attributes of a fitted model."""
         n_rows = 0 if kept is None else len(kept)
         attributes = {"embedding_std_": model.std(), "embedding_cov_": model.covariances()}
+        attributes.update(zip(_RADII, model.local_radii() or (None, None)))
         self.model_ = model
         self.embedding_ = _expand(model.embedding().astype(dtype, copy=False), kept, n_rows)
         for name, values in attributes.items():
@@ -373,7 +428,7 @@ class Estimator(SklearnTransformer):
         strings = _input.strings(X)
         if strings is not None:
             if reset:
-                _check_feature_names(self, X=np.empty((0, 1)), reset=True)
+                check_feature_names(self, X=np.empty((0, 1)), reset=True)
                 self.n_features_in_ = 1
             return strings, np.float64
         if getattr(self, "metric", None) == "levenshtein":
@@ -391,7 +446,7 @@ class Estimator(SklearnTransformer):
         elif sparse != getattr(self, "_sparse_in", sparse):
             X = X.toarray() if sparse else _to_csr(X)
             sparse = not sparse
-        return (_input.sparse_parts(X) if sparse else X), dtype
+        return (_input.sparse_parts(X) if sparse else _input.aligned(X)), dtype
 
     def _check_numbers(self, X: Any, reset: bool) -> tuple[Any, Any]:
         X, names = _input.from_table(X)
@@ -403,7 +458,7 @@ class Estimator(SklearnTransformer):
             # scikit-learn does not read the column names of these tables.
             self._check_column_names(np.asarray(names, dtype=object), reset)
             X = check_array(X, **checks)
-            _check_n_features(self, X, reset=reset)
+            check_n_features(self, X, reset=reset)
         return X, X.dtype
 
     def _check_column_names(self, names: np.ndarray, reset: bool) -> None:
@@ -414,6 +469,21 @@ class Estimator(SklearnTransformer):
                 "The feature names should match those that were passed during fit. "
                 f"Expected {list(self.feature_names_in_)}, got {list(names)}"
             )
+
+
+def _growth(continue_from: Any, anchor: Any, align_to: Any) -> dict[str, Any]:
+    """Return the arguments of ``_lowland.fit`` for a map that continues or is aligned to another one."""
+    arguments: dict[str, Any] = {}
+    if continue_from is not None:
+        if not isinstance(continue_from, Estimator):
+            raise _parameters.invalid("continue_from", continue_from, "a fitted estimator")
+        check_is_fitted(continue_from)
+        arguments.update(continue_from=continue_from.model_, anchor=_parameters.anchor(anchor))
+    elif anchor != "exact":
+        raise ValueError("anchor: it has no effect without continue_from")
+    if align_to is not None:
+        arguments["align_to"] = _input.points(align_to)
+    return arguments
 
 
 def _is_array(init: Any) -> bool:
@@ -435,17 +505,24 @@ def _to_csr(X: np.ndarray) -> Any:
     return csr_matrix(X)
 
 
-def _combine_callbacks(callbacks: Any) -> Callable[[int, float, Any], bool] | None:
-    """Return a function that calls all callbacks and returns whether any of them returned True."""
+def _combine_callbacks(callbacks: Any) -> Callable[[int, float, Any, float | None], bool] | None:
+    """Return a function that calls all callbacks and returns whether any of them returned True.
+
+    Those that have an attribute ``takes_gradient_norm`` are called with the length of the gradient as well.
+    """
     if callbacks is None:
         return None
     functions = [callbacks] if callable(callbacks) else callbacks
     if not isinstance(functions, (list, tuple)) or not all(map(callable, functions)):
         raise _parameters.invalid("callbacks", callbacks, "a function (iteration, error, embedding) or a list of functions")
 
-    def call(iteration: int, error: float, embedding: Any) -> bool:
+    def call(iteration: int, error: float, embedding: Any, gradient_norm: float | None) -> bool:
+        def result(function: Any) -> bool:
+            more = (gradient_norm,) if hasattr(function, "takes_gradient_norm") else ()
+            return bool(function(iteration, error, embedding, *more))
+
         # A list, so that every callback is called even if the first returns True.
-        return any([bool(function(iteration, error, embedding)) for function in functions])
+        return any([result(function) for function in functions])
 
     return call
 
@@ -491,5 +568,6 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         estimator.feature_names_in_ = np.asarray(model.feature_names, dtype=object)
     estimator._sparse_in = model.kind == "sparse"
     estimator._training_rows = None
+    estimator._target = None
     estimator._set_model(model, np.dtype(model.fitted_dtype))
     return estimator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _input, _lowland
+from . import _device, _input, _lowland
 from ._embed import estimator_class
 from ._graph import neighbors
 from ._warnings import LowlandWarning, warn
@@ -109,6 +109,7 @@ def compare(
     *,
     n_neighbors: int = 15,
     n_jobs: int | None = None,
+    device: str | None = None,
     random_state: Any = None,
     max_memory: float | None = None,
     **params: Any,
@@ -130,6 +131,8 @@ def compare(
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does
         not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default=None
+        Where to compute. None means the parameter of each estimator, and ``'auto'`` for the scores.
     random_state : int, RandomState instance or Generator, default=None
         Seed of all fits and scores. None means that of each estimator, which is 0 by default.
     max_memory : int, default=None
@@ -149,7 +152,7 @@ def compare(
     >>> list(comparison), comparison.reports["pca"]["knn recall"] < 1
     (['pca', 'spectral'], True)
     """
-    given = {"n_jobs": n_jobs, "random_state": random_state, "max_memory": max_memory}
+    given = {"n_jobs": n_jobs, "device": device, "random_state": random_state, "max_memory": max_memory}
     # What is not given stays as it is in the estimators.
     run = {name: value for name, value in given.items() if value is not None}
     if random_state is not None:
@@ -178,9 +181,9 @@ def compare(
         seconds[name] = time.perf_counter() - start
         fitted[name] = estimator
         known = graph._graph if graph is not None and graph.recall is None else None
-        parts = _lowland.report_of_model(
-            estimator.model_, codes, n_neighbors, metric, run.get("random_state", 0), _input.threads(n_jobs), graph=known
-        )
+        seed, threads = run.get("random_state", 0), _input.threads(n_jobs)
+        with _device.using(device or "auto"):
+            parts = _lowland.report_of_model(estimator.model_, codes, n_neighbors, metric, seed, threads, graph=known)
         reports[name] = Report.from_parts(parts, classes, reasons)
     if not fitted:
         raise next(iter(failures.values()))

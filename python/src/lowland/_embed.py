@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _input, _lowland, _parameters
+from . import _device, _input, _lowland, _parameters
 from ._graph import as_graph
 from ._registry import DEFAULT_METHOD, ESTIMATORS
 
@@ -116,7 +116,7 @@ def choose_method(X: Any, **params: Any) -> MethodChoice:
     from ._parameters import python_name
     from .estimators import TSNE
 
-    run = {name: params.pop(name, None) for name in ("n_jobs", "random_state", "max_memory")}
+    run = {name: params.pop(name, None) for name in ("n_jobs", "device", "random_state", "max_memory")}
     params.pop("verbose", None)
     steps = [(name, _input.text(params.pop(name))) for name, _, _, _ in PREPROCESSING if name in params]
     graph = as_graph(params.pop("neighbors", None))
@@ -129,15 +129,16 @@ def choose_method(X: Any, **params: Any) -> MethodChoice:
     values = [(rust_names.get(name, name), _input.text(value)) for name, value in params.items()]
     # An estimator checks and converts the rows, as it does in a fit.
     rows, _ = TSNE(metric=str(params.get("metric", "euclidean")))._check_rows(X, reset=True)
-    method, reason, scores, skipped = _lowland.choose_method(
-        rows,
-        values,
-        preprocessing=steps,
-        uses_neighbors=graph is not None,
-        seed=_input.seed(run["random_state"]),
-        threads=_input.threads(run["n_jobs"]),
-        max_memory=_input.memory(run["max_memory"]),
-    )
+    with _device.using(run["device"] or "auto"):
+        method, reason, scores, skipped = _lowland.choose_method(
+            rows,
+            values,
+            preprocessing=steps,
+            uses_neighbors=graph is not None,
+            seed=_input.seed(run["random_state"]),
+            threads=_input.threads(run["n_jobs"]),
+            max_memory=_input.memory(run["max_memory"]),
+        )
     names = ("neighbors_kept", "held_out_placed", "global_order")
     by_method = {name: {**dict(zip(names, three)), "mean": sum(three) / 3} for name, *three in scores}
     return MethodChoice(method, reason, by_method, dict(skipped))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _input, _lowland, _metrics, _parameters
+from . import _device, _input, _lowland, _metrics, _parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,6 +140,37 @@ class NeighborGraph:
         matrix.sort_indices()
         return matrix
 
+    def union(self, *others: NeighborGraph) -> NeighborGraph:
+        """Combine graphs over the same rows: two rows are neighbors if they are in any of the graphs.
+
+        The values of the result are memberships from 0 to 1, as of the operator ``+`` of umap-learn. Estimators take it as
+        ``neighbors`` with ``affinity='precomputed'``.
+        """
+        return self._combine(others, "union", 0.5)
+
+    def intersection(self, *others: NeighborGraph, weight: float = 0.5) -> NeighborGraph:
+        """Combine graphs over the same rows: two rows are neighbors if they are in all of the graphs.
+
+        Parameters
+        ----------
+        *others : NeighborGraph
+        weight : float, default=0.5
+            Weight of the later graph, between 0 and 1.
+        """
+        return self._combine(others, "intersection", weight)
+
+    def _combine(self, others: tuple[NeighborGraph, ...], how: str, weight: float) -> NeighborGraph:
+        if not others or not all(isinstance(other, NeighborGraph) for other in others):
+            raise TypeError("expected one or more graphs of class NeighborGraph")
+        graphs = [self._graph, *(other._graph for other in others)]
+        return NeighborGraph(_lowland.Graph.combine(graphs, how, float(weight)))
+
+    def __add__(self, other: Any) -> NeighborGraph:
+        return self.union(other) if isinstance(other, NeighborGraph) else NotImplemented
+
+    def __mul__(self, other: Any) -> NeighborGraph:
+        return self.intersection(other) if isinstance(other, NeighborGraph) else NotImplemented
+
     def __len__(self) -> int:
         return self._graph.rows
 
@@ -181,6 +212,7 @@ def neighbors(
     metric_params: Mapping[str, Any] | None = None,
     search: str = "auto",
     n_jobs: int | None = None,
+    device: str = "auto",
     random_state: Any = None,
     max_memory: int | None = None,
 ) -> NeighborGraph:
@@ -200,6 +232,8 @@ def neighbors(
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does
         not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor, or on a card.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0.
     max_memory : int, default=None
@@ -218,14 +252,15 @@ def neighbors(
     rows, name = _input.rows(X), _parameters.metric_name(metric, metric_params)
     if not isinstance(metric, str):
         rows = _metrics.distances(rows, metric, metric_params)
-    graph, recall = _lowland.neighbors(
-        rows,
-        _parameters.integer("n_neighbors", n_neighbors, at_least=1),
-        name,
-        _parameters.text("search", search, "auto, exact or approximate"),
-        _input.seed(random_state),
-        _input.threads(n_jobs),
-        _input.memory(max_memory),
-        inverse_covariance=_parameters.inverse_covariance(metric, metric_params),
-    )
+    with _device.using(device):
+        graph, recall = _lowland.neighbors(
+            rows,
+            _parameters.integer("n_neighbors", n_neighbors, at_least=1),
+            name,
+            _parameters.text("search", search, "auto, exact or approximate"),
+            _input.seed(random_state),
+            _input.threads(n_jobs),
+            _input.memory(max_memory),
+            inverse_covariance=_parameters.inverse_covariance(metric, metric_params),
+        )
     return NeighborGraph(graph, recall)

@@ -66,6 +66,12 @@ def sparse_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64), X.shape[1]
 
 
+def aligned(X: np.ndarray) -> np.ndarray:
+    """Return an array whose values lie at addresses that they can be read from directly; copied only if they do not, as after a transfer
+    between processes."""
+    return np.require(X, requirements="A")
+
+
 def rows(X: Any) -> Any:
     """Convert rows of any supported kind."""
     lines = strings(X)
@@ -77,7 +83,7 @@ def rows(X: Any) -> Any:
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead")
-    return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+    return aligned(X if X.dtype == np.float32 else X.astype(np.float64, copy=False))
 
 
 def points(Y: Any) -> np.ndarray:
@@ -85,7 +91,7 @@ def points(Y: Any) -> np.ndarray:
     Y = np.asarray(from_table(Y)[0], dtype=np.float64)
     if Y.ndim != 2:
         raise ValueError(f"Expected 2D array, got {Y.ndim}D array instead")
-    return Y
+    return aligned(Y)
 
 
 def explain_text(X: Any) -> ValueError | None:
@@ -182,6 +188,18 @@ def explain_not_finite(rows: Any, names: Any = None) -> ValueError | None:
     )
 
 
+def target(y: Any) -> list[str]:
+    """Return the values of a target as texts, empty where they are missing."""
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"y has shape {values.shape}: expected one class or number per row")
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers, expected classes or numbers")
+    return ["" if value is None or value != value else text(value) for value in values.tolist()]
+
+
 def text(value: Any) -> str:
     """Format the value of a parameter as on the command line."""
     if isinstance(value, (bool, np.bool_)):
@@ -196,11 +214,12 @@ def text(value: Any) -> str:
 
 
 def value(text: str, like: Any) -> Any:
-    """Parse the value of a parameter; if `like` is a float, so is a number."""
+    """Parse the value of a parameter; if `like` is a float, so is a number, and if it is a tuple, so are several."""
     if text in ("true", "false"):
         return text == "true"
     if "," in text and "(" not in text:
-        return [value(item, like) for item in text.split(",")]
+        items = [value(item, like) for item in text.split(",")]
+        return tuple(items) if isinstance(like, tuple) else items
     for number in (float,) if isinstance(like, float) else (int, float):
         try:
             return number(text)

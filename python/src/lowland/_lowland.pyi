@@ -11,7 +11,7 @@ __version__: str
 
 Array = NDArray[Any]
 Rows = Array | tuple[Array, Array, Array, int] | list[str]
-ScoreLine = tuple[str, float, int | None, int | None, bool, str]
+ScoreLine = tuple[str, float, int | None, int | None, float | None, bool, str]
 ReportParts = tuple[list[ScoreLine], list[tuple[int, int, float]], list[tuple[str, str]]]
 
 class Graph:
@@ -23,6 +23,8 @@ class Graph:
     @staticmethod
     def from_bytes(bytes: bytes) -> Graph: ...
     def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def combine(graphs: list[Graph], how: str, weight: float) -> Graph: ...
     def indptr(self) -> NDArray[np.int64]: ...
     def indices(self) -> NDArray[np.int64]: ...
     def distances(self) -> NDArray[np.float32]: ...
@@ -33,6 +35,42 @@ class Graph:
     @property
     def metric(self) -> str: ...
 
+class DividedMethod:
+    def __init__(self, method: str, parameters: list[tuple[str, str]], points: int) -> None: ...
+    @property
+    def n_components(self) -> int: ...
+    @property
+    def n_neighbors(self) -> int: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def tolerance(self) -> float: ...
+    @property
+    def max_iter(self) -> int: ...
+    @property
+    def tol(self) -> float: ...
+    @property
+    def init_size(self) -> float: ...
+    def row_affinities(self, distances: NDArray[np.float32]) -> NDArray[np.float64]: ...
+
+class EmbeddingPart:
+    def __init__(
+        self, method: DividedMethod, start: NDArray[np.float64], copies: int, triplets: tuple[Array, Array, Array]
+    ) -> None: ...
+    def sums_and_bounds(self) -> tuple[list[float], list[list[float]]]: ...
+    def begin(self, mean: list[float], bounds: list[list[float]], accuracy: float) -> NDArray[np.float64]: ...
+    def positions_of(self, points: NDArray[np.uint32]) -> NDArray[np.float64]: ...
+    def forces(self, grid: NDArray[np.float64], copies: NDArray[np.float64], with_value: bool) -> list[float]: ...
+    def step(self, iteration: int, total: list[float]) -> float: ...
+    def value(self, iteration: int, total: list[float]) -> float: ...
+    def has_pending_changes(self, iteration: int) -> bool: ...
+    def grid_gradients(self, points: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def exact_gradients(self, targets: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def state(self) -> list[NDArray[np.float64]]: ...
+    def restore(
+        self, positions: NDArray[np.float64], update: NDArray[np.float64], gains: NDArray[np.float64]
+    ) -> None: ...
+
 class Model:
     @staticmethod
     def load(path: str) -> Model: ...
@@ -41,7 +79,7 @@ class Model:
     def from_bytes(bytes: bytes) -> Model: ...
     def to_bytes(self) -> bytes: ...
     def transform(
-        self, rows: Rows, threads: int | None = None
+        self, rows: Rows, threads: int | None = None, exact: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]: ...
     def score(self, rows: Rows, threads: int | None = None) -> NDArray[np.float64]: ...
     def inverse_transform(self, points: NDArray[np.float64], threads: int | None = None) -> NDArray[np.float32]: ...
@@ -65,6 +103,10 @@ class Model:
     def inverse_transform_std(
         self, points: NDArray[np.float64], threads: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]: ...
+    def membership_graph(
+        self, threads: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None: ...
+    def local_radii(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...
     def linear(self) -> dict[str, NDArray[np.float64]] | None: ...
     def isomap(self) -> dict[str, NDArray[np.float64]] | None: ...
     def geodesic_distances(self) -> NDArray[np.float64]: ...
@@ -83,6 +125,60 @@ class Model:
     @property
     def n_features(self) -> int: ...
 
+SparseArrays = tuple[Array, Array, Array, int]
+
+class StudentField:
+    def __new__(
+        cls, affinities: SparseArrays, scale: float, power: float, dim: int, engine: str, accuracy: float
+    ) -> StudentField: ...
+    def evaluate(
+        self,
+        points: Array,
+        map: Array | None = None,
+        exaggeration: float = 1.0,
+        with_divergence: bool = False,
+        threads: int | None = None,
+    ) -> tuple[NDArray[np.float64], float | None]: ...
+
+def entropic_weights(
+    distances: Array, perplexity: float, threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def laplacian_eigenvectors(
+    weights: SparseArrays, count: int, tolerance: float, seed: int, threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]: ...
+def smallest_eigenpairs(
+    matrix: SparseArrays, count: int, seed: int, threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]: ...
+def nearest_to(
+    new: Rows, data: Rows, n_neighbors: int, metric: str, threads: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
+def umap_memberships(
+    params: list[tuple[str, str]], graph: Graph, threads: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+def umap_curve(params: list[tuple[str, str]]) -> tuple[float, float]: ...
+def umap_layout(
+    params: list[tuple[str, str]],
+    rows: Rows,
+    weights: SparseArrays,
+    init: Array | None = None,
+    distances: Graph | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    on_step: Callable[[int, float, NDArray[np.float64], float | None], bool] | None = None,
+    every: int = 1,
+) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]] | None]: ...
+def umap_new_memberships(
+    params: list[tuple[str, str]], indices: tuple[Array, Array], distances: Array, rows: int, mean_distance: float
+) -> NDArray[np.float64]: ...
+def umap_placement(
+    params: list[tuple[str, str]],
+    map: Array,
+    indices: tuple[Array, Array],
+    distances: Array,
+    mean_distance: float,
+    seed: int = 0,
+    threads: int | None = None,
+) -> NDArray[np.float64]: ...
 def fit(
     method: str,
     params: list[tuple[str, str]],
@@ -98,14 +194,35 @@ def fit(
     feature_names: list[str] = ...,
     on_progress: Callable[[str, float, int | None, float | None], Any] | None = None,
     on_note: Callable[[str], Any] | None = None,
-    on_step: Callable[[int, float, NDArray[np.float64]], bool] | None = None,
+    on_step: Callable[[int, float, NDArray[np.float64], float | None], bool] | None = None,
     every: int = 50,
     checkpoint: str | None = None,
     checkpoint_every: float = 60.0,
     resume: str | None = None,
     single: bool = False,
     inverse_covariance: NDArray[np.float64] | None = None,
+    target: list[str] | None = None,
+    continue_from: Model | None = None,
+    shared: list[tuple[int, int]] | None = None,
+    anchor: str = "exact",
+    align_to: NDArray[np.float64] | None = None,
 ) -> tuple[Model, BaseException | None]: ...
+def fit_sequence(
+    method: str,
+    params: list[tuple[str, str]],
+    slices: list[Rows],
+    shared: list[list[tuple[int, int]]],
+    anchor: str,
+    passes: int,
+    *,
+    preprocessing: list[tuple[str, str]] = ...,
+    seed: int = 0,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    feature_names: list[str] = ...,
+    on_progress: Callable[[str, float, int | None, float | None], Any] | None = None,
+    on_note: Callable[[str], Any] | None = None,
+) -> list[Model]: ...
 def neighbors(
     rows: Rows,
     n_neighbors: int,
@@ -116,6 +233,8 @@ def neighbors(
     max_memory: int | None = None,
     inverse_covariance: NDArray[np.float64] | None = None,
 ) -> tuple[Graph, float | None]: ...
+def set_device(name: str) -> str: ...
+def devices() -> tuple[list[dict[str, Any]], str | None]: ...
 def required_neighbors(method: str, params: list[tuple[str, str]], rows: int) -> int: ...
 def compare_edges(
     rows: Rows,
@@ -148,7 +267,9 @@ def report(
     threads: int | None = None,
     graph: Graph | None = None,
 ) -> ReportParts: ...
-def instability(rows: Rows, model: Model, reruns: int, threads: int | None = None) -> list[float]: ...
+def instability(
+    rows: Rows, model: Model, reruns: int, threads: int | None = None, target: list[str] | None = None
+) -> list[float]: ...
 def assess(
     rows: Rows,
     map: NDArray[np.float64],
@@ -159,12 +280,14 @@ def assess(
     seed: int,
     threads: int | None = None,
     graph: Graph | None = None,
+    model: Model | None = None,
 ) -> tuple[
     list[tuple[str, str, list[float]]],
     list[tuple[int, list[int] | None, float | None]],
     list[tuple[list[int], str, int, int, float | None]],
     list[str],
     list[tuple[str, str]],
+    tuple[str, bool] | None,
 ]: ...
 def procrustes(a: NDArray[np.float64], b: NDArray[np.float64]) -> float: ...
 def angles(
@@ -193,8 +316,29 @@ def page(
     ids: list[str] | None = None,
     graph: Graph | None = None,
     slider: list[float] | None = None,
+    palette: str = "default",
     threads: int | None = None,
 ) -> bytes: ...
+def draw(
+    format: str,
+    maps: list[tuple[str, str, NDArray[np.float64], list[float] | None, list[float] | None, list[tuple[str, list[float]]]]],
+    options: dict[str, Any],
+    *,
+    classes: tuple[list[int], list[str]] | None = None,
+    values: tuple[str, list[float]] | None = None,
+    levels: list[tuple[list[int], list[str]]] = ...,
+    ids: list[str] | None = None,
+    threads: int | None = None,
+) -> tuple[bytes, list[str]]: ...
+def islands(
+    points: NDArray[np.float64], *, rows: Rows | None = None, columns: list[str] | None = None, ids: list[str] | None = None
+) -> tuple[list[int], list[str]]: ...
+def label_places(
+    points: NDArray[np.float64], codes: list[int], names: list[str], name: str, background: tuple[int, int, int], font_size: float
+) -> tuple[list[tuple[str, list[float], float, list[float]]], list[list[list[float]]], bool]: ...
+def palette_classes(codes: list[int], names: list[str], name: str, background: tuple[int, int, int]) -> list[list[float]]: ...
+def palette_names() -> list[str]: ...
+def palette_scale(count: int, name: str, background: tuple[int, int, int]) -> tuple[list[list[float]], bool]: ...
 def choose_method(
     rows: Rows,
     params: list[tuple[str, str]],

@@ -187,3 +187,32 @@ class GeodesicMixin(_Base):
         """Distances between the training rows along the neighbor graph, computed when they are asked for."""
         check_is_fitted(self)
         return self.model_.geodesic_distances()
+
+
+class FuzzyGraphMixin(_Base):
+    """For UMAP: the fuzzy graph, and the radii of densMAP."""
+
+    #: Logarithms of the local radii of the rows; with ``densmap`` or ``output_dens``.
+    rad_orig_: FloatArray
+    #: Logarithms of the local radii of the points of the map; with ``densmap`` or ``output_dens``.
+    rad_emb_: FloatArray
+
+    def _set_model(self, model: _lowland.Model, dtype: Any, kept: np.ndarray | None = None) -> None:
+        super()._set_model(model, dtype, kept)
+        self.__dict__.pop("_graph", None)
+
+    @property
+    def graph_(self) -> Any:
+        """The graph of memberships as a sparse matrix, computed again from the rows when it is asked for."""
+        check_is_fitted(self)
+        graph = self.__dict__.get("_graph")
+        if graph is None:
+            from scipy.sparse import csr_matrix
+
+            parts = self.model_.membership_graph(_input.threads(self.n_jobs))
+            if parts is None:
+                raise AttributeError("graph_: the graph was given, or changed by the labels, and is not part of the model")
+            indptr, indices, values = parts
+            graph = csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(indptr) - 1))
+            self.__dict__["_graph"] = graph
+        return graph

@@ -48,6 +48,15 @@ def integer(name: str, value: Any, at_least: int = 0) -> int:
     return int(value)
 
 
+def anchor(value: Any) -> str:
+    """Return the strength of anchors as text, or raise."""
+    if isinstance(value, str) and value == "exact":
+        return value
+    if not is_number(value) or not 0 < value < float("inf"):
+        raise invalid("anchor", value, "'exact' or a number above 0")
+    return _input.text(float(value))
+
+
 def text(name: str, value: Any, expects: str) -> str:
     """Return the value of a parameter as text.
 
@@ -76,6 +85,10 @@ def text(name: str, value: Any, expects: str) -> str:
         several = isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0 and all(map(is_integer, value))
         if not (several or is_integer(value) or value == "none"):
             raise invalid(name, value, "'none', an integer or a list of integers")
+    elif expects.startswith("three whole numbers"):
+        several = isinstance(value, (list, tuple, np.ndarray)) and len(value) == 3 and all(map(is_integer, value))
+        if not (several or is_integer(value)) or min(np.atleast_1d(value)) < 0:
+            raise invalid(name, value, "an integer or three integers, at least 0")
     elif expects.startswith(("a whole number", "a number", "a positive number")):
         _check_number(name, value, expects)
     else:

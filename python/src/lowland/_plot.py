@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _input
+from . import _input, _lowland
 from ._labels import Column, column
+from ._palette import as_palette
 from ._view import reliability_columns
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def plot(
     bridges: bool = True,
     size: float | None = None,
     title: str = "",
+    palette: str | Sequence[str] | Mapping[str, str] = "default",
+    map_labels: str = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw an embedding as a scatter plot.
@@ -56,6 +60,11 @@ def plot(
         Size of the points, as in ``Axes.scatter``. By default it depends on the number of points.
     title : str, default=''
         Title of the axes.
+    palette : str, sequence or dict of str, default='default'
+        Colors, as in :func:`lowland.draw`.
+    map_labels : {'auto', 'on', 'off'}, default='auto'
+        Whether the names of the classes are written on the map. By default they are, in place of the legend, if the classes are mostly
+        apart.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on. By default the current axes.
 
@@ -68,7 +77,7 @@ def plot(
     >>> import matplotlib; matplotlib.use("agg")
     >>> import lowland
     >>> X, y = lowland.datasets.load("digits", return_X_y=True)
-    >>> lowland.plot(lowland.PCA().fit(X), y).get_legend().get_title().get_text()
+    >>> lowland.plot(lowland.PCA().fit(X), y, map_labels="off").get_legend().get_title().get_text()
     'class'
     """
     import matplotlib.pyplot as plt
@@ -94,46 +103,75 @@ def plot(
     if flagged == "fade":
         alpha = np.where(flags, 0.2 * alpha, alpha)
     hollow = flags if flagged == "hollow" else np.zeros(len(points), dtype=bool)
-    shades = _shades(ax, len(points), labels, color)
+    if map_labels not in ("auto", "on", "off"):
+        raise ValueError(f"map_labels={map_labels!r}: expected 'auto', 'on' or 'off'")
+    look = _Look(as_palette(palette), _background(ax))
+    shades = _shades(ax, points, labels, color, map_labels, look)
     x, y = points[~hollow, :2].T
     style: dict[str, Any] = {"s": size, "alpha": alpha[~hollow], "linewidths": 0}
     ax.scatter(x, y, c=shades[~hollow], **style)
     _draw_hollow(ax, points[hollow], shades[hollow], size)
     if bridges:
         for from_end, to_end in _bridges(points, columns):
-            ax.plot(*np.transpose([from_end, to_end]), color="black", linewidth=1.5)
+            ax.plot(*np.transpose([from_end, to_end]), color=look.text, linewidth=1.5)
     # Both axes have the same scale. The coordinates themselves have no meaning, so there are no ticks.
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xticks([])
     ax.set_yticks([])
+    for side in ax.spines.values():
+        side.set_visible(False)
     ax.set_title(title)
     return ax
 
 
-def _shades(ax: Axes, n_points: int, labels: Any, color: Any) -> np.ndarray:
-    """Return the color of each point, and add the legend or color bar that explains it."""
+class _Look(NamedTuple):
+    """Colors of a plot."""
+
+    palette: str
+    background: tuple[int, int, int]
+
+    @property
+    def text(self) -> str:
+        """Color of text on the background."""
+        return "#f2f2f2" if sum(self.background) < 384 else "#222222"
+
+
+def _background(ax: Axes) -> tuple[int, int, int]:
+    """Return red, green and blue of the background of axes; a transparent one counts as white."""
     from matplotlib.colors import to_rgba
 
+    red, green, blue, alpha = to_rgba(ax.get_facecolor())
+    return tuple(round(255 * (value * alpha + 1 - alpha)) for value in (red, green, blue))  # type: ignore[return-value]
+
+
+def _shades(ax: Axes, points: np.ndarray, labels: Any, color: Any, map_labels: str, look: _Look) -> np.ndarray:
+    """Return the color of each point, and add the names, the legend or the color bar that explains it."""
     if color is not None:
-        return _number_shades(ax, Column(None, np.empty(0, int), np.asarray(color, dtype=np.float64)))
+        return _number_shades(ax, Column(None, np.empty(0, int), np.asarray(color, dtype=np.float64)), look)
     if labels is None:
-        return np.tile(to_rgba("tab:blue"), (n_points, 1))
+        (plain,) = _lowland.palette_classes([0], [], look.palette, look.background)
+        return np.tile([*plain, 1.0], (len(points), 1))
     try:
         found = column(labels)
     except ValueError as error:
         raise ValueError(f"labels: {error}") from None
-    return _number_shades(ax, found) if found.names is None else _class_shades(ax, found)
+    return _number_shades(ax, found, look) if found.names is None else _class_shades(ax, points, found, map_labels, look)
 
 
-def _number_shades(ax: Axes, colors: Column) -> np.ndarray:
+def _number_shades(ax: Axes, colors: Column, look: _Look) -> np.ndarray:
     """Return colors by a number, and add a color bar."""
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import ListedColormap, Normalize
 
+    scale_colors, is_diverging = _lowland.palette_scale(256, look.palette, look.background)
     present = colors.numbers[np.isfinite(colors.numbers)]
-    scale = Normalize(present.min(), present.max()) if len(present) else Normalize()
-    mappable = ScalarMappable(scale, "viridis")
+    low, high = (present.min(), present.max()) if len(present) else (0.0, 1.0)
+    if is_diverging and low < 0 < high:
+        low, high = -max(-low, high), max(-low, high)
+    scale = Normalize(low, high)
+    mappable = ScalarMappable(scale, ListedColormap(scale_colors))
     bar = ax.figure.colorbar(mappable, ax=ax, fraction=0.046, pad=0.04)
+    bar.outline.set_visible(False)
     if colors.is_date:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -142,31 +180,67 @@ def _number_shades(ax: Axes, colors: Column) -> np.ndarray:
         bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))
     shades = np.asarray(mappable.to_rgba(np.nan_to_num(colors.numbers, nan=float(scale.vmin or 0))))
     # Points without a number are gray.
-    shades[~np.isfinite(colors.numbers)] = (0.7, 0.7, 0.7, 1.0)
+    shades[~np.isfinite(colors.numbers)] = (0.77, 0.78, 0.79, 1.0)
     return shades
 
 
-def _class_shades(ax: Axes, colors: Column) -> np.ndarray:
-    """Return colors by class, and add a legend of the classes, or of the largest if there are very many."""
-    import matplotlib.pyplot as plt
+def _class_shades(ax: Axes, points: np.ndarray, colors: Column, map_labels: str, look: _Look) -> np.ndarray:
+    """Return colors by class, and add the names of the classes to the map, or a legend of them."""
+    names = [str(name) for name in colors.names or []]
+    codes = colors.codes.tolist()
+    shades = np.array(_lowland.palette_classes(codes, names, look.palette, look.background)).reshape(-1, 3)
+    if not (map_labels != "off" and _write_names(ax, points, codes, names, map_labels, look)):
+        _add_legend(ax, names, shades, np.bincount(colors.codes, minlength=len(names)))
+    return np.column_stack([shades[colors.codes], np.ones(len(points))])
+
+
+def _write_names(ax: Axes, points: np.ndarray, codes: list[int], names: list[str], map_labels: str, look: _Look) -> bool:
+    """Write the names of classes next to their points, and return whether they take the place of a legend."""
+    import matplotlib as mpl
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.patheffects import withStroke
+
+    size = FontProperties(size=mpl.rcParams["font.size"]).get_size_in_points()
+    box = ax.get_window_extent()
+    shorter = min(box.width, box.height) / ax.get_figure().dpi * 72  # type: ignore[union-attr]
+    places, leaders, is_complete = _lowland.label_places(
+        np.ascontiguousarray(points[:, :2], dtype=np.float64), codes, names, look.palette, look.background, size / max(shorter, 1.0)
+    )
+    if not is_complete and map_labels == "auto":
+        return False
+    background = tuple(value / 255 for value in look.background)
+    for ends in leaders:
+        ax.plot(*np.transpose(ends), color=look.text, alpha=0.6, linewidth=0.6, zorder=4)
+    for text, position, scale, color in places:
+        halo = [withStroke(linewidth=2.5, foreground=background, alpha=0.85)]
+        # Text of the data is never parsed as formulas.
+        x, y = position
+        style: dict[str, Any] = {"color": color, "size": size * scale, "ha": "center", "va": "baseline", "path_effects": halo}
+        ax.text(x, y, text, zorder=5, parse_math=False, **style)
+    return is_complete
+
+
+def _add_legend(ax: Axes, names: list[str], shades: np.ndarray, counts: np.ndarray) -> None:
+    """Add a legend of the classes, or of the largest if there are very many."""
     from matplotlib.lines import Line2D
 
-    names = colors.names or []
-    palette = plt.get_cmap("tab10" if len(names) <= 10 else "tab20" if len(names) <= 20 else "turbo")
-    positions = np.arange(len(names)) if len(names) <= 20 else np.arange(len(names)) / (len(names) - 1)
-    shades = palette(positions)
-    counts = np.bincount(colors.codes, minlength=len(names))
     listed = np.sort(np.argsort(-counts, kind="stable")[:_LEGEND_CLASSES])
     # Swatches of their own, opaque: those of the points would have the opacity of one of them.
     swatches = [
-        Line2D([], [], linestyle="", marker="o", markersize=5, color=shades[code], label=str(names[code])) for code in listed
+        Line2D([], [], linestyle="", marker="o", markersize=5, color=(*shades[code], 1.0), label=_legend_name(names[code])) for code in listed
     ]
     if len(listed) < len(names):
         swatches.append(Line2D([], [], linestyle="", label=f"and {len(names) - len(listed)} more"))
     columns = -(-len(swatches) // _LEGEND_ROWS)
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False}
-    ax.legend(handles=swatches, title="class", ncols=columns, fontsize="small" if columns > 1 else None, **place)
-    return np.asarray(shades[colors.codes])
+    legend = ax.legend(handles=swatches, title="class", ncols=columns, fontsize="small" if columns > 1 else None, **place)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _legend_name(name: str) -> str:
+    """Return a name for a legend; matplotlib leaves out names that begin with an underscore."""
+    return f"\u200b{name}" if name.startswith("_") else name or "(empty)"
 
 
 def _opacity(std: np.ndarray) -> np.ndarray:

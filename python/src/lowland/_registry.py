@@ -11,6 +11,7 @@ ESTIMATORS = {
     "ee": "ElasticEmbedding",
     "mapit": "MapIt",
     "umap": "UMAP",
+    "pacmap": "PaCMAP",
     "tsm": "TSM",
     "spectral": "SpectralEmbedding",
     "isomap": "Isomap",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _input, _lowland, _metrics, _parameters
+from . import _device, _input, _lowland, _metrics, _parameters
 from ._graph import as_graph
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Trust:
         Three sentences: how neighbors are kept, whether gaps are real, and how many points are flagged.
     omitted : dict of str
         Columns that were not computed, with reasons.
+    loss : str or None
+        Method whose loss ``jump`` and ``fragile`` refer to. None if they were not computed.
+    loss_is_own : bool
+        Whether that is the method that made the embedding. It is for estimators of t-SNE, SSNE, EE, MAP IT, LVM and UMAP;
+        the loss of t-SNE stands in for others.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class Trust:
         gaps: list[Gap],
         summary: str,
         omitted: dict[str, str],
+        loss: tuple[str, bool] | None,
     ) -> None:
         self.columns: dict[str, NDArray[np.float64]] = {name: np.asarray(values) for name, _, values in columns}
         self.meanings: dict[str, str] = {name: meaning for name, meaning, _ in columns}
@@ -73,6 +79,8 @@ class Trust:
         self.gaps: list[Gap] = gaps
         self.summary: str = summary
         self.omitted: dict[str, str] = omitted
+        self.loss: str | None = None if loss is None else loss[0]
+        self.loss_is_own: bool = loss is not None and loss[1]
 
     def __getattr__(self, name: str) -> NDArray[np.float64]:
         columns: dict[str, NDArray[np.float64]] = self.__dict__.get("columns", {})
@@ -96,6 +104,7 @@ def trust(
     reruns: int = 0,
     neighbors: Any = None,
     n_jobs: int | None = None,
+    device: str = "auto",
     random_state: Any = None,
 ) -> Trust:
     """Say which points and gaps of an embedding can be believed, as ``lowland trust`` does.
@@ -124,6 +133,8 @@ def trust(
         Nearest neighbors of the rows, at least twice `n_neighbors` of each, which saves the search.
     n_jobs : int, default=None
         Number of threads. None and -1 mean all cores. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor, or on a card.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the null. None means the seed 0.
 
@@ -150,19 +161,24 @@ def trust(
     rows = _input.rows(X)
     if not isinstance(metric, str) and callable(metric):
         rows = _metrics.distances(rows, metric, metric_params)
-    columns, islands, gaps, summary, omitted = _lowland.assess(
-        rows,
-        points,
-        _parameters.integer("n_neighbors", n_neighbors, at_least=1),
-        _parameters.metric_name(metric, metric_params),
-        float(fdr),
-        bool(everything),
-        _input.seed(random_state),
-        _input.threads(n_jobs),
-        None if graph is None else graph._graph,
-    )
+    with _device.using(device):
+        columns, islands, gaps, summary, omitted, loss = _lowland.assess(
+            rows,
+            points,
+            _parameters.integer("n_neighbors", n_neighbors, at_least=1),
+            _parameters.metric_name(metric, metric_params),
+            float(fdr),
+            bool(everything),
+            _input.seed(random_state),
+            _input.threads(n_jobs),
+            None if graph is None else graph._graph,
+            model,
+        )
+        if reruns:
+            repeats = _parameters.integer("reruns", reruns, at_least=2)
+            told = getattr(embedding, "_target", None)
+            unstable = _lowland.instability(rows, model, repeats, _input.threads(n_jobs), told)
     if reruns:
-        unstable = _lowland.instability(rows, model, _parameters.integer("reruns", reruns, at_least=2), _input.threads(n_jobs))
         columns.append(("unstable", "How far the point moves between runs with other random numbers.", unstable))
     found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
-    return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted))
+    return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from . import _input, _lowland
 from ._graph import as_graph
 from ._labels import column, table
+from ._palette import as_palette
 
 
 class View:
@@ -59,6 +60,7 @@ def view(
     reliability: Any = None,
     slider: Iterable[float] | None = None,
     title: str = "",
+    palette: str | Sequence[str] | Mapping[str, str] = "default",
     height: int = 640,
     n_jobs: int | None = None,
 ) -> View:
@@ -87,6 +89,8 @@ name of the embedding, default=None
         Exaggeration of each embedding, for a slider that moves the points from one to the next.
     title : str, default=''
         Title of the page.
+    palette : str, sequence or dict of str, default='default'
+        Colors, as in :func:`lowland.draw`.
     height : int, default=640
         Height in a notebook, in pixels.
     n_jobs : int, default=None
@@ -129,6 +133,7 @@ name of the embedding, default=None
         numbers=[(name, values.tolist()) for name, values, found in described if found is None],
         ids=names,
         graph=None if graph is None else graph._graph,
+        palette=as_palette(palette),
         slider=None if slider is None else [float(value) for value in slider],
         threads=_input.threads(n_jobs),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._base import Estimator, load
 from ._mixins import (
     CovarianceMixin,
+    FuzzyGraphMixin,
     GeodesicMixin,
     InverseTransformMixin,
     LikelihoodMixin,
@@ -32,6 +33,7 @@ __all__ = [
     "LocallyLinearEmbedding",
     "MapIt",
     "PCA",
+    "PaCMAP",
     "SpectralEmbedding",
     "SymmetricSNE",
     "TSM",
@@ -57,9 +59,10 @@ class TSNE(Estimator):
         Number of dimensions of the embedding.
     perplexity : float or list of float, default=30.0
         Effective number of neighbors, or several numbers whose affinities are averaged (30,300).
-    exaggeration : float, default=1.0
+    exaggeration : float or 'auto', default='auto'
         Factor of the attraction after early exaggeration: 1 is t-SNE; larger values give more
-        compact, better separated clusters and keep fewer neighbors.
+        compact, better separated clusters and keep fewer neighbors; auto uses 1 for up to 100,000
+        rows, 2 for up to 500,000, and 4 beyond.
     dof : float, default=1.0
         Degrees of freedom of the t-distribution in the embedding; values below 1 split clusters
         further, values above 1 merge them.
@@ -102,6 +105,16 @@ class TSNE(Estimator):
         Maximum number of iterations, including early exaggeration.
     tol : float, default=1e-5
         Stop when a step changes the embedding by less than this fraction of its size.
+    density : float, default=0.0
+        Weight of the correlation between the local radii of the rows and of their points: 0, or 0.1
+        to 1 to preserve density (den-SNE).
+    density_frac : float, default=0.3
+        Share of the iterations, at the end, in which density is preserved.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -119,6 +132,9 @@ class TSNE(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -178,7 +194,7 @@ class TSNE(Estimator):
         n_components: int = 2,
         *,
         perplexity: float | Sequence[float] = 30.0,
-        exaggeration: float = 1.0,
+        exaggeration: float | Literal["auto"] = "auto",
         dof: float = 1.0,
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
@@ -195,6 +211,10 @@ class TSNE(Estimator):
         exaggeration_iter: int = 250,
         max_iter: int = 750,
         tol: float = 1e-5,
+        density: float = 0.0,
+        density_frac: float = 0.3,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -202,6 +222,7 @@ class TSNE(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -227,6 +248,10 @@ class TSNE(Estimator):
         self.exaggeration_iter = exaggeration_iter
         self.max_iter = max_iter
         self.tol = tol
+        self.density = density
+        self.density_frac = density_frac
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -234,6 +259,7 @@ class TSNE(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -296,6 +322,11 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         Relative change of the log-likelihood at which the iterations stop.
     solver_tol : float, default=0.5
         Reduction of the residual at which the linear system of an iteration counts as solved.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -313,6 +344,9 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -392,6 +426,8 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         components: Literal["join", "largest"] = "join",
         tol: float = 1e-6,
         solver_tol: float = 0.5,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -399,6 +435,7 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -421,6 +458,8 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         self.components = components
         self.tol = tol
         self.solver_tol = solver_tol
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -428,6 +467,7 @@ class LVM(InverseTransformMixin, StdMixin, Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -497,6 +537,9 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -586,6 +629,7 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -612,6 +656,7 @@ class LLLVM(SampleMixin, CovarianceMixin, InverseTransformMixin, StdMixin, Estim
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -671,6 +716,16 @@ class SymmetricSNE(Estimator):
         Maximum number of iterations, including early exaggeration.
     tol : float, default=1e-5
         Stop when a step changes the embedding by less than this fraction of its size.
+    density : float, default=0.0
+        Weight of the correlation between the local radii of the rows and of their points: 0, or 0.1
+        to 1 to preserve density (den-SNE).
+    density_frac : float, default=0.3
+        Share of the iterations, at the end, in which density is preserved.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -688,6 +743,9 @@ class SymmetricSNE(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -762,6 +820,10 @@ class SymmetricSNE(Estimator):
         exaggeration_iter: int = 0,
         max_iter: int = 300,
         tol: float = 1e-5,
+        density: float = 0.0,
+        density_frac: float = 0.3,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -769,6 +831,7 @@ class SymmetricSNE(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -792,6 +855,10 @@ class SymmetricSNE(Estimator):
         self.exaggeration_iter = exaggeration_iter
         self.max_iter = max_iter
         self.tol = tol
+        self.density = density
+        self.density_frac = density_frac
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -799,6 +866,7 @@ class SymmetricSNE(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -865,6 +933,16 @@ class ElasticEmbedding(Estimator):
         Maximum number of iterations, including early exaggeration.
     tol : float, default=1e-5
         Stop when a step changes the embedding by less than this fraction of its size.
+    density : float, default=0.0
+        Weight of the correlation between the local radii of the rows and of their points: 0, or 0.1
+        to 1 to preserve density (den-SNE).
+    density_frac : float, default=0.3
+        Share of the iterations, at the end, in which density is preserved.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -882,6 +960,9 @@ class ElasticEmbedding(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -951,6 +1032,10 @@ class ElasticEmbedding(Estimator):
         exaggeration_iter: int = 0,
         max_iter: int = 300,
         tol: float = 1e-5,
+        density: float = 0.0,
+        density_frac: float = 0.3,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -958,6 +1043,7 @@ class ElasticEmbedding(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -984,6 +1070,10 @@ class ElasticEmbedding(Estimator):
         self.exaggeration_iter = exaggeration_iter
         self.max_iter = max_iter
         self.tol = tol
+        self.density = density
+        self.density_frac = density_frac
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -991,6 +1081,7 @@ class ElasticEmbedding(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -1058,6 +1149,11 @@ class MapIt(Estimator):
         Maximum number of iterations.
     tol : float, default=0.0
         Stop when a step changes the embedding by less than this fraction of its size.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -1075,6 +1171,9 @@ class MapIt(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1145,6 +1244,8 @@ class MapIt(Estimator):
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int = 1000,
         tol: float = 0.0,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -1152,6 +1253,7 @@ class MapIt(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -1179,6 +1281,8 @@ class MapIt(Estimator):
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -1186,6 +1290,7 @@ class MapIt(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -1193,7 +1298,7 @@ class MapIt(Estimator):
         self.max_memory = max_memory
 
 
-class UMAP(Estimator):
+class UMAP(FuzzyGraphMixin, InverseTransformMixin, Estimator):
     """UMAP: attraction along a fuzzy neighbor graph, repulsion by samples.
 
     For those who know umap-learn: the same parameters and graph, with results that do not depend on
@@ -1221,6 +1326,9 @@ class UMAP(Estimator):
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
+    affinity : {'fuzzy', 'precomputed'}, default='fuzzy'
+        Whether memberships are computed from distances, or are the values of the given neighbor
+        graph (lowland combine).
     min_dist : float, default=0.1
         Distance up to which points of the embedding count as equal; smaller values give denser
         clusters.
@@ -1228,6 +1336,9 @@ class UMAP(Estimator):
         Scale of the embedding; together with min_dist, it determines how clustered the points are.
     n_epochs : int or 'auto', default='auto'
         Number of epochs; auto takes 500 for up to 10,000 rows and 200 beyond.
+    optimizer : {'sampled', 'full'}, default='sampled'
+        Whether the layout draws repelling points at random, or minimizes the expected loss over all
+        pairs (1 to 3 dimensions).
     learning_rate : float, default=1.0
         Learning rate of the first epoch; it decreases to zero.
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
@@ -1246,6 +1357,22 @@ class UMAP(Estimator):
         Factor of the similarity curve 1 / (1 + a d^(2b)); auto fits it to min_dist and spread.
     b : float or 'auto', default='auto'
         Half of the exponent of the similarity curve; auto fits it to min_dist and spread.
+    densmap : bool, default=False
+        Whether local densities are preserved (densMAP).
+    dens_lambda : float, default=2.0
+        Weight of the correlation between the local radii of the rows and of their points, with
+        densmap.
+    dens_frac : float, default=0.3
+        Share of the epochs, at the end, in which density is preserved.
+    dens_var_shift : float, default=0.1
+        Added to the variance of the local radii of the points.
+    output_dens : bool, default=False
+        Whether local radii are computed (rad_orig_ and rad_emb_) without densmap, too.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -1263,6 +1390,9 @@ class UMAP(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1305,6 +1435,8 @@ class UMAP(Estimator):
     (100, 2)
     >>> model.transform(X[100:105]).shape
     (5, 2)
+    >>> model.inverse_transform(model.embedding_[:1]).shape
+    (1, 64)
     """
 
     _method = "umap"
@@ -1318,9 +1450,11 @@ class UMAP(Estimator):
         metric_params: dict[str, Any] | None = None,
         search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
+        affinity: Literal["fuzzy", "precomputed"] = "fuzzy",
         min_dist: float = 0.1,
         spread: float = 1.0,
         n_epochs: int | Literal["auto"] = "auto",
+        optimizer: Literal["sampled", "full"] = "sampled",
         learning_rate: float = 1.0,
         init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
         set_op_mix_ratio: float = 1.0,
@@ -1329,6 +1463,13 @@ class UMAP(Estimator):
         negative_sample_rate: int = 5,
         a: float | Literal["auto"] = "auto",
         b: float | Literal["auto"] = "auto",
+        densmap: bool = False,
+        dens_lambda: float = 2.0,
+        dens_frac: float = 0.3,
+        dens_var_shift: float = 0.1,
+        output_dens: bool = False,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -1336,6 +1477,7 @@ class UMAP(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -1348,9 +1490,11 @@ class UMAP(Estimator):
         self.metric_params = metric_params
         self.search = search
         self.neighbors = neighbors
+        self.affinity = affinity
         self.min_dist = min_dist
         self.spread = spread
         self.n_epochs = n_epochs
+        self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.init = init
         self.set_op_mix_ratio = set_op_mix_ratio
@@ -1359,6 +1503,13 @@ class UMAP(Estimator):
         self.negative_sample_rate = negative_sample_rate
         self.a = a
         self.b = b
+        self.densmap = densmap
+        self.dens_lambda = dens_lambda
+        self.dens_frac = dens_frac
+        self.dens_var_shift = dens_var_shift
+        self.output_dens = output_dens
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -1366,6 +1517,176 @@ class UMAP(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.callbacks_every_iters = callbacks_every_iters
+        self.max_memory = max_memory
+
+
+class PaCMAP(Estimator):
+    """PaCMAP and LocalMAP: near, mid-near and further pairs in three phases.
+
+    For a plane in which the arrangement of the clusters means something as well as their content,
+    or for those who know the pacmap package; its localmap separates clusters that touch. tsne keeps
+    more neighbors.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of dimensions of the embedding.
+    n_neighbors : int or 'auto', default=10
+        Number of near pairs of each point; auto takes 10 for up to 10,000 rows, and 15 more for
+        every factor of ten beyond.
+    MN_ratio : float, default=0.5
+        Number of mid-near pairs of each point, for the arrangement of the clusters, relative to the
+        near pairs.
+    FP_ratio : float, default=2.0
+        Number of further pairs of each point, which repel, relative to the near pairs.
+    metric : str or callable, default='euclidean'
+        Distance metric between rows. One of euclidean, cosine, manhattan, chebyshev, minkowski(p)
+        with p at least 1, correlation, hamming, jaccard, canberra, braycurtis, hellinger,
+        haversine, mahalanobis, levenshtein, precomputed. A function of two rows is called for every
+        pair, which is slow; models that were saved with one take distances to the training rows
+        when they are loaded.
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{'p': 3}`` for ``'minkowski'``.
+    search : {'auto', 'exact', 'approximate'}, default='auto'
+        Algorithm of the neighbor search.
+    neighbors : NeighborGraph, sparse matrix or pair of arrays, default=None
+        Precomputed nearest neighbors of the rows, which saves the search: a :class:`NeighborGraph`,
+        a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
+        its default value, the metric of the graph is used. With preprocessing, the graph must be
+        that of the preprocessed rows.
+    init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
+        Initial embedding: auto or pca, spectral, random. An array of shape (n_samples,
+        n_components) is the initial embedding itself.
+    lr : float, default=1.0
+        Learning rate of the optimizer (Adam).
+    num_iters : int or tuple of three int, default=(100, 100, 250)
+        Number of iterations of the three phases, or of the last one, after 100 and 100.
+    localmap : bool, default=False
+        Whether the last phase is that of LocalMAP, which separates clusters that are close.
+    low_dist_thres : float, default=10.0
+        Distance in the embedding within which LocalMAP draws further pairs.
+    landmarks : int, default=0
+        Number of evenly spaced rows to fit; the embedding is extended to the others by locally
+        linear extension (0 fits all rows).
+    log1p : bool, default=False
+        Replace every value x by log(1 + x).
+    standardize : bool, default=False
+        Scale every column to mean 0 and standard deviation 1 (sparse data is not centered).
+    normalize : bool, default=False
+        Scale every row to length 1.
+    pca : int, default=0
+        Number of principal components to reduce the columns to (0 keeps all columns).
+    missing : {'refuse', 'drop'}, default='refuse'
+        Rows with NaN or infinite values: an error that names the first, or left out of the fit,
+        with NaN for their positions.
+    n_jobs : int, default=None
+        Number of threads. -1 means all cores; None too, within the limits of joblib and
+        OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
+    random_state : int, RandomState instance or Generator, default=None
+        Seed of the random number generator. None means the seed 0, so that runs are reproducible by
+        default.
+    verbose : int, default=0
+        If positive, progress is shown on stderr, with tqdm where it is installed.
+    callbacks : callable or list of callables, default=None
+        Functions called as ``callback(iteration, error, embedding)``. If any of them returns True,
+        the fit stops and keeps the current embedding.
+    callbacks_every_iters : int, default=50
+        Number of iterations between two calls of the callbacks.
+    max_memory : int, default=None
+        Memory limit in bytes. A fit that would exceed it raises a MemoryError before the work
+        begins. None means the available memory.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Coordinates of the training rows, in the precision of the input.
+    n_iter_ : int
+        Number of iterations; 1 for methods that do not iterate.
+    objective_ : float or None
+        Value of the objective after the last iteration; None for methods that do not iterate.
+    objectives_ : ndarray of shape (n_iter_,)
+        Value of the objective after each iteration; empty for methods that do not iterate.
+    converged_ : bool
+        Whether the tolerance was reached.
+    notes_ : list of str
+        Remarks on the fit: the memory estimate, duplicate rows, parameters that were adapted.
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns seen during fit, if they have names.
+
+    Examples
+    --------
+    >>> import lowland
+    >>> X, y = lowland.datasets.load("digits", return_X_y=True)
+    >>> model = lowland.PaCMAP().fit(X[:100])
+    >>> model.embedding_.shape
+    (100, 2)
+    >>> model.transform(X[100:105]).shape
+    (5, 2)
+    """
+
+    _method = "pacmap"
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int | Literal["auto"] = 10,
+        MN_ratio: float = 0.5,
+        FP_ratio: float = 2.0,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        search: Literal["auto", "exact", "approximate"] = "auto",
+        neighbors: Any = None,
+        init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
+        lr: float = 1.0,
+        num_iters: int | Sequence[int] = (100, 100, 250),
+        localmap: bool = False,
+        low_dist_thres: float = 10.0,
+        landmarks: int = 0,
+        log1p: bool = False,
+        standardize: bool = False,
+        normalize: bool = False,
+        pca: int = 0,
+        missing: Literal["refuse", "drop"] = "refuse",
+        n_jobs: int | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
+        callbacks_every_iters: int = 50,
+        max_memory: float | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.MN_ratio = MN_ratio
+        self.FP_ratio = FP_ratio
+        self.metric = metric
+        self.metric_params = metric_params
+        self.search = search
+        self.neighbors = neighbors
+        self.init = init
+        self.lr = lr
+        self.num_iters = num_iters
+        self.localmap = localmap
+        self.low_dist_thres = low_dist_thres
+        self.landmarks = landmarks
+        self.log1p = log1p
+        self.standardize = standardize
+        self.normalize = normalize
+        self.pca = pca
+        self.missing = missing
+        self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -1423,6 +1744,9 @@ class TSM(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1489,6 +1813,7 @@ class TSM(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -1512,6 +1837,7 @@ class TSM(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -1553,6 +1879,11 @@ class SpectralEmbedding(Estimator):
         Maximum number of iterations of the eigensolver.
     tol : float, default=1e-4
         Relative residual at which an eigenvector has converged.
+    target_weight : float, default=0.5
+        Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no
+        neighbors of other classes.
+    target_metric : {'auto', 'categorical', 'numeric'}, default='auto'
+        Whether the target is a class or a number of each row.
     landmarks : int, default=0
         Number of evenly spaced rows to fit; the embedding is extended to the others by locally
         linear extension (0 fits all rows).
@@ -1570,6 +1901,9 @@ class SpectralEmbedding(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1628,6 +1962,8 @@ class SpectralEmbedding(Estimator):
         affinity: Literal["connectivity", "heat"] = "connectivity",
         max_iter: int = 300,
         tol: float = 1e-4,
+        target_weight: float = 0.5,
+        target_metric: Literal["auto", "categorical", "numeric"] = "auto",
         landmarks: int = 0,
         log1p: bool = False,
         standardize: bool = False,
@@ -1635,6 +1971,7 @@ class SpectralEmbedding(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -1650,6 +1987,8 @@ class SpectralEmbedding(Estimator):
         self.affinity = affinity
         self.max_iter = max_iter
         self.tol = tol
+        self.target_weight = target_weight
+        self.target_metric = target_metric
         self.landmarks = landmarks
         self.log1p = log1p
         self.standardize = standardize
@@ -1657,6 +1996,7 @@ class SpectralEmbedding(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -1709,6 +2049,9 @@ class Isomap(GeodesicMixin, Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1771,6 +2114,7 @@ class Isomap(GeodesicMixin, Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         max_memory: float | None = None,
@@ -1788,6 +2132,7 @@ class Isomap(GeodesicMixin, Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory
@@ -1840,6 +2185,9 @@ class LocallyLinearEmbedding(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -1898,6 +2246,7 @@ class LocallyLinearEmbedding(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         max_memory: float | None = None,
@@ -1916,6 +2265,7 @@ class LocallyLinearEmbedding(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory
@@ -1965,6 +2315,9 @@ class LTSA(Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -2022,6 +2375,7 @@ class LTSA(Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         max_memory: float | None = None,
@@ -2039,6 +2393,7 @@ class LTSA(Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory
@@ -2079,6 +2434,9 @@ class GPLVM(LikelihoodMixin, CovarianceMixin, InverseTransformMixin, StdMixin, E
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -2159,6 +2517,7 @@ class GPLVM(LikelihoodMixin, CovarianceMixin, InverseTransformMixin, StdMixin, E
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Callable[[int, float, Any], Any] | Sequence[Callable[[int, float, Any], Any]] | None = None,
@@ -2176,6 +2535,7 @@ class GPLVM(LikelihoodMixin, CovarianceMixin, InverseTransformMixin, StdMixin, E
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -2217,6 +2577,9 @@ class PCA(LinearMixin, InverseTransformMixin, Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -2286,6 +2649,7 @@ class PCA(LinearMixin, InverseTransformMixin, Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         max_memory: float | None = None,
@@ -2301,6 +2665,7 @@ class PCA(LinearMixin, InverseTransformMixin, Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory
@@ -2339,6 +2704,9 @@ class TruncatedSVD(LinearMixin, InverseTransformMixin, Estimator):
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and
         OMP_NUM_THREADS. The result does not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor,
+        or on a card. See :func:`lowland.devices`.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the random number generator. None means the seed 0, so that runs are reproducible by
         default.
@@ -2408,6 +2776,7 @@ class TruncatedSVD(LinearMixin, InverseTransformMixin, Estimator):
         pca: int = 0,
         missing: Literal["refuse", "drop"] = "refuse",
         n_jobs: int | None = None,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
         max_memory: float | None = None,
@@ -2423,6 +2792,7 @@ class TruncatedSVD(LinearMixin, InverseTransformMixin, Estimator):
         self.pca = pca
         self.missing = missing
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.max_memory = max_memory

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _input, _lowland, _metrics, _parameters
+from . import _device, _input, _lowland, _metrics, _parameters
 from ._graph import as_graph
 from ._labels import column
 
@@ -26,6 +26,8 @@ class Score(NamedTuple):
     k: int | None
     #: Number of rows, triplets or pairs in the sample; None if all of them were used.
     sampled: int | None
+    #: Standard error of the value over samples; None if all of them were used.
+    standard_error: float | None
     #: Whether larger values are better.
     higher_is_better: bool
     #: Description of the score.
@@ -62,7 +64,7 @@ class Report(Mapping[str, float]):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """All scores, shares of classes and omitted scores as rows of a table."""
-        empty = {"k": None, "sampled": None, "class": None, "higher_is_better": True, "meaning": ""}
+        empty = {"k": None, "sampled": None, "standard_error": None, "class": None, "higher_is_better": True, "meaning": ""}
         rows: list[dict[str, Any]] = [{**empty, **score._asdict()} for score in self.scores]
         meaning = "mean share of the neighbors of a point of the class that belong to it"
         rows += [
@@ -89,10 +91,12 @@ class Report(Mapping[str, float]):
 
     def __repr__(self) -> str:
         lines = []
+        width = 9 if any(score.standard_error is not None for score in self.scores) else 0
         for score in self.scores:
             name = score.name if score.k is None else f"{score.name} (k = {score.k})"
             sample = "" if score.sampled is None else f" [sample of {score.sampled}]"
-            lines.append(f"{name:<32} {score.value:8.4f}  {score.meaning}{sample}")
+            error = "" if score.standard_error is None else f" ± {score.standard_error:.4f}"
+            lines.append(f"{name:<32} {score.value:8.4f}{error:<{width}}  {score.meaning}{sample}")
         lines += [f"{'neighbors of class ' + str(name):<32} {share:8.4f}" for name, share in self.classes.items()]
         lines += [f"{name:<32} omitted: {reason}" for name, reason in self.omitted.items()]
         return "\n".join(lines)
@@ -108,6 +112,7 @@ def report(
     metric_params: Mapping[str, Any] | None = None,
     neighbors: Any = None,
     n_jobs: int | None = None,
+    device: str = "auto",
     random_state: Any = None,
 ) -> Report:
     """Compute the scores of the embedding Y of the rows X, as ``lowland quality`` does.
@@ -132,6 +137,8 @@ def report(
     n_jobs : int, default=None
         Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does
         not depend on it.
+    device : {'auto', 'cpu', 'cuda'} or 'cuda:N', default='auto'
+        Where to compute: on an NVIDIA card where that is faster and there is one, on the processor, or on a card.
     random_state : int, RandomState instance or Generator, default=None
         Seed of the samples. None means the seed 0.
 
@@ -152,16 +159,17 @@ def report(
         rows = _metrics.distances(rows, metric, metric_params)
     classes, codes, reasons = label_codes(labels, len(points))
     graph = as_graph(neighbors)
-    parts = _lowland.report(
-        rows,
-        points,
-        codes,
-        _parameters.integer("n_neighbors", n_neighbors, at_least=1),
-        name,
-        _input.seed(random_state),
-        _input.threads(n_jobs),
-        None if graph is None else graph._graph,
-    )
+    with _device.using(device):
+        parts = _lowland.report(
+            rows,
+            points,
+            codes,
+            _parameters.integer("n_neighbors", n_neighbors, at_least=1),
+            name,
+            _input.seed(random_state),
+            _input.threads(n_jobs),
+            None if graph is None else graph._graph,
+        )
     return Report.from_parts(parts, classes, reasons)
 
 

@@ -93,6 +93,13 @@ impl Argument {
                 "Number of threads. -1 means all cores; None too, within the limits of joblib and OMP_NUM_THREADS. The result does not depend on it.",
             ),
             Self::new(
+                "device",
+                "str",
+                "{'auto', 'cpu', 'cuda'} or 'cuda:N'",
+                "\"auto\"",
+                "Where to compute: on an NVIDIA card where that is faster and there is one, on the processor, or on a card. See :func:`lowland.devices`.",
+            ),
+            Self::new(
                 "random_state",
                 "Any",
                 "int, RandomState instance or Generator",

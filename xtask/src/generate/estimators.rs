@@ -32,7 +32,7 @@ pub fn classes(methods: &[MethodDescription]) -> Result<String> {
          from collections.abc import Callable, Sequence\n\
          from typing import TYPE_CHECKING, Any, Literal\n\n\
          from ._base import Estimator, load\n\
-         from ._mixins import (\n    CovarianceMixin,\n    GeodesicMixin,\n    InverseTransformMixin,\n    LikelihoodMixin,\n    \
+         from ._mixins import (\n    CovarianceMixin,\n    FuzzyGraphMixin,\n    GeodesicMixin,\n    InverseTransformMixin,\n    LikelihoodMixin,\n    \
          LinearMixin,\n    SampleMixin,\n    StdMixin,\n)\n\n\
          if TYPE_CHECKING:\n    import numpy as np\n    from numpy.typing import ArrayLike, NDArray\n\n"
     );
@@ -97,6 +97,7 @@ fn bases(method: &MethodDescription) -> String {
     let mixins = [
         (method.is_linear(), "LinearMixin"),
         (method.name == "isomap", "GeodesicMixin"),
+        (method.name == "umap", "FuzzyGraphMixin"),
         (method.has_likelihood, "LikelihoodMixin"),
         (method.has_samples, "SampleMixin"),
         (method.has_covariances, "CovarianceMixin"),

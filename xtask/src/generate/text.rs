@@ -76,6 +76,9 @@ impl PythonType {
             "none, or whole numbers separated by commas" => {
                 Self::new("str | int | Sequence[int] | None", "'none', int or list of int")
             }
+            "three whole numbers separated by commas, or one" => {
+                Self::new("int | Sequence[int]", "int or tuple of three int")
+            }
             _ if expects.starts_with("a metric") => Self::new("str | Callable[..., float]", "str or callable"),
             _ if expects.starts_with("a whole number or a share") => Self::new("int | float", "int or float"),
             _ => {
@@ -121,6 +124,7 @@ impl PythonType {
                 value.parse().map_or_else(|_| format!("\"{value}\""), float_literal)
             }
             annotation if annotation.starts_with("int") && value.parse::<i64>().is_ok() => value.into(),
+            "int | Sequence[int]" => format!("({})", value.replace(',', ", ")),
             _ => format!("\"{value}\""),
         }
     }

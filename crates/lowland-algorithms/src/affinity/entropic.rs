@@ -29,12 +29,12 @@ pub fn entropic_affinities(distances: Csr, perplexity: f64) -> EntropicAffinitie
         parts.push(row);
         rest = after;
     }
-    let bandwidths = parts.into_par_iter().map(|row| replace_with_weights(row, perplexity.ln())).collect();
+    let bandwidths = parts.into_par_iter().map(|row| entropic_row(row, perplexity)).collect();
     EntropicAffinities { rows, bandwidths }
 }
 
-/// Replaces distances with weights of the given entropy; returns the bandwidth.
-fn replace_with_weights(row: &mut [f64], entropy: f64) -> f64 {
+/// Replaces the distances of one row with weights of the given perplexity; returns the bandwidth.
+pub fn entropic_row(row: &mut [f64], perplexity: f64) -> f64 {
     let nearest = row.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = row.iter().copied().fold(0.0, f64::max);
     // Squares relative to the smallest, in units of their mean: nothing overflows at any scale, and one exponent is 0.
@@ -45,7 +45,7 @@ fn replace_with_weights(row: &mut [f64], entropy: f64) -> f64 {
         return f64::INFINITY;
     }
     row.iter_mut().for_each(|d| *d = square(*d) / scale);
-    let precision = precision(row, entropy);
+    let precision = precision(row, perplexity.ln());
     let total: f64 = row.iter().map(|x| (-precision * x).exp()).sum();
     row.iter_mut().for_each(|x| *x = (-precision * *x).exp() / total);
     largest * (scale / (2.0 * precision)).sqrt()

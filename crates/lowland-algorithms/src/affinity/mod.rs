@@ -1,14 +1,19 @@
 //! Affinities: weights of the attraction between neighbors, first row by row, then as one symmetric matrix of sum one.
 
+mod device;
 mod entropic;
 mod perplexity;
+mod transpose_average;
 
 use lowland_core::params::param_enum;
 use lowland_core::{Error, Result};
 use lowland_linalg::Csr;
+use lowland_neighbors::NeighborGraph;
+use lowland_neighbors::graph::edge_lengths;
 
-pub use entropic::{EntropicAffinities, entropic_affinities};
+pub use entropic::{EntropicAffinities, entropic_affinities, entropic_row};
 pub use perplexity::Perplexities;
+use transpose_average::average_with_transpose;
 
 param_enum! {
     /// How the affinities of a row are computed from its distances.
@@ -71,9 +76,28 @@ pub fn precomputed_affinities(weights: &Csr) -> Result<Csr> {
     Ok(weights.map(|i, _, w| if sums[i] > 0.0 { w / sums[i] } else { 0.0 }))
 }
 
+/// Returns the joint affinities of a neighbor graph, and the graph if it is to be kept: for a million points it takes a gigabyte,
+/// and so do the affinities.
+pub fn joint_affinities_of_graph(
+    graph: NeighborGraph,
+    kind: AffinityKind,
+    perplexity: &Perplexities,
+    keep_graph: bool,
+) -> Result<(Csr, Option<NeighborGraph>)> {
+    if kind == AffinityKind::Entropic
+        && let Some(joint) = device::joint_entropic_affinities(&graph, perplexity)?
+    {
+        return Ok((joint, keep_graph.then_some(graph)));
+    }
+    let lengths = edge_lengths(&graph)?;
+    let graph = keep_graph.then_some(graph);
+    Ok((joint_affinities(affinities_from_distances(lengths, kind, perplexity)?)?, graph))
+}
+
 /// Returns `(P + P') / 2`, scaled to sum to one, without entries that are zero.
 pub fn joint_affinities(rows: Csr) -> Result<Csr> {
-    let mut joint = average_with_transpose(rows)?;
+    let mut joint = average_with_transpose(&rows)?;
+    drop(rows);
     let total: f64 = joint.values().iter().sum();
     if !(total > 0.0 && total.is_finite()) {
         let reason = format!("the weights sum to {total}: at least one must be positive");
@@ -84,53 +108,9 @@ pub fn joint_affinities(rows: Csr) -> Result<Csr> {
     Ok(joint)
 }
 
-/// Returns `(A + A') / 2`. These are the largest arrays of all: the entries and their mirror images are written to one array
-/// and merged there, instead of to a transpose and a third matrix.
-fn average_with_transpose(a: Csr) -> Result<Csr> {
-    let n = a.rows();
-    let mut starts = vec![0usize; n + 1];
-    for i in 0..n {
-        let (columns, _) = a.row(i);
-        starts[i + 1] += columns.len();
-        columns.iter().for_each(|&j| starts[j as usize + 1] += 1);
-    }
-    (0..n).for_each(|i| starts[i + 1] += starts[i]);
-    let mut next = starts[..n].to_vec();
-    let (mut indices, mut values) = (vec![0u32; starts[n]], vec![0.0; starts[n]]);
-    let mut put = |i: usize, j: usize, v: f64| {
-        (indices[next[i]], values[next[i]]) = (j as u32, 0.5 * v);
-        next[i] += 1;
-    };
-    for (i, j, v) in a.iter() {
-        put(i, j, v);
-        put(j, i, v);
-    }
-    drop(a);
-    let (mut indptr, mut end) = (Vec::with_capacity(n + 1), 0);
-    indptr.push(0);
-    let mut row: Vec<(u32, f64)> = Vec::new();
-    for bounds in starts.windows(2) {
-        let range = bounds[0]..bounds[1];
-        row.clear();
-        row.extend(indices[range.clone()].iter().copied().zip(values[range].iter().copied()));
-        row.sort_unstable_by_key(|entry| entry.0);
-        for merged in row.chunk_by(|a, b| a.0 == b.0) {
-            (indices[end], values[end]) = (merged[0].0, merged.iter().map(|entry| entry.1).sum());
-            end += 1;
-        }
-        indptr.push(end);
-    }
-    indices.truncate(end);
-    values.truncate(end);
-    indices.shrink_to_fit();
-    values.shrink_to_fit();
-    Csr::new(indptr, indices, values, n)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowland_neighbors::graph::{Symmetrization, symmetrize};
 
     #[test]
     fn joint_affinities_are_symmetric_and_sum_to_one() {
@@ -139,15 +119,6 @@ mod tests {
         assert!(joint.is_symmetric());
         assert!((joint.values().iter().sum::<f64>() - 1.0).abs() < 1e-15);
         assert!((joint.get(0, 1) - 1.7 / 6.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn the_average_with_the_transpose_is_that_of_the_dense_matrices() {
-        let n = 60u32;
-        let links = (0..n).flat_map(|i| (0..7).map(move |k| (i, (i * 17 + k * k * 5) % n, f64::from(i + 3 * k) + 0.1)));
-        let a = Csr::from_triplets(60, 60, links.filter(|(i, j, _)| i % 9 != 0 || i == j)).unwrap();
-        let found = average_with_transpose(a.clone()).unwrap();
-        assert_eq!(found, symmetrize(&a, Symmetrization::Average).unwrap());
     }
 
     #[test]

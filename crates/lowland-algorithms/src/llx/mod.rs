@@ -152,12 +152,16 @@ impl Llx {
 
     /// Transforms new rows, given the map of `data`: each position is a combination of those of its neighbors.
     pub fn transform(&self, new: &Data, data: &Data, map: Points, progress: &mut Progress) -> Result<Embedding> {
-        let k = self.n_neighbors.min(data.rows());
-        let graph = nearest_to_with(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
-        let weights =
-            self.weights_to(new, data, &graph, RidgePenalty::ByDistance, &mut |done| progress(0.7 + 0.3 * done))?;
+        let weights = self.weights_of_new_rows(new, data, progress)?;
         let mut values = vec![0.0; new.rows() * map.dim()];
         weights.multiply(map.values(), map.dim(), &mut values);
         Embedding::new(values, map.dim())
+    }
+
+    /// Returns the weights with which [`Llx::transform`] combines the rows of `data`.
+    pub fn weights_of_new_rows(&self, new: &Data, data: &Data, progress: &mut Progress) -> Result<Csr> {
+        let k = self.n_neighbors.min(data.rows());
+        let graph = nearest_to_with(new, data, k, self.metric, &mut |done| progress(0.7 * done))?;
+        self.weights_to(new, data, &graph, RidgePenalty::ByDistance, &mut |done| progress(0.7 + 0.3 * done))
     }
 }

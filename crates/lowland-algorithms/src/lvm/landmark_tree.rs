@@ -95,6 +95,31 @@ impl LandmarkTree {
         }
     }
 
+    /// Returns the points of every cell with the landmarks that lead to it.
+    pub(super) fn cells(&self) -> Vec<(Vec<u32>, &[u32])> {
+        let root = match self.node_starts.len() {
+            1 => Branch::Cell(0),
+            nodes => Branch::Node(nodes as u32 - 2),
+        };
+        let (mut found, mut open) = (Vec::new(), vec![(Vec::new(), root)]);
+        while let Some((path, branch)) = open.pop() {
+            match branch {
+                Branch::Cell(at) => {
+                    let range = self.cell_starts[at as usize] as usize..self.cell_starts[at as usize + 1] as usize;
+                    found.push((path, &self.members[range]));
+                }
+                Branch::Node(at) => {
+                    let range = self.node_starts[at as usize] as usize..self.node_starts[at as usize + 1] as usize;
+                    open.extend(range.map(|at| {
+                        let path = path.iter().copied().chain([self.landmarks[at]]).collect();
+                        (path, Branch::from_code(self.branches[at]))
+                    }));
+                }
+            }
+        }
+        found
+    }
+
     pub(super) fn save(&self, archive: &mut Archive) {
         archive.put("lvm/starts", self.cell_starts.as_slice());
         archive.put("lvm/members", self.members.as_slice());

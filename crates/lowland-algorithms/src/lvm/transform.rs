@@ -7,14 +7,12 @@ use super::new_point::NewPoint;
 use super::state::LvmState;
 use super::training_pairs::AdjacencyRule;
 use lowland_core::run::Progress;
-use lowland_core::{Data, Embedding, Metric, Result};
-use lowland_neighbors::{distance, nearest_to_with};
+use lowland_core::{Data, Embedding, Result};
+use lowland_neighbors::{IndexedRows, QuerySearch, distance};
 
 /// The parameters of the fit that the transform of new points shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LvmTransformOptions {
-    /// Distance between rows.
-    pub metric: Metric,
     /// Number of neighbors of a point.
     pub n_neighbors: usize,
     /// Number of steps within which neighbors must reach each other.
@@ -33,23 +31,24 @@ pub struct LvmTransformOutput {
 }
 
 impl LvmState {
-    /// Transforms the rows of `new`, where `data` holds the rows that the model was fitted to. The result for a row
+    /// Transforms the rows of `new`, where `training` holds the rows that the model was fitted to. The result for a row
     /// does not depend on the other new rows.
     pub fn transform(
         &self,
         new: &Data,
-        data: &Data,
+        training: &IndexedRows,
+        search: QuerySearch,
         options: LvmTransformOptions,
         progress: &mut Progress,
     ) -> Result<LvmTransformOutput> {
-        let k = options.n_neighbors.min(data.rows());
-        let graph = nearest_to_with(new, data, k, options.metric, progress)?;
+        let (data, metric) = (training.data(), training.metric());
+        let graph = training.nearest(new, options.n_neighbors.min(data.rows()), search, progress)?;
         let points: Vec<(Vec<f64>, f64)> = (0..new.rows())
             .into_par_iter()
             .map_init(NewPoint::default, |new_point, i| {
                 let (neighbors, distances) = graph.row(i);
                 let distance_to = |j: u32| {
-                    let length = distance(new, i, data, j as usize, options.metric);
+                    let length = distance(new, i, data, j as usize, metric);
                     if length.is_finite() { length } else { self.infinite_distance }
                 };
                 let edges = NewEdges::new(self, neighbors, distances, options.reach, distance_to);

@@ -5,8 +5,10 @@ use super::new_edges::NewEdges;
 use super::new_point::NewPoint;
 use super::tests::{clouds, edges, no_progress};
 use super::*;
+use crate::point_loss::PointLoss;
+use crate::point_loss::tests::check_derivatives;
 use lowland_core::run::Stepper;
-use lowland_core::{Data, Metric, Seed};
+use lowland_core::{Data, Metric, Points, Seed};
 use lowland_neighbors::graph::{edge_lengths, minimum_spanning_forest, mutual_reach, undirected_edges};
 use lowland_neighbors::{NeighborGraph, NeighborParams, distance, nearest_to_with, nearest_with};
 
@@ -174,5 +176,43 @@ fn new_points_have_the_landmarks_of_fitted_points() {
             several += usize::from(found.len() > 1);
         }
         assert_eq!(several > 50, levels > 1, "{several} points with several landmarks at {levels} levels");
+    }
+}
+
+#[test]
+fn losses_of_fitted_points_have_their_derivatives_and_minima_near_the_means() {
+    let data = clouds(300, 4, 1);
+    for (levels, reach) in [(0, 1), (1, 1), (2, 2)] {
+        let model = fitted(&data, levels, reach, 400);
+        let map: Vec<f64> = model.means.iter().map(|v| v * model.unit).collect();
+        let map = Points::new(&map, 2).unwrap();
+        let adjacency = AdjacencyRule::Directed;
+        let options = LvmTransformOptions { n_neighbors: NEIGHBORS, reach, adjacency };
+        let loss = LvmPointLoss::new(&model, &data, Metric::Euclidean, options);
+        let params = NeighborParams { n_neighbors: 20, ..NeighborParams::default() };
+        let graph = nearest_with(&data, &params, &mut no_progress).unwrap().graph;
+        let (mut row, mut steps) = (LvmRow::default(), Vec::new());
+        for i in 0..data.rows() {
+            let lengths: Vec<f64> = graph.row(i).1.iter().map(|&d| f64::from(d)).collect();
+            loss.set_row(&mut row, i, graph.row(i).0, &lengths);
+            let place = [map.row(i)[0], map.row(i)[1]];
+            let jet = loss.at(&row, place, &Default::default());
+            let ([_, least], _) = jet.curvatures();
+            let slope = jet.gradient[0].hypot(jet.gradient[1]);
+            steps.push(if least > 0.0 { slope / least / model.unit } else { f64::INFINITY });
+            if i < 10 {
+                let away = [place[0] + 0.7 * model.unit, place[1] - 0.4 * model.unit];
+                check_derivatives(&loss, &row, &[place, away], 1e-4 * model.unit);
+                // A move that makes the last of the candidates the nearest brings it among the similar pairs.
+                let mut moved = lengths.clone();
+                moved[19] = 0.5 * lengths[0];
+                loss.move_row(&mut row, &moved);
+                check_derivatives(&loss, &row, &[away], 1e-4 * model.unit);
+                assert!(loss.at(&row, place, &Default::default()) != jet);
+            }
+        }
+        steps.sort_unstable_by(f64::total_cmp);
+        // The pairs of the fit also contain spanning trees, so that some points are held by others than these.
+        assert!(steps[150] < 0.1, "{levels} levels, reach {reach}: {:?}", &steps[145..155]);
     }
 }

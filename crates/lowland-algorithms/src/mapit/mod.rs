@@ -11,11 +11,13 @@
 
 mod all_pairs;
 mod cauchy_schwarz;
+mod device;
 mod edges;
 mod field;
 mod field_edges;
 mod neighborhoods;
 mod out_of_sample;
+mod point_loss;
 mod sampling;
 #[cfg(test)]
 mod tests;
@@ -24,8 +26,10 @@ use lowland_core::params::param_enum;
 use lowland_nbody::Kernel;
 
 pub use cauchy_schwarz::{CauchySchwarzDivergence, MapItCost};
+pub use device::DeviceMapIt;
 pub use field::MapItField;
 pub use out_of_sample::{MapItFittedState, MapItTransform};
+pub use point_loss::{MapItLoss, MapItRow};
 pub use sampling::NonNeighborSampling;
 
 param_enum! {

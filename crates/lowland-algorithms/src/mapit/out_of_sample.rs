@@ -4,11 +4,12 @@
 use super::neighborhoods::within_steps;
 use super::{MapItCost, SimilarityKernel};
 use crate::objective::squared_distance;
-use crate::out_of_sample::{AffinityRow, MapPotential, OutOfSampleObjective, PointObjective, minimize_points};
+use crate::out_of_sample::{
+    AffinityRow, MapField, MapPotential, MapSums, OutOfSampleObjective, PointObjective, fields_of, minimize_points,
+};
 use lowland_core::run::Progress;
 use lowland_core::{Error, Points, Result};
 use lowland_linalg::Csr;
-use lowland_nbody::KernelSum;
 
 /// The part of a fit that the transform of new points needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +43,14 @@ impl OutOfSampleObjective for MapItTransform<'_> {
         self.map
     }
 
-    fn coordinates(&self, affinities: &Csr, engine: &mut dyn KernelSum, progress: &mut Progress) -> Result<Vec<f64>> {
+    fn fields(&self, tolerance: f64) -> Result<Option<Vec<MapField>>> {
+        match self.cost {
+            None => fields_of(&FieldOfPoint(self), self.map, tolerance),
+            Some(cost) => fields_of(&CostOfPoint { transform: self, cost }, self.map, tolerance),
+        }
+    }
+
+    fn coordinates(&self, affinities: &Csr, sums: MapSums, progress: &mut Progress) -> Result<Vec<f64>> {
         let n = self.map.rows();
         let [p, q] = &self.state.marginals;
         for (what, found) in
@@ -53,10 +61,8 @@ impl OutOfSampleObjective for MapItTransform<'_> {
             }
         }
         match self.cost {
-            None => minimize_points(&FieldOfPoint(self), self.map, affinities, engine, progress),
-            Some(cost) => {
-                minimize_points(&CostOfPoint { transform: self, cost }, self.map, affinities, engine, progress)
-            }
+            None => minimize_points(&FieldOfPoint(self), self.map, affinities, sums, progress),
+            Some(cost) => minimize_points(&CostOfPoint { transform: self, cost }, self.map, affinities, sums, progress),
         }
     }
 }

@@ -78,6 +78,8 @@ pub enum ScheduleStage {
     EarlyExaggeration,
     /// Lambda has not reached its value.
     Homotopy,
+    /// Density is not preserved yet.
+    Density,
 }
 
 impl std::fmt::Display for ScheduleStage {
@@ -85,6 +87,7 @@ impl std::fmt::Display for ScheduleStage {
         f.write_str(match self {
             Self::EarlyExaggeration => "attraction was still exaggerated as in the first iterations",
             Self::Homotopy => "lambda was still growing",
+            Self::Density => "the iterations that preserve density had not begun",
         })
     }
 }

@@ -7,14 +7,22 @@
 
 mod attraction;
 mod attraction_kernel;
+mod device;
+mod divided;
 mod energy;
 mod objective;
 mod out_of_sample;
+mod point_loss;
 #[cfg(test)]
 mod schedule_tests;
+mod student_field;
 #[cfg(test)]
 mod tests;
 
+pub use device::{DeviceDescent, DeviceObjective};
+pub use divided::{CoordinateBounds, DividedAffinities, DividedEmbedding, DividedSettings, ForceSums};
 pub use energy::{Energy, EnergySchedule, ScheduleStage};
 pub use objective::{NeighborEmbeddingObjective, PredictedNoise};
 pub use out_of_sample::NeighborEmbeddingTransform;
+pub use point_loss::{NeighborEmbeddingLoss, NeighborEmbeddingRow};
+pub use student_field::{StudentField, TailKernel};

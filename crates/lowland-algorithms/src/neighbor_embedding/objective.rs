@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::attraction::Attraction;
 use super::energy::EnergyFactors;
 use super::{Energy, EnergySchedule, ScheduleStage};
+use crate::density::{DensityTerm, LocalRadii, ScheduledDensity};
 use crate::objective::{AccuracyController, KernelPotential, Objective, ObjectiveChange, VectorField};
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Points, Result};
@@ -45,7 +46,7 @@ impl PredictedNoise {
 /// Numbers per task.
 const CHUNK: usize = 1024;
 /// Largest strength of a point's repulsion: products with kernel sums are finite.
-const MAX_REPULSION_STRENGTH: f64 = 1e200;
+pub(super) const MAX_REPULSION_STRENGTH: f64 = 1e200;
 
 /// An [`Energy`] of a map, with the affinities and the engine that sums the repulsion.
 pub struct NeighborEmbeddingObjective {
@@ -61,6 +62,7 @@ pub struct NeighborEmbeddingObjective {
     schedule_pending: bool,
     /// Repulsive part of the last value: the engine's error is relative to it.
     repulsion_value: f64,
+    density: Option<ScheduledDensity>,
 }
 
 impl NeighborEmbeddingObjective {
@@ -88,6 +90,7 @@ impl NeighborEmbeddingObjective {
             factors: EnergyFactors { exaggeration: 1.0, lambda_factor: 1.0 },
             schedule_pending: false,
             repulsion_value: 0.0,
+            density: None,
         })
     }
 
@@ -113,6 +116,17 @@ impl NeighborEmbeddingObjective {
         Ok(self)
     }
 
+    /// Subtracts the correlation of local radii, times its weight, in the last of at most `max_iter` iterations.
+    pub fn with_density(mut self, term: DensityTerm, max_iter: usize) -> Self {
+        self.density = Some(ScheduledDensity::new(term, max_iter));
+        self
+    }
+
+    /// Returns the local radii of the rows and of the points of a map, if density is preserved.
+    pub fn local_radii(&mut self, y: Points) -> Option<LocalRadii> {
+        self.density.as_mut().map(|density| density.radii(y))
+    }
+
     /// Returns the state of the repulsion's accuracy control.
     pub fn controller(&self) -> &AccuracyController {
         self.potential.controller()
@@ -128,6 +142,7 @@ impl NeighborEmbeddingObjective {
     pub fn unfinished_stage(&self) -> Option<ScheduleStage> {
         match self.schedule_pending {
             true if self.factors.exaggeration != self.schedule.exaggeration => Some(ScheduleStage::EarlyExaggeration),
+            true if self.factors == self.schedule.factors(usize::MAX) => Some(ScheduleStage::Density),
             true => Some(ScheduleStage::Homotopy),
             false => None,
         }
@@ -239,7 +254,12 @@ impl VectorField for NeighborEmbeddingObjective {
                 out.chunks_exact_mut(y.dim()).for_each(|out| out.iter_mut().zip(&mean).for_each(|(v, m)| *v -= m));
             });
         }
-        Ok(attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant))
+        let mut value = attraction.map(|attraction| exaggeration * attraction + repulsion + self.constant);
+        if let Some(density) = &mut self.density {
+            let term = density.add_gradient(y, out);
+            value = value.map(|value| value + term);
+        }
+        Ok(value)
     }
 
     fn begin_iteration(&mut self, iteration: usize, y: Points, value: Option<f64>) -> Result<ObjectiveChange> {
@@ -247,7 +267,12 @@ impl VectorField for NeighborEmbeddingObjective {
         self.factors = self.schedule.factors(iteration);
         self.schedule_pending = self.factors != self.schedule.factors(usize::MAX);
         self.attraction.begin_iteration(iteration, y);
-        let changed = iteration > 1 && before != self.factors;
+        let mut changed = before != self.factors;
+        if let Some(density) = &mut self.density {
+            changed |= density.begin_iteration(iteration);
+            self.schedule_pending |= density.is_pending();
+        }
+        changed &= iteration > 1;
         if changed {
             self.potential.forget_value();
         }
@@ -279,6 +304,9 @@ impl VectorField for NeighborEmbeddingObjective {
         self.potential.save(archive);
         self.attraction.save(archive);
         archive.put("objective/schedule", [self.factors.exaggeration, self.factors.lambda_factor].as_slice());
+        if let Some(density) = &self.density {
+            density.save(archive);
+        }
     }
 
     fn restore(&mut self, archive: &Archive) -> Result<()> {
@@ -290,6 +318,10 @@ impl VectorField for NeighborEmbeddingObjective {
         self.factors = EnergyFactors { exaggeration, lambda_factor };
         // A run that is resumed from its last checkpoint ends without another iteration.
         self.schedule_pending = self.factors != self.schedule.factors(usize::MAX);
+        if let Some(density) = &mut self.density {
+            density.restore(archive)?;
+            self.schedule_pending |= density.is_pending();
+        }
         Ok(())
     }
 }

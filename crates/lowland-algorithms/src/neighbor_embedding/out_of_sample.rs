@@ -2,11 +2,12 @@
 
 use super::Energy;
 use crate::objective::squared_distance;
-use crate::out_of_sample::{AffinityRow, MapPotential, OutOfSampleObjective, PointObjective, minimize_points};
+use crate::out_of_sample::{
+    AffinityRow, MapField, MapPotential, MapSums, OutOfSampleObjective, PointObjective, fields_of, minimize_points,
+};
 use lowland_core::run::Progress;
 use lowland_core::{Error, Points, Result};
 use lowland_linalg::Csr;
-use lowland_nbody::KernelSum;
 
 /// The energy of a new point on a fixed map.
 pub struct NeighborEmbeddingTransform<'a> {
@@ -23,12 +24,16 @@ impl OutOfSampleObjective for NeighborEmbeddingTransform<'_> {
         self.map
     }
 
-    fn coordinates(&self, affinities: &Csr, engine: &mut dyn KernelSum, progress: &mut Progress) -> Result<Vec<f64>> {
+    fn fields(&self, tolerance: f64) -> Result<Option<Vec<MapField>>> {
+        fields_of(self, self.map, tolerance)
+    }
+
+    fn coordinates(&self, affinities: &Csr, sums: MapSums, progress: &mut Progress) -> Result<Vec<f64>> {
         let n = self.map.rows();
         if affinities.columns() != n {
             return Err(Error::Shape { what: "points of the map", expected: n, found: affinities.columns() });
         }
-        minimize_points(self, self.map, affinities, engine, progress)
+        minimize_points(self, self.map, affinities, sums, progress)
     }
 }
 
@@ -87,7 +92,6 @@ impl PointObjective for NeighborEmbeddingTransform<'_> {
 mod tests {
     use super::*;
     use lowland_core::Seed;
-    use lowland_nbody::Exact;
 
     #[test]
     fn a_new_point_is_at_a_minimum_and_independent_of_the_others() {
@@ -99,7 +103,7 @@ mod tests {
         let affinities = Csr::from_triplets(rows as usize, n, entries).unwrap();
         for energy in [Energy::Elastic { lambda: 0.1 }, Energy::SymmetricSne, Energy::StudentSne { dof: 1.5 }] {
             let transform = NeighborEmbeddingTransform { map, energy, repulsion: 0.02 };
-            let found = transform.coordinates(&affinities, &mut Exact, &mut |_| Ok(())).unwrap();
+            let found = transform.coordinates(&affinities, MapSums::Exact, &mut |_| Ok(())).unwrap();
             let value = |point: &[f64], row: usize| {
                 let attraction: f64 = affinities
                     .row(row)
@@ -121,8 +125,37 @@ mod tests {
                 }
             }
             let one = Csr::from_triplets(1, n, affinities.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2)));
-            let alone = transform.coordinates(&one.unwrap(), &mut Exact, &mut |_| Ok(())).unwrap();
+            let alone = transform.coordinates(&one.unwrap(), MapSums::Exact, &mut |_| Ok(())).unwrap();
             assert_eq!(alone, found[7 * d..8 * d]);
+        }
+    }
+
+    #[test]
+    fn interpolated_placements_are_those_of_the_exact_sums_within_the_tolerance() {
+        let (n, d, rows) = (6000, 2, 60usize);
+        let (noise, centers) = (Seed(2).normals(n * d), Seed(3).normals(24));
+        let values: Vec<f64> =
+            (0..n * d).map(|at| 2.0 * noise[at] + 10.0 * centers[at / 2 % 12 * 2 + at % 2]).collect();
+        let map = Points::new(&values, d).unwrap();
+        // Neighbors in one cluster each.
+        let entries =
+            (0..rows).flat_map(|i| (0..12).map(move |k| (i as u32, ((i + 12 * (3 * i + k)) % n) as u32, 1.0 / 12.0)));
+        let affinities = Csr::from_triplets(rows, n, entries).unwrap();
+        for energy in [Energy::Elastic { lambda: 0.1 }, Energy::SymmetricSne, Energy::StudentSne { dof: 1.0 }] {
+            let transform = NeighborEmbeddingTransform { map, energy, repulsion: 2e-3 };
+            let fields = transform.fields(1e-3).unwrap().expect("a small map");
+            let place = |sums| transform.coordinates(&affinities, sums, &mut |_| Ok(())).unwrap();
+            let (exact, found) = (place(MapSums::Exact), place(MapSums::Interpolated(&fields)));
+            let mut distances: Vec<f64> = (0..rows)
+                .map(|i| squared_distance(&exact[2 * i..2 * i + 2], &found[2 * i..2 * i + 2]).sqrt())
+                .collect();
+            distances.sort_by(f64::total_cmp);
+            assert!(exact != found, "{energy:?}");
+            assert!(distances[rows / 2] < 2e-3 && distances[rows * 9 / 10] < 2e-2, "{energy:?} {distances:?}");
+            // Alone, and far from the map, where the potential is summed.
+            let one = Csr::from_triplets(1, n, affinities.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2)));
+            let alone = transform.coordinates(&one.unwrap(), MapSums::Interpolated(&fields), &mut |_| Ok(())).unwrap();
+            assert_eq!(alone, found[14..16]);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::affinity::joint_affinities;
-use crate::objective::{Accuracy, AccuracyController, VectorField};
+use crate::density::{DensityParams, DensityTerm};
+use crate::objective::{Accuracy, AccuracyController, ObjectiveChange, VectorField};
+use crate::similarity_curve::SimilarityCurve;
 use lowland_core::{Points, Seed, with_threads};
 use lowland_linalg::Csr;
 use lowland_nbody::Exact;
@@ -78,6 +80,38 @@ fn gradients_and_traces_match_finite_differences_of_the_value() {
                 changing.begin_iteration(iteration, Points::new(&y, d).unwrap(), None).unwrap();
                 check_derivatives(&mut changing, &y, d, &format!("{energy:?}, d = {d}, {what}"));
             }
+        }
+    }
+}
+
+#[test]
+fn the_gradient_with_density_is_that_of_the_value() {
+    let (n, d) = (24, 2);
+    let y: Vec<f64> = Seed(12).normals(n * d);
+    let weights = affinities(n);
+    let lengths = weights.map(|i, j, _| 1.0 + ((i * j) % 5) as f64);
+    for energy in ENERGIES {
+        let params = DensityParams { weight: 0.7, share: 0.5, shift: 0.1 };
+        let term = DensityTerm::new(&weights, &lengths, SimilarityCurve { a: 1.0, b: 1.0 }, params);
+        let mut embedding = embedding(energy, n).with_density(term, 10);
+        let (plain, _) = at(&mut embedding, &y, d);
+        embedding.begin_iteration(5, Points::new(&y, d).unwrap(), None).unwrap();
+        assert!(embedding.has_pending_changes());
+        let change = embedding.begin_iteration(6, Points::new(&y, d).unwrap(), None).unwrap();
+        assert_eq!(change, ObjectiveChange::Objective);
+        assert!(!embedding.has_pending_changes());
+        let (value, gradient) = at(&mut embedding, &y, d);
+        let correlation = (plain - value) / 0.7;
+        assert!((0.001..1.0).contains(&correlation.abs()), "{correlation}");
+        let largest = gradient.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+        for i in 0..y.len() {
+            let mut moved = |by: f64| {
+                let mut y = y.clone();
+                y[i] += by;
+                at(&mut embedding, &y, d).0
+            };
+            let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            assert!((difference - gradient[i]).abs() < 1e-6 * largest, "{energy:?}, coordinate {i}");
         }
     }
 }

@@ -204,7 +204,7 @@ impl AccuracyController {
         Ok(())
     }
 
-    pub(super) fn save(&self, archive: &mut Archive) {
+    pub(crate) fn save(&self, archive: &mut Archive) {
         archive.put("accuracy", [self.target, self.requested, self.measured, self.value_error, self.value].as_slice());
     }
 

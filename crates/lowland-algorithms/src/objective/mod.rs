@@ -1,6 +1,7 @@
 //! Objectives: the traits that the optimizers of [`crate::optim`] work on, and the sums that several objectives share.
 
 mod accuracy;
+mod anchored;
 pub(crate) mod edge_sums;
 mod kernel_potential;
 
@@ -9,6 +10,7 @@ use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
 
 pub use accuracy::{Accuracy, AccuracyController};
+pub use anchored::AnchoredField;
 pub(crate) use kernel_potential::KernelPotential;
 
 /// The kind of change that [`VectorField::begin_iteration`] has made.
@@ -45,6 +47,14 @@ pub trait VectorField: Send {
     fn exaggeration(&self) -> f64 {
         1.0
     }
+
+    /// Whether the field is the same for a map that is moved as a whole.
+    fn is_translation_invariant(&self) -> bool {
+        true
+    }
+
+    /// Sets the part of a direction to zero that belongs to points that must not move.
+    fn hold(&self, _direction: &mut [f64], _dim: usize) {}
 
     /// Writes the state that [`VectorField::begin_iteration`] changes to an archive.
     fn save(&self, archive: &mut Archive);

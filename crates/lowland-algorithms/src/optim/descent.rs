@@ -60,6 +60,10 @@ impl<F: VectorField> Stepper for Descent<F> {
         Embedding::new(self.y.clone(), self.dim).expect("whole rows")
     }
 
+    fn gradient_norm(&self) -> Option<f64> {
+        self.optimizer.gradient_norm()
+    }
+
     fn save(&self, archive: &mut Archive) {
         archive.put("descent/map", self.y.as_slice());
         archive.put("descent/iteration", self.iteration as u64);

@@ -27,6 +27,13 @@ pub struct GradientDescentParams {
     pub max_relative_step: f64,
 }
 
+impl GradientDescentParams {
+    /// Returns the learning rate for a map of `points` points, whose attraction is exaggerated by this factor.
+    pub(crate) fn rate(&self, points: usize, exaggeration: f64) -> f64 {
+        self.learning_rate.unwrap_or_else(|| (points as f64 / (4.0 * exaggeration)).max(self.min_learning_rate))
+    }
+}
+
 /// Gradient descent with momentum and gains.
 pub struct GradientDescent {
     params: GradientDescentParams,
@@ -38,7 +45,7 @@ pub struct GradientDescent {
 }
 
 /// Number of steps between two computations of the value, which costs about as much as a step.
-const VALUE_PERIOD: usize = 25;
+pub(crate) const VALUE_PERIOD: usize = 25;
 /// Coordinates per task: fixed, because the order of summation depends on it.
 const CHUNK: usize = 4096;
 
@@ -58,10 +65,7 @@ impl<F: VectorField + ?Sized> Optimizer<F> for GradientDescent {
         let with_value = self.steps.is_multiple_of(VALUE_PERIOD);
         self.steps = self.steps.saturating_add(1);
         let value = field.evaluate(Points::new(y, dim)?, with_value, &mut self.gradient)?;
-        let rate = self
-            .params
-            .learning_rate
-            .unwrap_or_else(|| (n / (4.0 * field.exaggeration())).max(self.params.min_learning_rate));
+        let rate = self.params.rate(y.len() / dim, field.exaggeration());
         let GradientDescentParams { momentum, min_gain, .. } = self.params;
         let size = dot(y, y).sqrt();
         // Without a relative limit, a map of size zero would give infinity times zero.
@@ -89,7 +93,9 @@ impl<F: VectorField + ?Sized> Optimizer<F> for GradientDescent {
                 moved
             })
             .collect();
-        center(y, dim);
+        if field.is_translation_invariant() {
+            center(y, dim);
+        }
         Ok(StepReport { value, change: parts.iter().sum::<f64>().sqrt() / size.max(f64::MIN_POSITIVE) })
     }
 
@@ -99,6 +105,10 @@ impl<F: VectorField + ?Sized> Optimizer<F> for GradientDescent {
     }
 
     fn invalidate_values(&mut self) {}
+
+    fn gradient_norm(&self) -> Option<f64> {
+        Some(dot(&self.gradient, &self.gradient).sqrt())
+    }
 
     fn save(&self, archive: &mut Archive) {
         archive.put("gains/steps", self.steps as u64);

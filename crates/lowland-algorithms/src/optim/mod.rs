@@ -34,6 +34,7 @@ use lowland_core::params::param_enum;
 
 pub use descent::Descent;
 pub use fixed_point::FixedPoint;
+pub(crate) use gradient_descent::VALUE_PERIOD;
 pub use gradient_descent::{GradientDescent, GradientDescentParams};
 pub use lbfgs::Lbfgs;
 pub use line_search::LineSearch;
@@ -72,6 +73,10 @@ pub trait Optimizer<F: ?Sized>: Send {
     fn reset(&mut self);
     /// Discards stored values and gradients: the objective is computed with another accuracy from now on.
     fn invalidate_values(&mut self);
+    /// Returns the length of the gradient of the last step, if it is known.
+    fn gradient_norm(&self) -> Option<f64> {
+        None
+    }
     /// Writes the state to an archive.
     fn save(&self, archive: &mut Archive);
     /// Restores the state written by [`Optimizer::save`]; `len` is the number of coordinates.

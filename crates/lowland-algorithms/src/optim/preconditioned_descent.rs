@@ -35,6 +35,7 @@ impl<F: Objective + ?Sized, P: GradientPreconditioner> Optimizer<F> for Precondi
     fn step(&mut self, objective: &mut F, y: &mut [f64], dim: usize) -> Result<StepReport> {
         let gradient = self.search.gradient(objective, y, dim)?;
         self.preconditioner.direction(objective, Points::new(gradient, dim)?, &mut self.direction)?;
+        objective.hold(&mut self.direction, dim);
         Ok(self.search.search(objective, y, dim, &self.direction, None)?.0)
     }
 

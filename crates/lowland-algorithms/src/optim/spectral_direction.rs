@@ -101,7 +101,9 @@ impl GradientPreconditioner for LaplacianPreconditioner {
         // direction would be amplified.
         self.gradient.clear();
         self.gradient.extend_from_slice(gradient.values());
-        center(&mut self.gradient, dim);
+        if objective.is_translation_invariant() {
+            center(&mut self.gradient, dim);
+        }
         solver.solve(&self.gradient, dim, out)?;
         let factor = -1.0 / objective.exaggeration();
         out.iter_mut().for_each(|p| *p *= factor);

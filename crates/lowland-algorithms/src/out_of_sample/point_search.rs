@@ -3,11 +3,12 @@
 
 use rayon::prelude::*;
 
+use super::MapField;
 use crate::objective::squared_distance;
-use lowland_core::run::Progress;
+use lowland_core::run::{Progress, in_batches};
 use lowland_core::{Points, Result};
 use lowland_linalg::Csr;
-use lowland_nbody::{Kernel, KernelSum, PotentialOutput, PotentialRequest};
+use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest};
 
 /// A row of affinities: points of the map, and weights.
 pub(crate) type AffinityRow<'a> = (&'a [u32], &'a [f64]);
@@ -40,6 +41,31 @@ pub(crate) struct MapPotential<'a> {
     pub charges: Option<&'a [f64]>,
 }
 
+/// How the potentials of the map are computed.
+#[derive(Clone, Copy)]
+pub enum MapSums<'a> {
+    /// Sums over all points of the map.
+    Exact,
+    /// From a field for each potential.
+    Interpolated(&'a [MapField]),
+}
+
+/// Returns a field for each potential of an objective; `None` if there is none for one of them.
+pub(crate) fn fields_of<P: PointObjective>(
+    objective: &P,
+    map: Points,
+    tolerance: f64,
+) -> Result<Option<Vec<MapField>>> {
+    let mut fields = Vec::new();
+    for potential in objective.potentials() {
+        match MapField::new(map, &potential, tolerance)? {
+            Some(field) => fields.push(field),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(fields))
+}
+
 /// Number of points whose searches share the passes over the map; the results do not depend on it.
 const BATCH: usize = 4096;
 /// Maximal number of evaluations for each point.
@@ -52,14 +78,90 @@ pub(crate) fn minimize_points<P: PointObjective>(
     objective: &P,
     map: Points,
     affinities: &Csr,
-    engine: &mut dyn KernelSum,
+    sums: MapSums,
     progress: &mut Progress,
 ) -> Result<Vec<f64>> {
-    let (n, d) = (map.rows(), map.dim());
-    let terms = objective.potentials();
-    let units: Vec<f64> = terms.iter().map(|term| 1.0 / term.scale.sqrt()).collect();
-    let sources: Vec<Vec<f64>> = units.iter().map(|unit| map.values().iter().map(|v| v * unit).collect()).collect();
-    let ones = vec![1.0; n];
+    let terms = PotentialTerms::new(map, objective.potentials());
+    match sums {
+        MapSums::Exact => minimize_together(objective, map, affinities, &terms, progress),
+        MapSums::Interpolated(fields) => {
+            let rows = in_batches(affinities.rows(), progress, |row| {
+                minimize_alone(objective, map, affinities.row(row), fields, &terms)
+            })?;
+            Ok(rows.into_iter().flatten().collect())
+        }
+    }
+}
+
+/// The potentials of a map, ready to be summed.
+struct PotentialTerms<'a> {
+    potentials: Vec<MapPotential<'a>>,
+    /// The map in units of each kernel.
+    sources: Vec<Vec<f64>>,
+    ones: Vec<f64>,
+    dim: usize,
+}
+
+impl<'a> PotentialTerms<'a> {
+    fn new(map: Points, potentials: Vec<MapPotential<'a>>) -> Self {
+        let in_units = |term: &MapPotential| map.values().iter().map(|v| v / term.scale.sqrt()).collect();
+        let sources = potentials.iter().map(in_units).collect();
+        Self { potentials, sources, ones: vec![1.0; map.rows()], dim: map.dim() }
+    }
+
+    /// Computes one of the potentials and its gradients at some points, laid end to end.
+    fn sum(&self, at: usize, points: impl Iterator<Item = f64>) -> Result<(Vec<f64>, Vec<f64>)> {
+        let term = &self.potentials[at];
+        let unit = 1.0 / term.scale.sqrt();
+        let targets: Vec<f64> = points.map(|v| v * unit).collect();
+        let (mut values, mut gradients) = (vec![0.0; targets.len() / self.dim], vec![0.0; targets.len()]);
+        let (targets, sources) = (Points::new(&targets, self.dim)?, Points::new(&self.sources[at], self.dim)?);
+        let charges = term.charges.unwrap_or(&self.ones);
+        let request = PotentialRequest { kernel: term.kernel, targets, sources, charges };
+        Exact.potential(request, PotentialOutput { values: &mut values, gradients: &mut gradients })?;
+        gradients.iter_mut().for_each(|gradient| *gradient *= unit);
+        Ok((values, gradients))
+    }
+}
+
+/// Returns the minimizing coordinates for one row; the potentials are interpolated, and summed where the grid ends.
+fn minimize_alone<P: PointObjective>(
+    objective: &P,
+    map: Points,
+    row: AffinityRow,
+    fields: &[MapField],
+    terms: &PotentialTerms,
+) -> Vec<f64> {
+    let (point, state) = objective.start(row);
+    let mut search = PointSearch::new(map, point, row);
+    for _ in 0..MAX_EVALUATIONS {
+        if search.done {
+            break;
+        }
+        let potential = |(at, field): (usize, &MapField)| match field.at(&search.trial) {
+            Some(found) => found,
+            None => {
+                let (values, gradients) = terms.sum(at, search.trial.iter().copied()).expect("sizes that fit");
+                (values[0], [gradients[0], gradients[1]])
+            }
+        };
+        let found: Vec<(f64, [f64; 2])> = fields.iter().enumerate().map(potential).collect();
+        let potentials: Vec<(f64, &[f64])> = found.iter().map(|(value, slopes)| (*value, &slopes[..])).collect();
+        let (value, gradient) = objective.evaluate(&search.trial, &state, row, &potentials);
+        search.advance(value, gradient);
+    }
+    search.point
+}
+
+/// Returns the minimizing coordinates for all rows, with exact sums for many of them at once.
+fn minimize_together<P: PointObjective>(
+    objective: &P,
+    map: Points,
+    affinities: &Csr,
+    terms: &PotentialTerms,
+    progress: &mut Progress,
+) -> Result<Vec<f64>> {
+    let d = map.dim();
     let mut out = Vec::with_capacity(affinities.rows() * d);
     for first in (0..affinities.rows()).step_by(BATCH) {
         let rows: Vec<usize> = (first..(first + BATCH).min(affinities.rows())).collect();
@@ -74,18 +176,9 @@ pub(crate) fn minimize_points<P: PointObjective>(
             if active.is_empty() {
                 break;
             }
-            let mut found: Vec<(Vec<f64>, Vec<f64>)> = Vec::with_capacity(terms.len());
-            for (term, (unit, sources)) in terms.iter().zip(units.iter().zip(&sources)) {
-                let targets: Vec<f64> =
-                    active.iter().flat_map(|(_, search, _)| search.trial.iter().map(|v| v * unit)).collect();
-                let (mut values, mut gradients) = (vec![0.0; active.len()], vec![0.0; targets.len()]);
-                let (targets, sources) = (Points::new(&targets, d)?, Points::new(sources, d)?);
-                let charges = term.charges.unwrap_or(&ones);
-                let request = PotentialRequest { kernel: term.kernel, targets, sources, charges };
-                engine.potential(request, PotentialOutput { values: &mut values, gradients: &mut gradients })?;
-                gradients.iter_mut().for_each(|gradient| *gradient *= unit);
-                found.push((values, gradients));
-            }
+            let trials = || active.iter().flat_map(|(_, search, _)| search.trial.iter().copied());
+            let found: Vec<(Vec<f64>, Vec<f64>)> =
+                (0..terms.potentials.len()).map(|at| terms.sum(at, trials())).collect::<Result<_>>()?;
             active.par_iter_mut().enumerate().for_each(|(at, (row, search, state))| {
                 let potentials: Vec<(f64, &[f64])> =
                     found.iter().map(|(values, gradients)| (values[at], &gradients[at * d..(at + 1) * d])).collect();

@@ -1,6 +1,7 @@
 //! Attraction and repulsion between two points.
 
 use lowland_core::simd::FastFloat;
+use lowland_cuda::LayoutForces;
 
 use super::SimilarityCurve;
 
@@ -24,6 +25,11 @@ impl Forces {
     /// Creates the forces of a curve; `repulsion` is the weight of the repulsion.
     pub fn new(curve: SimilarityCurve, repulsion: f64) -> Self {
         Self { a: curve.a as f32, b: curve.b as f32, repulsion: repulsion as f32 }
+    }
+
+    /// Returns the forces for a graphics card, with this number of repelling points for each attraction.
+    pub(super) fn on_device(&self, samples: usize) -> LayoutForces {
+        LayoutForces { a: self.a, b: self.b, repulsion: self.repulsion, samples }
     }
 
     /// Returns the factor of `y_j - y_i` in the attraction of point i by j: the derivative of `ln(1 + a d^(2b))`.
@@ -80,8 +86,14 @@ impl Forces {
 #[inline(always)]
 fn step(point: &mut [f32], other: &[f32], factor: f32, rate: f32) {
     for (p, o) in point.iter_mut().zip(other) {
-        *p += rate * (factor * (*p - o)).clamp(-MAX_STEP, MAX_STEP);
+        *p += rate * limited(factor * (*p - o));
     }
+}
+
+/// Returns a component of a step within its bound.
+#[inline(always)]
+pub(super) fn limited(component: f32) -> f32 {
+    component.clamp(-MAX_STEP, MAX_STEP)
 }
 
 /// Returns `x^b` for normal positive numbers.

@@ -78,7 +78,7 @@ pub fn smooth_distances(distances: &[f32], k: usize, local_connectivity: f64, me
 }
 
 /// Returns the distance of the `count`-th neighbor among those that are not duplicates, interpolated for fractions.
-fn local_distance(distances: &[f32], count: f64) -> f64 {
+pub(super) fn local_distance(distances: &[f32], count: f64) -> f64 {
     let nonzero = &distances[distances.partition_point(|&d| d <= 0.0)..];
     let (whole, fraction) = (count.floor() as usize, count.fract());
     match nonzero {

@@ -5,10 +5,15 @@ use rayon::prelude::*;
 
 use lowland_core::archive::Archive;
 use lowland_core::run::{Step, Stepper};
-use lowland_core::{Embedding, Result, Seed};
+use lowland_core::{Embedding, Points, Result, Seed};
+use lowland_cuda::{
+    DeviceLayout, LayoutEpoch, MAX_DIM, MAX_ROWS, RatedEdges, Work, gpu_for, layout_memory, or_processor,
+};
 use lowland_linalg::Csr;
 
-use super::forces::{Forces, square};
+use super::forces::{Forces, limited, square};
+use crate::anchors::Anchors;
+use crate::density::{DensityTerm, LocalRadii};
 
 /// Parameters of the layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +35,8 @@ const ROWS: usize = 64;
 /// Number of groups that the points are divided into. The points of a group move at the same time, and see where the groups
 /// before them have moved to. If all points moved at the same time, clusters would remain in pieces more often.
 const GROUPS: usize = 16;
+/// Maps of fewer points are computed on the processor.
+const MIN_DEVICE_POINTS: usize = 256;
 /// Number of points from which the loss is estimated, and of repelling points drawn for each.
 const LOSS_POINTS: usize = 500;
 const LOSS_DRAWS: usize = 20;
@@ -42,6 +49,12 @@ pub struct SampledLayout {
     points: Vec<f32>,
     /// New positions of one group of points.
     moved: Vec<f32>,
+    /// Where the points are, and move, if a graphics card is in effect; the random numbers are others there.
+    device: Option<DeviceLayout>,
+    anchors: Option<Anchors>,
+    density: Option<DensityTerm>,
+    /// Factor of the correlation of local radii in a step of length one.
+    density_factor: f64,
     epoch: usize,
 }
 
@@ -61,7 +74,13 @@ impl Edges {
 
 impl SampledLayout {
     /// Creates the layout of a symmetric graph. Edges too weak to attract once in all epochs are left out.
-    pub fn new(graph: &Csr, init: &Embedding, params: LayoutParams) -> Self {
+    pub fn new(
+        graph: &Csr,
+        init: &Embedding,
+        params: LayoutParams,
+        anchors: Option<&Anchors>,
+        density: Option<DensityTerm>,
+    ) -> Result<Self> {
         let largest = graph.values().iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let weakest = largest / params.epochs as f64;
         let (mut starts, mut ends, mut rates) = (vec![0], Vec::new(), Vec::new());
@@ -75,7 +94,47 @@ impl SampledLayout {
         }
         let points: Vec<f32> = init.values().iter().map(|&v| v as f32).collect();
         let edges = Edges { starts, ends, rates };
-        Self { params, edges, dim: init.dim(), moved: Vec::new(), points, epoch: 0 }
+        let preserves_density = density.as_ref().is_some_and(|density| density.params().weight > 0.0);
+        let device = match anchors {
+            None if !preserves_density => device_layout(&edges, &points, init.dim(), &params)?,
+            _ => None,
+        };
+        // As in umap-learn: the sum of the memberships weighs the correlation, and an edge moves its ends in both directions.
+        let total: f64 = graph.values().iter().sum();
+        let density_factor = density.as_ref().map_or(0.0, |density| density.params().weight * total / largest);
+        let (dim, anchors) = (init.dim(), anchors.cloned());
+        Ok(Self { params, edges, dim, moved: Vec::new(), device, points, anchors, density, density_factor, epoch: 0 })
+    }
+
+    /// Returns the map; fails if the card does.
+    pub fn final_embedding(&self) -> Result<Embedding> {
+        let points = match &self.device {
+            Some(device) => &device.positions()?,
+            None => &self.points,
+        };
+        let map = Embedding::new(points.iter().map(|&v| f64::from(v)).collect(), self.dim)?;
+        Ok(if let Some(anchors) = &self.anchors { anchors.restore(map) } else { map })
+    }
+
+    /// Returns the local radii of the rows and of the points of a map, if they are needed.
+    pub fn local_radii(&mut self, map: &Embedding) -> Option<LocalRadii> {
+        self.density.as_mut().map(|density| density.radii(map.points()))
+    }
+
+    /// Moves all points towards a map that preserves density, in the last epochs.
+    fn preserve_density(&mut self, rate: f32) {
+        let Some(density) = &mut self.density else { return };
+        if density.params().weight == 0.0 || self.epoch + 1 < density.params().first_iteration(self.params.epochs) {
+            return;
+        }
+        let map: Vec<f64> = self.points.iter().map(|&v| f64::from(v)).collect();
+        let mut gradient = vec![0.0; map.len()];
+        density.add_gradient(Points::new(&map, self.dim).expect("whole rows"), self.density_factor, &mut gradient);
+        let is_held = |i: usize| self.anchors.as_ref().is_some_and(|anchors| anchors.is_held(i));
+        let moves = self.points.chunks_exact_mut(self.dim).zip(gradient.chunks_exact(self.dim)).enumerate();
+        for (_, (point, gradient)) in moves.filter(|(i, _)| !is_held(*i)) {
+            point.iter_mut().zip(gradient).for_each(|(p, g)| *p -= rate * limited(*g as f32));
+        }
     }
 
     fn learning_rate(&self) -> f32 {
@@ -106,12 +165,22 @@ impl SampledLayout {
         let position = |j: usize| &self.points[j * dim..][..dim];
         let LayoutParams { forces, negative_sample_rate, .. } = self.params;
         point.copy_from_slice(position(i));
+        let tie = self.anchors.as_ref().map_or(0.0, |anchors| anchors.strengths()[i]);
+        if tie.is_infinite() {
+            return;
+        }
         let mut rng = seed.rng();
         for (j, edge_rate) in self.edges.row(i) {
             for _ in 0..attractions(edge_rate, self.epoch) {
                 forces.attract(point, position(j), 2.0 * rate);
                 forces.repel(point, negative_sample_rate, rate, || position(draw(&mut rng, n)));
             }
+        }
+        if let Some(anchors) = self.anchors.as_ref().filter(|_| tie > 0.0) {
+            // An implicit step, which does not overshoot however strong the tie is.
+            let pull = rate * tie as f32 * self.edges.row(i).map(|(_, edge_rate)| edge_rate).sum::<f32>();
+            let share = pull / (1.0 + pull);
+            point.iter_mut().zip(anchors.target(i)).for_each(|(p, &target)| *p += share * (target as f32 - *p));
         }
     }
 
@@ -139,6 +208,25 @@ impl SampledLayout {
     }
 }
 
+/// Copies a layout to a graphics card; `None` if there is none for it.
+fn device_layout(edges: &Edges, points: &[f32], dim: usize, params: &LayoutParams) -> Result<Option<DeviceLayout>> {
+    let n = points.len() / dim;
+    if !(MIN_DEVICE_POINTS..=MAX_ROWS).contains(&n) || dim > MAX_DIM {
+        return Ok(None);
+    }
+    let draws = edges.rates.iter().map(|&rate| f64::from(rate)).sum::<f64>() * (1 + params.negative_sample_rate) as f64;
+    let work = Work {
+        name: "the layout",
+        cpu_seconds: params.epochs as f64 * draws * 1e-8 * (1.0 + 0.1 * dim as f64),
+        memory: layout_memory(n, edges.ends.len(), dim),
+        shared_memory: 0,
+    };
+    let Some(gpu) = gpu_for(work)? else { return Ok(None) };
+    let forces = params.forces.on_device(params.negative_sample_rate);
+    let rated = RatedEdges { starts: &edges.starts, columns: &edges.ends, rates: &edges.rates };
+    or_processor(DeviceLayout::new(gpu, rated, points, dim, GROUPS, forces, LOSS_POINTS), work.name)
+}
+
 /// Returns a number below `n`: the high half of a product, whose deviation from the uniform distribution is at most 2^-32.
 #[inline(always)]
 pub(super) fn draw(rng: &mut impl Rng, n: usize) -> usize {
@@ -154,6 +242,14 @@ pub(super) fn attractions(rate: f32, epoch: usize) -> usize {
 impl Stepper for SampledLayout {
     fn step(&mut self) -> Result<Step> {
         let rate = self.learning_rate();
+        if let Some(device) = &mut self.device {
+            let seed = self.params.seed;
+            let (seed, loss_seed) = (seed.stream("device").0, seed.stream("loss").item(self.epoch).0);
+            let objective = device.epoch(LayoutEpoch { number: self.epoch, rate, seed, loss_seed })?;
+            self.epoch += 1;
+            return Ok(Step { iteration: self.epoch, objective, change: f64::from(rate) });
+        }
+        self.preserve_density(rate);
         for group in 0..GROUPS.min(self.points.len() / self.dim) {
             match self.dim {
                 2 => self.move_group::<2>(group, rate),
@@ -167,11 +263,14 @@ impl Stepper for SampledLayout {
     }
 
     fn embedding(&self) -> Embedding {
-        Embedding::new(self.points.iter().map(|&v| f64::from(v)).collect(), self.dim).expect("complete rows")
+        // If a card fails here, the next step, or `final_embedding`, returns the error.
+        self.final_embedding()
+            .unwrap_or_else(|_| Embedding::new(vec![0.0; self.points.len()], self.dim).expect("complete rows"))
     }
 
     fn save(&self, archive: &mut Archive) {
-        archive.put("layout/points", self.points.iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
+        let Ok(embedding) = self.final_embedding() else { return archive.mark_incomplete() };
+        archive.put("layout/points", embedding.values());
         archive.put("layout/epoch", vec![self.epoch as u64]);
     }
 
@@ -183,6 +282,9 @@ impl Stepper for SampledLayout {
         }
         self.points = points.iter().map(|&v| v as f32).collect();
         self.epoch = epochs[0];
+        if let Some(device) = &mut self.device {
+            device.set_positions(&self.points)?;
+        }
         Ok(())
     }
 }

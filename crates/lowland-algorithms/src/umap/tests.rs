@@ -68,7 +68,7 @@ fn layout(graph: &Csr, epochs: usize) -> SampledLayout {
     let init = Embedding::new(Seed(3).normals(2 * n), 2).unwrap();
     let forces = Forces::new(SimilarityCurve::fit(0.1, 1.0).unwrap(), 1.0);
     let params = LayoutParams { forces, epochs, learning_rate: 1.0, negative_sample_rate: 5, seed: Seed(1) };
-    SampledLayout::new(graph, &init, params)
+    SampledLayout::new(graph, &init, params, None, None).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CommonArgs, PictureArgs, WriteArgs, method_names};
+use super::{CommonArgs, DeviceArgs, PictureArgs, WriteArgs, method_names};
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -30,6 +30,8 @@ pub struct CompareArgs {
     pub write: WriteArgs,
     #[command(flatten)]
     pub picture: PictureArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub common: CommonArgs,
 }

@@ -30,6 +30,9 @@ pub struct ReadArgs {
     /// Column with the class of each row (a name, or a number counting from 0; -1 is the last)
     #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub label_column: Option<String>,
+    /// Column with the target of a supervised fit; commands that have one set it.
+    #[arg(skip)]
+    pub target_column: Option<String>,
     /// Column with the name of each row
     #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub id_column: Option<String>,

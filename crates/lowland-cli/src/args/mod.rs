@@ -2,41 +2,54 @@
 //! of methods.
 
 mod analogies;
+mod combine;
 mod common;
 mod compare;
 mod data;
+mod device;
 mod embed;
+mod figure;
 mod input;
+mod manual;
 mod method_parameters;
 mod model;
 mod neighbors;
 mod picture;
+mod placement;
 mod plot;
 mod quality;
 mod run;
 mod select;
+mod sequence;
 mod spectrum;
 mod trust;
 mod write;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use lowland::device::Device;
 
 pub use analogies::AnalogyArgs;
+pub use combine::CombineArgs;
 pub use common::CommonArgs;
 pub use compare::CompareArgs;
 pub use data::{DataAction, DataArgs};
+pub use device::DeviceArgs;
 pub use embed::EmbedArgs;
+pub use figure::{BorderArg, LegendArg};
 pub use input::{HeaderArg, InputArgs, MissingArg, PreprocessingArgs, ReadArgs};
+pub use manual::{ManualArgs, ManualFormat};
 pub use method_parameters::{
     given_values, method_names, method_names_with_auto, method_values, own_values, values_for_each,
 };
 pub use model::{InverseArgs, ReconstructArgs, SamplesArgs, ScoreArgs, TransformArgs};
 pub use neighbors::NeighborArgs;
 pub use picture::{DensityArg, FlaggedArg, PictureArgs, UncertaintyArg, check_images_flag};
+pub use placement::{PlacementArgs, Shard};
 pub use plot::PlotArgs;
 pub use quality::QualityArgs;
 pub use run::RunArgs;
 pub use select::{SelectArgs, SelectMethod};
+pub use sequence::SequenceArgs;
 pub use spectrum::SpectrumArgs;
 pub use trust::TrustArgs;
 pub use write::WriteArgs;
@@ -86,10 +99,14 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show how a map changes with the exaggeration of t-SNE, on one page with a slider
     Spectrum(SpectrumArgs),
+    /// Compute maps of several data sets in which shared rows stay near each other
+    Sequence(SequenceArgs),
     /// Test word vectors on analogies: a is to b as c is to which word?
     Analogies(AnalogyArgs),
     /// Find the nearest neighbors and save them for --neighbors
     Neighbors(NeighborArgs),
+    /// Combine neighbor graphs of the same rows, for --neighbors
+    Combine(CombineArgs),
     /// List, describe and generate built-in data sets
     Data(DataArgs),
     /// List the methods and when to use them
@@ -100,18 +117,40 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List the devices that computations can run on: the processor and NVIDIA cards
+    Devices {
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  lowland completions bash > ~/.local/share/bash-completion/completions/lowland")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual, or write its man pages
+    Manual(ManualArgs),
 }
 
 impl Command {
     /// The number of threads to use; `None` for all cores.
     pub fn threads(&self) -> Option<usize> {
         self.run().map_or(Some(1), RunArgs::threads)
+    }
+
+    /// Where the command computes.
+    pub fn device(&self) -> Device {
+        match self {
+            Command::Embed(args) => args.device.device,
+            Command::Transform(args) => args.device.device,
+            Command::Quality(args) => args.device.device,
+            Command::Trust(args) => args.device.device,
+            Command::Compare(args) => args.device.device,
+            Command::Sequence(args) => args.device.device,
+            Command::Neighbors(args) => args.device.device,
+            _ => Device::Cpu,
+        }
     }
 
     /// How the command runs; `None` for commands that do not compute anything.
@@ -127,14 +166,20 @@ impl Command {
             Command::Quality(args) => &args.run,
             Command::Trust(args) => &args.run,
             Command::Plot(args) => &args.run,
+            Command::Combine(args) => &args.run,
             Command::Compare(args) => &args.common.run,
             Command::Spectrum(args) => &args.common.run,
+            Command::Sequence(args) => &args.run,
             Command::Analogies(args) => &args.run,
             Command::Neighbors(args) => &args.common.run,
             Command::Data(DataArgs {
                 action: Some(DataAction::Describe { run, .. } | DataAction::Generate { run, .. }),
             }) => run,
-            Command::Data(_) | Command::Methods { .. } | Command::Completions { .. } => return None,
+            Command::Data(_)
+            | Command::Devices { .. }
+            | Command::Methods { .. }
+            | Command::Completions { .. }
+            | Command::Manual(_) => return None,
         })
     }
 }
@@ -147,7 +192,7 @@ pub fn command() -> clap::Command {
         }
         subcommand
     };
-    let commands = ["embed", "compare", "spectrum"];
+    let commands = ["embed", "compare", "spectrum", "sequence"];
     commands.into_iter().fold(Cli::command(), |command, name| command.mut_subcommand(name, with_parameters))
 }
 

@@ -4,21 +4,43 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, RunArgs, WriteArgs};
+use super::{DeviceArgs, InputArgs, PlacementArgs, RunArgs, Shard, WriteArgs};
+
+const TRANSFORM_HELP: &str = "\
+Examples:
+  lowland transform mnist.lowland t10k-images-idx3-ubyte.gz --out new.csv
+  lowland transform model.lowland 'parts/*.parquet' --out placed/
+  lowland transform model.lowland parts/ --out placed/ --shard 3/8
+
+The input can be a folder or a pattern: a data set of several files, which is placed block by block in bounded memory. With --out FOLDER/,
+each part becomes a file of its own, written when it is complete; a run that was stopped continues where it stopped if it is started
+again.";
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  lowland transform mnist.lowland t10k-images-idx3-ubyte.gz --out new.csv")]
+#[command(after_help = TRANSFORM_HELP)]
 pub struct TransformArgs {
     /// Model saved by `lowland embed --save`
     pub model: PathBuf,
-    /// Output file for the map of the new rows (.csv .tsv .parquet .npy, .png .svg .pdf, .html); may be repeated.
+    /// Output file for the map of the new rows (.csv .tsv .parquet .npy, .png .svg .pdf, .html); may be repeated. A
+    /// folder (placed/) for a data set of several files.
     /// Default: CSV on stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: Vec<PathBuf>,
+    /// Compare each new row with all training rows, and sum over all points of the map. Without it, models of many rows use an index
+    /// that finds about 99 % of the neighbors and a repulsion that is interpolated within the fit's tolerance
+    #[arg(long)]
+    pub exact: bool,
+    /// Place only every N-th part, from the I-th on (1/N to N/N), so that N processes can share the work
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    #[command(flatten)]
+    pub placement: PlacementArgs,
     #[command(flatten)]
     pub write: WriteArgs,
     #[command(flatten)]
     pub input: InputArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }

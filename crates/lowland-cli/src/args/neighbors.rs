@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::Metric;
 
-use super::CommonArgs;
+use super::{CommonArgs, DeviceArgs};
 
 #[derive(Args)]
 #[command(
@@ -27,6 +27,8 @@ pub struct NeighborArgs {
     /// Output file for the graph (arrays indices and distances)
     #[arg(long, short, value_name = "FILE.npz")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub common: CommonArgs,
 }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
-use lowland_view::SIDE_RANGE;
 
+use super::figure::{FigureArgs, Length, PRINT_DPI};
 use crate::failure::Failure;
 
 /// How a picture looks.
@@ -44,15 +44,36 @@ pub struct PictureArgs {
     /// Number of maps side by side (default: by their number)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub columns: Option<u32>,
-    /// Width in pixels (default: 1600)
-    #[arg(long, value_name = "PIXELS", value_parser = parse_side, allow_negative_numbers = true)]
-    pub width: Option<u32>,
-    /// Height in pixels (default: what the maps need)
-    #[arg(long, value_name = "PIXELS", value_parser = parse_side, allow_negative_numbers = true)]
-    pub height: Option<u32>,
+    /// Width in pixels, or with a unit: 85mm, 8.5cm, 3.3in, 240pt (default: 1600)
+    #[arg(long, value_name = "LENGTH", value_parser = Length::parse, allow_negative_numbers = true)]
+    pub width: Option<Length>,
+    /// Height in pixels, or with a unit (default: what the maps need)
+    #[arg(long, value_name = "LENGTH", value_parser = Length::parse, allow_negative_numbers = true)]
+    pub height: Option<Length>,
     /// Background: light, dark, or a color such as 202830
     #[arg(long, value_name = "COLOR", default_value = "light", value_parser = parse_background)]
     pub background: [u8; 3],
+    #[command(flatten)]
+    pub figure: FigureArgs,
+}
+
+impl PictureArgs {
+    /// Pixels per inch, if they are given or a length has a unit.
+    pub fn dpi(&self) -> Option<f32> {
+        let has_unit =
+            [self.width, self.height].into_iter().flatten().any(|length| matches!(length, Length::Inches(_)));
+        self.figure.dpi.or(has_unit.then_some(PRINT_DPI))
+    }
+
+    /// Width in pixels, if it is given.
+    pub fn width(&self) -> Option<u32> {
+        self.width.map(|length| length.pixels(self.dpi().unwrap_or(PRINT_DPI)))
+    }
+
+    /// Height in pixels, if it is given.
+    pub fn height(&self) -> Option<u32> {
+        self.height.map(|length| length.pixels(self.dpi().unwrap_or(PRINT_DPI)))
+    }
 }
 
 const LIGHT: [u8; 3] = [255; 3];
@@ -75,6 +96,7 @@ impl Default for PictureArgs {
             width: None,
             height: None,
             background: LIGHT,
+            figure: FigureArgs { map_labels: "auto".into(), ..FigureArgs::default() },
         }
     }
 }
@@ -120,13 +142,12 @@ pub fn check_images_flag(arguments: &[OsString]) -> Result<(), Failure> {
 }
 
 /// Parses a value that satisfies a condition, which `expected` describes.
-fn parse_if<T: std::str::FromStr>(text: &str, holds: impl Fn(&T) -> bool, expected: String) -> Result<T, String> {
+pub(super) fn parse_if<T: std::str::FromStr>(
+    text: &str,
+    holds: impl Fn(&T) -> bool,
+    expected: String,
+) -> Result<T, String> {
     text.parse().ok().filter(holds).ok_or(expected)
-}
-
-fn parse_side(text: &str) -> Result<u32, String> {
-    let expected = format!("expected from {} to {} pixels", SIDE_RANGE.start(), SIDE_RANGE.end());
-    parse_if(text, |side| SIDE_RANGE.contains(side), expected)
 }
 
 fn parse_point_size(text: &str) -> Result<f32, String> {

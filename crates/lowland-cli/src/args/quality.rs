@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lowland::Metric;
 
-use super::{InputArgs, PreprocessingArgs, RunArgs};
+use super::{DeviceArgs, InputArgs, PreprocessingArgs, RunArgs};
 
 #[derive(Args)]
 #[command(after_help = "Example:\n  lowland quality digits digits.csv --n-neighbors 30")]
@@ -24,11 +24,16 @@ pub struct QualityArgs {
     /// Metric of the data
     #[arg(long, default_value_t = Metric::Euclidean, help_heading = "Map and scores")]
     pub metric: Metric,
+    /// Score all rows, however long it takes (by default a sample, if all would take about a minute)
+    #[arg(long, help_heading = "Map and scores")]
+    pub exact: bool,
     /// Also score norms, and angles whose cosine exceeds this value, which `tsm` preserves
     #[arg(long, value_name = "COSINE", help_heading = "Map and scores")]
     pub tau: Option<f64>,
     #[command(flatten)]
     pub preprocessing: PreprocessingArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }

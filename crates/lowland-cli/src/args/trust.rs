@@ -6,7 +6,7 @@ use clap::Args;
 use lowland::Metric;
 use lowland::trust::TrustParams;
 
-use super::{InputArgs, PreprocessingArgs, RunArgs, WriteArgs};
+use super::{DeviceArgs, InputArgs, PreprocessingArgs, RunArgs, WriteArgs};
 
 const TRUST_HELP: &str = "\
 Examples:
@@ -48,6 +48,8 @@ pub struct TrustArgs {
     pub write: WriteArgs,
     #[command(flatten)]
     pub preprocessing: PreprocessingArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use lowland::fit::fit;
-use lowland::message::display_path;
+use lowland::message::{Note, display_path};
 use lowland::neighbors::{self, NeighborGraph, NeighborParams, Search};
 use lowland::preprocessing::rows_for_metric;
-use lowland::quality::QualityReport;
+use lowland::quality::{QualityReport, ScoredRows};
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::StopReason;
 use lowland::{AnnotatedEmbedding, Data, Embedding, Error, FitOptions, Metric};
@@ -39,6 +39,7 @@ use crate::usage::{ResourceUsage, Stopwatch};
 struct MethodResult {
     method: &'static str,
     parameters: Vec<(&'static str, String)>,
+    notes: Vec<Note>,
     map: AnnotatedEmbedding,
     usage: ResourceUsage,
     scores: Option<QualityReport>,
@@ -46,7 +47,7 @@ struct MethodResult {
 
 impl MethodResult {
     fn caption(&self) -> Caption {
-        Caption::new(self.method, &self.parameters, self.scores.as_ref())
+        Caption::new(self.method, &self.parameters, &self.notes, self.scores.as_ref())
     }
 
     fn to_row(&self) -> ComparisonRow {
@@ -266,10 +267,14 @@ fn run_comparison(
         };
         let known = shared.as_ref().and_then(|shared| shared.if_exact(metric));
         let known = known.or(model.neighbors().filter(|graph| graph.metric() == metric));
-        let scores =
-            if stopped { None } else { scoring::score(&compared, &map, metric, known, &args.common.run, console) };
+        let scores = if stopped {
+            None
+        } else {
+            scoring::score(&compared, &map, metric, known, ScoredRows::Affordable, &args.common.run, console)
+        };
         args.common.run.memory().reserve(map_memory(&map));
-        results.push(MethodResult { method: name, parameters: model.pipeline().values(), map, usage, scores });
+        let (parameters, notes) = (model.pipeline().values(), model.notes().to_vec());
+        results.push(MethodResult { method: name, parameters, notes, map, usage, scores });
         if stopped {
             console.info("stopped; the maps so far are kept");
             break;

@@ -6,26 +6,28 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use lowland::fit::fit;
-use lowland::message::Remedy;
-use lowland::message::display_path;
+use lowland::message::{Note, Remedy, display_path};
 use lowland::method_choice::AUTO;
 use lowland::neighbors::NeighborGraph;
 use lowland::pipeline::Pipeline;
 use lowland::registry::{MethodInfo, ParsedMethod};
 use lowland::run::{Archive, ArchiveKind, StopReason};
-use lowland::{AnnotatedEmbedding, FitOptions, FixedPositions, MemoryBudget, Metric};
+use lowland::{AnnotatedEmbedding, FitOptions, FixedPositions, MemoryBudget, Metric, Target};
 use lowland_io::Table;
 use lowland_view::Density;
 use serde_json::{Value, json};
 
+use super::continuation::{self, continued_pipeline};
 use super::figure::{Figure, FigureMap};
 use super::method_choice;
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
 use super::page::{self, NeighborSource};
+use super::sampled_fit::{PlacedRows, SampledFit};
 use super::scoring;
-use super::trust::{add_instability, assess_new_map, instability_sentence, trust_json};
-use crate::args::{EmbedArgs, MissingArg, PictureArgs, method_values, own_values};
+use super::transform::read_model;
+use super::trust::{add_instability, assess_new_map, instability_sentence, loss_sentence, trust_json};
+use crate::args::{EmbedArgs, InputArgs, MissingArg, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -39,34 +41,54 @@ use crate::usage::Stopwatch;
 pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let watch = Stopwatch::start();
     // Invalid flags are reported before the work begins.
-    let outputs = Outputs::with_map(&args.out, &args.common.input.input, &args.common.run)?;
+    let sampled = SampledFit::new(args)?;
+    let outputs = match &sampled {
+        Some(SampledFit { files, .. }) if files.is_empty() => Outputs::default(),
+        Some(SampledFit { files, .. }) => Outputs::with_map(files, &args.common.input.input, &args.common.run)?,
+        None => Outputs::with_map(&args.out, &args.common.input.input, &args.common.run)?,
+    };
     check_paths(args, &outputs)?;
     let checkpoint = read_checkpoint(args)?;
-    let is_auto = args.method == AUTO && checkpoint.is_none();
+    let is_auto = args.method == AUTO && checkpoint.is_none() && args.continue_from.is_none();
     if is_auto && args.fixed.is_some() {
         return Err(Failure::flag("--method auto: known positions take the place of a fit; leave it out with --fixed"));
     }
-    if args.neighbors.is_some() && checkpoint.is_none() && !is_auto && !MethodInfo::find(&args.method)?.uses_neighbors()
-    {
+    let names_method = checkpoint.is_none() && !is_auto && args.continue_from.is_none();
+    if args.neighbors.is_some() && names_method && !MethodInfo::find(&args.method)?.uses_neighbors() {
         return Err(Failure::flag(format!("--neighbors: {} does not use neighbors", args.method)));
     }
+    if is_auto && args.target.is_some() {
+        return Err(Failure::flag("--method auto compares maps without a target; name a method with --target"));
+    }
+    let mut input_args = args.common.input.clone();
+    input_args.read.target_column = target_column(args);
     let memory = args.common.run.memory();
     let graph = args.neighbors.as_deref().map(|path| lowland_io::read_graph_within(path, memory)).transpose()?;
     let fixed_map = args.fixed.as_deref().map(|path| lowland_io::read_map_within(path, memory)).transpose()?;
+    let align_map = args.align_to.as_deref().map(|path| lowland_io::read_map_within(path, memory)).transpose()?;
+    let old = args.continue_from.as_deref().map(|path| read_model(path, memory)).transpose()?;
     let mut console = Console::new(&args.common.run)?;
     let mut run = args.common.run.clone();
-    let (mut read, mut choice) = (None, None);
-    let pipeline = match &checkpoint {
-        Some(checkpoint) => resumed_pipeline(checkpoint, args, matches)?,
-        None if is_auto => {
-            let table = input::load(&args.common.input, &run, &mut console)?;
+    let (mut read, mut choice, mut held_out) = (None, None, None);
+    if let Some(sampled) = &sampled {
+        let (table, others) = sampled.draw(&input_args, &run, &mut console)?;
+        (read, held_out) = (Some(table), others);
+    }
+    let pipeline = match (&checkpoint, &old) {
+        (Some(checkpoint), _) => resumed_pipeline(checkpoint, args, matches)?,
+        (None, Some(old)) => continued_pipeline(old, args, matches)?,
+        (None, None) if is_auto => {
+            let table = match read.take() {
+                Some(sample) => sample,
+                None => input::load(&input_args, &run, &mut console)?,
+            };
             let chosen = method_choice::choose(args, matches, &table.data, graph.as_ref(), &mut console)?;
             let info = MethodInfo::find(chosen.method)?;
             let pipeline = new_pipeline(args, info, own_values(matches, info), graph.as_ref(), None)?;
             (read, choice) = (Some(table), Some(chosen));
             pipeline
         }
-        None => {
+        (None, None) => {
             let info = MethodInfo::find(&args.method)?;
             new_pipeline(args, info, method_values(matches, info)?, graph.as_ref(), fixed_map.as_ref())?
         }
@@ -76,20 +98,34 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         console.write_checkpoints(path.clone(), args.checkpoint_every)?;
     }
     // Data that are too large are rejected before gigabytes are read.
-    if let Some(shape) = input::declared_shape(&args.common.input, &run) {
+    if let Some(shape) = input::declared_shape(&input_args, &run).filter(|_| sampled.is_none()) {
         pipeline.check_memory(shape, memory)?;
     }
     let mut table = match read {
         Some(table) => table,
         None => {
-            let mut input_args = args.common.input.clone();
             if pipeline.method.accepts_missing() && matches!(input_args.read.missing, MissingArg::Refuse) {
                 input_args.read.missing = MissingArg::Keep;
             }
-            input::load(&input_args, &run, &mut console)?
+            match &old {
+                Some(old) => input::load_new_rows(&input_args, old, &run, &mut console)?,
+                None => input::load(&input_args, &run, &mut console)?,
+            }
         }
     };
+    let target = args.target.as_deref().map(|name| target(name, &mut table)).transpose()?;
+    if pipeline.has_target && target.is_none() {
+        return Err(Failure::flag(
+            "the checkpoint is of a supervised fit; give its --target again to continue with it",
+        ));
+    }
     let fixed = fixed_map.map(|map| fixed_positions(map, &table)).transpose()?;
+    let anchors = old.map(|old| continuation::anchors(&old, &table.data, args.anchor, &mut console)).transpose()?;
+    if pipeline.anchored.is_some() && anchors.is_none() {
+        return Err(Failure::flag(
+            "the checkpoint continues an earlier map; give its --continue-from and --anchor again to continue with it",
+        ));
+    }
     if args.live {
         let html = page::render_live(&table, file_name(&args.common.input.input))?;
         console.serve_live_page(html, table.rows(), pipeline.method.name())?;
@@ -100,6 +136,8 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         preprocessing: pipeline.preprocessing.clone(),
         landmarks: pipeline.landmarks,
         fixed: fixed.as_ref(),
+        target: target.as_ref(),
+        anchors: anchors.as_ref(),
         neighbors: graph.as_ref(),
         feature_names: table.columns.clone().unwrap_or_default(),
         observer: Some(&mut console),
@@ -107,7 +145,10 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         memory: memory.clone(),
         ..FitOptions::default()
     };
-    let model = fit(pipeline.method, &table.data, options)?;
+    let mut model = fit(pipeline.method, &table.data, options)?;
+    if let (Some(other), Some(path)) = (&align_map, &args.align_to) {
+        continuation::align(&mut model, table.ids.as_deref(), other, path, &mut console)?;
+    }
     memory.reserve(model.memory());
     console.keep_map_on_stop();
     let live = console.take_live_page();
@@ -144,20 +185,25 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     let metric = model.method().metric().unwrap_or(Metric::Euclidean);
     let rows = table.data.clone();
     let data = model.training_data().unwrap_or(&rows);
-    let scores = if args.no_quality || stopped_early {
+    let nothing_to_score = nothing_to_score(&model, rows.rows());
+    if let Some(reason) = nothing_to_score.filter(|_| !args.no_quality && !stopped_early) {
+        console.info(&format!("{reason}: scores and reliability are omitted"));
+    }
+    let omit_scores = args.no_quality || stopped_early || nothing_to_score.is_some();
+    let scores = if omit_scores {
         None
     } else {
-        scoring::score(data, &map, metric, model.neighbors(), &run, &mut console)
+        scoring::score(data, &map, metric, model.neighbors(), args.quality.into(), &run, &mut console)
     };
-    let mut trust = if args.no_quality || stopped_early || console.stopped() {
+    let mut trust = if omit_scores || console.stopped() {
         None
     } else {
-        assess_new_map(data, &map, metric, model.neighbors(), args.trust, &run, &mut console)
+        assess_new_map(data, metric, &model, args.trust, &run, &mut console)
     };
     if let (Some(trust), Some(reruns)) = (&mut trust, args.reruns)
         && !console.stopped()
     {
-        add_instability(trust, &model, &rows, reruns, &run, &mut console);
+        add_instability(trust, &model, &rows, target.as_ref(), reruns, &run, &mut console);
     }
     if write_later {
         map.reliability = trust.as_ref().map(|trust| trust.reliability.clone());
@@ -168,11 +214,13 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     if let Some(choice) = &choice {
         report["method_choice"] = method_choice::to_json(choice);
     }
-    let caption = Caption::new(model.method().name(), &model.pipeline().values(), scores.as_ref());
+    let caption = Caption::new(model.method().name(), &model.pipeline().values(), model.notes(), scores.as_ref());
     let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, map.labels.as_ref()));
     let uncertain_points = report::uncertain_points(&map);
-    let summary =
-        trust.as_ref().map_or(String::new(), |trust| trust.summary().join(" ") + "\n" + &instability_sentence(trust));
+    let summary = trust.as_ref().map_or(String::new(), |trust| {
+        let loss = trust.loss.map_or(String::new(), |loss| loss_sentence(&loss) + "\n");
+        trust.summary().join(" ") + "\n" + &instability_sentence(trust) + &loss
+    });
     // A run that was stopped does not wait for the neighbors.
     let neighbors =
         (!stopped_early && !console.stopped()).then(|| NeighborSource { data, metric, known: model.neighbors() });
@@ -185,6 +233,13 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     };
     let style = PictureArgs::default();
     outputs.write_figure(&figure, &style, Density::Auto, neighbors, &run, &mut console, &mut log);
+    let placed = match &sampled {
+        Some(sampled) if !stopped_early && !console.stopped() => {
+            Some(sampled.place(args, &model, &rows, held_out.as_ref(), &run, &mut console)?)
+        }
+        _ => None,
+    };
+    report["placement"] = placed.as_ref().map_or(Value::Null, PlacedRows::to_json);
     if let Some(path) = &args.report {
         log.write(path, format!("{report:#}\n").as_bytes());
     }
@@ -193,13 +248,29 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     } else if !run.quiet {
         let files = Some(log.summary()).filter(|text| !text.is_empty()).map_or(String::new(), |text| text + "\n");
         let time = format_duration(watch.elapsed().wall_seconds);
-        print_stderr(&format!("{score_table}{uncertain_points}{summary}{files}{time} in all"));
+        let placed = placed.as_ref().map_or(String::new(), PlacedRows::summary);
+        print_stderr(&format!("{score_table}{uncertain_points}{summary}{placed}{files}{time} in all"));
     }
     if let Some(live) = live {
         live.finish(&log.final_message(if stopped_early { "Stopped; the map is kept" } else { "Done" }));
     }
     log.into_result()?;
     Ok(console.exit_code())
+}
+
+/// Fewest rows of which one can be nearer than another.
+const MIN_ROWS_TO_SCORE: usize = 3;
+
+/// Why neither scores nor reliability say anything about a map, if they do not.
+fn nothing_to_score(model: &lowland::Model, rows: usize) -> Option<&'static str> {
+    let all_equal = |note: &Note| matches!(note, Note::DuplicateRows { count, rows } if count + 1 == *rows);
+    if rows < MIN_ROWS_TO_SCORE {
+        Some("there are fewer than three rows, and none is nearer than another")
+    } else if model.notes().iter().any(|note| all_equal(note) || matches!(note, Note::AllRowsEqual)) {
+        Some("all rows are equal, and none is nearer than another")
+    } else {
+        None
+    }
 }
 
 /// The pipeline that the flags describe.
@@ -225,7 +296,28 @@ fn new_pipeline(
     let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let ParsedMethod { method, landmarks } = info.parse(&values)?;
     let (preprocessing, seed) = (args.common.preprocessing.steps(), args.common.run.seed());
-    Ok(Pipeline { method, landmarks, fixed: fixed.map(AnnotatedEmbedding::rows), preprocessing, seed })
+    let (fixed, has_target) = (fixed.map(AnnotatedEmbedding::rows), args.target.is_some());
+    Ok(Pipeline { method, landmarks, fixed, anchored: None, has_target, preprocessing, seed })
+}
+
+/// The name that stands for the labels of the data.
+const LABELS: &str = "labels";
+
+/// The column to read the target from, if it is one besides the labels.
+fn target_column(args: &EmbedArgs) -> Option<String> {
+    let InputArgs { input, read } = &args.common.input;
+    let has_labels = read.labels.is_some() || read.label_column.is_some() || input::is_builtin(input);
+    args.target.clone().filter(|name| !(name == LABELS && has_labels))
+}
+
+/// The target, which is also the labels if there are no others.
+fn target(name: &str, table: &mut Table) -> Result<Target, Failure> {
+    let found = table.target.take().or_else(|| table.labels.clone().filter(|_| name == LABELS));
+    let Some(found) = found else {
+        return Err(Failure::flag(format!("--target {name}: the data has no labels; give them with --labels")));
+    };
+    table.labels.get_or_insert_with(|| found.clone());
+    Ok(Target::new(found))
 }
 
 /// Matches the points of a map with the rows of the data: by their ids, by row numbers if the data has no ids, or one by one.
@@ -274,6 +366,8 @@ fn resumed_pipeline(checkpoint: &Archive, args: &EmbedArgs, matches: &ArgMatches
             landmarks,
             preprocessing: args.common.preprocessing.steps(),
             fixed: None,
+            anchored: None,
+            has_target: false,
             seed: pipeline.seed,
         };
         let value = |values: &[(&'static str, String)]| values.iter().find(|entry| entry.0 == name).cloned();
@@ -325,7 +419,18 @@ fn read_checkpoint(args: &EmbedArgs) -> Result<Option<Archive>, Failure> {
 /// Rejects outputs that would replace an input. A checkpoint may replace the one that the run continues from.
 fn check_paths(args: &EmbedArgs, outputs: &Outputs) -> Result<(), Failure> {
     let mut inputs = vec![args.common.input.input.as_path()];
-    inputs.extend(args.common.input.read.labels.iter().chain(&args.neighbors).chain(&args.fixed).map(PathBuf::as_path));
+    inputs.extend(
+        args.common
+            .input
+            .read
+            .labels
+            .iter()
+            .chain(&args.neighbors)
+            .chain(&args.fixed)
+            .chain(&args.continue_from)
+            .chain(&args.align_to)
+            .map(PathBuf::as_path),
+    );
     let files: Vec<&PathBuf> = outputs.files().chain(&args.save).chain(&args.inferred).chain(&args.report).collect();
     paths::check(&inputs, &[&files[..], &args.checkpoint.iter().collect::<Vec<_>>()].concat())?;
     inputs.extend(args.resume.as_deref());

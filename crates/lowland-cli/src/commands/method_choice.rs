@@ -48,7 +48,9 @@ pub fn choose(
             false => format!(" ({} rows fitted, {} held out)", choice.fitted_rows, choice.held_out_rows),
         };
         let skipped: String = skipped.collect();
-        print_stderr(&format!("{}{skipped}method {}: {}{sizes}", choice.table(), choice.method, choice.reason()));
+        let heading = if choice.scores.is_empty() { "" } else { "scores of the candidates:\n" };
+        let (table, method, reason) = (choice.table(), choice.method, choice.reason());
+        print_stderr(&format!("{heading}{table}{skipped}method {method}: {reason}{sizes}\nfit to all rows:"));
     }
     Ok(choice)
 }

@@ -143,7 +143,7 @@ impl Outputs {
         if let Err(failure) = self.check_memory(figure.data.as_ref(), points, figure.maps.len(), style, run.memory()) {
             return log.fail(failure);
         }
-        if let Err(failure) = picture::write(&self.pictures, figure, style, density, log) {
+        if let Err(failure) = picture::write(&self.pictures, figure, style, density, console, log) {
             log.fail(failure);
         }
         if self.has_pages() && !figure.maps.is_empty() {

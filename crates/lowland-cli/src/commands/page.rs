@@ -157,6 +157,7 @@ pub fn render(
     let slider =
         (!figure.slider.is_empty()).then(|| PageSlider { label: "exaggeration", values: figure.slider.clone() });
     page.slider = slider;
+    page.palette = picture::palette(style)?;
     page.neighbors = truth.as_ref();
     page.start = initial_view(figure, &page.columns, style, console);
     let captions = captions(figure, style, console);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use lowland::AnnotatedEmbedding;
 use lowland::message::{Remedy, excerpt};
 use lowland::preprocessing::rows_for_metric;
-use lowland::quality::{self, PrecomputedGraphs, QualityParams};
+use lowland::quality::{self, PrecomputedGraphs, QualityParams, ScoredRows};
 use serde_json::json;
 
 use crate::args::QualityArgs;
@@ -33,6 +33,7 @@ pub fn quality(args: &QualityArgs) -> Result<ExitCode, Failure> {
     let params = QualityParams {
         n_neighbors: args.n_neighbors,
         metric: args.metric,
+        rows: if args.exact { ScoredRows::All } else { ScoredRows::Affordable },
         seed: args.run.seed(),
         ..QualityParams::default()
     };

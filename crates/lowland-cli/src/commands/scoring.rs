@@ -2,7 +2,7 @@
 
 use lowland::message::Remedy;
 use lowland::neighbors::NeighborGraph;
-use lowland::quality::{self, PrecomputedGraphs, QualityParams, QualityReport};
+use lowland::quality::{self, PrecomputedGraphs, QualityParams, QualityReport, ScoredRows};
 use lowland::{AnnotatedEmbedding, Data, Error, Metric};
 
 use crate::args::RunArgs;
@@ -16,13 +16,14 @@ pub fn score(
     map: &AnnotatedEmbedding,
     metric: Metric,
     exact_graph: Option<&NeighborGraph>,
+    rows: ScoredRows,
     run: &RunArgs,
     console: &mut Console,
 ) -> Option<QualityReport> {
     let default = QualityParams::default();
     // Most scores need k below half the number of points.
     let n_neighbors = default.n_neighbors.min((data.rows().saturating_sub(1) / 2).max(1));
-    let params = QualityParams { n_neighbors, metric, seed: run.seed(), ..default };
+    let params = QualityParams { n_neighbors, metric, rows, seed: run.seed(), ..default };
     let labels = map.labels.as_ref().map(|labels| labels.codes.as_slice());
     let needed = quality::memory(data.shape(), map.points().dim(), exact_graph, &params);
     let remedies = [Remedy::RaiseMaxMemory, Remedy::FewerRows];

@@ -7,8 +7,8 @@ use clap::ArgMatches;
 use lowland::message::display_path;
 use lowland::method::Method;
 use lowland::methods::Tsne;
-use lowland::params::Params;
-use lowland::quality::QualityReport;
+use lowland::params::{Auto, Params};
+use lowland::quality::{QualityReport, ScoredRows};
 use lowland::registry::MethodInfo;
 use lowland::spectrum::{self, Spectrum};
 use lowland::{AnnotatedEmbedding, Embedding, FitOptions};
@@ -58,12 +58,23 @@ pub fn spectrum(args: &SpectrumArgs, matches: &ArgMatches) -> Result<ExitCode, F
     if maps.len() < args.exaggerations.len() {
         console.info(&format!("stopped; {} of {} maps are kept", maps.len(), args.exaggerations.len()));
     }
+    let notes = maps.first().map_or(Vec::new(), |found| found.notes.clone());
     let mut results = Vec::new();
     for found in maps {
         let map = AnnotatedEmbedding { ids: table.ids.clone(), labels: table.labels.clone(), ..found.embedding.into() };
         let stopped = console.stopped();
         let scores = (!stopped)
-            .then(|| scoring::score(&data, &map, method.metric, neighbors.as_ref(), &args.common.run, &mut console))
+            .then(|| {
+                scoring::score(
+                    &data,
+                    &map,
+                    method.metric,
+                    neighbors.as_ref(),
+                    ScoredRows::Affordable,
+                    &args.common.run,
+                    &mut console,
+                )
+            })
             .flatten();
         results.push((found.exaggeration, map, scores));
     }
@@ -71,14 +82,14 @@ pub fn spectrum(args: &SpectrumArgs, matches: &ArgMatches) -> Result<ExitCode, F
     let scores = score_table(&results);
     if args.common.run.json {
         print_json(&results_json(&method, &results));
-    } else if let Err(failure) = print_stdout(&scores.to_text()) {
+    } else if let Err(failure) = print_stdout(&format!("scores of the maps by exaggeration:\n{}", scores.to_text())) {
         log.fail(failure);
     }
-    let values = Tsne { exaggeration: 1.0, ..method.clone() }.values();
+    let values = Tsne { exaggeration: Auto::Value(1.0), ..method.clone() }.values();
     let parameters: Vec<_> = values.into_iter().filter(|(name, _)| *name != "exaggeration").collect();
     figure.caption = format!(
         "Each map starts from the one before and is aligned to it. {}.",
-        Caption::new(Tsne::NAME, &parameters, None).summary()
+        Caption::new(Tsne::NAME, &parameters, &notes, None).summary()
     );
     figure.scores = Some(scores.to_text_table());
     figure.slider = results.iter().map(|(exaggeration, ..)| *exaggeration).collect();
@@ -86,7 +97,7 @@ pub fn spectrum(args: &SpectrumArgs, matches: &ArgMatches) -> Result<ExitCode, F
         .into_iter()
         .map(|(exaggeration, map, scores)| FigureMap {
             name: map_name(exaggeration),
-            caption: Caption::new(Tsne::NAME, &parameters, scores.as_ref()).details(),
+            caption: Caption::new(Tsne::NAME, &parameters, &notes, scores.as_ref()).details(),
             map,
         })
         .collect();

@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use lowland::message::Remedy;
-use lowland::neighbors::NeighborGraph;
 use lowland::preprocessing::rows_for_metric;
 use lowland::reruns::{RerunOptions, instability};
-use lowland::trust::{self, Gap, TrustParams, TrustReport};
-use lowland::{AnnotatedEmbedding, Data, Error, Metric, Model, ReliabilityColumn};
+use lowland::trust::{self, Gap, LossUsed, TrustParams, TrustReport};
+use lowland::{Data, Error, Metric, Model, ReliabilityColumn, Target};
 use lowland_view::Density;
 use serde_json::{Value, json};
 
@@ -64,13 +63,23 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
         seed: args.run.seed(),
         ..TrustParams::default()
     };
-    let needed = table.data.shape().bytes.saturating_add(trust::memory(data.shape(), None, &params));
+    // Reliability does not depend on an alignment of the map, and the loss is that of the map without it.
+    let own = match &model {
+        Some(model) => model.own_points(map.points())?,
+        None => map.embedding.clone(),
+    };
+    let loss = model.as_ref().and_then(|model| model.point_loss(own.points()));
+    let needed = table.data.shape().bytes.saturating_add(trust::memory(data.shape(), None, loss.as_ref(), &params));
     args.run.memory().check("the reliability", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows])?;
-    let mut report =
-        console.run_stage("reliability", |progress| trust::assess(&data, map.points(), None, &params, progress))?;
+    let assess = |progress: &mut lowland::run::Progress| {
+        trust::assess(&data, own.points(), None, loss.as_ref(), &params, progress)
+    };
+    let mut report = console.run_stage("reliability", assess)?;
+    drop(loss);
     if let (Some(model), Some(reruns)) = (&model, args.reruns) {
-        let options = RerunOptions { reruns, observer: Some(&mut console), memory: args.run.memory().clone() };
-        let unstable = instability(model.pipeline(), &table.data, &map.embedding, options)?;
+        let options =
+            RerunOptions { reruns, target: None, observer: Some(&mut console), memory: args.run.memory().clone() };
+        let unstable = instability(model.pipeline(), &table.data, &own, options)?;
         report.reliability.set(ReliabilityColumn::Unstable, unstable);
     }
     console.finish();
@@ -105,15 +114,15 @@ const MAX_ROWS_SEARCHED: usize = 10_000;
 /// Assesses a map that was just computed. A stop or an error only omits the reliability.
 pub fn assess_new_map(
     data: &Data,
-    map: &AnnotatedEmbedding,
     metric: Metric,
-    known: Option<&NeighborGraph>,
+    model: &Model,
     everything: bool,
     run: &RunArgs,
     console: &mut Console,
 ) -> Option<TrustReport> {
     // Of a handful of points nothing can be said, and without a neighbor graph of the fit the search may take longer than
     // the fit.
+    let known = model.neighbors();
     let is_inexpensive = known.is_some() || data.rows() <= MAX_ROWS_SEARCHED;
     if data.rows() < MIN_ROWS {
         return None;
@@ -126,11 +135,14 @@ pub fn assess_new_map(
     // Few points have few neighbors.
     let n_neighbors = default.n_neighbors.min(data.rows().saturating_sub(4) / 2).max(2);
     let params = TrustParams { n_neighbors, metric, seed: run.seed(), everything, ..default };
-    let needed = data.shape().bytes.saturating_add(trust::memory(data.shape(), known, &params));
+    let own = model.own_embedding();
+    let loss = model.point_loss(own.points());
+    let needed = data.shape().bytes.saturating_add(trust::memory(data.shape(), known, loss.as_ref(), &params));
     let computed =
         run.memory().check("the reliability", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows]).and_then(|_| {
-            let assess =
-                |progress: &mut lowland::run::Progress| trust::assess(data, map.points(), known, &params, progress);
+            let assess = |progress: &mut lowland::run::Progress| {
+                trust::assess(data, own.points(), known, loss.as_ref(), &params, progress)
+            };
             console.run_stage("reliability", assess)
         });
     match computed {
@@ -146,11 +158,12 @@ pub fn add_instability(
     report: &mut TrustReport,
     model: &Model,
     data: &Data,
+    target: Option<&Target>,
     reruns: usize,
     run: &RunArgs,
     console: &mut Console,
 ) {
-    let options = RerunOptions { reruns, observer: Some(console), memory: run.memory().clone() };
+    let options = RerunOptions { reruns, target, observer: Some(console), memory: run.memory().clone() };
     match instability(model.pipeline(), data, model.embedding(), options) {
         Ok(unstable) => report.reliability.set(ReliabilityColumn::Unstable, unstable),
         Err(Error::Stopped { .. }) => console.info("stopped; the map is kept, its reruns are omitted"),
@@ -205,10 +218,26 @@ fn trust_text(report: &TrustReport) -> String {
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
         let _ = writeln!(text, "island {island} is {} groups in the data, of {} points", sizes.len(), sizes.join(", "));
     }
+    if let Some(loss) = report.loss {
+        let _ = writeln!(text, "{}", loss_sentence(&loss));
+    }
     for (column, reason) in &report.omitted {
         let _ = writeln!(text, "{}: omitted, {reason}", column.name());
     }
     text
+}
+
+/// Which loss the columns `jump` and `fragile` refer to.
+pub fn loss_sentence(loss: &LossUsed) -> String {
+    if loss.is_own {
+        format!("jump and fragile: by the loss of {}, which made the map", loss.method)
+    } else {
+        format!(
+            "jump and fragile: by the loss of {}, as a stand-in; --model FILE uses that of the method that made the map, for \
+             tsne, ssne, ee, mapit, lvm and umap",
+            loss.method
+        )
+    }
 }
 
 /// The report for programs, without the values of the points.
@@ -234,7 +263,9 @@ pub fn trust_json(report: &TrustReport) -> Value {
         "flagged": report.flagged(),
         "null_noise": report.null_noise,
         "unstable": report.reliability.get(ReliabilityColumn::Unstable).map(median),
-        "loss": report.loss_scale.map(|loss| json!({ "scale": loss.factor, "perplexity": loss.perplexity })),
+        "loss": report.loss.map(|loss| json!({
+            "method": loss.method, "own": loss.is_own, "scale": loss.scale, "perplexity": loss.perplexity,
+        })),
         "gap_width": report.islands.gap_width,
         "min_island": report.islands.min_size,
         "islands": report.islands.sizes.iter().enumerate().map(island).collect::<Vec<_>>(),

@@ -47,6 +47,7 @@ pub struct Archive {
     kind: ArchiveKind,
     version: u32,
     entries: BTreeMap<String, Array>,
+    incomplete: bool,
 }
 
 macro_rules! getters {
@@ -94,12 +95,22 @@ impl From<u64> for Array {
 impl Archive {
     /// Creates an empty archive.
     pub fn new(kind: ArchiveKind) -> Self {
-        Self { kind, version: VERSION, entries: BTreeMap::new() }
+        Self { kind, version: VERSION, entries: BTreeMap::new(), incomplete: false }
     }
 
     /// Adds or replaces an entry.
     pub fn put(&mut self, name: impl Into<String>, array: impl Into<Array>) {
         self.entries.insert(name.into(), array.into());
+    }
+
+    /// Records that some of the state could not be read, from a device that failed, so that this must not replace an earlier checkpoint.
+    pub fn mark_incomplete(&mut self) {
+        self.incomplete = true;
+    }
+
+    /// Returns whether everything that belongs here could be read.
+    pub fn is_complete(&self) -> bool {
+        !self.incomplete
     }
 
     /// Removes an entry.

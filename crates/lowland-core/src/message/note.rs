@@ -86,6 +86,15 @@ pub enum Note {
         /// Number of neighbors used.
         used: usize,
     },
+    /// The neighbor graph was changed by a target.
+    Supervised {
+        /// Number of rows whose target is known.
+        known: usize,
+        /// Number of rows.
+        rows: usize,
+        /// Number of classes, if the target is one.
+        classes: Option<usize>,
+    },
     /// There are fewer rows than landmarks.
     LandmarksReduced {
         /// Number of landmarks requested.
@@ -141,6 +150,16 @@ pub enum Note {
         perplexity: f64,
         /// Number of neighbors of each point.
         neighbors: usize,
+    },
+    /// The exaggeration of t-SNE was chosen by the number of rows.
+    ExaggerationChosen {
+        /// The factor of the attraction.
+        exaggeration: f64,
+    },
+    /// How well the map preserves density.
+    DensityCorrelation {
+        /// Correlation of the logarithms of the local radii in the data and on the map.
+        correlation: f64,
     },
     /// More samples per point were requested than there are other points.
     SamplesReduced {
@@ -243,6 +262,18 @@ pub enum Note {
     },
     /// A note of thresholded similarity matching.
     Similarity(SimilarityNote),
+    /// Parts of the run were computed on a graphics card.
+    DeviceUsed {
+        /// Number and name of the card.
+        device: String,
+        /// What was computed there.
+        work: Vec<&'static str>,
+    },
+    /// A graphics card failed, and what it was to compute was computed on the processor.
+    DeviceFailed {
+        /// The error.
+        reason: String,
+    },
     /// A note of an earlier run, from a model file.
     Recorded {
         /// Severity of the note.
@@ -269,12 +300,16 @@ impl Note {
             | Note::DuplicateRows { .. }
             | Note::MissingCells { .. }
             | Note::ApproximateNeighbors { .. }
+            | Note::Supervised { .. }
             | Note::ExplainedVariance { .. }
             | Note::StartBounds(_)
             | Note::Relevance(_)
             | Note::NegativeEigenvalues { count: 0, .. }
             | Note::RepulsionError { missed: None, .. }
             | Note::PredictedNoise { .. }
+            | Note::ExaggerationChosen { .. }
+            | Note::DensityCorrelation { .. }
+            | Note::DeviceUsed { .. }
             | Note::Info(_) => NoteLevel::Info,
             Note::Similarity(note) => note.level(),
             Note::Recorded { level, .. } => *level,
@@ -293,6 +328,7 @@ impl Note {
             Note::ColumnsRounded { .. } => "columns_rounded",
             Note::NeighborsReduced { .. } | Note::NeighborsOfGraph { .. } => "neighbors_reduced",
             Note::LandmarksReduced { .. } => "landmarks_reduced",
+            Note::Supervised { .. } => "supervised",
             Note::ThreadsLimited { .. } => "threads_limited",
             Note::ExplainedVariance { .. } => "explained_variance",
             Note::ApproximateNeighbors { .. } => "approximate_neighbors",
@@ -300,6 +336,8 @@ impl Note {
             Note::LargestComponentFitted { .. } => "largest_component_fitted",
             Note::ComponentsInCoordinates { .. } => "components_in_coordinates",
             Note::PerplexityReduced { .. } => "perplexity_reduced",
+            Note::ExaggerationChosen { .. } => "exaggeration_chosen",
+            Note::DensityCorrelation { .. } => "density_correlation",
             Note::SamplesReduced { .. } => "samples_reduced",
             Note::AllRowsEqual => "all_rows_equal",
             Note::AllRowsZero => "all_rows_zero",
@@ -319,6 +357,8 @@ impl Note {
             Note::NegativeEigenvalues { .. } => "negative_eigenvalues",
             Note::NotConnectedToLandmarks { .. } => "not_connected_to_landmarks",
             Note::Similarity(_) => "similarity",
+            Note::DeviceUsed { .. } => "device_used",
+            Note::DeviceFailed { .. } => "device_failed",
             Note::Recorded { kind, .. } => kind,
             Note::Info(_) | Note::Warning(_) => "other",
         }
@@ -327,7 +367,14 @@ impl Note {
     /// Whether the note is about the run and not about its result: about the machine, or about the neighbor search, which a
     /// resumed run does not repeat.
     fn is_about_run(&self) -> bool {
-        matches!(self, Note::MemoryEstimate { .. } | Note::ThreadsLimited { .. } | Note::ApproximateNeighbors { .. })
+        matches!(
+            self,
+            Note::MemoryEstimate { .. }
+                | Note::ThreadsLimited { .. }
+                | Note::ApproximateNeighbors { .. }
+                | Note::DeviceUsed { .. }
+                | Note::DeviceFailed { .. }
+        )
     }
 
     /// Writes notes to an archive as the entry `name`, except those about the run, so that the same result has the same bytes:
@@ -397,6 +444,13 @@ impl Note {
                     "{name} reduced from {requested} to {used}: the precomputed neighbor graph has no more for every row"
                 )
             }
+            Note::Supervised { known, rows, classes } => {
+                let what = classes.map_or("a number".into(), |count| format!("one of {count} classes"));
+                format!(
+                    "supervised: the neighbors were chosen with {what} for {known} of {rows} rows; the map shows what it was told, \
+                     so that its gaps between classes are no evidence"
+                )
+            }
             Note::LandmarksReduced { requested, rows } => {
                 format!("{}: there are only {rows} rows, and all are fitted", terms.setting("landmarks", requested))
             }
@@ -435,6 +489,13 @@ impl Note {
             Note::PerplexityReduced { perplexity, neighbors } => {
                 let name = terms.parameter("perplexity");
                 format!("{name} reduced to {perplexity:.4}: each point has {neighbors} neighbors")
+            }
+            Note::ExaggerationChosen { exaggeration } => {
+                let (chosen, plain) = (terms.setting("exaggeration", exaggeration), terms.setting("exaggeration", &1));
+                format!("{chosen}, with which clusters of so many rows can be seen; {plain} keeps more neighbors")
+            }
+            Note::DensityCorrelation { correlation } => {
+                format!("local radii in the data and on the map have a correlation of {correlation:.3}")
             }
             Note::SamplesReduced { requested, used } => {
                 let name = terms.parameter("samples");
@@ -531,6 +592,8 @@ impl Note {
                 list_rows(rows)
             ),
             Note::Similarity(note) => note.describe(terms),
+            Note::DeviceUsed { device, work } => format!("computed on {device}: {}", work.join(", ")),
+            Note::DeviceFailed { reason } => format!("computed on the processor, because a card failed: {reason}"),
             Note::Recorded { text, .. } | Note::Info(text) | Note::Warning(text) => text.clone(),
         }
     }

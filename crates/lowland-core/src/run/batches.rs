@@ -59,9 +59,45 @@ pub fn in_batches<T: Send>(count: usize, progress: &mut Progress, work: impl Fn(
     Ok(done)
 }
 
+/// Runs `work` for each chunk of `len` elements of `out` in parallel (the last may be shorter), with the number of the chunk.
+/// Reports progress several times per second.
+pub fn fill_in_batches<T: Send>(
+    out: &mut [T],
+    len: usize,
+    progress: &mut Progress,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<()> {
+    let (count, mut done) = (out.len().div_ceil(len), 0);
+    let (mut rest, mut sizer) = (out, BatchSizer::default());
+    while done < count {
+        progress(done as f64 / count as f64)?;
+        let end = count.min(done.saturating_add(sizer.batch()));
+        let (batch, later) = rest.split_at_mut(rest.len().min((end - done) * len));
+        sizer.time(|| batch.par_chunks_mut(len).enumerate().for_each(|(at, chunk)| work(done + at, chunk)));
+        (rest, done) = (later, end);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_chunk_is_filled_once() {
+        for (elements, len) in [(0, 3), (1, 3), (1000, 7), (999, 3)] {
+            let (mut out, mut shares) = (vec![0; elements], Vec::new());
+            let mut listen = |share| {
+                shares.push(share);
+                Ok(())
+            };
+            let work =
+                |at: usize, chunk: &mut [usize]| chunk.iter_mut().enumerate().for_each(|(i, v)| *v += at * len + i);
+            fill_in_batches(&mut out, len, &mut listen, work).unwrap();
+            assert!(out.iter().copied().eq(0..elements));
+            assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..1.0).contains(share)));
+        }
+    }
 
     #[test]
     fn short_batches_grow_and_long_batches_shrink_to_one_item_per_thread() {

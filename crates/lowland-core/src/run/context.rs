@@ -139,7 +139,9 @@ impl<'a> Context<'a> {
             archive
         };
         let step = &trace[trace.len() - 1];
-        let event = Event::Step { step, done, embedding: &|| stepper.embedding(), checkpoint: &checkpoint };
+        let (embedding, gradient_norm) = (|| stepper.embedding(), || stepper.gradient_norm());
+        let event =
+            Event::Step { step, done, embedding: &embedding, gradient_norm: &gradient_norm, checkpoint: &checkpoint };
         let flow = self.observer.on(&event);
         self.stopped |= flow.is_break();
         flow

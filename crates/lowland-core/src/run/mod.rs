@@ -6,7 +6,7 @@ mod observer;
 mod progress;
 mod stepper;
 
-pub use batches::{BatchSizer, in_batches};
+pub use batches::{BatchSizer, fill_in_batches, in_batches};
 pub use context::Context;
 pub use observer::{Event, NoObserver, Observer, Stage};
 pub use progress::ProgressTracker;

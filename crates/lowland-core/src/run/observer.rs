@@ -36,6 +36,8 @@ pub enum Event<'a> {
         done: f64,
         /// Returns a copy of the current embedding.
         embedding: &'a dyn Fn() -> Embedding,
+        /// Returns the length of the gradient that the iteration followed, if the algorithm has one.
+        gradient_norm: &'a dyn Fn() -> Option<f64>,
         /// Returns a checkpoint to continue from later; for observers that want checkpoints.
         checkpoint: &'a dyn Fn() -> Archive,
     },

@@ -11,6 +11,10 @@ pub trait Stepper {
     fn step(&mut self) -> Result<Step>;
     /// Returns the current embedding.
     fn embedding(&self) -> Embedding;
+    /// Returns the length of the gradient that the last iteration followed, if the algorithm has one.
+    fn gradient_norm(&self) -> Option<f64> {
+        None
+    }
     /// Writes the complete state to `archive`, so that a restored stepper continues with identical results.
     fn save(&self, archive: &mut Archive);
     /// Restores a saved state.

@@ -64,9 +64,10 @@ struct RecordBatch {
 }
 
 impl<'a> ArrowFile<'a> {
-    pub fn open(bytes: Bytes, budget: &'a Budget) -> Result<Self> {
+    /// Opens a file of which `rows_held` rows are held at a time, or all.
+    pub fn open(bytes: Bytes, budget: &'a Budget, rows_held: Option<usize>) -> Result<Self> {
         let stream = stream_of(bytes)?;
-        let messages = find_messages(&stream, budget)?;
+        let messages = find_messages(&stream, budget, rows_held)?;
         let mut columns = None;
         for message in &messages {
             let header = &stream[message.header.clone()];
@@ -143,7 +144,7 @@ impl ColumnarFile for ArrowFile<'_> {
         &self.fields
     }
 
-    fn next_rows(&mut self, columns: &[usize]) -> Result<Option<DecodedRows>> {
+    fn next_rows(&mut self, columns: &[usize], most: usize) -> Result<Option<DecodedRows>> {
         while self.batch.as_ref().is_none_or(|batch| batch.next_row == batch.rows) {
             // Free the last batch before the next is unpacked.
             self.batch = None;
@@ -153,7 +154,7 @@ impl ColumnarFile for ArrowFile<'_> {
             }
         }
         let Some(batch) = &mut self.batch else { return Ok(None) };
-        let range = batch.next_row..(batch.next_row + batch.batch_rows).min(batch.rows);
+        let range = batch.next_row..(batch.next_row + batch.batch_rows.min(most)).min(batch.rows);
         batch.next_row = range.end;
         let decode = |(&j, array): (&usize, &ArrayData)| {
             decode::decode(&self.columns[j], array, range.clone(), &self.dictionaries, self.budget)
@@ -197,9 +198,9 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Finds the messages, and checks that each lies within the stream, that its packed buffers declare no more than the
 /// limit, and that its rows are no more than its bytes can hold (at the least a bit each).
-fn find_messages(stream: &Bytes, budget: &Budget) -> Result<Vec<StreamMessage>> {
+fn find_messages(stream: &Bytes, budget: &Budget, rows_held: Option<usize>) -> Result<Vec<StreamMessage>> {
     let cut = || damaged("a message runs beyond the end");
-    let (mut at, mut unpacked, mut rows, mut messages) = (0usize, 0u64, 0u64, Vec::new());
+    let (mut at, mut unpacked, mut largest, mut rows, mut messages) = (0usize, 0u64, 0u64, 0u64, Vec::new());
     while at < stream.len() {
         let mut length = u32_at(stream, at).ok_or_else(cut)?;
         at += 4;
@@ -224,9 +225,11 @@ fn find_messages(stream: &Bytes, budget: &Budget) -> Result<Vec<StreamMessage>> 
         if let Some(layout) = layout {
             let layout = BatchLayout::parse(layout, table.i16(0, 0)?, stream.slice(body.clone()))?;
             unpacked = unpacked.saturating_add(layout.unpacked_size());
+            largest = largest.max(layout.unpacked_size());
             rows = rows.saturating_add(layout.rows as u64);
         }
-        if unpacked > budget.remaining() {
+        // In blocks, one batch is unpacked at a time.
+        if rows_held.map_or(unpacked, |_| largest) > budget.remaining() {
             return Err(budget.too_large("the table"));
         }
         messages.push(StreamMessage { header, body });

@@ -7,7 +7,7 @@ mod temporal;
 use crate::error::Result;
 
 pub(crate) use cells::{CellValues, ColumnCells, TextEncoding};
-pub(crate) use table::{read_table, read_text_columns};
+pub(crate) use table::{read_table, read_table_blocks, read_text_columns};
 pub(crate) use temporal::{TemporalType, TimeUnit, zone_offset};
 
 /// Rows decoded at a time: enough to keep the overhead small, few enough to keep the decoded copy small.
@@ -51,8 +51,8 @@ pub(crate) trait ColumnarFile {
     /// The columns of the file.
     fn fields(&self) -> &[ColumnField];
 
-    /// Decodes the next rows of the columns with these indices. Returns `None` at the end of the file.
-    fn next_rows(&mut self, columns: &[usize]) -> Result<Option<DecodedRows>>;
+    /// Decodes the next rows of the columns with these indices, at most `most` of them. Returns `None` at the end of the file.
+    fn next_rows(&mut self, columns: &[usize], most: usize) -> Result<Option<DecodedRows>>;
 }
 
 /// Number of rows to decode at a time when `rows` rows hold `items` list items.

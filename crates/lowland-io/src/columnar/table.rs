@@ -1,13 +1,15 @@
 //! From columns to a table: which column is what, and the cells as `f32`, labels and ids.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lowland::Data;
 use lowland::data::LabelsBuilder;
 use lowland::message::list_names;
 
-use super::{CellValues, ColumnCells, ColumnField, ColumnKind, ColumnarFile};
+use super::{CellValues, ColumnCells, ColumnField, ColumnKind, ColumnarFile, DecodedRows};
+use crate::block_visitor::VisitBlock;
 use crate::budget::Budget;
 use crate::delimited::find_column;
 use crate::error::{FileErrorKind, Location, Result};
@@ -20,57 +22,51 @@ use crate::table::{Table, push_label};
 const PANDAS_INDEX: &str = "__index_level_0__";
 
 /// Reads a table from columns of numbers, or from one column of vectors.
-pub(crate) fn read_table<F: ColumnarFile>(mut file: F, options: &ReadOptions, budget: &Budget) -> Result<Table> {
+pub(crate) fn read_table<F: ColumnarFile>(file: F, options: &ReadOptions, budget: &Budget) -> Result<Table> {
+    let mut table = None;
+    read_table_blocks(file, options, budget, usize::MAX, &mut |block| {
+        table = Some(block);
+        Ok(ControlFlow::Break(()))
+    })?;
+    table.ok_or(FileErrorKind::Empty("the table has no rows"))
+}
+
+/// Reads a table in blocks of `block_rows` rows. The notes are those of the first block.
+pub(crate) fn read_table_blocks<F: ColumnarFile>(
+    mut file: F,
+    options: &ReadOptions,
+    budget: &Budget,
+    block_rows: usize,
+    visit: &mut VisitBlock,
+) -> Result<()> {
     let mut notes = Vec::new();
     let roles = ColumnRoles::new(file.fields(), F::FORMAT, options, &mut notes)?;
-    let wanted: Vec<usize> = roles.data.iter().copied().chain(roles.label).chain(roles.id).collect();
-    let mut builder = TableBuilder {
-        format: F::FORMAT,
-        accepts_missing: options.missing != Missing::Refuse,
-        budget,
-        rows: 0,
-        values: (!roles.is_vector)
-            .then(|| RowBuilder::new(Vec::new(), roles.data.len(), options.offsets.as_ref(), budget)),
-        offsets: options.offsets.as_ref(),
-        missing_vectors: 0,
-        labels: LabelsBuilder::default(),
-        ids: Vec::new(),
-    };
-    while options.max_rows.is_none_or(|most| builder.rows < most) {
-        let Some(decoded) = file.next_rows(&wanted)? else { break };
-        let names = |at: usize| file.fields()[wanted[at]].name.as_str();
-        let (data, text) = decoded.columns.split_at(roles.data.len());
-        if roles.is_vector {
-            builder.add_vectors(&data[0], decoded.rows, names(0))?;
-        } else {
-            builder.add_numbers(data, decoded.rows, names)?;
+    let wanted: Vec<usize> =
+        roles.data.iter().copied().chain(roles.label).chain(roles.target).chain(roles.id).collect();
+    let (reserved, mut total) = (budget.reserved(), 0);
+    let mut builder = TableBuilder::new::<F>(&roles, options, budget, 0);
+    loop {
+        let most = options.max_rows.map_or(usize::MAX, |most| most - total).min(block_rows - builder.rows);
+        let decoded = if most == 0 { None } else { file.next_rows(&wanted, most)? };
+        let Some(decoded) = decoded else { break };
+        builder.add::<F>(&roles, &wanted, file.fields(), &decoded)?;
+        total += decoded.rows;
+        if builder.rows == block_rows {
+            let table = builder.finish(&roles, file.fields(), std::mem::take(&mut notes))?;
+            if visit(table)?.is_break() {
+                return Ok(());
+            }
+            budget.release_to(reserved);
+            builder = TableBuilder::new::<F>(&roles, options, budget, total);
         }
-        let mut text = text.iter();
-        if let Some(column) = roles.label.and_then(|_| text.next()) {
-            let labels = &mut builder.labels;
-            visit_text(column, decoded.rows, F::FORMAT, |text| push_label(labels, text, budget))?;
-        }
-        if let Some(column) = roles.id.and_then(|_| text.next()) {
-            let ids = &mut builder.ids;
-            visit_text(column, decoded.rows, F::FORMAT, |text| budget.reserve_text(text).map(|text| ids.push(text)))?;
-        }
-        builder.rows += decoded.rows;
     }
-    if builder.rows == 0 {
+    if total == 0 {
         return Err(FileErrorKind::Empty("the table has no rows"));
     }
-    let data = match builder.values {
-        Some(values) => values.finish(builder.rows)?,
-        None => Data::dense(Vec::new(), 0)?,
-    };
-    let mut table = Table::new(data);
-    table.labels = roles.label.map(|_| builder.labels.finish());
-    table.ids = roles.id.map(|_| builder.ids);
-    if !roles.is_vector {
-        table.columns = Some(roles.data.iter().map(|&j| file.fields()[j].name.clone()).collect());
+    if builder.rows > 0 {
+        let _ = visit(builder.finish(&roles, file.fields(), notes)?)?;
     }
-    table.notes = notes;
-    Ok(table)
+    Ok(())
 }
 
 /// Reads all columns as text, for maps; structs and the like have no text form and are left out.
@@ -78,7 +74,7 @@ pub(crate) fn read_text_columns<F: ColumnarFile>(mut file: F, budget: &Budget) -
     let wanted: Vec<usize> =
         (0..file.fields().len()).filter(|&j| file.fields()[j].kind != ColumnKind::Nested).collect();
     let mut cells = vec![Vec::new(); wanted.len()];
-    while let Some(decoded) = file.next_rows(&wanted)? {
+    while let Some(decoded) = file.next_rows(&wanted, usize::MAX)? {
         for (column, cells) in decoded.columns.iter().zip(&mut cells) {
             visit_text(column, decoded.rows, F::FORMAT, |text| budget.reserve_text(text).map(|text| cells.push(text)))?;
         }
@@ -105,6 +101,7 @@ struct ColumnRoles {
     /// The data are one column of vectors.
     is_vector: bool,
     label: Option<usize>,
+    target: Option<usize>,
     id: Option<usize>,
 }
 
@@ -118,17 +115,19 @@ impl ColumnRoles {
         let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         let find =
             |name: &Option<String>| name.as_ref().map(|name| find_column(name, names.len(), Some(&names))).transpose();
-        let label = find(&options.label_column)?;
+        let (label, target) = (find(&options.label_column)?, find(&options.target_column)?);
         let id = find(&options.id_column)?.or_else(|| names.iter().position(|name| name == PANDAS_INDEX));
         let key = find(&options.key)?;
-        for field in [label, id].into_iter().flatten().map(|j| &fields[j]) {
+        for field in [label, target, id].into_iter().flatten().map(|j| &fields[j]) {
             if field.kind == ColumnKind::Nested {
-                let reason =
-                    format!("column {:?} holds {}, which cannot be labels or ids", field.name, field.type_name);
+                let reason = format!(
+                    "column {:?} holds {}, which cannot be labels, a target or ids",
+                    field.name, field.type_name
+                );
                 return Err(FileErrorKind::format(format, reason));
             }
         }
-        let other: Vec<usize> = (0..names.len()).filter(|&j| Some(j) != label && Some(j) != id).collect();
+        let other: Vec<usize> = (0..names.len()).filter(|&j| ![label, target, id].contains(&Some(j))).collect();
         if let Some(vector) = vector_column(fields, &other, key, format)? {
             notes.push(format!("the vectors of column {:?} were taken as the data", names[vector]));
             let ignored: Vec<String> =
@@ -136,7 +135,7 @@ impl ColumnRoles {
             if !ignored.is_empty() {
                 notes.push(format!("left out: {}", list_names(&ignored)));
             }
-            return Ok(Self { data: vec![vector], is_vector: true, label, id });
+            return Ok(Self { data: vec![vector], is_vector: true, label, target, id });
         }
         if let Some(field) = other.iter().map(|&j| &fields[j]).find(|field| field.kind != ColumnKind::Number) {
             return Err(FileErrorKind::NotNumeric { column: field.name.clone(), content: field.type_name.to_string() });
@@ -144,7 +143,7 @@ impl ColumnRoles {
         if other.is_empty() {
             return Err(FileErrorKind::Empty("no column is left for the data"));
         }
-        Ok(Self { data: other, is_vector: false, label, id })
+        Ok(Self { data: other, is_vector: false, label, target, id })
     }
 }
 
@@ -172,12 +171,14 @@ fn vector_column(
     Ok(vectors.first().copied())
 }
 
-/// The table read so far.
+/// The rows of a block read so far.
 struct TableBuilder<'a> {
     format: &'static str,
     /// Missing cells become NaN; whether their rows are dropped is decided later.
     accepts_missing: bool,
     budget: &'a Budget,
+    /// The row of the file with which the block begins.
+    first_row: usize,
     rows: usize,
     /// The rows; those of vectors once the first one and so their length has been read.
     values: Option<RowBuilder<'a>>,
@@ -186,10 +187,83 @@ struct TableBuilder<'a> {
     /// Number of missing vectors before the first one.
     missing_vectors: usize,
     labels: LabelsBuilder,
+    target: LabelsBuilder,
     ids: Vec<String>,
 }
 
-impl TableBuilder<'_> {
+impl<'a> TableBuilder<'a> {
+    fn new<F: ColumnarFile>(
+        roles: &ColumnRoles,
+        options: &'a ReadOptions,
+        budget: &'a Budget,
+        first_row: usize,
+    ) -> Self {
+        let offsets = options.offsets.as_ref();
+        Self {
+            format: F::FORMAT,
+            accepts_missing: options.missing != Missing::Refuse,
+            budget,
+            first_row,
+            rows: 0,
+            values: (!roles.is_vector).then(|| RowBuilder::new(Vec::new(), roles.data.len(), offsets, budget)),
+            offsets,
+            missing_vectors: 0,
+            labels: LabelsBuilder::default(),
+            target: LabelsBuilder::default(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// Adds decoded rows of the columns `wanted`.
+    fn add<F: ColumnarFile>(
+        &mut self,
+        roles: &ColumnRoles,
+        wanted: &[usize],
+        fields: &[ColumnField],
+        decoded: &DecodedRows,
+    ) -> Result<()> {
+        let budget = self.budget;
+        let names = |at: usize| fields[wanted[at]].name.as_str();
+        let (data, text) = decoded.columns.split_at(roles.data.len());
+        if roles.is_vector {
+            self.add_vectors(&data[0], decoded.rows, names(0))?;
+        } else {
+            self.add_numbers(data, decoded.rows, names)?;
+        }
+        let mut text = text.iter();
+        if let Some(column) = roles.label.and_then(|_| text.next()) {
+            let labels = &mut self.labels;
+            visit_text(column, decoded.rows, F::FORMAT, |text| push_label(labels, text, budget))?;
+        }
+        if let Some(column) = roles.target.and_then(|_| text.next()) {
+            let target = &mut self.target;
+            visit_text(column, decoded.rows, F::FORMAT, |text| push_label(target, text, budget))?;
+        }
+        if let Some(column) = roles.id.and_then(|_| text.next()) {
+            let ids = &mut self.ids;
+            visit_text(column, decoded.rows, F::FORMAT, |text| budget.reserve_text(text).map(|text| ids.push(text)))?;
+        }
+        self.rows += decoded.rows;
+        Ok(())
+    }
+
+    /// Returns the rows as a table.
+    fn finish(self, roles: &ColumnRoles, fields: &[ColumnField], notes: Vec<String>) -> Result<Table> {
+        let data = match self.values {
+            Some(values) => values.finish(self.rows)?,
+            None => Data::dense(Vec::new(), 0)?,
+        };
+        let mut table = Table::new(data);
+        table.labels = roles.label.map(|_| self.labels.finish());
+        table.target = roles.target.map(|_| self.target.finish());
+        table.ids = roles.id.map(|_| self.ids);
+        if !roles.is_vector {
+            table.columns = Some(roles.data.iter().map(|&j| fields[j].name.clone()).collect());
+        }
+        table.notes = notes;
+        Ok(table)
+    }
+
     fn add_numbers<'n>(
         &mut self,
         columns: &[ColumnCells],
@@ -202,9 +276,9 @@ impl TableBuilder<'_> {
         for (at, cells) in columns.iter().enumerate() {
             let numbers = Numbers::new(cells, self.format, names(at))?;
             for i in 0..rows {
-                let (row, column) = (self.rows + i, || format!("{:?}", names(at)));
+                let (row, column) = (self.first_row + self.rows + i, || format!("{:?}", names(at)));
                 let wide = wide_value(cells, &numbers, i, self.accepts_missing, row, column)?;
-                builder.set((row, at), wide as f32, || wide, |row, _| (Location::Row(row), column()))?;
+                builder.set((self.rows + i, at), wide as f32, || wide, |_, _| (Location::Row(row), column()))?;
             }
         }
         Ok(())
@@ -216,7 +290,7 @@ impl TableBuilder<'_> {
         };
         let numbers = Numbers::new(items, self.format, name)?;
         for i in 0..rows {
-            let row = self.rows + i;
+            let row = self.first_row + self.rows + i;
             if column.is_null(i) {
                 if !self.accepts_missing {
                     return Err(missing(row, format!("{name:?}")));
@@ -252,7 +326,7 @@ impl TableBuilder<'_> {
             for at in range.clone() {
                 let column = || format!("{name:?}[{}]", at - range.start);
                 let wide = wide_value(items, &numbers, at, self.accepts_missing, row, column)?;
-                values.push(wide as f32, || wide, |row, _| (Location::Row(row), column()))?;
+                values.push(wide as f32, || wide, |_, _| (Location::Row(row), column()))?;
             }
         }
         Ok(())

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use lowland::data::{Dense, LabelsBuilder};
 use lowland::{Data, Labels};
 
+use crate::block_visitor::{VisitBlock, visit_row_ranges};
 use crate::budget::{Budget, STRING_OVERHEAD};
 use crate::error::{FileErrorKind, Location, Result};
+use crate::options::ReadOptions;
 use crate::row_builder::{RowBuilder, array_cell};
 use crate::source::FileBytes;
-use crate::table::push_label;
+use crate::table::{Table, push_label};
 
 pub(crate) use header::{NpyHeader, NpyKind};
 
@@ -22,6 +24,8 @@ const FORMAT: &str = "numpy";
 pub(crate) struct NpyArray<'a> {
     pub header: NpyHeader,
     values: &'a [u8],
+    /// The rows that are converted; all, unless some were selected.
+    rows: Range<usize>,
     budget: &'a Budget,
 }
 
@@ -32,7 +36,7 @@ impl<'a> NpyArray<'a> {
         let available = &bytes[header.offset..];
         let declared = header.count().and_then(|count| count.checked_mul(header.width));
         match declared.and_then(|declared| available.get(..declared)) {
-            Some(values) => Ok(Self { header, values, budget }),
+            Some(values) => Ok(Self { rows: 0..header.shape.first().copied().unwrap_or(1), header, values, budget }),
             None => Err(FileErrorKind::Truncated {
                 what: "values",
                 declared: declared.map_or(u64::MAX, |declared| declared as u64),
@@ -56,6 +60,17 @@ impl<'a> NpyArray<'a> {
                 Ok((rows, rest.iter().fold(1, |product: usize, &size| product.saturating_mul(size))))
             }
         }
+    }
+
+    /// Returns the array with only some of its rows. It has more than one dimension.
+    fn select_rows(&self, rows: Range<usize>) -> Self {
+        let header = NpyHeader { shape: self.header.shape.clone(), ..self.header };
+        Self { header, values: self.values, rows, budget: self.budget }
+    }
+
+    /// Number of values of a row.
+    fn row_len(&self) -> usize {
+        self.header.shape.iter().skip(1).fold(1, |product: usize, &size| product.saturating_mul(size))
     }
 
     /// Converts the values to `f32`, in row-major order; a value out of range is an error that names the cell.
@@ -122,7 +137,8 @@ impl<'a> NpyArray<'a> {
         if !self.header.is_numeric() {
             return Err(FileErrorKind::format(FORMAT, "its values are strings; a map needs numbers"));
         }
-        let (rows, columns) = self.rows_and_columns()?;
+        let (_, columns) = self.rows_and_columns()?;
+        let rows = self.rows.len();
         let is_wide = self.header.width == 8 || (self.header.width == 4 && self.header.kind != NpyKind::Float);
         if !is_wide && offsets.is_none() {
             return Ok(Data::Dense(Dense::shared(Arc::new(self.to_f32()?), rows, columns)?));
@@ -146,7 +162,7 @@ impl<'a> NpyArray<'a> {
     }
 
     fn len(&self) -> usize {
-        self.header.count().expect("counted when it was parsed")
+        self.rows.len() * self.row_len()
     }
 
     /// Calls `visit` with the bytes of each value in row-major order.
@@ -154,10 +170,12 @@ impl<'a> NpyArray<'a> {
         let width = self.header.width;
         let shape = &self.header.shape;
         if !self.header.fortran || shape.len() < 2 {
-            self.values.chunks_exact(width).for_each(visit);
+            let row = self.row_len().saturating_mul(width);
+            self.values[self.rows.start * row..self.rows.end * row].chunks_exact(width).for_each(visit);
         } else {
             // In Fortran order, index (i, j, ...) is at i + shape[0] (j + ...).
             let mut index = vec![0usize; shape.len()];
+            index[0] = self.rows.start;
             for _ in 0..self.len() {
                 let at = index.iter().zip(shape).rev().fold(0, |at, (&i, &size)| at * size + i);
                 visit(&self.values[at * width..][..width]);
@@ -234,7 +252,7 @@ impl<'a> NpyArray<'a> {
         match first {
             None => Ok(()),
             Some((at, wide)) => {
-                let columns = self.header.shape.get(1..).map_or(1, |rest| rest.iter().product::<usize>()).max(1);
+                let columns = self.row_len().max(1);
                 Err(FileErrorKind::Overflow {
                     location: Location::Row(at / columns),
                     column: (at % columns).to_string(),
@@ -297,6 +315,21 @@ pub(crate) fn read(
         None => Arc::new(ValuesInPlace { bytes, range }),
     };
     Ok(Data::Dense(Dense::shared(values, rows, columns)?))
+}
+
+/// Reads a `.npy` file in blocks of `block_rows` rows.
+pub(crate) fn read_blocks(
+    bytes: &[u8],
+    options: &ReadOptions,
+    budget: &Budget,
+    block_rows: usize,
+    visit: &mut VisitBlock,
+) -> Result<()> {
+    let array = NpyArray::parse(bytes, budget)?;
+    let (rows, _) = array.rows_and_columns()?;
+    visit_row_ranges(rows, options, budget, block_rows, visit, |range| {
+        array.select_rows(range).to_data(options.offsets.as_ref()).map(Table::new)
+    })
 }
 
 /// Encodes a `.npy` file: `kind` is the type string (`<f8`), `values` its little-endian bytes in C order.

@@ -14,12 +14,13 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::budget::Budget;
+use crate::catch_panics::catch_panics;
 use crate::columnar::{ColumnField, ColumnarFile, DecodedRows, batch_rows};
 use crate::error::{FileErrorKind, Result};
 use decode::ColumnDecoder;
 use schema::ParquetColumn;
 
-pub(crate) use write::write_parquet;
+pub(crate) use write::{ParquetGroups, write_parquet};
 
 const FORMAT: &str = "parquet";
 
@@ -53,11 +54,29 @@ struct RowGroup {
 }
 
 impl<'a> ParquetFile<'a> {
-    pub fn open(bytes: Bytes, budget: &'a Budget) -> Result<Self> {
-        let reader = SerializedFileReader::new(bytes.clone()).map_err(failed)?;
-        check_declared_sizes(reader.metadata(), budget)?;
-        let (fields, columns) = schema::columns(reader.metadata().file_metadata());
-        Ok(Self { bytes, reader, columns, fields, budget, next_group: 0, group: None })
+    /// Opens a file of which `rows_held` rows are held at a time, or all.
+    pub fn open(bytes: Bytes, budget: &'a Budget, rows_held: Option<usize>) -> Result<Self> {
+        catch_panics(FORMAT, || {
+            let reader = SerializedFileReader::new(bytes.clone()).map_err(failed)?;
+            check_declared_sizes(reader.metadata(), budget, rows_held)?;
+            let (fields, columns) = schema::columns(reader.metadata().file_metadata());
+            Ok(Self { bytes, reader, columns, fields, budget, next_group: 0, group: None })
+        })
+    }
+
+    fn decode(&mut self, columns: &[usize], most: usize) -> Result<Option<DecodedRows>> {
+        while self.group.as_ref().is_none_or(|group| group.remaining_rows == 0) {
+            if self.next_group == self.reader.num_row_groups() {
+                return Ok(None);
+            }
+            self.group = Some(self.open_group(self.next_group, columns)?);
+            self.next_group += 1;
+        }
+        let Some(group) = &mut self.group else { return Ok(None) };
+        let rows = group.batch_rows.min(group.remaining_rows).min(most);
+        let columns = group.decoders.iter_mut().map(|decoder| decoder.decode(rows)).collect::<Result<_>>()?;
+        group.remaining_rows -= rows;
+        Ok(Some(DecodedRows { rows, columns }))
     }
 
     fn open_group(&self, group: usize, columns: &[usize]) -> Result<RowGroup> {
@@ -91,25 +110,14 @@ impl ColumnarFile for ParquetFile<'_> {
         &self.fields
     }
 
-    fn next_rows(&mut self, columns: &[usize]) -> Result<Option<DecodedRows>> {
-        while self.group.as_ref().is_none_or(|group| group.remaining_rows == 0) {
-            if self.next_group == self.reader.num_row_groups() {
-                return Ok(None);
-            }
-            self.group = Some(self.open_group(self.next_group, columns)?);
-            self.next_group += 1;
-        }
-        let Some(group) = &mut self.group else { return Ok(None) };
-        let rows = group.batch_rows.min(group.remaining_rows);
-        let columns = group.decoders.iter_mut().map(|decoder| decoder.decode(rows)).collect::<Result<_>>()?;
-        group.remaining_rows -= rows;
-        Ok(Some(DecodedRows { rows, columns }))
+    fn next_rows(&mut self, columns: &[usize], most: usize) -> Result<Option<DecodedRows>> {
+        catch_panics(FORMAT, || self.decode(columns, most))
     }
 }
 
 /// Checks that what the column chunks declare fits: the unpacked pages of one row group at a time, and one number for each
 /// value. A column of one repeated value takes no space in the file: only the counts say how large the table becomes.
-fn check_declared_sizes(about: &ParquetMetaData, budget: &Budget) -> Result<()> {
+fn check_declared_sizes(about: &ParquetMetaData, budget: &Budget, rows_held: Option<usize>) -> Result<()> {
     let size = |size: i64| u64::try_from(size).unwrap_or(u64::MAX);
     let columns = about.file_metadata().schema_descr().num_columns() as u64;
     let cells = size(about.file_metadata().num_rows()).saturating_mul(columns);
@@ -119,7 +127,8 @@ fn check_declared_sizes(about: &ParquetMetaData, budget: &Budget) -> Result<()> 
         largest_group = largest_group.max(unpacked.fold(0, u64::saturating_add));
         values = group.columns().iter().map(|chunk| size(chunk.num_values())).fold(values, u64::saturating_add);
     }
-    let table = cells.max(values).saturating_mul(size_of::<f32>() as u64);
+    let held = rows_held.map_or(u64::MAX, |rows| (rows as u64).saturating_mul(columns));
+    let table = cells.max(values).min(held).saturating_mul(size_of::<f32>() as u64);
     if table.saturating_add(largest_group) > budget.remaining() {
         return Err(budget.too_large("the table"));
     }

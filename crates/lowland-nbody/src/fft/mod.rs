@@ -8,12 +8,15 @@
 
 mod binning;
 mod convolution;
+mod divided;
 mod grid;
 mod interpolation;
 mod spline;
 mod window;
 
 use rayon::prelude::*;
+
+pub use self::divided::DividedPotential;
 
 use self::binning::BinnedPoints;
 use self::convolution::{Convolution, KernelProduct};

@@ -10,7 +10,7 @@ use lowland_core::simd::simd_dispatch;
 
 /// A window of any size. Behind a trait object, so that everything around the loops over points is compiled once and not for
 /// every order and dimension.
-pub(super) trait GridWindow: Sync {
+pub(super) trait GridWindow: Send + Sync {
     /// The transform of the spline at an angle per node, along each axis that there is.
     fn symbol(&self, angle: f64) -> f64;
 

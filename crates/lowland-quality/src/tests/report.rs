@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::{close, fixture, scatter};
 use crate::report::rows_scored;
 use crate::{
-    MetricSpace, PrecomputedGraphs, QualityParams, QualityReport, ScoreKind, report, report_with, trustworthiness,
+    MetricSpace, PrecomputedGraphs, QualityParams, QualityReport, Score, ScoreKind, ScoredRows, report, report_with,
+    trustworthiness,
 };
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Error, Metric, Points, Seed, Sparse, with_threads};
@@ -116,16 +117,44 @@ fn a_map_equal_to_the_data_has_perfect_scores() {
 fn sampled_scores_are_close_to_exact_ones_and_marked_as_sampled() {
     let (data, map) = fixture(20);
     let exact = report(&data, map.points(), None, &QualityParams::default()).unwrap();
-    let params = QualityParams { max_exact: Some(100), sample_rows: 150, ..Default::default() };
-    let sampled = report(&data, map.points(), None, &params).unwrap();
+    let sample_of = |rows, seed| {
+        let params = QualityParams { rows: ScoredRows::Sample(rows), seed: Seed(seed), ..Default::default() };
+        report(&data, map.points(), None, &params).unwrap()
+    };
+    let sampled = sample_of(150, 0);
     for kind in [ScoreKind::KnnRecall, ScoreKind::Trustworthiness, ScoreKind::Continuity] {
         let of = |report: &QualityReport| *report.scores.iter().find(|s| s.kind == kind).unwrap();
         assert_eq!((of(&exact).sampled, of(&sampled).sampled), (None, Some(150)));
+        assert_eq!(of(&exact).standard_error, None);
         assert_ne!(of(&exact).value, of(&sampled).value);
         assert!((of(&exact).value - of(&sampled).value).abs() < 0.03, "{kind:?}");
+
+        // The standard error is that of many samples: their root mean square error is within a quarter of it.
+        let samples: Vec<Score> = (0..100).map(|seed| of(&sample_of(100, seed))).collect();
+        let squares: f64 = samples.iter().map(|s| (s.value - of(&exact).value).powi(2)).sum();
+        let stated: f64 = samples.iter().map(|s| s.standard_error.unwrap()).sum::<f64>() / 100.0;
+        let ratio = (squares / 100.0).sqrt() / stated;
+        assert!((0.75..1.25).contains(&ratio), "{kind:?}: {ratio}");
     }
-    let all = QualityParams { sample_rows: 300, ..params };
-    assert_eq!(report(&data, map.points(), None, &all).unwrap(), exact);
+    assert_eq!(sample_of(300, 0), exact);
+}
+
+#[test]
+fn errors_of_random_triplets_and_pairs_are_those_of_many_draws() {
+    let (data, map) = fixture(20);
+    for kind in [ScoreKind::TripletAccuracy, ScoreKind::DistanceCorrelation] {
+        let draw = |seed| {
+            let params = QualityParams { pairs: 2_000, seed: Seed(seed), ..Default::default() };
+            let found = report(&data, map.points(), None, &params).unwrap();
+            *found.scores.iter().find(|s| s.kind == kind).unwrap()
+        };
+        let draws: Vec<Score> = (0..100).map(draw).collect();
+        let mean = draws.iter().map(|s| s.value).sum::<f64>() / 100.0;
+        let variance = draws.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / 99.0;
+        let stated = draws.iter().map(|s| s.standard_error.unwrap()).sum::<f64>() / 100.0;
+        let ratio = variance.sqrt() / stated;
+        assert!((0.75..1.25).contains(&ratio), "{kind:?}: {ratio}");
+    }
 }
 
 #[test]
@@ -152,8 +181,8 @@ fn precomputed_graphs_are_used_and_give_the_same_scores() {
     let in_data = nearest_points(Points::new(&wide, 20).unwrap(), 9).unwrap();
     let in_map = nearest_points(map.points(), 9).unwrap();
     let expected = report(&data, map.points(), None, &params).unwrap();
-    for max_exact in [None, Some(10)] {
-        let params = QualityParams { max_exact, sample_rows: 200, ..params.clone() };
+    for rows in [ScoredRows::Affordable, ScoredRows::All, ScoredRows::Sample(200)] {
+        let params = QualityParams { rows, ..params.clone() };
         let expected = report(&data, map.points(), None, &params).unwrap();
         let known = PrecomputedGraphs { data: Some(&in_data), map: Some(&in_map) };
         assert_eq!(report_with(&data, map.points(), None, known, &params, &mut |_| Ok(())).unwrap(), expected);

@@ -8,10 +8,12 @@ use super::neighbor_retention::{common_neighbors, retention_bits};
 use super::quantize::{QuantizedPoints, is_too_coarse, normalized, quantize};
 use super::sections::Sections;
 use super::{ColumnData, InitialColor, InitialView, Page, PageColumn, PageMap};
-use crate::{TableCell, TextTable};
+use crate::color::Rgb;
+use crate::palette::missing_color;
+use crate::{Palette, TableCell, TextTable};
 
 /// Version of the layout; increased when older scripts cannot read it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Largest number of neighbors in a page, over all points.
 const MAX_NEIGHBORS: usize = 3 << 20;
 /// Neighbors are omitted if this limit leaves fewer than this many per point.
@@ -51,7 +53,35 @@ pub(super) fn build_header(page: &Page, sections: &mut Sections) -> Value {
         "table": page.table.map(score_table),
         "slider": page.slider.as_ref().map(|slider| json!({ "label": slider.label, "values": slider.values })),
         "images": images,
+        "palette": palette(&page.palette),
     })
+}
+
+/// Number of colors of a scale, between which the page interpolates.
+const SCALE_STOPS: usize = 33;
+
+/// Returns the colors on a light and on a dark background.
+fn palette(palette: &Palette) -> Value {
+    let both = |color: &dyn Fn(bool) -> Value| json!({ "light": color(false), "dark": color(true) });
+    let classes = |dark: bool| (0..palette.len()).filter_map(|at| palette.class_color(at, dark).map(hex)).collect();
+    let stop = |at: usize, dark: bool| hex(palette.value_color(at as f32 / (SCALE_STOPS - 1) as f32, dark));
+    let named: serde_json::Map<String, Value> = palette
+        .named_classes()
+        .map(|(name, [light, dark])| (name.into(), json!({ "light": hex(light), "dark": hex(dark) })))
+        .collect();
+    json!({
+        "classes": both(&classes),
+        "named": named,
+        "scale": both(&|dark| (0..SCALE_STOPS).map(|at| stop(at, dark)).collect()),
+        "diverging": palette.is_diverging(),
+        "missing": both(&|dark| hex(missing_color(dark))),
+    })
+}
+
+/// Returns a color as `0xrrggbb`.
+fn hex(color: Rgb) -> Value {
+    let [r, g, b] = color.map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u32);
+    (r << 16 | g << 8 | b).into()
 }
 
 fn map_header(page: &Page, map: &PageMap, at: usize, k: usize, sections: &mut Sections) -> Value {

@@ -1,7 +1,8 @@
 //! Renders the density of points.
 
 use crate::canvas::Canvas;
-use crate::color::{Rgb, density_color, is_dark};
+use crate::color::{Rgb, is_dark};
+use crate::palette::density_color;
 use crate::scene::PointCloud;
 
 /// Draws smoothed counts of points on a logarithmic scale, from a single point to the largest density.
@@ -47,7 +48,7 @@ pub(super) fn draw_density(canvas: &mut Canvas, points: &PointCloud, blur: f32, 
 }
 
 /// Averages over squares of `2 reach + 1` pixels by running sums; pixels outside of the image count as zero.
-fn box_blur(values: &mut [f32], width: usize, reach: usize) {
+pub(crate) fn box_blur(values: &mut [f32], width: usize, reach: usize) {
     if reach == 0 {
         return;
     }

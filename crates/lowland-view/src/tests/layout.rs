@@ -22,7 +22,8 @@ fn several_maps_share_a_legend_and_do_not_overlap() {
                 count
             ],
         };
-        let options = PictureOptions { width: 900, table: Some(table), ..PictureOptions::default() };
+        let map_labels = MapLabels::Off;
+        let options = PictureOptions { width: 900, table: Some(table), map_labels, ..PictureOptions::default() };
         let scene = build_scene(&panels, &options).unwrap();
         let frames: Vec<Rect> = clouds(&scene).iter().map(|cloud| cloud.frame).collect();
         let picture = Rect { left: 0.0, top: 0.0, right: 900.0, bottom: scene.height as f32 };
@@ -35,7 +36,7 @@ fn several_maps_share_a_legend_and_do_not_overlap() {
         assert_eq!(legend, 2, "{count}");
         let mut boxes: Vec<Rect> = Vec::new();
         for text in texts(&scene) {
-            let width = font::width(&text.content, text.height);
+            let width = text::width(&text.content, text.height);
             let left = text.position[0] - text.anchor.fraction() * width;
             let place =
                 Rect { left, top: text.position[1] - text.height, right: left + width, bottom: text.position[1] };
@@ -107,7 +108,7 @@ fn labels_and_images_do_not_overlap_and_are_inside_the_frame() {
     let named: Vec<&Text> = texts(&scene).into_iter().filter(|text| text.content.starts_with("word ")).collect();
     assert!(named.len() > 30 && named[0].content == "word 0");
     let place = |text: &Text| {
-        let width = font::width(&text.content, text.height);
+        let width = text::width(&text.content, text.height);
         let left = text.position[0] - text.anchor.fraction() * width;
         Rect { left, top: text.position[1] - text.height, right: left + width, bottom: text.position[1] }
     };

@@ -10,7 +10,6 @@ mod vector;
 use lowland::{Embedding, Error, Labels};
 
 use super::*;
-use crate::color::rgb;
 use crate::layout::build_scene;
 use crate::scene::{Disc, Line, PointCloud, PointStyle, Rect, Scene, SceneItem, Text};
 
@@ -30,6 +29,15 @@ fn small() -> PictureOptions {
 fn colored_pixels(file: &[u8]) -> usize {
     let (_, _, pixels) = decode(file);
     pixels.iter().filter(|p| p.iter().max().unwrap() - p.iter().min().unwrap() > 60).count()
+}
+
+fn draw_file(panels: &[MapPanel], options: &PictureOptions, format: PictureFormat) -> Result<Vec<u8>> {
+    draw_picture(panels, options, format).map(|picture| picture.file)
+}
+
+/// Returns the color of a class on a light background.
+fn class_color(at: usize) -> color::Rgb {
+    Palette::default().class_color(at, false).unwrap()
 }
 
 fn spiral(n: usize, dim: usize) -> Vec<f64> {
@@ -75,7 +83,7 @@ fn pictures_have_the_requested_size_and_are_reproducible() {
     let (width, height, pixels) = decode(&file);
     assert_eq!((width, height, pixels[0]), (320, 300, [255; 3]));
     for format in [PictureFormat::Png, PictureFormat::Svg, PictureFormat::Pdf] {
-        let draw = || draw_picture(&[MapPanel::new(&map)], &small(), format).unwrap();
+        let draw = || draw_file(&[MapPanel::new(&map)], &small(), format).unwrap();
         assert_eq!(draw(), draw());
     }
     assert!(colored_pixels(&file) > 500);
@@ -86,24 +94,25 @@ fn every_class_has_its_own_color() {
     let values = spiral(300, 2);
     let names = ["one", "two", "three"].map(String::from);
     let labels = Some(labels((0..300).map(|i| i % 3), &names));
-    let file = draw_png(&AnnotatedEmbedding { labels, ..map_of(&values, 2) }, &small()).unwrap();
+    let options = PictureOptions { legend: LegendPlace::Right, ..small() };
+    let file = draw_png(&AnnotatedEmbedding { labels, ..map_of(&values, 2) }, &options).unwrap();
     let (_, _, pixels) = decode(&file);
-    for &hex in &color::CLASSES[..3] {
-        let wanted = [16, 8, 0].map(|shift| (hex >> shift) as u8);
-        assert!(pixels.contains(&wanted), "{hex:x}");
+    for at in 0..3 {
+        let wanted = class_color(at).map(|v| (v * 255.0 + 0.5) as u8);
+        assert!(pixels.contains(&wanted), "{wanted:?}");
     }
 }
 
 #[test]
 fn many_classes_long_names_and_unnamed_codes_are_drawn() {
     let values = spiral(400, 2);
-    let labels = labels((0..400u32).map(|i| (i % 57).wrapping_mul(75_000_000)), &["x".repeat(500)]);
+    let labels = labels((0..400u32).map(|i| (i % 77).wrapping_mul(55_000_000)), &["x".repeat(500)]);
     let map = AnnotatedEmbedding { labels: Some(labels.clone()), ..map_of(&values, 2) };
     for side in [32, 90, 300, 700] {
         let options = PictureOptions { width: side, height: Some(side), title: "t".repeat(300), ..small() };
         draw_png(&map, &options).unwrap();
         let scene = scene_of(MapPanel { color: Color::Classes(&labels), ..MapPanel::new(&map) }, &options);
-        // 40 classes have colors; the legend of a small picture has no space for all of them.
+        // 60 classes have colors; the legend of a small picture has no space for all of them.
         assert_eq!(has_text(&scene, "+ 17 more"), side == 700, "{side}");
     }
 }
@@ -119,7 +128,7 @@ fn single_points_equal_points_and_empty_maps_are_drawn() {
             let options =
                 PictureOptions { uncertainty: Uncertainty::Fade, certain: 0.5, density: Density::On, ..small() };
             for format in [PictureFormat::Png, PictureFormat::Svg, PictureFormat::Pdf] {
-                draw_picture(&[MapPanel::new(&map)], &options, format).unwrap();
+                draw_file(&[MapPanel::new(&map)], &options, format).unwrap();
             }
         }
     }
@@ -158,7 +167,7 @@ fn large_maps_are_drawn_by_density() {
     assert!(!is_density(&MapPanel::new(&map), &PictureOptions { point_size: Some(3.0), ..small() }));
     for background in [[255; 3], [10, 10, 20]] {
         for panel in [&MapPanel::new(&map), &classes] {
-            let file = draw_picture(
+            let file = draw_file(
                 std::slice::from_ref(panel),
                 &PictureOptions { background, ..on.clone() },
                 PictureFormat::Png,
@@ -176,7 +185,7 @@ fn histograms_contain_every_point() {
     let scene = scene_of(MapPanel { color, ..MapPanel::new(&map_of(&values, 1)) }, &small());
     let SceneItem::Boxes(bars) = &scene.items[0] else { panic!("bars") };
     let area = |color| bars.iter().filter(|b| b.1 == color).map(|b| b.0.bottom - b.0.top).sum::<f32>();
-    let (one, two) = (area(rgb(color::CLASSES[0])), area(rgb(color::CLASSES[1])));
+    let (one, two) = (area(class_color(0)), area(class_color(1)));
     assert!(one > 100.0 && (one - two).abs() < 0.01 * one, "{one} {two}");
 }
 
@@ -188,7 +197,7 @@ fn the_caption_mentions_further_dimensions() {
     assert!(has_text(&scene, "first two of 5 dimensions"));
     let flat = map_of(&spiral(50, 2), 2);
     let panels = [MapPanel::new(&map), MapPanel::new(&flat)];
-    let picture = draw_picture(&panels, &PictureOptions::default(), PictureFormat::Svg).unwrap();
+    let picture = draw_file(&panels, &PictureOptions::default(), PictureFormat::Svg).unwrap();
     assert!(String::from_utf8(picture).unwrap().contains("first two of 5, 2 dimensions"));
 }
 

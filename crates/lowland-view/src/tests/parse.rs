@@ -1,6 +1,7 @@
 //! Minimal parsers of XML and PDF that check whether a file is well-formed.
 
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::Read;
 
 /// An XML element.
@@ -138,8 +139,8 @@ pub(super) fn page(content: &str) -> Result<(), String> {
             "re" => 4,
             "rg" | "RG" => 3,
             "m" | "l" | "Tf" => 2,
-            "J" | "j" | "w" | "gs" | "Do" | "Tr" | "Tj" => 1,
-            "q" | "Q" | "S" | "f" | "W" | "n" | "BT" | "ET" => 0,
+            "J" | "j" | "w" | "gs" | "Do" | "Tr" | "TJ" | "Ts" | "BMC" | "BDC" => 1,
+            "q" | "Q" | "S" | "f" | "W" | "n" | "BT" | "ET" | "EMC" => 0,
             _ => {
                 before.push(word);
                 continue;
@@ -148,7 +149,7 @@ pub(super) fn page(content: &str) -> Result<(), String> {
         if before.len() != needed {
             return Err(format!("{word} after {before:?}"));
         }
-        let number = |word: &&str| word.parse::<f32>().is_ok_and(f32::is_finite) || word.starts_with(['/', '<']);
+        let number = |word: &&str| word.parse::<f32>().is_ok_and(f32::is_finite) || word.starts_with(['/', '[']);
         if !before.iter().all(number) {
             return Err(format!("{before:?} before {word}"));
         }
@@ -161,4 +162,41 @@ pub(super) fn page(content: &str) -> Result<(), String> {
         before.clear();
     }
     if saved == 0 && !in_text && before.is_empty() { Ok(()) } else { Err("an unclosed state or text object".into()) }
+}
+
+/// Returns the lines of text of a page, as a reader would copy them.
+pub(super) fn pdf_texts(objects: &[(String, Vec<u8>)]) -> Vec<String> {
+    let reference = |dictionary: &str, key: &str| -> usize {
+        let rest = dictionary.split(&format!("{key} ")).nth(1).unwrap_or_else(|| panic!("{key} in {dictionary}"));
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    // From numbers of glyphs to text, by font.
+    let table = |font: usize| -> HashMap<u16, String> {
+        let object = &objects[reference(&objects[2].0, &format!("/F{font}")) - 1].0;
+        let table = String::from_utf8(objects[reference(object, "/ToUnicode") - 1].1.clone()).unwrap();
+        let entries = table.lines().filter(|line| line.starts_with('<')).map(|line| {
+            let (number, units) = line[1..line.len() - 1].split_once("> <").unwrap();
+            let units: Vec<u16> =
+                (0..units.len() / 4).map(|at| u16::from_str_radix(&units[4 * at..4 * at + 4], 16).unwrap()).collect();
+            (u16::from_str_radix(number, 16).unwrap(), String::from_utf16(&units).unwrap())
+        });
+        entries.collect()
+    };
+    let content = String::from_utf8(objects[3].1.clone()).unwrap();
+    let mut tables: HashMap<usize, HashMap<u16, String>> = HashMap::new();
+    let lines = content.split("BT 0 Tr ").skip(1).map(|rest| {
+        let (mut font, mut line) = (0, String::new());
+        for word in rest.split("ET").next().unwrap().split_whitespace() {
+            if let Some(name) = word.strip_prefix("/F") {
+                font = name.parse().unwrap();
+            }
+            let known = tables.entry(font).or_insert_with(|| table(font));
+            for glyph in word.split('<').skip(1).filter(|_| word.starts_with('[')) {
+                let number = u16::from_str_radix(&glyph[..4], 16).unwrap();
+                line.push_str(known.get(&number).map_or("", String::as_str));
+            }
+        }
+        line
+    });
+    lines.collect()
 }

@@ -48,7 +48,7 @@ fn lines_join_islands_that_are_connected_in_the_data_in_every_format() {
     let without = scene_of(MapPanel::new(&map), &PictureOptions { bridges: false, ..small() });
     assert!(lines(&without).is_empty() && !has_text(&without, "bridge"));
     let draw =
-        |bridges, format| draw_picture(&[MapPanel::new(&map)], &PictureOptions { bridges, ..small() }, format).unwrap();
+        |bridges, format| draw_file(&[MapPanel::new(&map)], &PictureOptions { bridges, ..small() }, format).unwrap();
     let svg = String::from_utf8(draw(true, PictureFormat::Svg)).unwrap();
     assert_eq!(svg.matches("<line ").count(), 2, "the line and its outline");
     for format in [PictureFormat::Png, PictureFormat::Pdf] {

@@ -69,7 +69,7 @@ fn covariances_are_drawn_as_oriented_ellipses_in_every_format() {
     assert!(color_at([0.9, 0.0]) != [1.0; 3] && color_at([-0.9, 0.0]) != [1.0; 3]);
     assert!(color_at([0.0, 2.0]) == [1.0; 3] && color_at([1.1, 0.0]) == [1.0; 3]);
     let svg =
-        String::from_utf8(draw_picture(std::slice::from_ref(&panel), &options, PictureFormat::Svg).unwrap()).unwrap();
+        String::from_utf8(draw_file(std::slice::from_ref(&panel), &options, PictureFormat::Svg).unwrap()).unwrap();
     assert!(svg.contains("<ellipse ") && svg.contains("rotate(-36.87 "), "{svg}");
     let map = AnnotatedEmbedding { covariances: None, ..map.clone() };
     let circled = MapPanel::new(&map);
@@ -77,6 +77,6 @@ fn covariances_are_drawn_as_oriented_ellipses_in_every_format() {
         &scene_of(circled.clone(), &options),
         "circles of one standard deviation (a single value per point"
     ));
-    let svg = String::from_utf8(draw_picture(&[circled], &options, PictureFormat::Svg).unwrap()).unwrap();
+    let svg = String::from_utf8(draw_file(&[circled], &options, PictureFormat::Svg).unwrap()).unwrap();
     assert!(!svg.contains("<ellipse "));
 }

@@ -6,7 +6,7 @@ use lowland_core::params::invalid_parameter;
 use lowland_core::run::{Context, Outcome, Stage};
 use lowland_core::{DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::dense::Cholesky;
-use lowland_linalg::{Csr, EigenOptions, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
+use lowland_linalg::{Csr, EigenOptions, Eigenpairs, Jacobi, Preconditioner, SparseCholesky, SpectrumEnd, eigenpairs};
 use lowland_neighbors::graph::ConnectedComponents;
 use lowland_neighbors::{NeighborGraph, Search};
 
@@ -30,7 +30,7 @@ pub(super) fn stages(shape: DataShape, k: usize) -> Vec<Stage> {
 }
 
 /// Maximum number of entries of a sparse factor.
-const MAX_FACTOR_ENTRIES: usize = 1 << 26;
+pub(crate) const MAX_FACTOR_ENTRIES: usize = 1 << 26;
 /// Maximum number of rows for a dense factorization, whose time is cubic.
 const MAX_DENSE_ROWS: usize = 6_000;
 
@@ -80,7 +80,9 @@ pub(super) fn fit(
         let vectors = context.stage(EIGENVECTORS, |context| {
             let alive = (graph.indices().len() * 8 + matrix.values().len() * 32) as f64;
             let max_memory = context.memory_left(alive);
-            smallest_eigenvectors(&matrix, wanted, llx.n_neighbors, MAX_FACTOR_ENTRIES, max_memory, context)
+            let found =
+                smallest_eigenvectors(&matrix, wanted, llx.n_neighbors, MAX_FACTOR_ENTRIES, max_memory, context)?;
+            Ok(found.vectors)
         })?;
         // Each coordinate has standard deviation 1.
         let scale = (n as f64).sqrt();
@@ -107,14 +109,14 @@ fn note_components(graph: &NeighborGraph, wanted: usize, context: &mut Context) 
 /// Computes the eigenvectors of the smallest eigenvalues, except the constant one. Uses a factorization with at most
 /// `max_entries` entries if there is one. Without it, the solver converges only if the eigenvalues are well separated from
 /// the rest of the spectrum (`ltsa` of high-dimensional data), not if many are close to zero.
-fn smallest_eigenvectors(
+pub(crate) fn smallest_eigenvectors(
     matrix: &Csr,
     wanted: usize,
     n_neighbors: usize,
     max_entries: usize,
     max_memory: Option<u64>,
     context: &mut Context,
-) -> Result<Vec<f64>> {
+) -> Result<Eigenpairs> {
     let n = matrix.rows();
     let constant = vec![1.0 / (n as f64).sqrt(); n];
     // The eigenvalues are close to zero, so residuals are relative to the norm of the matrix.
@@ -140,7 +142,7 @@ fn smallest_eigenvectors(
         let residual = found.report.residuals.iter().copied().reduce(f64::max);
         context.note(Note::Approximate { what: "eigenvectors", iterations: None, residual });
     }
-    Ok(found.vectors)
+    Ok(found)
 }
 
 /// The inverse of a positive semidefinite matrix with a small shift of the diagonal.

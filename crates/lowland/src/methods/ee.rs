@@ -19,7 +19,8 @@ neighbor_embedding!(
         repulsion: RepulsionWeights = RepulsionWeights::Uniform,
     },
     energy: |own: &Ee| Energy::Elastic { lambda: own.lambda },
-    exaggeration: |_: &Ee| 1.0,
+    exaggeration: |_: &Ee, _: usize| 1.0,
+    note: |_: &Ee, _: f64, _: &mut Context| (),
     homotopy: |own: &Ee| own.homotopy,
     repulsion: |own: &Ee| own.repulsion,
     check: |own: &Ee| check_positive("lambda", own.lambda)

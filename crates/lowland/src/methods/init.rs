@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use lowland_core::message::Remedy;
+use lowland_core::message::{Note, Remedy};
 use lowland_core::params::param_enum;
 use lowland_core::run::Context;
-use lowland_core::{Data, DataShape, Embedding, Error, Points, Result, Seed};
+use lowland_core::{Data, DataShape, Embedding, Error, Metric, Points, Result, Seed};
 use lowland_linalg::block::column_means;
 use lowland_linalg::{Csr, LaplacianKind, SvdOptions, pca_memory, svd_with};
-use lowland_neighbors::graph::SpectralCoordinates;
+use lowland_neighbors::graph::{ConnectedComponents, Edge, SpectralCoordinates, add_edges, join_components_with};
 
 param_enum! {
     /// Initial embedding of the iterations.
@@ -32,6 +32,9 @@ const JITTER: f64 = 0.01;
 const MIN_DISTANCE: f64 = 1e-100;
 /// Maximum number of iterations of the eigensolver; an initial embedding need not be more accurate.
 const SPECTRAL_ITERATIONS: usize = 100;
+
+/// Weight of the edges that join the components of a graph; what follows the initial embedding does without them.
+const JOIN_WEIGHT: f64 = 0.01;
 
 /// Bound of the coordinates of a given initial embedding. The kernels have width one, which further out is not much more than
 /// the distance between adjacent numbers.
@@ -103,6 +106,23 @@ pub(super) fn initial_embedding(
     let jitter = row_noise(data, dim, seed);
     values.iter_mut().zip(&jitter).for_each(|(v, e)| *v = scale * *v + noise * e);
     Embedding::new(values, dim)
+}
+
+/// Returns the graph with its components joined at their closest points, for [`Init::Spectral`]; `None` if it is connected.
+pub(super) fn joined_components(
+    data: &Data,
+    metric: Metric,
+    weights: &Csr,
+    context: &mut Context,
+) -> Result<Option<Csr>> {
+    let components = ConnectedComponents::from_matrix(weights);
+    if components.count() < 2 {
+        return Ok(None);
+    }
+    let joins = context.with_progress(|progress| join_components_with(data, metric, &components, progress))?;
+    context.note(Note::ComponentsJoined { components: components.count() });
+    let joins: Vec<Edge> = joins.into_iter().map(|join| Edge { length: JOIN_WEIGHT, ..join }).collect();
+    add_edges(weights, &joins).map(Some)
 }
 
 /// Returns `dim` normally distributed numbers for each row. They depend on the rank of the row among the sorted rows and not on

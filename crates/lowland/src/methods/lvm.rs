@@ -12,12 +12,13 @@ use lowland_linalg::{Csr, LaplacianKind};
 use lowland_neighbors::graph::{
     ConnectedComponents, SpectralCoordinates, minimum_spanning_forest, mutual_reach, undirected_edges,
 };
-use lowland_neighbors::{self, NeighborGraph, NeighborParams, Search, nearest_with};
+use lowland_neighbors::{self, IndexedRows, NeighborGraph, NeighborParams, Search, nearest_with};
 
 use super::components::available_components;
 use super::lvm_transformer::LvmTransformer;
 use crate::method::{FitInput, FitOutput, Method, Transformer};
-use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
+use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, supervised_neighbors};
+use crate::target::{Supervision, TargetMetric};
 
 param_enum! {
     /// Handling of a neighbor graph with several components.
@@ -70,6 +71,10 @@ params! {
         tol: f64 = 1e-6,
         /// Reduction of the residual at which the linear system of an iteration counts as solved.
         solver_tol: f64 = 0.5,
+        /// Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no neighbors of other classes.
+        target_weight: f64 = 0.5,
+        /// Whether the target is a class or a number of each row.
+        target_metric: TargetMetric = TargetMetric::Auto,
     }
 }
 
@@ -115,6 +120,7 @@ impl Method for Lvm {
         if !(self.solver_tol > 0.0 && self.solver_tol < 1.0) {
             return invalid_parameter("solver_tol", &self.solver_tol, "greater than 0 and below 1");
         }
+        self.supervision().validate()?;
         check_tolerance("tol", self.tol)
     }
 
@@ -157,7 +163,7 @@ impl Method for Lvm {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LvmTransformer>> {
         self.metric.check(input.data)?;
-        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let Neighbors { graph, exact } = self.neighbors(input, context)?;
         let n = input.data.rows();
         let largest = self.largest_component(&graph, context);
         let (data, near) = match &largest {
@@ -185,12 +191,18 @@ impl Method for Lvm {
         })?;
         let (em, outcome) = self.iterate(pairs, wanted, context)?;
         let state = LvmState::new(&em, &near, self.reach);
-        let mut transformer = LvmTransformer { params: self.clone(), data, std: state.std(), state };
+        let mut transformer = LvmTransformer {
+            params: self.clone(),
+            rows: IndexedRows::new(data, self.metric, self.n_neighbors),
+            std: state.std(),
+            state,
+        };
         let mut embedding = em.embedding();
         if let Some(rows) = largest {
             let others: Vec<usize> = (0..n).filter(|i| rows.binary_search(i).is_err()).collect();
+            let others_rows = input.data.select(&others);
             let transformed =
-                context.with_progress(|progress| transformer.transform(&input.data.select(&others), progress))?;
+                context.with_progress(|progress| transformer.transform_exactly(&others_rows, progress))?;
             embedding = merge_embeddings(n, &rows, &embedding, &others, &transformed.embedding)?;
             let stds = transformed.std.unwrap_or_default();
             let mut all: Vec<(usize, f64)> =
@@ -205,13 +217,13 @@ impl Method for Lvm {
         let embedding = Embedding::load("embedding", archive)?;
         let mut transformer = LvmTransformer {
             params: self.clone(),
-            data: Data::load("training", archive)?,
+            rows: IndexedRows::load("training", archive, self.metric, &|_| self.n_neighbors)?,
             state: LvmState::load(archive, embedding.dim(), self.max_iter)?,
             std: archive.finite("lvm/std")?.to_vec(),
         };
-        self.metric.check(&transformer.data)?;
-        let fits = transformer.data.dim() == dim
-            && transformer.data.rows() == transformer.state.points()
+        self.metric.check(transformer.rows.data())?;
+        let fits = transformer.rows.data().dim() == dim
+            && transformer.rows.data().rows() == transformer.state.points()
             && transformer.std.len() == embedding.rows()
             && self.n_components == embedding.dim();
         if !fits {
@@ -224,13 +236,21 @@ impl Method for Lvm {
             // Models of version 1 were saved without the graph.
             let (n_neighbors, metric, search) = (self.n_neighbors, self.metric, self.search);
             let params = NeighborParams { n_neighbors, metric, search, ..NeighborParams::default() };
-            transformer.state.set_neighbors(nearest_with(&transformer.data, &params, &mut |_| Ok(()))?.graph);
+            transformer.state.set_neighbors(nearest_with(transformer.rows.data(), &params, &mut |_| Ok(()))?.graph);
         }
         Ok(transformer)
     }
 }
 
 impl Lvm {
+    fn supervision(&self) -> Supervision {
+        Supervision { weight: self.target_weight, metric: self.target_metric }
+    }
+
+    fn neighbors(&self, input: FitInput, context: &mut Context) -> Result<Neighbors> {
+        supervised_neighbors(input, self.supervision(), self.n_neighbors, self.metric, self.search, context)
+    }
+
     /// Returns the rows of the largest component, if only these are fitted and there are others.
     fn largest_component(&self, graph: &NeighborGraph, context: &mut Context) -> Option<Vec<usize>> {
         let components = ConnectedComponents::from_neighbors(graph);

@@ -1,16 +1,19 @@
 //! MAP IT: the affinities of t-SNE, aligned with the embedding over neighborhoods.
 
 use lowland_algorithms::affinity::{
-    AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, affinities_from_distances, joint_affinities, neighbors_for,
+    AffinityKind, NEIGHBORS_PER_PERPLEXITY, Perplexities, joint_affinities_of_graph, neighbors_for,
 };
+use lowland_algorithms::anchors::Anchors;
 use lowland_algorithms::mapit::{
-    CauchySchwarzDivergence, EntropyWeights, MapItCost, MapItField, MapItFittedState, NonNeighborSampling,
+    CauchySchwarzDivergence, DeviceMapIt, EntropyWeights, MapItCost, MapItField, MapItFittedState, NonNeighborSampling,
     SimilarityKernel,
 };
+use lowland_algorithms::objective::AnchoredField;
 use lowland_algorithms::optim::{
     Descent, FixedPoint, Lbfgs, LineSearch, MomentumDescent, MomentumDescentParams, Optimizer, OptimizerKind,
     SpectralDirection,
 };
+use lowland_algorithms::out_of_sample::{AffinitySettings, TrainingRows};
 use lowland_core::archive::Archive;
 use lowland_core::message::Note;
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
@@ -19,14 +22,14 @@ use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
 use lowland_nbody::{Engine, KernelSum, new_engine};
-use lowland_neighbors::graph::edge_lengths;
 use lowland_neighbors::{self, Search};
 
 use super::init::{Init, initial_embedding, initial_memory};
 use super::mapit_transformer::MapItTransformer;
 use super::neighbor_embedding::check_positive;
 use crate::method::{FitInput, FitOutput, Method};
-use crate::neighbor_stage::{self, Neighbors, neighbors};
+use crate::neighbor_stage::{self, Neighbors, supervised_neighbors};
+use crate::target::{Supervision, TargetMetric};
 
 param_enum! {
     /// Variant of the algorithm.
@@ -83,6 +86,10 @@ params! {
         max_iter: usize = 1000,
         /// Stop when a step changes the embedding by less than this fraction of its size.
         tol: f64 = 0.0,
+        /// Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no neighbors of other classes.
+        target_weight: f64 = 0.5,
+        /// Whether the target is a class or a number of each row.
+        target_metric: TargetMetric = TargetMetric::Auto,
     }
     list perplexity + /// Further perplexities, whose affinities are averaged with those of the first one.
         more_perplexities
@@ -135,21 +142,16 @@ impl MapIt {
         field.with_entropy(self.entropy).with_reach(weights, self.reach)
     }
 
-    fn momentum(&self, n: usize) -> MomentumDescent {
+    fn momentum(&self, n: usize) -> MomentumDescentParams {
         let learning_rate = self.learning_rate.value().unwrap_or(n as f64 / POINTS_PER_RATE);
         // The schedule of the authors' program (the paper changes the momentum after 100 iterations).
-        MomentumDescent::new(MomentumDescentParams {
-            learning_rate,
-            momentum: [0.5, 0.8],
-            early_steps: 250,
-            max_step: MAX_STEP,
-        })
+        MomentumDescentParams { learning_rate, momentum: [0.5, 0.8], early_steps: 250, max_step: MAX_STEP }
     }
 
-    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<CauchySchwarzDivergence>> {
+    fn optimizer(&self, n: usize) -> Box<dyn Optimizer<AnchoredField<CauchySchwarzDivergence>>> {
         let search = LineSearch::new(1.5);
         match self.optimizer {
-            OptimizerKind::Gd => Box::new(self.momentum(n)),
+            OptimizerKind::Gd => Box::new(MomentumDescent::new(self.momentum(n))),
             OptimizerKind::Fp => Box::new(FixedPoint::new(search)),
             OptimizerKind::Sd => Box::new(SpectralDirection::new(search)),
             OptimizerKind::Lbfgs => Box::new(Lbfgs::default()),
@@ -161,36 +163,71 @@ impl MapIt {
         &self,
         weights: &Csr,
         init: Embedding,
+        anchors: Option<&Anchors>,
         context: &mut Context,
     ) -> Result<(Embedding, Outcome, MapItFittedState)> {
+        let final_map = |map: Embedding| if let Some(anchors) = anchors { anchors.restore(map) } else { map };
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
         let (embedding, outcome, state, measured_error) = if self.variant == MapItVariant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
             let objective =
                 CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
+            let objective = AnchoredField::new(objective, anchors.cloned());
+            let objective = if self.optimizer == OptimizerKind::Gd { objective.scaled() } else { objective };
             let mut descent = Descent::new(objective, self.optimizer(n), init);
             let outcome = run(&mut descent, rule, context)?;
-            let embedding = descent.embedding();
-            let state = descent.objective().fitted_state(embedding.points())?;
-            (embedding, outcome, state, descent.objective().measured_error())
-        } else {
-            let mut descent = Descent::new(self.field(weights, context)?, Box::new(self.momentum(n)), init);
+            let embedding = final_map(descent.embedding());
+            let objective = descent.objective().field();
+            let state = objective.fitted_state(embedding.points())?;
+            (embedding, outcome, state, objective.measured_error())
+        } else if let Some(mut descent) = self.device_descent(weights, &init, anchors)? {
             let outcome = run(&mut descent, rule, context)?;
-            let embedding = descent.embedding();
+            let embedding = descent.final_embedding()?;
+            // The state for new rows is computed once, on the processor.
+            let state = self.engine_field(weights)?.fitted_state(embedding.points())?;
+            let (engine, error) = descent.measured_error();
+            (embedding, outcome, state, (error > 0.0).then_some((engine, error)))
+        } else {
+            let optimizer = Box::new(MomentumDescent::new(self.momentum(n)));
+            let field = AnchoredField::new(self.field(weights, context)?, anchors.cloned()).scaled();
+            let mut descent = Descent::new(field, optimizer, init);
+            let outcome = run(&mut descent, rule, context)?;
+            let embedding = final_map(descent.embedding());
             let state = if self.variant == MapItVariant::Sampled {
                 // The state needs the sums over all points, not over a sample.
                 self.engine_field(weights)?.fitted_state(embedding.points())?
             } else {
-                descent.objective().fitted_state(embedding.points())?
+                descent.objective().field().fitted_state(embedding.points())?
             };
-            (embedding, outcome, state, descent.objective().measured_error())
+            (embedding, outcome, state, descent.objective().field().measured_error())
         };
         if let Some((engine, error)) = measured_error {
             let engine = engine.to_string();
             context.note(Note::RepulsionError { engine, error, certified: None, missed: None });
         }
         Ok((embedding, outcome, state))
+    }
+
+    fn supervision(&self) -> Supervision {
+        Supervision { weight: self.target_weight, metric: self.target_metric }
+    }
+
+    /// Copies affinities and map to a graphics card; `None` if there is none in effect, or if it does not support the variant.
+    fn device_descent(
+        &self,
+        weights: &Csr,
+        init: &Embedding,
+        anchors: Option<&Anchors>,
+    ) -> Result<Option<DeviceMapIt>> {
+        let engine = matches!(self.engine, Engine::Auto | Engine::Exact);
+        let supported = self.variant == MapItVariant::Fast && self.entropy == EntropyWeights::All && self.reach <= 1;
+        if !(engine && supported) || anchors.is_some() {
+            return Ok(None);
+        }
+        let tolerance = (self.engine != Engine::Exact).then_some(self.tolerance);
+        let (k, params) = (self.n_neighbors, self.momentum(weights.rows()));
+        DeviceMapIt::new(weights, k, self.kernel, tolerance, params, init, self.max_iter)
     }
 
     fn transformer(
@@ -200,7 +237,13 @@ impl MapIt {
         perplexity: Perplexities,
         state: MapItFittedState,
     ) -> MapItTransformer {
-        MapItTransformer { data: data.clone(), embedding: embedding.clone(), params: self.clone(), perplexity, state }
+        let training = TrainingRows::new(data.clone(), self.metric, self.affinity_settings(perplexity), self.tolerance);
+        MapItTransformer { training, embedding: embedding.clone(), params: self.clone(), state }
+    }
+
+    /// How the affinities of new rows are computed.
+    fn affinity_settings(&self, perplexity: Perplexities) -> AffinitySettings {
+        AffinitySettings { affinity: AffinityKind::Entropic, perplexity, min_neighbors: self.n_neighbors }
     }
 }
 
@@ -208,6 +251,7 @@ impl Method for MapIt {
     const NAME: &'static str = "mapit";
     const CLASS_NAME: &'static str = "MapIt";
     const REPORTS_ITERATIONS: bool = true;
+    const SUPPORTS_ANCHORS: bool = true;
     const SUMMARY: &'static str = "MAP IT: aligns the neighborhoods of points as a whole instead of pair by pair.";
     const ADVICE: &'static str = "Classes are denser and further apart than with tsne, at the cost of some nearest neighbors. The paper uses perplexity 15 and 10 neighbors.";
     type Transformer = MapItTransformer;
@@ -224,6 +268,7 @@ impl Method for MapIt {
                 "1 with variant objective, whose costs have no farther pairs",
             );
         }
+        self.supervision().validate()?;
         check_positive("samples", self.samples)?;
         for (name, value) in [("sample_weight", self.sample_weight), ("learning_rate", self.learning_rate)] {
             value.value().map_or(Ok(()), |value| check_positive(name, value))?;
@@ -282,7 +327,8 @@ impl Method for MapIt {
         self.metric.check(input.data)?;
         let n = input.data.rows();
         let wanted = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree()).min(self.required_neighbors(n));
-        let Neighbors { graph, exact } = neighbors(input, wanted, self.metric, self.search, context)?;
+        let Neighbors { graph, exact } =
+            supervised_neighbors(input, self.supervision(), wanted, self.metric, self.search, context)?;
         let perplexity =
             self.perplexities().limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexities() {
@@ -301,11 +347,8 @@ impl Method for MapIt {
                 neighbors: exact.then_some(graph),
             });
         }
-        let (weights, graph) = context.stage(AFFINITIES, |_| {
-            let lengths = edge_lengths(&graph)?;
-            let graph = exact.then_some(graph);
-            Ok((joint_affinities(affinities_from_distances(lengths, AffinityKind::Entropic, &perplexity)?)?, graph))
-        })?;
+        let (weights, graph) = context
+            .stage(AFFINITIES, |_| joint_affinities_of_graph(graph, AffinityKind::Entropic, &perplexity, exact))?;
         let init = context.stage(INITIALIZATION, |context| {
             let init = match self.init {
                 Init::Auto if self.metric == Metric::Precomputed => Init::Spectral,
@@ -315,7 +358,8 @@ impl Method for MapIt {
             let size = if init == Init::Random { 1e-4 } else { 1.0 };
             initial_embedding(input.data, &weights, init, self.n_components, size, context)
         })?;
-        let (embedding, outcome, state) = context.stage(DESCENT, |context| self.descend(&weights, init, context))?;
+        let (embedding, outcome, state) =
+            context.stage(DESCENT, |context| self.descend(&weights, init, input.anchors, context))?;
         if spread(&embedding) < COLLAPSED_SPREAD {
             context.note(Note::EmbeddingCollapsed { n_neighbors: self.n_neighbors });
         }
@@ -324,8 +368,11 @@ impl Method for MapIt {
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<MapItTransformer> {
-        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
-        self.metric.check(&data)?;
+        let embedding = Embedding::load("embedding", archive)?;
+        let settings = self.affinity_settings(self.perplexities());
+        let training = TrainingRows::load(archive, self.metric, settings, self.tolerance)?;
+        let data = training.data();
+        self.metric.check(data)?;
         let &[c1, c2] = archive.finite("placement/entropies")? else {
             return Err(archive.invalid("it does not have two entropy weights".into()));
         };
@@ -343,13 +390,7 @@ impl Method for MapIt {
             _ => MapItTransformer::load_neighborhoods(archive, data.rows())?,
         };
         let state = MapItFittedState { marginals, entropies: [c1, c2], neighborhoods };
-        Ok(MapItTransformer {
-            data,
-            embedding,
-            params: self.clone(),
-            perplexity: Perplexities::load(archive, &self.perplexities())?,
-            state,
-        })
+        Ok(MapItTransformer { training, embedding, params: self.clone(), state })
     }
 }
 

@@ -3,10 +3,12 @@
 /// Imports for the expansion of [`neighbor_embedding!`].
 pub(super) mod prelude {
     pub use lowland_algorithms::affinity::{AffinityKind, Perplexities};
+    pub use lowland_algorithms::density::DensityParams;
     pub use lowland_algorithms::neighbor_embedding::{Energy, EnergySchedule};
     pub use lowland_algorithms::objective::Accuracy;
     pub use lowland_algorithms::optim::OptimizerKind;
     pub use lowland_core::archive::Archive;
+    pub use lowland_core::message::Note;
     pub use lowland_core::params::{Auto, invalid_parameter};
     pub use lowland_core::run::{Context, Stage};
     pub use lowland_core::{DataShape, Error, Metric, Result};
@@ -14,10 +16,13 @@ pub(super) mod prelude {
     pub use lowland_neighbors::Search;
 
     pub use super::super::init::Init;
-    pub use super::super::neighbor_embedding::{NeighborEmbeddingSettings, RepulsionWeights, check_positive};
+    pub use super::super::neighbor_embedding::{
+        DENSITY_SHIFT, NeighborEmbeddingSettings, RepulsionWeights, check_positive,
+    };
     pub use super::super::neighbor_embedding_transformer::NeighborEmbeddingTransformer;
     pub(in super::super) use super::neighbor_embedding;
     pub use crate::method::{FitInput, FitOutput, Method};
+    pub(in super::super) use crate::target::{Supervision, TargetMetric};
 }
 
 /// Declares one of the methods with its own and the shared parameters.
@@ -27,7 +32,7 @@ macro_rules! neighbor_embedding {
         notes: $notes:expr, objective: $objective:expr,
         optimizer: $optimizer:ident, early_exaggeration: $early_exaggeration:literal, exaggeration_iter: $exaggeration_iter:literal, max_iter: $max_iter:literal,
         own: { $(#[doc = $help:literal] $field:ident: $kind:ty = $default:expr,)* },
-        energy: $energy:expr, exaggeration: $exaggeration:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
+        energy: $energy:expr, exaggeration: $exaggeration:expr, note: $note:expr, homotopy: $homotopy:expr, repulsion: $repulsion:expr, check: $check:expr
     ) => {
         lowland_core::params! {
             $(#[$doc])*
@@ -63,18 +68,27 @@ macro_rules! neighbor_embedding {
                 max_iter: usize = $max_iter,
                 /// Stop when a step changes the embedding by less than this fraction of its size.
                 tol: f64 = 1e-5,
+                /// Weight of the correlation between the local radii of the rows and of their points: 0, or 0.1 to 1 to preserve density (den-SNE).
+                density: f64 = 0.0,
+                /// Share of the iterations, at the end, in which density is preserved.
+                density_frac: f64 = 0.3,
+                /// Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no neighbors of other classes.
+                target_weight: f64 = 0.5,
+                /// Whether the target is a class or a number of each row.
+                target_metric: TargetMetric = TargetMetric::Auto,
             }
             list perplexity + /// Further perplexities, whose affinities are averaged with those of the first one.
                 more_perplexities
         }
 
         impl $type {
-            fn settings(&self) -> NeighborEmbeddingSettings {
+            /// The settings of a fit to this number of rows.
+            pub(super) fn settings(&self, rows: usize) -> NeighborEmbeddingSettings {
                 let own = self;
                 let schedule = EnergySchedule {
                     early_exaggeration: self.early_exaggeration,
                     early_iter: if self.early_exaggeration == 1.0 { 0 } else { self.exaggeration_iter },
-                    exaggeration: $exaggeration(own),
+                    exaggeration: $exaggeration(own, rows),
                     homotopy: $homotopy(own),
                 };
                 NeighborEmbeddingSettings {
@@ -91,6 +105,8 @@ macro_rules! neighbor_embedding {
                     learning_rate: self.learning_rate,
                     max_iter: self.max_iter,
                     tol: self.tol,
+                    supervision: Supervision { weight: self.target_weight, metric: self.target_metric },
+                    density: DensityParams { weight: self.density, share: self.density_frac, shift: DENSITY_SHIFT },
                     schedule,
                     repulsion: $repulsion(own),
                     energy: $energy(own),
@@ -104,13 +120,14 @@ macro_rules! neighbor_embedding {
             const NOTES: &'static str = $notes;
             const OBJECTIVE: Option<&'static str> = $objective;
             const REPORTS_ITERATIONS: bool = true;
+            const SUPPORTS_ANCHORS: bool = true;
             const SUMMARY: &'static str = $summary;
             const ADVICE: &'static str = $advice;
             type Transformer = NeighborEmbeddingTransformer;
 
             fn validate(&self) -> Result<()> {
                 $check(self)?;
-                self.settings().validate()
+                self.settings(0).validate()
             }
 
             fn n_components(&self) -> usize {
@@ -122,24 +139,30 @@ macro_rules! neighbor_embedding {
             }
 
             fn stages(&self, shape: DataShape) -> Vec<Stage> {
-                self.settings().stages(shape)
+                self.settings(shape.rows).stages(shape)
             }
 
             fn memory(&self, shape: DataShape) -> u64 {
-                self.settings().memory(shape)
+                self.settings(shape.rows).memory(shape)
             }
 
             fn required_neighbors(&self, rows: usize) -> usize {
-                self.settings().neighbors().min(rows.saturating_sub(1))
+                self.settings(rows).neighbors().min(rows.saturating_sub(1))
             }
 
             fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<NeighborEmbeddingTransformer>> {
-                self.settings().fit_with_context(input, context)
+                let mut settings = self.settings(input.data.rows());
+                if input.anchors.is_some() {
+                    settings.start_from_map();
+                }
+                $note(self, settings.schedule.exaggeration, context);
+                settings.fit_with_context(input, context)
             }
 
             fn load(&self, archive: &Archive, dim: usize) -> Result<NeighborEmbeddingTransformer> {
-                let settings = self.settings();
-                NeighborEmbeddingTransformer::load(archive, dim, settings.metric, settings.affinity, &settings.perplexity, settings.energy)
+                let settings = self.settings(0);
+                let affinity = settings.affinity_settings();
+                NeighborEmbeddingTransformer::load(archive, dim, settings.metric, affinity, settings.tolerance, settings.energy, settings.preserves_density())
             }
         }
     };

@@ -13,7 +13,8 @@ use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
 
 use super::components::available_components;
 use crate::method::{FitInput, FitOutput, Method, TransformOutput, Transformer};
-use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, neighbors};
+use crate::neighbor_stage::{self, Neighbors, all_equal, connected_lengths, supervised_neighbors};
+use crate::target::{Supervision, TargetMetric};
 
 param_enum! {
     /// Weights of the edges.
@@ -42,6 +43,10 @@ params! {
         max_iter: usize = 300,
         /// Relative residual at which an eigenvector has converged.
         tol: f64 = 1e-4,
+        /// Influence of the target on the neighbor graph, if there is one: from 0, none, to 1, no neighbors of other classes.
+        target_weight: f64 = 0.5,
+        /// Whether the target is a class or a number of each row.
+        target_metric: TargetMetric = TargetMetric::Auto,
     }
 }
 
@@ -60,6 +65,7 @@ impl Method for Spectral {
         at_least_one("n_components", self.n_components)?;
         at_least_one("n_neighbors", self.n_neighbors)?;
         at_least_one("max_iter", self.max_iter)?;
+        self.supervision().validate()?;
         check_tolerance("tol", self.tol)
     }
 
@@ -92,7 +98,7 @@ impl Method for Spectral {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<SpectralTransformer>> {
         self.metric.check(input.data)?;
-        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let Neighbors { graph, exact } = self.neighbors(input, context)?;
         let new_transformer = |embedding: &Embedding, values: Vec<f64>| SpectralTransformer {
             params: self.clone(),
             data: input.data.clone(),
@@ -163,6 +169,14 @@ impl Method for Spectral {
 }
 
 impl Spectral {
+    fn supervision(&self) -> Supervision {
+        Supervision { weight: self.target_weight, metric: self.target_metric }
+    }
+
+    fn neighbors(&self, input: FitInput, context: &mut Context) -> Result<Neighbors> {
+        supervised_neighbors(input, self.supervision(), self.n_neighbors, self.metric, self.search, context)
+    }
+
     /// Returns the number of bytes after the neighbor search: the graph, its symmetric weights, and either what they are
     /// made from or the eigensolver.
     fn eigenvectors_memory(&self, rows: usize, edges: f64) -> f64 {

@@ -12,7 +12,8 @@ neighbor_embedding!(
     optimizer: Lbfgs, early_exaggeration: 1.0, exaggeration_iter: 0, max_iter: 300,
     own: {},
     energy: |_: &Ssne| Energy::SymmetricSne,
-    exaggeration: |_: &Ssne| 1.0,
+    exaggeration: |_: &Ssne, _: usize| 1.0,
+    note: |_: &Ssne, _: f64, _: &mut Context| (),
     homotopy: |_: &Ssne| 0,
     repulsion: |_: &Ssne| RepulsionWeights::Uniform,
     check: |_: &Ssne| Ok::<(), Error>(())

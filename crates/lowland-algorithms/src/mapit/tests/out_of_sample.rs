@@ -4,7 +4,7 @@ use super::super::*;
 use super::{KINDS, largest};
 use crate::affinity::joint_affinities;
 use crate::objective::VectorField;
-use crate::out_of_sample::OutOfSampleObjective;
+use crate::out_of_sample::{MapSums, OutOfSampleObjective};
 use lowland_core::{Points, Seed};
 use lowland_linalg::Csr;
 use lowland_nbody::Exact;
@@ -31,7 +31,7 @@ fn the_field_vanishes_at_a_transformed_point() {
         let neighborhoods = (reach > 1).then(|| neighborhoods.clone());
         let state = MapItFittedState { marginals: [p.clone(), q.clone()], entropies, neighborhoods };
         let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, reach, cost: None };
-        let transformed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
+        let transformed = transform.coordinates(&rows, MapSums::Exact, &mut |_| Ok(())).unwrap();
         for row in 0..30 {
             let here = &transformed[2 * row..2 * row + 2];
             let (columns, weights) = rows.row(row);
@@ -58,7 +58,7 @@ fn the_field_vanishes_at_a_transformed_point() {
             assert!(field[0].hypot(field[1]) < 1e-4 * size, "{kind:?} reach {reach} row {row}: {field:?} of {size}");
         }
         let one = Csr::from_triplets(1, n, rows.iter().filter(|e| e.0 == 7).map(|e| (0, e.1 as u32, e.2))).unwrap();
-        assert_eq!(transform.coordinates(&one, &mut Exact, &mut |_| Ok(())).unwrap(), transformed[14..16]);
+        assert_eq!(transform.coordinates(&one, MapSums::Exact, &mut |_| Ok(())).unwrap(), transformed[14..16]);
     }
 }
 
@@ -90,7 +90,7 @@ fn a_transformed_point_minimizes_the_cost_of_the_map_with_one_more_point() {
         let state =
             CauchySchwarzDivergence::new(cost, p.clone(), k, kind, engine(), 0.01).unwrap().fitted_state(map).unwrap();
         let transform = MapItTransform { map, similarity: kind, state: &state, k, reach: 1, cost: Some(cost) };
-        let transformed = transform.coordinates(&rows, &mut Exact, &mut |_| Ok(())).unwrap();
+        let transformed = transform.coordinates(&rows, MapSums::Exact, &mut |_| Ok(())).unwrap();
         for row in 0..9 {
             // The same cost with the new point as the last.
             let new = rows
@@ -114,7 +114,7 @@ fn a_transformed_point_minimizes_the_cost_of_the_map_with_one_more_point() {
                 assert!(at(&[here[0] + x, here[1] + y]).0 > least, "{cost:?} {kind:?} row {row}");
             }
             let one = Csr::from_triplets(1, n, rows.iter().filter(|e| e.0 == row).map(|e| (0, e.1 as u32, e.2)));
-            assert_eq!(transform.coordinates(&one.unwrap(), &mut Exact, &mut |_| Ok(())).unwrap(), here);
+            assert_eq!(transform.coordinates(&one.unwrap(), MapSums::Exact, &mut |_| Ok(())).unwrap(), here);
         }
     }
 }
@@ -140,7 +140,7 @@ fn a_point_transformed_by_the_neighborhood_cost_has_the_optimal_marginal_if_it_i
             };
             let cost = Some(MapItCost::Neighborhoods);
             let transform = MapItTransform { map, similarity: kind, state: &state, k: 5, reach: 1, cost };
-            let transformed = transform.coordinates(&row, &mut Exact, &mut |_| Ok(())).unwrap();
+            let transformed = transform.coordinates(&row, MapSums::Exact, &mut |_| Ok(())).unwrap();
             let found = similar(&transformed);
             if reach {
                 assert!((found - wanted).abs() < 1e-3 * wanted, "{kind:?}: {found} of {wanted}");
