@@ -23,6 +23,7 @@ COMMANDS = {
 }
 #: Pictures that the blocks of a tutorial draw: page, and name of the file there.
 TUTORIALS = {
+    "tutorial-growing-map": ("growing-map", "growing.png"),
     "tutorial-images": ("images", "map.png"),
     "tutorial-reliability": ("reliability", "torn.png"),
     "tutorial-single-cells": ("single-cells", "cells.png"),

@@ -10,7 +10,6 @@ use super::output_of;
 use crate::run;
 use crate::viewer::{has, install_in_ci, is_root};
 
-const MIRROR: &str = "http://deb.debian.org/debian";
 /// How any release since 2011 is installed, also one that is newer than debootstrap.
 const SCRIPT: &str = "/usr/share/debootstrap/scripts/sid";
 
@@ -35,7 +34,8 @@ impl Chroot {
             }
             let mut debootstrap = Command::new("debootstrap");
             debootstrap.args(["--variant=minbase", &format!("--include={}", packages.join(","))]);
-            debootstrap.arg(release).arg(&folder).args([MIRROR, SCRIPT]).stdout(std::process::Stdio::null());
+            // An empty mirror is the usual one.
+            debootstrap.arg(release).arg(&folder).args(["", SCRIPT]).stdout(std::process::Stdio::null());
             run(debootstrap, &format!("debootstrap {release}"))?;
             fs::write(&complete, "")?;
         }

@@ -12,6 +12,28 @@ use super::training_pairs::{AdjacencyRule, HALF_COINCIDENCE, TrainingPairs};
 /// updates, in the fit as well, so this stops only exceptional ones before the last update.
 const TOLERANCE: f64 = 1e-6;
 
+/// Updates are made one by one up to this number.
+const SINGLE_UPDATES: usize = 16;
+/// A step over several updates is over this part of those before it: they become smaller like the inverse of their number.
+const STEP_SHARE: usize = 8;
+/// Largest change of the mean, in standard deviations, and of the logarithm of the variance, by the second estimate of a step.
+const STEP_TOLERANCE: f64 = 0.02;
+
+/// How many of the updates of a new point are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UpdateSteps {
+    /// Each of them.
+    Single,
+    /// The first ones, and then steps over several.
+    Growing,
+}
+
+/// The change of a point by one update.
+struct Change {
+    mean: Vec<f64>,
+    log_variance: f64,
+}
+
 /// The pairs of one new point: its similar pairs, and a block of itself and its cell for the dissimilar pairs. Reused
 /// for the points of a thread.
 #[derive(Default)]
@@ -31,6 +53,14 @@ pub(super) struct NewPoint {
     inputs: Vec<f64>,
     excluded: ExcludedPairs,
     sums: Vec<f64>,
+}
+
+impl Change {
+    /// Whether it is too small to matter, for a point of this variance.
+    fn is_stationary(&self, variance: f64) -> bool {
+        let moved = self.mean.iter().map(|step| step * step).sum::<f64>();
+        moved <= TOLERANCE * TOLERANCE * variance && self.log_variance.abs() <= TOLERANCE
+    }
 }
 
 impl NewPoint {
@@ -114,22 +144,59 @@ impl NewPoint {
 
     /// Updates the point by its rows of eqs 20 and 21, as often as the fitted points were updated: then its
     /// variance is comparable to theirs. Stops earlier if both mean and variance are stationary.
-    pub(super) fn fit(&mut self, model: &LvmState) {
-        let dim = model.dim;
-        for _ in 0..model.iterations {
-            let (gradient, diagonal) = self.mean_gradient(model);
-            let mut moved2 = 0.0;
-            for c in 0..dim {
-                let step = gradient[c] / diagonal;
-                self.mean[c] += step;
-                moved2 += step * step;
-            }
-            let change = self.variance_change(model);
-            self.variance = (self.variance * (1.0 + change)).max(MIN_VARIANCE);
-            if moved2 <= TOLERANCE * TOLERANCE * self.variance && change.abs() <= TOLERANCE {
+    pub(super) fn fit(&mut self, model: &LvmState, steps: UpdateSteps) {
+        let mut done = 0;
+        while done < model.iterations {
+            let left = model.iterations - done;
+            let mut step = match steps {
+                UpdateSteps::Growing if done >= SINGLE_UPDATES => (done / STEP_SHARE).min(left),
+                _ => 1,
+            };
+            let start = (self.mean.clone(), self.variance);
+            let change = self.update(model);
+            if change.is_stationary(self.variance) {
                 break;
             }
+            while step > 1 && !self.skip(model, &start, &change, step) {
+                step /= 2;
+            }
+            done += step;
         }
+    }
+
+    /// Moves from `start` over several updates, of which the first is `change`: by as many times the change in the middle, which
+    /// the first one leads to. If the two differ too much, the point is moved by the first alone, and the result is false.
+    fn skip(&mut self, model: &LvmState, start: &(Vec<f64>, f64), change: &Change, updates: usize) -> bool {
+        self.move_from(start, change, (updates - 1) as f64 / 2.0);
+        let middle = self.update(model);
+        let difference = change.mean.iter().zip(&middle.mean).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        let error = (difference / self.variance).sqrt() + (change.log_variance - middle.log_variance).abs();
+        let is_smooth = error * updates as f64 <= 2.0 * STEP_TOLERANCE;
+        match is_smooth {
+            true => self.move_from(start, &middle, updates as f64),
+            false => self.move_from(start, change, 1.0),
+        }
+        is_smooth
+    }
+
+    /// Moves to `start` and several times a change.
+    fn move_from(&mut self, start: &(Vec<f64>, f64), change: &Change, times: f64) {
+        for (value, (start, by)) in self.mean.iter_mut().zip(start.0.iter().zip(&change.mean)) {
+            *value = start + times * by;
+        }
+        self.variance = (start.1 * (times * change.log_variance).exp()).max(MIN_VARIANCE);
+    }
+
+    /// Updates the mean, and then the variance.
+    fn update(&mut self, model: &LvmState) -> Change {
+        let (mut step, diagonal) = self.mean_gradient(model);
+        for (value, step) in self.mean.iter_mut().zip(&mut step) {
+            *step /= diagonal;
+            *value += *step;
+        }
+        let before = self.variance;
+        self.variance = (before * (1.0 + self.variance_change(model))).max(MIN_VARIANCE);
+        Change { mean: step, log_variance: (self.variance / before).ln() }
     }
 
     /// The gradient of the log-likelihood with respect to the mean, and the diagonal entry of the matrix of eq 19.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::new_edges::NewEdges;
-use super::new_point::NewPoint;
+use super::new_point::{NewPoint, UpdateSteps};
 use super::state::LvmState;
 use super::training_pairs::AdjacencyRule;
 use lowland_core::run::Progress;
@@ -32,7 +32,7 @@ pub struct LvmTransformOutput {
 
 impl LvmState {
     /// Transforms the rows of `new`, where `training` holds the rows that the model was fitted to. The result for a row
-    /// does not depend on the other new rows.
+    /// does not depend on the other new rows. With an exact search, all updates of a new point are computed one by one.
     pub fn transform(
         &self,
         new: &Data,
@@ -43,6 +43,10 @@ impl LvmState {
     ) -> Result<LvmTransformOutput> {
         let (data, metric) = (training.data(), training.metric());
         let graph = training.nearest(new, options.n_neighbors.min(data.rows()), search, progress)?;
+        let steps = match search {
+            QuerySearch::Exact => UpdateSteps::Single,
+            QuerySearch::Indexed => UpdateSteps::Growing,
+        };
         let points: Vec<(Vec<f64>, f64)> = (0..new.rows())
             .into_par_iter()
             .map_init(NewPoint::default, |new_point, i| {
@@ -53,7 +57,7 @@ impl LvmState {
                 };
                 let edges = NewEdges::new(self, neighbors, distances, options.reach, distance_to);
                 new_point.set_pairs(self, &edges, options.adjacency, distance_to);
-                new_point.fit(self);
+                new_point.fit(self, steps);
                 (new_point.mean.clone(), new_point.variance)
             })
             .collect();

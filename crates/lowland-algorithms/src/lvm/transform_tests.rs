@@ -2,7 +2,7 @@
 
 use super::coarse_graining::{CoarseGraining, Division, random_landmarks};
 use super::new_edges::NewEdges;
-use super::new_point::NewPoint;
+use super::new_point::{NewPoint, UpdateSteps};
 use super::tests::{clouds, edges, no_progress};
 use super::*;
 use crate::point_loss::PointLoss;
@@ -39,12 +39,12 @@ fn new_edges(model: &LvmState, new: &Data, i: usize, data: &Data, reach: usize) 
     NewEdges::new(model, neighbors, distances, reach, |j| distance(new, i, data, j as usize, Metric::Euclidean))
 }
 
-fn placed(model: &LvmState, new: &Data, i: usize, data: &Data) -> NewPoint {
+fn placed(model: &LvmState, new: &Data, i: usize, data: &Data, steps: UpdateSteps) -> NewPoint {
     let mut point = NewPoint::default();
     let edges = new_edges(model, new, i, data, 1);
     let to = |j: u32| distance(new, i, data, j as usize, Metric::Euclidean);
     point.set_pairs(model, &edges, AdjacencyRule::Directed, to);
-    point.fit(model);
+    point.fit(model, steps);
     point
 }
 
@@ -55,7 +55,7 @@ fn mean_and_variance_of_new_points_are_stationary() {
     for levels in [0, 1, 2] {
         let model = fitted(&data, levels, 1, iterations);
         for i in 0..new.rows() {
-            let mut point = placed(&model, &new, i, &data);
+            let mut point = placed(&model, &new, i, &data, UpdateSteps::Single);
             let (variance, weight) = (point.variance, point.total_weight());
             let h = 1e-4;
             // Changes of a coordinate by fractions of the standard deviation, and of the logarithm of the variance.
@@ -82,12 +82,30 @@ fn mean_and_variance_of_new_points_are_stationary() {
 }
 
 #[test]
+fn steps_over_several_updates_end_where_single_updates_end() {
+    let (data, new) = (clouds(300, 4, 1), clouds(60, 4, 2));
+    for (levels, iterations) in [(0, 300), (1, 1000), (2, 40)] {
+        let model = fitted(&data, levels, 1, iterations);
+        let mut differences = Vec::new();
+        for i in 0..new.rows() {
+            let [single, growing] =
+                [UpdateSteps::Single, UpdateSteps::Growing].map(|steps| placed(&model, &new, i, &data, steps));
+            let moved: f64 = single.mean.iter().zip(&growing.mean).map(|(a, b)| (a - b).powi(2)).sum();
+            assert!((single.variance / growing.variance).ln().abs() < 0.05, "row {i}");
+            differences.push((moved / single.variance).sqrt());
+        }
+        differences.sort_unstable_by(f64::total_cmp);
+        assert!(differences[30] < 0.02 && differences[57] < 0.2, "{levels} levels: {differences:?}");
+    }
+}
+
+#[test]
 fn gradients_of_new_points_match_finite_differences() {
     let (data, new) = (clouds(200, 4, 1), clouds(10, 4, 2));
     // Few iterations, so that the points are not stationary.
     let model = fitted(&data, 2, 1, 3);
     for i in 0..new.rows() {
-        let mut point = placed(&model, &new, i, &data);
+        let mut point = placed(&model, &new, i, &data, UpdateSteps::Single);
         let (gradient, _) = point.mean_gradient(&model);
         let by_variance = point.variance_change(&model) * point.total_weight();
         let mut slope = |change: &dyn Fn(&mut NewPoint, f64)| {
