@@ -8,7 +8,7 @@ use super::state::LvmState;
 use super::training_pairs::AdjacencyRule;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Result};
-use lowland_neighbors::{IndexedRows, QuerySearch, distance};
+use lowland_neighbors::{IndexedRows, MIN_INDEXED_ROWS, QuerySearch, distance};
 
 /// The parameters of the fit that the transform of new points shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,8 @@ pub struct LvmTransformOutput {
 
 impl LvmState {
     /// Transforms the rows of `new`, where `training` holds the rows that the model was fitted to. The result for a row
-    /// does not depend on the other new rows. With an exact search, all updates of a new point are computed one by one.
+    /// does not depend on the other new rows. With an exact search, or a model of few rows, all
+    /// updates of a new point are computed one by one.
     pub fn transform(
         &self,
         new: &Data,
@@ -43,9 +44,10 @@ impl LvmState {
     ) -> Result<LvmTransformOutput> {
         let (data, metric) = (training.data(), training.metric());
         let graph = training.nearest(new, options.n_neighbors.min(data.rows()), search, progress)?;
+        // Models of few rows have no index: all of their transforms are exact.
         let steps = match search {
-            QuerySearch::Exact => UpdateSteps::Single,
-            QuerySearch::Indexed => UpdateSteps::Growing,
+            QuerySearch::Indexed if data.rows() >= MIN_INDEXED_ROWS => UpdateSteps::Growing,
+            _ => UpdateSteps::Single,
         };
         let points: Vec<(Vec<f64>, f64)> = (0..new.rows())
             .into_par_iter()
