@@ -1,8 +1,9 @@
 //! Chooses the engine for a sum.
 
+use super::request::are_same;
 use super::{
-    BarnesHut, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, PotentialOutput, PotentialRequest,
-    SumRequest,
+    BarnesHut, Engine, ErrorReport, Exact, FastGauss, Fft, Kernel, KernelSum, NearPairs, PotentialOutput,
+    PotentialRequest, Sampled, SumRequest,
 };
 use lowland_core::params::invalid_parameter;
 use lowland_core::{Points, Result};
@@ -11,7 +12,7 @@ use lowland_core::{Points, Result};
 pub fn new_engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn KernelSum>> {
     let gaussian = kernel == Kernel::Gaussian;
     match engine {
-        Engine::Auto => Ok(Box::new(AutoEngine::default())),
+        Engine::Auto => Ok(Box::new(AutoEngine::new(dim))),
         Engine::Exact => Ok(Box::new(Exact)),
         Engine::FastGauss if !gaussian => invalid_parameter(
             "engine",
@@ -30,6 +31,7 @@ pub fn new_engine(engine: Engine, dim: usize, kernel: Kernel) -> Result<Box<dyn 
             invalid_parameter("engine", &engine, format!("for up to 3 dimensions, not {dim}: use barnes-hut or exact"))
         }
         Engine::Fft => Ok(Box::new(Fft::default())),
+        Engine::Sampled => Ok(Box::new(Sampled::default())),
     }
 }
 
@@ -40,24 +42,34 @@ struct AutoEngine {
     fft: Fft,
     tree: BarnesHut,
     gauss: FastGauss,
+    sampled: Sampled,
+    dim: usize,
+    /// Whether the pairs are known that a sample always contains.
+    near_known: bool,
     /// The engine of the last call.
     last: Engine,
 }
 
-impl Default for AutoEngine {
-    fn default() -> Self {
+impl AutoEngine {
+    fn new(dim: usize) -> Self {
         let mut auto = Self {
             accuracy: 0.0,
             exact: Exact,
             fft: Fft::default(),
             tree: BarnesHut::default(),
             gauss: FastGauss::new(1e-3),
+            sampled: Sampled::default(),
+            dim,
+            near_known: false,
             last: Engine::Auto,
         };
         auto.set_accuracy(1e-3);
         auto
     }
 }
+
+/// Number of points from which a sample of the pairs is summed in more than three dimensions, where there is no grid.
+const MIN_SAMPLED_POINTS: usize = 20_000;
 
 /// Number of pairs up to which summing all of them is fastest, by dimension; measured with `bench --bin kernel_sums`.
 fn max_exact_pairs(dim: usize) -> f64 {
@@ -99,6 +111,7 @@ impl AutoEngine {
         };
         match self.last {
             Engine::Exact | Engine::Auto => &mut self.exact,
+            Engine::Sampled => &mut self.sampled,
             Engine::Fft => &mut self.fft,
             Engine::FastGauss => &mut self.gauss,
             Engine::BarnesHut => &mut self.tree,
@@ -112,6 +125,7 @@ impl KernelSum for AutoEngine {
         match self.last {
             Engine::Auto => "auto",
             Engine::Exact => self.exact.name(),
+            Engine::Sampled => self.sampled.name(),
             Engine::Fft => self.fft.name(),
             Engine::FastGauss => self.gauss.name(),
             Engine::BarnesHut => self.tree.name(),
@@ -125,12 +139,32 @@ impl KernelSum for AutoEngine {
         self.gauss.set_accuracy(accuracy);
     }
 
+    fn samples(&self, points: usize) -> bool {
+        self.near_known && points >= MIN_SAMPLED_POINTS
+    }
+
+    fn set_near_pairs(&mut self, points: usize, pairs: &dyn Fn() -> NearPairs) {
+        if self.dim > 3 && points >= MIN_SAMPLED_POINTS {
+            self.near_known = true;
+            self.sampled.set_near_pairs(points, pairs);
+        }
+    }
+
+    fn begin_round(&mut self, round: u64) {
+        self.sampled.begin_round(round);
+    }
+
     fn sum(&mut self, request: SumRequest, out: &mut [f64]) -> Result<ErrorReport> {
         self.choose(&request.kernels(), request.targets, request.sources).sum(request, out)
     }
 
     fn potential(&mut self, request: PotentialRequest, out: PotentialOutput) -> Result<ErrorReport> {
-        self.choose(&[request.kernel], request.targets, request.sources).potential(request, out)
+        let PotentialRequest { kernel, targets, sources, .. } = request;
+        if self.samples(sources.rows()) && are_same(targets, sources) {
+            self.last = Engine::Sampled;
+            return self.sampled.potential(request, out);
+        }
+        self.choose(&[kernel], targets, sources).potential(request, out)
     }
 }
 
@@ -164,19 +198,29 @@ mod tests {
         for (n, dim, kernel, width, expected) in cases {
             let values: Vec<f64> = Seed(3).normals(n * dim).iter().map(|v| width * v).collect();
             let points = Points::new(&values, dim).unwrap();
-            let mut auto = AutoEngine::default();
+            let mut auto = AutoEngine::new(dim);
             auto.choose(&[kernel], points, points);
             assert_eq!(auto.name(), expected, "{n} points in {dim} dimensions, {kernel:?}, {width}");
         }
         // A finer accuracy allows a smaller extent.
         let values: Vec<f64> = Seed(3).normals(10_000).iter().map(|v| 60.0 * v).collect();
         let points = Points::new(&values, 2).unwrap();
-        let mut auto = AutoEngine::default();
+        let mut auto = AutoEngine::new(2);
         let chosen = [1e-2, 1e-11].map(|accuracy| {
             auto.set_accuracy(accuracy);
             auto.choose(&[cauchy], points, points);
             auto.name()
         });
         assert_eq!(chosen, ["fft", "barnes-hut"]);
+    }
+
+    #[test]
+    fn many_points_in_many_dimensions_are_sampled_once_their_near_pairs_are_known() {
+        for (dim, n, expected) in [(10, 20_000, true), (10, 19_999, false), (3, 20_000, false)] {
+            let mut auto = AutoEngine::new(dim);
+            assert!(!auto.samples(n));
+            auto.set_near_pairs(n, &|| NearPairs::new(vec![0; n + 1], Vec::new()));
+            assert_eq!(auto.samples(n), expected, "{n} points in {dim} dimensions");
+        }
     }
 }

@@ -10,9 +10,11 @@ mod engine_tests;
 mod exact;
 pub mod fast_gauss;
 mod fft;
+mod fused;
 mod kernel;
 mod pairs;
 mod request;
+mod sampled;
 
 use lowland_core::Result;
 use lowland_core::params::param_enum;
@@ -24,6 +26,7 @@ pub use fast_gauss::FastGauss;
 pub use fft::{DividedPotential, Fft};
 pub use kernel::Kernel;
 pub use request::{Charges, KernelTerm, PotentialOutput, PotentialRequest, SumRequest, column_count};
+pub use sampled::{NearPairs, Sampled};
 
 /// Bound of the coordinates that approximate engines accept: their squares are finite.
 const MAX_COORDINATE: f64 = 1e100;
@@ -56,6 +59,17 @@ pub trait KernelSum: Send {
     /// Requests an error of about `accuracy` relative to `sum_j |q[j, c]| K(|t - s_j|^2)`. An engine with a bound guarantees
     /// it; others choose their parameters by it, and their error has to be measured.
     fn set_accuracy(&mut self, accuracy: f64);
+
+    /// Whether potentials of this many points on each other are those of a sample of the pairs.
+    fn samples(&self, _points: usize) -> bool {
+        false
+    }
+
+    /// Sets the pairs of this many points that a sample always contains; an engine that will not sample does not ask for them.
+    fn set_near_pairs(&mut self, _points: usize, _pairs: &dyn Fn() -> NearPairs) {}
+
+    /// Sets the sample: it depends on this number and on the number of points.
+    fn begin_round(&mut self, _round: u64) {}
 
     /// Computes the sums: for each target a row with the columns of the first term, then those of the second, and so on. A
     /// source at the position of the target counts with `K(0) = 1`; targets may be the sources themselves.
@@ -104,7 +118,7 @@ fn potential_by_sums<E: KernelSum + ?Sized>(
 
 param_enum! {
     /// The engine that sums the repulsion.
-    pub enum Engine ("auto, exact, fast-gauss, barnes-hut or fft") {
+    pub enum Engine ("auto, exact, fast-gauss, barnes-hut, fft or sampled") {
         /// By the number of points, the dimension, the kernel and the tolerance.
         Auto = "auto",
         /// Every pair.
@@ -115,5 +129,7 @@ param_enum! {
         BarnesHut = "barnes-hut",
         /// Interpolation on a grid and fast convolution, for every smooth kernel, in 1 to 3 dimensions.
         Fft = "fft",
+        /// A sample of the pairs, for every kernel and dimension, with an error that is measured but not controlled.
+        Sampled = "sampled",
     }
 }

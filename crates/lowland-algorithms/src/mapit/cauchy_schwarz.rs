@@ -82,7 +82,8 @@ impl CauchySchwarzDivergence {
         let constant = 0.5 * compared.iter().map(|p| p * p).sum::<f64>().max(MIN_ENTROPY_WEIGHT).ln();
         let kernel = if cost == MapItCost::Pairs { similarity.squared() } else { (similarity.kernel(), 1.0) };
         let controller = AccuracyController::new(Accuracy::Fixed, tolerance);
-        let potential = KernelPotential::new(engine, n, kernel, controller);
+        let mut potential = KernelPotential::new(engine, n, kernel, controller);
+        potential.set_near_pairs(&attraction);
         let [map_marginals, balance, zeros] = [(); 3].map(|()| vec![0.0; n]);
         Ok(Self {
             cost,
@@ -100,6 +101,12 @@ impl CauchySchwarzDivergence {
             buffer: PaddedPointsBuffer::default(),
             entropies: [f64::NAN; 2],
         })
+    }
+
+    /// Sets the number of iterations in which an engine that samples the pairs sums the same ones.
+    pub fn with_sampling_period(mut self, iterations: usize) -> Self {
+        self.potential.set_sampling_period(iterations);
+        self
     }
 
     /// Returns the name of the engine and the relative error of its force as measured last.

@@ -53,7 +53,8 @@ impl MapItField {
         tolerance: f64,
     ) -> Result<Self> {
         let controller = AccuracyController::new(Accuracy::Fixed, tolerance);
-        let potential = KernelPotential::new(engine, affinities.rows(), similarity.squared(), controller);
+        let mut potential = KernelPotential::new(engine, affinities.rows(), similarity.squared(), controller);
+        potential.set_near_pairs(affinities);
         Self::with_sums(affinities, k, similarity, NonNeighborSums::Potential(Box::new(potential)))
     }
 
@@ -201,7 +202,10 @@ impl VectorField for MapItField {
         match &mut self.others {
             NonNeighborSums::Potential(potential) => {
                 let change = potential.adjust_fixed_accuracy(iteration, y);
-                if let Some(rows) = self.numbering.reorder_if_due(iteration, y) {
+                // The near pairs of a sample stay in the order of the rows.
+                if !potential.is_sampled()
+                    && let Some(rows) = self.numbering.reorder_if_due(iteration, y)
+                {
                     self.graph.renumber(&rows);
                 }
                 return change;

@@ -81,11 +81,13 @@ impl NeighborEmbeddingObjective {
             Energy::Elastic { .. } => 0.0,
             _ => weights.values().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum(),
         };
+        let mut potential = KernelPotential::new(engine, n, (energy.kernel(), energy.scale()), controller);
+        potential.set_near_pairs(&weights);
         Ok(Self {
             energy,
             attraction: Attraction::new(weights),
             constant,
-            potential: KernelPotential::new(engine, n, (energy.kernel(), energy.scale()), controller),
+            potential,
             schedule: EnergySchedule::default(),
             factors: EnergyFactors { exaggeration: 1.0, lambda_factor: 1.0 },
             schedule_pending: false,
@@ -98,6 +100,12 @@ impl NeighborEmbeddingObjective {
     pub fn with_schedule(mut self, schedule: EnergySchedule) -> Self {
         self.schedule = schedule;
         self.factors = schedule.factors(usize::MAX);
+        self
+    }
+
+    /// Sets the number of iterations in which an engine that samples the pairs sums the same ones.
+    pub fn with_sampling_period(mut self, iterations: usize) -> Self {
+        self.potential.set_sampling_period(iterations);
         self
     }
 
@@ -146,6 +154,11 @@ impl NeighborEmbeddingObjective {
             true => Some(ScheduleStage::Homotopy),
             false => None,
         }
+    }
+
+    /// Returns whether the repulsion is that of a sample of the pairs.
+    pub fn is_sampled(&self) -> bool {
+        self.potential.is_sampled()
     }
 
     /// Returns the cost of all sums so far, counted in the engine's own operations.

@@ -68,6 +68,8 @@ pub(super) trait AccuracyProbe {
     /// Returns whether the engine chooses its parameters by a bound, far above the errors that occur. It can be asked for a
     /// larger error than the target.
     fn is_certified(&self) -> bool;
+    /// Returns whether the error is that of a sample of fixed size, which no request changes.
+    fn is_sampled(&self) -> bool;
 }
 
 impl AccuracyController {
@@ -131,6 +133,11 @@ impl AccuracyController {
     /// matters only once it is as large as the progress: the error allowed is the relative decrease of the objective since
     /// the last measurement, and never grows again.
     pub(super) fn update(&mut self, iteration: usize, value: Option<f64>, probe: &mut dyn AccuracyProbe) -> Result<()> {
+        if probe.is_sampled() {
+            [self.measured, self.value_error] = probe.errors()?;
+            self.set_target(self.tolerance);
+            return Ok(());
+        }
         if self.is_coarse() && is_comparison_due(iteration) && !self.saves_work(probe)? {
             self.set_target(self.tolerance);
         }
@@ -233,6 +240,7 @@ mod tests {
         factor: f64,
         curvature: f64,
         certified: bool,
+        sampled: bool,
         /// Cost of a sum as a power of the accuracy.
         cost_exponent: f64,
     }
@@ -243,6 +251,7 @@ mod tests {
         factor: 1.0,
         curvature: 1.0,
         certified: false,
+        sampled: false,
         cost_exponent: -0.5,
     };
 
@@ -261,6 +270,9 @@ mod tests {
         }
         fn is_certified(&self) -> bool {
             self.certified
+        }
+        fn is_sampled(&self) -> bool {
+            self.sampled
         }
         fn work(&mut self, accuracy: f64) -> Result<Option<f64>> {
             Ok(Some(accuracy.powf(self.cost_exponent)))
@@ -319,6 +331,16 @@ mod tests {
         );
         engine.min_request = 1e-2;
         assert!(controller.update(1, None, &mut engine).is_err(), "the first request fails too");
+    }
+
+    #[test]
+    fn the_error_of_a_sample_is_measured_and_ends_the_schedule() {
+        let mut engine = InaccurateEngine { factor: 30.0, sampled: true, ..ENGINE };
+        let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-3);
+        let before = controller.requested();
+        controller.update(1, Some(3.0), &mut engine).unwrap();
+        assert!(controller.measured_error().is_some() && !controller.is_coarse());
+        assert!(controller.requested() <= before);
     }
 
     #[test]

@@ -7,15 +7,23 @@ use lowland_core::simd::Simd;
 
 /// Rows per task: fixed, because the order of summation depends on it.
 pub(crate) const ROWS: usize = 256;
-/// Maximal dimension in which a point is stored as one vector.
-const MAX_PADDED_DIM: usize = 3;
 
-/// The points of a map, in up to three dimensions also as vectors of four numbers, which edges can load at once.
+/// The points of a map, also as vectors of four numbers: one in up to three dimensions, several in more.
 #[derive(Clone, Copy)]
 pub(crate) struct PaddedPoints<'a> {
     /// The map.
     pub y: Points<'a>,
     vectors: &'a [[f64; 4]],
+    /// Vectors of each point.
+    stride: usize,
+}
+
+impl<'a> PaddedPoints<'a> {
+    /// The vectors of point `i`.
+    #[inline(always)]
+    fn vectors(&self, i: usize) -> &'a [[f64; 4]] {
+        &self.vectors[i * self.stride..][..self.stride]
+    }
 }
 
 /// Reusable memory of [`PaddedPoints`].
@@ -26,12 +34,17 @@ impl PaddedPointsBuffer {
     /// Pads the points of a map.
     pub fn pad<'a>(&'a mut self, y: Points<'a>) -> PaddedPoints<'a> {
         let d = y.dim();
-        self.0.resize(if d <= MAX_PADDED_DIM { y.rows() } else { 0 }, [0.0; 4]);
-        let rows = self.0.par_chunks_mut(ROWS).zip(y.values().par_chunks(ROWS * d));
+        let stride = d.div_ceil(4);
+        self.0.resize(y.rows() * stride, [0.0; 4]);
+        let rows = self.0.par_chunks_mut(ROWS * stride).zip(y.values().par_chunks(ROWS * d));
         rows.for_each(|(vectors, rows)| {
-            vectors.iter_mut().zip(rows.chunks_exact(d)).for_each(|(vector, row)| vector[..d].copy_from_slice(row));
+            for (vectors, row) in vectors.chunks_exact_mut(stride).zip(rows.chunks_exact(d)) {
+                let numbers = vectors.as_flattened_mut();
+                numbers[..d].copy_from_slice(row);
+                numbers[d..].fill(0.0);
+            }
         });
-        PaddedPoints { y, vectors: &self.0 }
+        PaddedPoints { y, vectors: &self.0, stride }
     }
 }
 
@@ -135,14 +148,8 @@ impl<'a, F: Simd, const D: usize, const C: usize> RowSums<'a, F, D, C> {
                 self.sums[c][k] = fours.add(self.sums[c][k], fours.mul(coefficients[c], differences[k]));
             }
             if D == 0 {
-                let (y, coefficients) = (self.points.y, fours.store(coefficients[c]));
-                let sums = &mut sums[c * y.dim()..][..y.dim()];
-                for l in 0..4 {
-                    let (here, there) = (y.row(self.i), y.row(ends[l]));
-                    for (k, sum) in sums.iter_mut().enumerate() {
-                        *sum += coefficients[l] * (here[k] - there[k]);
-                    }
-                }
+                let d = self.points.y.dim();
+                self.add_any(ends, fours.store(coefficients[c]), &mut sums[c * d..][..d]);
             }
         }
     }
@@ -164,13 +171,39 @@ impl<'a, F: Simd, const D: usize, const C: usize> RowSums<'a, F, D, C> {
     /// Returns the squared lengths in any dimension.
     #[inline(always)]
     fn any_squares(&self, ends: [usize; 4]) -> F::F64x4 {
-        let (here, mut squares) = (self.points.y.row(self.i), [0.0; 4]);
+        let (fours, here) = (self.fours, self.points.vectors(self.i));
+        let mut squares = [fours.splat(0.0); 4];
         for l in 0..4 {
-            let there = self.points.y.row(ends[l]);
-            for k in 0..here.len() {
-                squares[l] += (here[k] - there[k]) * (here[k] - there[k]);
+            for (here, there) in here.iter().zip(self.points.vectors(ends[l])) {
+                let difference = fours.sub(fours.load(*here), fours.load(*there));
+                squares[l] = fours.add(squares[l], fours.mul(difference, difference));
             }
         }
-        self.fours.load(squares)
+        let [a, b, c, d] = fours.transpose(squares);
+        fours.add(fours.add(a, b), fours.add(c, d))
+    }
+
+    /// Adds the vectors from four ends to the point, times their coefficients, in any dimension.
+    #[inline(always)]
+    fn add_any(&self, ends: [usize; 4], coefficients: [f64; 4], sums: &mut [f64]) {
+        let (fours, here) = (self.fours, self.points.vectors(self.i));
+        let mut there = [here; 4];
+        for l in 0..4 {
+            there[l] = self.points.vectors(ends[l]);
+        }
+        for (at, sums) in sums.chunks_mut(4).enumerate() {
+            let (here, mut sum) = (fours.load(here[at]), fours.splat(0.0));
+            for l in 0..4 {
+                let difference = fours.sub(here, fours.load(there[l][at]));
+                sum = fours.add(sum, fours.mul(fours.splat(coefficients[l]), difference));
+            }
+            let sum = fours.store(sum);
+            for k in 0..4 {
+                // The last vector may be longer than the rest of the row.
+                if k < sums.len() {
+                    sums[k] += sum[k];
+                }
+            }
+        }
     }
 }

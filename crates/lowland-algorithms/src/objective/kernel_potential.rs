@@ -7,8 +7,9 @@ use super::accuracy::AccuracyProbe;
 use super::{AccuracyController, ObjectiveChange, squared_distance};
 use lowland_core::archive::Archive;
 use lowland_core::{Error, Points, Result, Seed};
+use lowland_linalg::Csr;
 use lowland_linalg::block::{column_means, dot};
-use lowland_nbody::{Exact, Kernel, KernelSum, PotentialOutput, PotentialRequest};
+use lowland_nbody::{Exact, Kernel, KernelSum, NearPairs, PotentialOutput, PotentialRequest};
 
 /// Number of points on which an engine's error is measured.
 const SAMPLE_SIZE: usize = 256;
@@ -19,6 +20,10 @@ const ROWS: usize = 1024;
 const ISOLATION: f64 = 1e-3;
 /// Maximal number of isolated points whose sums are computed pair by pair.
 const MAX_ISOLATED: usize = 8192;
+/// Name of the number of the sample in a checkpoint.
+const ROUND: &str = "objective/round";
+/// Relative rounding error of the total of a sample, which is the same in all sums of a round.
+const SAMPLE_ROUNDING: f64 = 1e-6;
 /// Smallest kernel sum in units of the number of points; below it, the subtraction leaves only rounding errors.
 const MIN_TOTAL: f64 = 1e-13;
 
@@ -31,6 +36,10 @@ pub(crate) struct KernelPotential {
     controller: AccuracyController,
     /// Row-major weights of all pairs, if they are not all one.
     pair_weights: Option<Vec<f64>>,
+    /// Number of iterations with the same sample, if the engine sums a sample of the pairs.
+    sampling_period: usize,
+    /// Number of the sample.
+    round: u64,
     /// Points on which the error is measured.
     sample: Vec<usize>,
     /// Accuracy of the engine, measurements aside.
@@ -69,6 +78,8 @@ impl KernelPotential {
             scale,
             controller,
             pair_weights: None,
+            sampling_period: 1,
+            round: 0,
             sample,
             engine_accuracy: f64::NAN,
             bound: None,
@@ -85,6 +96,22 @@ impl KernelPotential {
     /// Sets the weights of all pairs, row-major. The sums are then exact, and their kernel is the Gaussian.
     pub fn set_pair_weights(&mut self, weights: Vec<f64>) {
         self.pair_weights = Some(weights);
+    }
+
+    /// Sets the number of iterations in which an engine that samples the pairs sums the same ones.
+    pub fn set_sampling_period(&mut self, iterations: usize) {
+        self.sampling_period = iterations;
+    }
+
+    /// Gives the pairs of a symmetric matrix to an engine that samples, whose samples then always contain them.
+    pub fn set_near_pairs(&mut self, affinities: &Csr) {
+        let pairs = || NearPairs::new(affinities.indptr().to_vec(), affinities.indices().to_vec());
+        self.engine.set_near_pairs(affinities.rows(), &pairs);
+    }
+
+    /// Returns whether the potential is that of a sample of the pairs.
+    pub fn is_sampled(&self) -> bool {
+        self.pair_weights.is_none() && self.engine.samples(self.ones.len())
     }
 
     /// Returns the name of the engine.
@@ -119,7 +146,12 @@ impl KernelPotential {
 
     /// Returns the relative error of the total, as measured last.
     pub fn total_error(&self) -> f64 {
-        if self.is_exact() || self.isolated { 0.0 } else { self.controller.value_error() }
+        match self.is_exact() || self.isolated {
+            true => 0.0,
+            // The error of the sample does not change within a round, where values are compared.
+            false if self.is_sampled() => SAMPLE_ROUNDING,
+            false => self.controller.value_error(),
+        }
     }
 
     /// Computes the potential of unit charges at `y`; returns its sum over ordered pairs of different points.
@@ -184,13 +216,14 @@ impl KernelPotential {
         value: Option<f64>,
         curvature: &mut dyn FnMut(&mut Self) -> Result<f64>,
     ) -> Result<bool> {
+        let sample_changes = self.is_sampled() && self.begin_round((iteration / self.sampling_period) as u64);
         // Exact sums need no control; whether they are exact is known after the first.
         if !self.is_exact() && self.controller.is_due(iteration) {
             let mut controller = self.controller;
             controller.update(iteration, value, &mut PotentialProbe { potential: self, y, curvature })?;
             self.controller = controller;
         }
-        Ok(self.apply_accuracy())
+        Ok(self.apply_accuracy() | sample_changes)
     }
 
     /// Like [`KernelPotential::adjust_accuracy`], for an accuracy without a schedule.
@@ -218,12 +251,27 @@ impl KernelPotential {
 
     pub fn save(&self, archive: &mut Archive) {
         self.controller.save(archive);
+        if self.is_sampled() {
+            archive.put(ROUND, [self.round].as_slice());
+        }
     }
 
     pub fn restore(&mut self, archive: &Archive) -> Result<()> {
         self.controller.restore(archive)?;
+        if self.is_sampled() {
+            let &[round] = archive.u64s(ROUND)? else {
+                return Err(archive.invalid("the round is not one number".into()));
+            };
+            self.begin_round(round);
+        }
         self.apply_accuracy();
         Ok(())
+    }
+
+    /// Sets the sample; returns whether it was another before.
+    fn begin_round(&mut self, round: u64) -> bool {
+        self.engine.begin_round(round);
+        std::mem::replace(&mut self.round, round) != round
     }
 
     /// Sets the engine's accuracy to the requested one; returns whether it was another before, measurements aside.
@@ -358,6 +406,10 @@ impl AccuracyProbe for PotentialProbe<'_, '_> {
             Err(Error::Numerical { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn is_sampled(&self) -> bool {
+        self.potential.is_sampled()
     }
 
     fn is_certified(&self) -> bool {

@@ -56,6 +56,17 @@ param_enum! {
     }
 }
 
+impl OptimizerKind {
+    /// Returns the number of iterations in which an engine that samples the pairs sums the same ones: gradient descent takes
+    /// every step by itself, while line searches and L-BFGS compare values and gradients.
+    pub fn sampling_period(self) -> usize {
+        match self {
+            Self::Gd => 1,
+            Self::Fp | Self::Sd | Self::Lbfgs => 10,
+        }
+    }
+}
+
 /// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepReport {

@@ -30,6 +30,8 @@ pub enum ToleranceMiss {
     ScheduleUnfinished,
     /// The engine cannot compute more accurately.
     EngineLimit,
+    /// The engine sums a sample of the pairs, drawn anew along the iterations: the error of one sum is that of a sample.
+    Sample,
 }
 
 /// Information or a warning about a run.
@@ -305,7 +307,7 @@ impl Note {
             | Note::StartBounds(_)
             | Note::Relevance(_)
             | Note::NegativeEigenvalues { count: 0, .. }
-            | Note::RepulsionError { missed: None, .. }
+            | Note::RepulsionError { missed: None | Some(ToleranceMiss::Sample), .. }
             | Note::PredictedNoise { .. }
             | Note::ExaggerationChosen { .. }
             | Note::DensityCorrelation { .. }
@@ -529,6 +531,10 @@ impl Note {
                         "; the schedule had not reached the tolerance by the last iteration: raise {} or use {}",
                         terms.parameter("max_iter"),
                         terms.setting("accuracy", &"fixed")
+                    ),
+                    Some(ToleranceMiss::Sample) => format!(
+                        " in one sample; the iterations draw it anew. For all pairs use {}",
+                        terms.setting("engine", &"exact")
                     ),
                     Some(ToleranceMiss::EngineLimit) => {
                         format!("; this engine cannot reach the tolerance: use {}", terms.setting("engine", &"exact"))

@@ -172,7 +172,8 @@ impl MapIt {
         let (embedding, outcome, state, measured_error) = if self.variant == MapItVariant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
             let objective =
-                CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?;
+                CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?
+                    .with_sampling_period(self.optimizer.sampling_period());
             let objective = AnchoredField::new(objective, anchors.cloned());
             let objective = if self.optimizer == OptimizerKind::Gd { objective.scaled() } else { objective };
             let mut descent = Descent::new(objective, self.optimizer(n), init);

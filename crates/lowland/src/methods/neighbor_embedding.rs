@@ -290,6 +290,8 @@ impl NeighborEmbeddingSettings {
         if let Some(error) = objective.controller().measured_error().filter(|error| *error > 0.0) {
             let missed = if error <= self.tolerance {
                 None
+            } else if objective.is_sampled() {
+                Some(ToleranceMiss::Sample)
             } else if objective.controller().is_coarse() {
                 Some(ToleranceMiss::ScheduleUnfinished)
             } else {
@@ -412,7 +414,9 @@ impl NeighborEmbeddingSettings {
     fn objective(&self, data: &Data, weights: Csr, energy: Energy) -> Result<NeighborEmbeddingObjective> {
         let engine = new_engine(self.engine, self.n_components, energy.kernel())?;
         let control = AccuracyController::new(self.accuracy, self.tolerance);
-        let objective = NeighborEmbeddingObjective::new(energy, weights, engine, control)?.with_schedule(self.schedule);
+        let objective = NeighborEmbeddingObjective::new(energy, weights, engine, control)?
+            .with_schedule(self.schedule)
+            .with_sampling_period(self.optimizer.sampling_period());
         match self.repulsion {
             RepulsionWeights::Uniform => Ok(objective),
             RepulsionWeights::Distances => objective.with_repulsion_weights(squared_distances(data, self.metric)),
