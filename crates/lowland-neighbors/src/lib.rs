@@ -42,6 +42,7 @@ pub use neighbor_graph::NeighborGraph;
 pub use params::{NeighborParams, Search};
 pub use search_index::{IndexedRows, MIN_INDEXED_ROWS, QuerySearch, SearchIndex, TARGET_RECALL};
 pub use search_memory::search_memory;
+pub use strategy::is_exact;
 
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,12 @@ pub(super) fn plan_approximate(shape: DataShape, params: &NeighborParams) -> App
     }
 }
 
+/// Returns whether [`nearest_with`](super::nearest_with) compares all rows, for rows that have no fault.
+pub fn is_exact(shape: DataShape, params: &NeighborParams) -> bool {
+    let plan = plan_approximate(shape, params);
+    !(plan.projection || plan.descent)
+}
+
 fn exact_seconds(shape: DataShape, metric: Metric, k: usize) -> f64 {
     all_pairs_seconds(shape.rows, pair_cost(shape, metric), k)
 }

@@ -34,11 +34,13 @@ fn many_rows_are_placed_with_an_index_and_fields_as_they_are_exactly() {
     let all = clouds(8, MIN_INDEXED_ROWS / 8 + 8, DIM, 6.0, 1);
     let (data, new) = (0..all.rows()).partition::<Vec<usize>, _>(|&i| i < MIN_INDEXED_ROWS);
     let [data, new] = [data, new].map(|rows| all.select(&rows));
-    let cases: [(&str, &[(&str, &str)]); 4] = [
+    let cases: [(&str, &[(&str, &str)]); 6] = [
         ("tsne", &[("perplexity", "4"), ("max_iter", "60")]),
         ("ssne", &[("perplexity", "4"), ("max_iter", "20")]),
         ("mapit", &[("perplexity", "4"), ("n_neighbors", "5"), ("max_iter", "40")]),
         ("lvm", &[("n_neighbors", "5"), ("max_iter", "3")]),
+        ("umap", &[("n_neighbors", "5"), ("n_epochs", "20")]),
+        ("pacmap", &[("n_neighbors", "5")]),
     ];
     for (method, values) in cases {
         let model = fit(method, values, &data);
@@ -56,7 +58,7 @@ fn many_rows_are_placed_with_an_index_and_fields_as_they_are_exactly() {
 fn few_rows_are_placed_exactly() {
     let data = clouds(4, 100, DIM, 4.0, 2);
     let new = clouds(4, 5, DIM, 4.0, 3);
-    for method in ["tsne", "ee", "mapit", "lvm", "pca"] {
+    for method in ["tsne", "ee", "mapit", "lvm", "umap", "pacmap", "pca"] {
         let model = fit(method, &[], &data);
         let [fast, exact] = both(&model, &new).unwrap();
         assert_eq!(fast, exact, "{method}");

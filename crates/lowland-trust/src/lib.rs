@@ -27,4 +27,4 @@ pub use islands::Islands;
 pub use loss::MapLoss;
 pub use parts::IslandParts;
 pub use placement::LossUsed;
-pub use report::{TrustParams, TrustReport, assess, memory};
+pub use report::{TrustParams, TrustReport, assess, memory, sufficient_neighbors};

@@ -43,6 +43,12 @@ impl Default for TrustParams {
 const REACH: usize = 5;
 /// A neighbor graph of the caller is used if it has at least this many times the number of neighbors.
 const MIN_REACH: usize = 2;
+/// Returns the number of neighbors in a graph of the fit that makes another search unnecessary: for all scores, or for the summary.
+pub fn sufficient_neighbors(rows: usize, n_neighbors: usize, everything: bool) -> usize {
+    let most = (REACH * n_neighbors).min(rows.saturating_sub(1) / 2);
+    if everything { most } else { most.min(MIN_REACH * n_neighbors) }
+}
+
 /// Fewest rows whose neighbors are not arbitrary.
 const MIN_KNOWN: usize = 10;
 /// The mean share of neighbors kept exceeds that of unrelated points by at least this many standard deviations, if the map

@@ -39,6 +39,9 @@ pub struct FitOptions<'a> {
     pub anchors: Option<&'a Anchors>,
     /// Precomputed nearest neighbors of the preprocessed data.
     pub neighbors: Option<&'a NeighborGraph>,
+    /// Number of neighbors that [`Model::neighbors`] has at least, if the fit searches exactly; 0 for those that the method uses. More cost
+    /// little in the search of the fit, and another search later would cost as much.
+    pub reported_neighbors: usize,
     /// The embedding that iterations start from, for methods with a parameter `init`.
     pub init: Option<&'a Embedding>,
     /// Names of the columns, stored in the model.
@@ -122,7 +125,14 @@ fn fit_on_current_device(
     let observer = options.observer.take().unwrap_or(&mut no_observer);
     let mut context = Context::new(observer, pipeline.seed, options.resume);
     context.set_init(options.anchors.map(Anchors::start).or(options.init));
-    let needed = pipeline.check_memory(data.shape(), &options.memory)?;
+    // Index and distance of each neighbor that is only reported.
+    let reported = match options.reported_neighbors > pipeline.method.required_neighbors(data.rows()) {
+        true => (8 * data.rows() as u64).saturating_mul(options.reported_neighbors as u64),
+        false => 0,
+    };
+    options.memory.reserve(reported);
+    let needed =
+        pipeline.check_memory(data.shape(), &options.memory).inspect_err(|_| options.memory.release(reported))?;
     context.note(Note::MemoryEstimate { bytes: needed });
     if let Some(note) = limited_threads {
         context.note(note);
@@ -130,6 +140,7 @@ fn fit_on_current_device(
     let runner = pipeline.runner(options.fixed)?;
     let other_memory = pipeline.memory_besides_method(data.shape());
     context.set_memory_limit(options.memory.remaining().map(|limit| limit.saturating_sub(other_memory)));
+    options.memory.release(reported);
     pipeline.identify(data, options.target, options.anchors, &mut context)?;
     let count = data.repeated_rows();
     if count > 0 {
@@ -149,8 +160,8 @@ fn fit_on_current_device(
     let prepared = pipeline.rows_for_method(&prepared);
     // Scaling can overflow single precision.
     check_values(&pipeline, &prepared)?;
-    let FitOptions { neighbors, target, anchors, .. } = options;
-    let input = FitInput { data: &prepared, neighbors, target, anchors };
+    let FitOptions { neighbors, target, anchors, reported_neighbors, .. } = options;
+    let input = FitInput { data: &prepared, neighbors, target, anchors, reported_neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
     let prepared = transformer.completed_rows().unwrap_or(prepared);
     if let Some((device, work)) = used_devices() {

@@ -158,7 +158,13 @@ impl DynMethod for Landmarks {
         }
         let rows: Vec<usize> = (0..m).map(|at| (at as u128 * n as u128 / m as u128) as usize).collect();
         let target = input.target.map(|target| target.select(&rows));
-        let landmarks = FitInput { data: &data.select(&rows), neighbors: None, target: target.as_ref(), anchors: None };
+        let landmarks = FitInput {
+            data: &data.select(&rows),
+            neighbors: None,
+            target: target.as_ref(),
+            anchors: None,
+            reported_neighbors: 0,
+        };
         let fitted = self.method.fit_with_context(landmarks, context)?;
         let std = fitted.transformer.std();
         let (embedding, std) = context.stage(EXTENSION, |context| {

@@ -27,6 +27,8 @@ pub struct FitInput<'a> {
     pub target: Option<&'a Target>,
     /// Positions of an earlier map that rows keep or are tied to, for methods that [support](Method::SUPPORTS_ANCHORS) it.
     pub anchors: Option<&'a Anchors>,
+    /// Number of neighbors that an exact search returns at least, for [`FitOutput::neighbors`]. The method uses as many as before.
+    pub reported_neighbors: usize,
 }
 
 /// The result of fitting a method.
@@ -37,7 +39,7 @@ pub struct FitOutput<T> {
     pub transformer: T,
     /// Outcome of the iterations.
     pub outcome: Outcome,
-    /// Neighbor graph of the fit, if it was computed exactly, for reuse by the caller.
+    /// Neighbor graph of the fit, or of more neighbors, if it was computed exactly, for reuse by the caller.
     pub neighbors: Option<NeighborGraph>,
 }
 

@@ -5,7 +5,7 @@ use lowland_core::run::Context;
 use lowland_core::{Data, DataShape, Error, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_neighbors::graph::{ConnectedComponents, add_edges, edge_lengths, join_components_with};
-use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_with};
+use lowland_neighbors::{NeighborGraph, NeighborParams, Search, is_exact, nearest_with};
 
 use crate::method::FitInput;
 use crate::target::Supervision;
@@ -23,6 +23,14 @@ pub(crate) fn seconds(shape: DataShape) -> f64 {
 pub(crate) struct Neighbors {
     pub graph: NeighborGraph,
     pub exact: bool,
+    /// The graph before it was reduced to the neighbors of the method, if the caller of the fit wants more.
+    pub wider: Option<NeighborGraph>,
+}
+
+impl Neighbors {
+    fn precomputed(graph: NeighborGraph) -> Self {
+        Self { graph, exact: false, wider: None }
+    }
 }
 
 /// Returns the `n_neighbors` nearest neighbors of every row, as [`neighbors`] does. If there is a target, they are chosen from
@@ -50,7 +58,7 @@ pub(crate) fn supervised_neighbors(
     }
     let candidates = neighbors(input, wanted, metric, search, context)?.graph;
     context.note(differences.note());
-    Ok(Neighbors { graph: differences.apply(&candidates, k)?, exact: false })
+    Ok(Neighbors { graph: differences.apply(&candidates, k)?, exact: false, wider: None })
 }
 
 /// Returns the `n_neighbors` nearest neighbors of every row. If there are fewer points, the number is reduced with a note.
@@ -68,7 +76,7 @@ pub(crate) fn neighbors(
     }
     if k == 0 {
         let graph = NeighborGraph::new(vec![0; n + 1], Vec::new(), Vec::new(), n, metric)?;
-        return Ok(Neighbors { graph, exact: true });
+        return Ok(Neighbors { graph, exact: true, wider: None });
     }
     let found = context.stage(STAGE, |context| {
         let precomputed = match input.neighbors {
@@ -76,9 +84,14 @@ pub(crate) fn neighbors(
             None => None,
         };
         if let Some(graph) = available_graph(precomputed, context)? {
-            return Ok(Neighbors { graph, exact: false });
+            return Ok(Neighbors::precomputed(graph));
         }
-        let params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
+        let mut params = NeighborParams { n_neighbors: k, metric, search, seed: context.seed.stream("neighbors") };
+        // The nearest of more neighbors are the same only if they are found exactly.
+        let more = NeighborParams { n_neighbors: input.reported_neighbors.min(n - 1), ..params };
+        if more.n_neighbors > k && [&params, &more].iter().all(|params| is_exact(input.data.shape(), params)) {
+            params = more;
+        }
         let found = context.with_progress(|progress| nearest_with(input.data, &params, progress))?;
         if let Some(recall) = found.recall {
             context.note(Note::ApproximateNeighbors {
@@ -87,7 +100,11 @@ pub(crate) fn neighbors(
                 sampled_rows: recall.sampled_rows,
             });
         }
-        Ok(Neighbors { exact: found.recall.is_none(), graph: found.graph })
+        let exact = found.recall.is_none();
+        Ok(match params.n_neighbors > k {
+            true => Neighbors { graph: found.graph.truncate(k), exact, wider: Some(found.graph) },
+            false => Neighbors { graph: found.graph, exact, wider: None },
+        })
     })?;
     check_rows(&found.graph, n)?;
     context.add_to_checkpoint(|archive| found.graph.save("graph", archive));
@@ -100,7 +117,7 @@ pub(super) fn precomputed_graph(input: FitInput, context: &mut Context) -> Resul
     let graph = graph.ok_or(Error::Format { what: "neighbor graph", reason: "it is missing".into() })?;
     check_rows(&graph, input.data.rows())?;
     context.add_to_checkpoint(|archive| graph.save("graph", archive));
-    Ok(Neighbors { graph, exact: false })
+    Ok(Neighbors::precomputed(graph))
 }
 
 /// Returns the graph of the checkpoint or the precomputed graph. If there are both, they must be equal.
@@ -178,5 +195,35 @@ fn check_rows(graph: &NeighborGraph, n: usize) -> Result<()> {
     match sizes.into_iter().find(|&(_, found)| found != n) {
         None => Ok(()),
         Some((what, found)) => Err(Error::Shape { what, expected: n, found }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fit::fit;
+    use crate::methods::{Lvm, Spectral, Tsne, Umap};
+    use crate::{Data, FitOptions, Seed};
+
+    #[test]
+    fn more_neighbors_are_reported_without_a_change_of_the_map() {
+        let values = Seed(4).normals(300 * 4).into_iter().map(|v| v as f32).collect();
+        let data = Data::dense(values, 4).unwrap();
+        let methods: [Box<dyn crate::method::DynMethod>; 4] = [
+            Box::new(Lvm { max_iter: 3, ..Lvm::default() }),
+            Box::new(Umap::default()),
+            Box::new(Spectral::default()),
+            Box::new(Tsne { max_iter: 30, ..Tsne::default() }),
+        ];
+        for method in methods {
+            let model = |reported_neighbors| {
+                let options = FitOptions { reported_neighbors, ..FitOptions::default() };
+                fit(method.clone_box(), &data, options).unwrap()
+            };
+            let [few, many] = [0, 120].map(model);
+            assert_eq!(few.embedding(), many.embedding(), "{}", method.name());
+            let [few, many] = [&few, &many].map(|model| model.neighbors().unwrap());
+            assert_eq!(many.min_degree(), 120, "{}", method.name());
+            assert_eq!(many.truncate(few.min_degree()), *few, "{}", method.name());
+        }
     }
 }

@@ -167,7 +167,7 @@ fn find_neighbors(method: &Tsne, data: &Data, context: &mut Context) -> Result<O
     method.metric.check(data)?;
     data.check_finite()?;
     context.announce_stages(&[Stage { name: neighbor_stage::STAGE, weight: 1.0 }])?;
-    let input = FitInput { data, neighbors: None, target: None, anchors: None };
+    let input = FitInput { data, neighbors: None, target: None, anchors: None, reported_neighbors: 0 };
     neighbors(input, wanted, method.metric, method.search, context).map(Some)
 }
 

@@ -26,7 +26,9 @@ use super::page::{self, NeighborSource};
 use super::sampled_fit::{PlacedRows, SampledFit};
 use super::scoring;
 use super::transform::read_model;
-use super::trust::{add_instability, assess_new_map, instability_sentence, loss_sentence, trust_json};
+use super::trust::{
+    add_instability, assess_new_map, instability_sentence, loss_sentence, sufficient_neighbors, trust_json,
+};
 use crate::args::{EmbedArgs, InputArgs, MissingArg, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
@@ -142,6 +144,7 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
         feature_names: table.columns.clone().unwrap_or_default(),
         observer: Some(&mut console),
         resume: checkpoint.as_ref(),
+        reported_neighbors: if args.no_quality { 0 } else { sufficient_neighbors(table.rows(), args.trust) },
         memory: memory.clone(),
         ..FitOptions::default()
     };

@@ -111,6 +111,16 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
 const MIN_ROWS: usize = 20;
 const MAX_ROWS_SEARCHED: usize = 10_000;
 
+/// Number of nearest rows that a new map is assessed by: few points have few neighbors.
+fn compared_neighbors(rows: usize) -> usize {
+    TrustParams::default().n_neighbors.min(rows.saturating_sub(4) / 2).max(2)
+}
+
+/// Returns the number of neighbors that the fit should report for [`assess_new_map`].
+pub fn sufficient_neighbors(rows: usize, everything: bool) -> usize {
+    if rows < MIN_ROWS { 0 } else { trust::sufficient_neighbors(rows, compared_neighbors(rows), everything) }
+}
+
 /// Assesses a map that was just computed. A stop or an error only omits the reliability.
 pub fn assess_new_map(
     data: &Data,
@@ -131,10 +141,8 @@ pub fn assess_new_map(
         console.info("without an exact neighbor graph of the fit, the reliability is computed only with --trust");
         return None;
     }
-    let default = TrustParams::default();
-    // Few points have few neighbors.
-    let n_neighbors = default.n_neighbors.min(data.rows().saturating_sub(4) / 2).max(2);
-    let params = TrustParams { n_neighbors, metric, seed: run.seed(), everything, ..default };
+    let n_neighbors = compared_neighbors(data.rows());
+    let params = TrustParams { n_neighbors, metric, seed: run.seed(), everything, ..TrustParams::default() };
     let own = model.own_embedding();
     let loss = model.point_loss(own.points());
     let needed = data.shape().bytes.saturating_add(trust::memory(data.shape(), known, loss.as_ref(), &params));

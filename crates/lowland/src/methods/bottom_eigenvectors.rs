@@ -61,7 +61,7 @@ pub(super) fn fit(
     matrix: impl FnOnce(&NeighborGraph, &mut Context) -> Result<Csr>,
 ) -> Result<FitOutput<LlxTransformer>> {
     llx.check(input.data)?;
-    let Neighbors { graph, exact } = neighbors(input, llx.n_neighbors, llx.metric, llx.search, context)?;
+    let Neighbors { graph, exact, wider } = neighbors(input, llx.n_neighbors, llx.metric, llx.search, context)?;
     let n = input.data.rows();
     let mut wanted = available_components(dim, n - 1, "the number of points less one", context)?;
     if n > 1 && graph.distances().iter().all(|&d| d == 0.0) {
@@ -93,7 +93,12 @@ pub(super) fn fit(
     let embedding = Embedding::new(coordinates, dim)?;
     let (data, known) = (input.data.clone(), embedding.clone());
     let transformer = LlxTransformer { llx, data, embedding: known, std: None, keeps_norms: false };
-    Ok(FitOutput { embedding, transformer, outcome: Outcome::without_iterations(), neighbors: exact.then_some(graph) })
+    Ok(FitOutput {
+        embedding,
+        transformer,
+        outcome: Outcome::without_iterations(),
+        neighbors: wider.or_else(|| exact.then_some(graph)),
+    })
 }
 
 /// Notes if the graph is not connected: vectors that are constant on each component have eigenvalue zero and come first.

@@ -80,7 +80,7 @@ impl Method for Isomap {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<IsomapTransformer>> {
         self.metric.check(input.data)?;
-        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let Neighbors { graph, exact, wider } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let n = input.data.rows();
         let wanted = available_components(self.n_components, n - 1, "the number of points less one", context)?;
         let lengths = connected_lengths(input.data, self.metric, &graph, context)?;
@@ -139,7 +139,7 @@ impl Method for Isomap {
             embedding,
             transformer,
             outcome: Outcome::without_iterations(),
-            neighbors: exact.then_some(graph),
+            neighbors: wider.or_else(|| exact.then_some(graph)),
         })
     }
 

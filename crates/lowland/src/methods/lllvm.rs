@@ -159,7 +159,7 @@ impl Method for Lllvm {
             None
         };
         let input = FitInput { data: filled.as_ref().unwrap_or(input.data), ..input };
-        let Neighbors { graph, exact } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
+        let Neighbors { graph, exact, .. } = neighbors(input, self.n_neighbors, self.metric, self.search, context)?;
         let Fitted { posterior, rows, missing_std, outcome } = if n == 1 || rows.values.iter().all(|&v| v == 0.0) {
             context.note(if n == 1 { Note::SingleRow } else { Note::AllRowsEqual });
             let posterior = Posterior::constant(n, rows.columns(), self.n_components);

@@ -163,7 +163,7 @@ impl Method for Lvm {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<LvmTransformer>> {
         self.metric.check(input.data)?;
-        let Neighbors { graph, exact } = self.neighbors(input, context)?;
+        let Neighbors { graph, exact, wider } = self.neighbors(input, context)?;
         let n = input.data.rows();
         let largest = self.largest_component(&graph, context);
         let (data, near) = match &largest {
@@ -210,7 +210,7 @@ impl Method for Lvm {
             all.sort_unstable_by_key(|entry| entry.0);
             transformer.std = all.into_iter().map(|entry| entry.1).collect();
         }
-        Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: wider.or_else(|| exact.then_some(graph)) })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<LvmTransformer> {

@@ -328,7 +328,7 @@ impl Method for MapIt {
         self.metric.check(input.data)?;
         let n = input.data.rows();
         let wanted = input.neighbors.map_or(usize::MAX, |graph| graph.min_degree()).min(self.required_neighbors(n));
-        let Neighbors { graph, exact } =
+        let Neighbors { graph, exact, wider } =
             supervised_neighbors(input, self.supervision(), wanted, self.metric, self.search, context)?;
         let perplexity =
             self.perplexities().limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
@@ -345,7 +345,7 @@ impl Method for MapIt {
                 embedding,
                 transformer,
                 outcome: Outcome::without_iterations(),
-                neighbors: exact.then_some(graph),
+                neighbors: wider.or_else(|| exact.then_some(graph)),
             });
         }
         let (weights, graph) = context
@@ -365,7 +365,7 @@ impl Method for MapIt {
             context.note(Note::EmbeddingCollapsed { n_neighbors: self.n_neighbors });
         }
         let transformer = self.transformer(input.data, &embedding, perplexity, state);
-        Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: wider.or(graph) })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<MapItTransformer> {

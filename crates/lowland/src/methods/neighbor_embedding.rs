@@ -202,7 +202,7 @@ impl NeighborEmbeddingSettings {
     ) -> Result<FitOutput<NeighborEmbeddingTransformer>> {
         self.metric.check(input.data)?;
         let n = input.data.rows();
-        let Neighbors { graph, exact } = self.graph(input, context)?;
+        let Neighbors { graph, exact, wider } = self.graph(input, context)?;
         let perplexity = self.perplexity.limited_to((graph.min_degree() as f64 / NEIGHBORS_PER_PERPLEXITY).max(1.0));
         if perplexity != self.perplexity && self.affinity == AffinityKind::Entropic {
             let (perplexity, neighbors) = (perplexity.max(), graph.min_degree());
@@ -231,7 +231,7 @@ impl NeighborEmbeddingSettings {
                 embedding,
                 transformer,
                 outcome: Outcome::without_iterations(),
-                neighbors: exact.then_some(graph),
+                neighbors: wider.or_else(|| exact.then_some(graph)),
             });
         }
         let (weights, graph, density) = context.stage(AFFINITIES, |_| {
@@ -260,7 +260,7 @@ impl NeighborEmbeddingSettings {
             context.note(Note::DensityCorrelation { correlation: radii.correlation() });
         }
         let transformer = new_transformer(&embedding, repulsion, radii);
-        Ok(FitOutput { embedding, transformer, outcome, neighbors: graph })
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: wider.or(graph) })
     }
 
     /// Runs the iterations.

@@ -7,7 +7,7 @@ use lowland_core::params::{Auto, ParamValue, at_least_one, invalid_parameter, pa
 use lowland_core::run::{Context, Outcome, Progress, Stage, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
-use lowland_neighbors::{self, NeighborGraph, Search, nearest_to_with};
+use lowland_neighbors::{self, IndexedRows, QuerySearch, Search};
 
 use super::init::{Init, initial_embedding, initial_memory, joined_components};
 use super::neighbor_embedding::check_positive;
@@ -171,24 +171,29 @@ impl Method for Pacmap {
         self.metric.check(input.data)?;
         let n = input.data.rows();
         let counts = self.counts(n);
-        let Neighbors { graph, exact } = self.graph(input, counts.near, context)?;
+        let Neighbors { graph, exact, wider } = self.graph(input, counts.near, context)?;
         let new_transformer = |embedding: &Embedding| PacmapTransformer {
             params: self.clone(),
-            data: input.data.clone(),
+            rows: IndexedRows::new(input.data.clone(), self.metric, self.near_pairs(n)),
             embedding: embedding.clone(),
         };
         if n < 2 {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
             let transformer = new_transformer(&embedding);
             let outcome = Outcome::without_iterations();
-            return Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) });
+            return Ok(FitOutput {
+                embedding,
+                transformer,
+                outcome,
+                neighbors: wider.or_else(|| exact.then_some(graph)),
+            });
         }
         let seed = context.seed;
         let (pairs, graph) = context.stage(PAIRS, |context| {
             let (data, seed) = (input.data, seed.stream(PAIRS));
             let pairs = context
                 .with_progress(|progress| PointPairs::draw(data, self.metric, &graph, counts, seed, progress))?;
-            Ok((pairs, exact.then_some(graph)))
+            Ok((pairs, wider.or_else(|| exact.then_some(graph))))
         })?;
         let init = context.stage(INITIALIZATION, |context| {
             let init = self.initialization(input.data);
@@ -223,12 +228,13 @@ impl Method for Pacmap {
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<PacmapTransformer> {
-        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
-        self.metric.check(&data)?;
-        if data.dim() != dim || embedding.rows() != data.rows() {
+        let rows = IndexedRows::load("training", archive, self.metric, &|rows| self.near_pairs(rows))?;
+        let embedding = Embedding::load("embedding", archive)?;
+        self.metric.check(rows.data())?;
+        if rows.data().dim() != dim || embedding.rows() != rows.data().rows() {
             return Err(archive.invalid("its parts differ in size".into()));
         }
-        Ok(PacmapTransformer { params: self.clone(), data, embedding })
+        Ok(PacmapTransformer { params: self.clone(), rows, embedding })
     }
 }
 
@@ -274,22 +280,31 @@ fn near_graph(pairs: &PointPairs, init: Init) -> Result<Csr> {
 /// The training rows with their embedding.
 pub struct PacmapTransformer {
     params: Pacmap,
-    data: Data,
+    rows: IndexedRows,
     embedding: Embedding,
 }
 
 impl Transformer for PacmapTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let rows = self.data.rows();
-        let k = self.params.near_pairs(rows).min(rows);
-        let graph: NeighborGraph =
-            nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.9 * done))?;
-        let transform = PacmapTransform { map: self.embedding.points() };
-        let coordinates = transform.coordinates(&graph, &mut |done| progress(0.9 + 0.1 * done))?;
-        Ok(Embedding::new(coordinates, self.embedding.dim())?.into())
+        self.place(new, QuerySearch::Indexed, progress)
+    }
+
+    fn transform_exactly(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        self.place(new, QuerySearch::Exact, progress)
     }
 
     fn save(&self, archive: &mut Archive) {
-        self.data.save("training", archive);
+        self.rows.save("training", archive);
+    }
+}
+
+impl PacmapTransformer {
+    fn place(&self, new: &Data, search: QuerySearch, progress: &mut Progress) -> Result<TransformOutput> {
+        let rows = self.rows.data().rows();
+        let k = self.params.near_pairs(rows).min(rows);
+        let graph = self.rows.nearest(new, k, search, &mut |done| progress(0.9 * done))?;
+        let transform = PacmapTransform { map: self.embedding.points() };
+        let coordinates = transform.coordinates(&graph, &mut |done| progress(0.9 + 0.1 * done))?;
+        Ok(Embedding::new(coordinates, self.embedding.dim())?.into())
     }
 }

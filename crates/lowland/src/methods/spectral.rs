@@ -98,7 +98,7 @@ impl Method for Spectral {
 
     fn fit_with_context(&self, input: FitInput, context: &mut Context) -> Result<FitOutput<SpectralTransformer>> {
         self.metric.check(input.data)?;
-        let Neighbors { graph, exact } = self.neighbors(input, context)?;
+        let Neighbors { graph, exact, wider } = self.neighbors(input, context)?;
         let new_transformer = |embedding: &Embedding, values: Vec<f64>| SpectralTransformer {
             params: self.clone(),
             data: input.data.clone(),
@@ -121,7 +121,7 @@ impl Method for Spectral {
                 embedding,
                 transformer,
                 outcome: Outcome::without_iterations(),
-                neighbors: exact.then_some(graph),
+                neighbors: wider.or_else(|| exact.then_some(graph)),
             });
         }
         let (stepper, outcome) = context.stage(EIGENVECTORS, |context| {
@@ -147,7 +147,7 @@ impl Method for Spectral {
         let mut values = stepper.solver.values();
         values.resize(self.n_components, 0.0);
         let transformer = new_transformer(&embedding, values);
-        Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) })
+        Ok(FitOutput { embedding, transformer, outcome, neighbors: wider.or_else(|| exact.then_some(graph)) })
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<SpectralTransformer> {

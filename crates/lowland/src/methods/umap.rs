@@ -17,7 +17,7 @@ use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result, Seed};
 use lowland_linalg::Csr;
 use lowland_nbody::{Engine, Kernel, new_engine};
 use lowland_neighbors::graph::edge_lengths;
-use lowland_neighbors::{self, NeighborGraph, Search};
+use lowland_neighbors::{self, IndexedRows, NeighborGraph, Search};
 
 use super::init::{Init, initial_embedding, initial_memory, joined_components};
 use super::neighbor_embedding::{check_density, check_positive};
@@ -254,12 +254,12 @@ impl Method for Umap {
         if self.n_neighbors > n && self.affinity == Affinity::Fuzzy {
             context.note(Note::NeighborsReduced { requested: self.n_neighbors, used: n, points: n });
         }
-        let Neighbors { graph, exact } = self.graph(input, context)?;
+        let Neighbors { graph, exact, wider } = self.graph(input, context)?;
         let mean_distance = if self.affinity == Affinity::Fuzzy { mean_distance(&graph) } else { 0.0 };
         let seed = context.seed;
         let new_transformer = |embedding: &Embedding, radii: Option<LocalRadii>| UmapTransformer {
             params: self.clone(),
-            data: input.data.clone(),
+            rows: IndexedRows::new(input.data.clone(), self.metric, self.n_neighbors),
             embedding: embedding.clone(),
             mean_distance,
             seed,
@@ -269,7 +269,12 @@ impl Method for Umap {
             let embedding = Embedding::new(vec![0.0; n * self.n_components], self.n_components)?;
             let transformer = new_transformer(&embedding, None);
             let outcome = Outcome::without_iterations();
-            return Ok(FitOutput { embedding, transformer, outcome, neighbors: exact.then_some(graph) });
+            return Ok(FitOutput {
+                embedding,
+                transformer,
+                outcome,
+                neighbors: wider.or_else(|| exact.then_some(graph)),
+            });
         }
         let (weights, graph, density) = context.stage(FUZZY_GRAPH, |_| {
             let lengths = self.needs_radii().then(|| symmetric_lengths(&graph)).transpose()?;
@@ -281,7 +286,7 @@ impl Method for Umap {
             };
             let curve = self.curve()?;
             let density = lengths.map(|lengths| DensityTerm::new(&weights, &lengths, curve, self.density()));
-            Ok((weights, exact.then_some(graph), density))
+            Ok((weights, wider.or_else(|| exact.then_some(graph)), density))
         })?;
         let init = context.stage(INITIALIZATION, |context| {
             if input.anchors.is_some() {
@@ -311,17 +316,18 @@ impl Method for Umap {
     }
 
     fn load(&self, archive: &Archive, dim: usize) -> Result<UmapTransformer> {
-        let (data, embedding) = (Data::load("training", archive)?, Embedding::load("embedding", archive)?);
-        self.metric.check(&data)?;
+        let rows = IndexedRows::load("training", archive, self.metric, &|_| self.n_neighbors)?;
+        let embedding = Embedding::load("embedding", archive)?;
+        self.metric.check(rows.data())?;
         let &[mean_distance] = archive.finite("placement/mean_distance")? else {
             return Err(archive.invalid("it does not have exactly one mean distance".into()));
         };
         let seed = archive.number("placement/seed")?;
-        if data.dim() != dim || embedding.rows() != data.rows() {
+        if rows.data().dim() != dim || embedding.rows() != rows.data().rows() {
             return Err(archive.invalid("its parts differ in size".into()));
         }
         let radii = load_radii(archive, embedding.rows(), self.needs_radii())?;
-        Ok(UmapTransformer { params: self.clone(), data, embedding, mean_distance, seed: Seed(seed), radii })
+        Ok(UmapTransformer { params: self.clone(), rows, embedding, mean_distance, seed: Seed(seed), radii })
     }
 }
 

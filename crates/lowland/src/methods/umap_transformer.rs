@@ -11,7 +11,7 @@ use lowland_core::message::Remedy;
 use lowland_core::run::Progress;
 use lowland_core::{Data, Embedding, Error, Metric, Points, Result, Seed};
 use lowland_linalg::Csr;
-use lowland_neighbors::{NeighborGraph, NeighborParams, nearest_to_with, nearest_with};
+use lowland_neighbors::{IndexedRows, NeighborGraph, NeighborParams, QuerySearch, nearest_with};
 use lowland_trust::MapLoss;
 
 use super::neighbor_embedding_transformer::save_radii;
@@ -26,7 +26,7 @@ pub(super) const TRANSFORM_RATE: f64 = 0.25;
 /// The training rows with their embedding.
 pub struct UmapTransformer {
     pub(super) params: Umap,
-    pub(super) data: Data,
+    pub(super) rows: IndexedRows,
     pub(super) embedding: Embedding,
     pub(super) mean_distance: f64,
     pub(super) seed: Seed,
@@ -36,23 +36,17 @@ pub struct UmapTransformer {
 
 impl Transformer for UmapTransformer {
     fn transform(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
-        let k = self.params.n_neighbors.min(self.data.rows());
-        let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.7 * done))?;
-        let epochs = self.params.n_epochs.value().map_or(TRANSFORM_EPOCHS, |epochs| epochs.div_ceil(3));
-        let params = self.params.layout_params(self.data.rows(), self.seed)?;
-        let transform = UmapTransform {
-            map: self.embedding.points(),
-            params: LayoutParams { epochs, learning_rate: TRANSFORM_RATE * self.params.learning_rate, ..params },
-            local_connectivity: self.params.local_connectivity,
-            mean_distance: self.mean_distance,
-        };
-        let coordinates = transform.coordinates(&graph, &mut |done| progress(0.7 + 0.3 * done))?;
-        Ok(Embedding::new(coordinates, self.embedding.dim())?.into())
+        self.place(new, QuerySearch::Indexed, progress)
+    }
+
+    fn transform_exactly(&self, new: &Data, progress: &mut Progress) -> Result<TransformOutput> {
+        self.place(new, QuerySearch::Exact, progress)
     }
 
     /// Combines the rows of the nearest points of the map with the weights that reproduce the position best, and sum to one.
     fn inverse(&self, points: Points, progress: &mut Progress) -> Result<Option<Data>> {
-        if let Data::Text(_) = self.data {
+        let data = self.rows.data();
+        if let Data::Text(_) = data {
             let remedies = vec![Remedy::Other("fit numeric rows")];
             return Err(Error::Kind { what: "the inverse of umap", kind: "text", remedies });
         }
@@ -66,13 +60,13 @@ impl Transformer for UmapTransformer {
         };
         let llx = Llx::affine(points.dim(), Metric::Euclidean);
         let weights = llx.weights_of_new_rows(&as_rows(points)?, &as_rows(self.embedding.points())?, progress)?;
-        let dim = self.data.dim();
+        let dim = data.dim();
         let mut values = vec![0.0f32; points.rows() * dim];
         values.par_chunks_mut(dim.max(1)).enumerate().for_each(|(i, out)| {
             let (mut sum, mut row) = (vec![0.0f64; dim], vec![0.0f64; dim]);
             let (columns, weights) = weights.row(i);
             for (&j, weight) in columns.iter().zip(weights) {
-                copy_dense_row(&self.data, j as usize, &mut row);
+                copy_dense_row(data, j as usize, &mut row);
                 sum.iter_mut().zip(&row).for_each(|(sum, v)| *sum += weight * v);
             }
             out.iter_mut().zip(sum).for_each(|(out, v)| *out = v as f32);
@@ -81,7 +75,8 @@ impl Transformer for UmapTransformer {
     }
 
     fn membership_graph(&self, known: Option<&NeighborGraph>, progress: &mut Progress) -> Result<Option<Csr>> {
-        let (params, n) = (&self.params, self.data.rows());
+        let (params, data) = (&self.params, self.rows.data());
+        let n = data.rows();
         if params.affinity == Affinity::Precomputed || n < 2 {
             return Ok(None);
         }
@@ -91,7 +86,7 @@ impl Transformer for UmapTransformer {
             None => {
                 let seed = self.seed.stream("neighbors");
                 let search = NeighborParams { n_neighbors: k, metric: params.metric, search: params.search, seed };
-                nearest_with(&self.data, &search, progress)?.graph
+                nearest_with(data, &search, progress)?.graph
             }
         };
         let Umap { local_connectivity, set_op_mix_ratio, .. } = *params;
@@ -115,7 +110,7 @@ impl Transformer for UmapTransformer {
     }
 
     fn save(&self, archive: &mut Archive) {
-        self.data.save("training", archive);
+        self.rows.save("training", archive);
         archive.put("placement/mean_distance", [self.mean_distance].as_slice());
         archive.put("placement/seed", vec![self.seed.0]);
         save_radii(self.radii.as_ref(), archive);
@@ -123,5 +118,23 @@ impl Transformer for UmapTransformer {
 
     fn local_radii(&self) -> Option<&LocalRadii> {
         self.radii.as_ref()
+    }
+}
+
+impl UmapTransformer {
+    fn place(&self, new: &Data, search: QuerySearch, progress: &mut Progress) -> Result<TransformOutput> {
+        let n = self.rows.data().rows();
+        let k = self.params.n_neighbors.min(n);
+        let graph = self.rows.nearest(new, k, search, &mut |done| progress(0.7 * done))?;
+        let epochs = self.params.n_epochs.value().map_or(TRANSFORM_EPOCHS, |epochs| epochs.div_ceil(3));
+        let params = self.params.layout_params(n, self.seed)?;
+        let transform = UmapTransform {
+            map: self.embedding.points(),
+            params: LayoutParams { epochs, learning_rate: TRANSFORM_RATE * self.params.learning_rate, ..params },
+            local_connectivity: self.params.local_connectivity,
+            mean_distance: self.mean_distance,
+        };
+        let coordinates = transform.coordinates(&graph, &mut |done| progress(0.7 + 0.3 * done))?;
+        Ok(Embedding::new(coordinates, self.embedding.dim())?.into())
     }
 }

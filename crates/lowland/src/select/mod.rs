@@ -187,7 +187,7 @@ fn fit_starts<'a>(
 /// Returns the graph that the model is fitted to.
 pub fn model_graph(data: &Data, params: &Lllvm, context: &mut Context) -> Result<Csr> {
     check_lists(data.rows(), &[params.n_neighbors], &[params.n_components])?;
-    let input = FitInput { data, neighbors: None, target: None, anchors: None };
+    let input = FitInput { data, neighbors: None, target: None, anchors: None, reported_neighbors: 0 };
     let Neighbors { graph, .. } = neighbors(input, params.n_neighbors, params.metric, params.search, context)?;
     model_edges(data, &graph, params.metric, context)
 }

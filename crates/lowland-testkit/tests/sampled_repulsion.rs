@@ -1,0 +1,68 @@
+//! Embeddings whose repulsion is that of a sample of the pairs, in more than three dimensions.
+
+use std::ops::ControlFlow;
+
+use lowland::message::{Note, ToleranceMiss};
+use lowland::neighbors::{NeighborParams, Search, nearest, nearest_points};
+use lowland::quality::knn_recall;
+use lowland::run::Event;
+use lowland::{Data, FitOptions, Model, Result};
+use lowland_testkit::fixtures::clouds;
+
+const DIM: usize = 6;
+
+/// Few enough rows for an exact fit beside, and more than a sample sums exactly.
+fn data() -> Data {
+    clouds(8, 800, DIM, 3.0, 5)
+}
+
+fn fit(method: &str, engine: &str, values: &[(&str, &str)], options: FitOptions) -> Result<Model> {
+    let fixed = [("engine", engine), ("n_components", "5"), ("perplexity", "5"), ("tol", "0")];
+    let values: Vec<_> = fixed.into_iter().chain(values.iter().copied()).collect();
+    lowland_testkit::fit_with(method, &values, &data(), options)
+}
+
+#[test]
+fn maps_keep_about_as_many_neighbors_as_with_all_pairs() {
+    let params = NeighborParams { n_neighbors: 10, search: Search::Exact, ..NeighborParams::default() };
+    let graph = nearest(&data(), &params).expect("neighbors").graph;
+    for (method, values) in [("ssne", &[("max_iter", "60")]), ("tsne", &[("max_iter", "150")])] {
+        let [sampled, exact] = ["sampled", "exact"].map(|engine| {
+            let model = fit(method, engine, values, FitOptions::default()).expect("a model");
+            let is_noted = |note: &Note| matches!(note, Note::RepulsionError { missed: Some(ToleranceMiss::Sample), .. });
+            assert_eq!(model.notes().iter().any(is_noted), engine == "sampled", "{:?}", model.notes());
+            let map = nearest_points(model.embedding().points(), 10).expect("neighbors");
+            knn_recall(&graph, &map, 10).expect("graphs of one size")
+        });
+        assert!(exact > 0.3 && sampled > exact - 0.03, "{method}: {sampled} of {exact}");
+    }
+}
+
+#[test]
+fn resumed_runs_draw_the_same_samples() {
+    let cases: [(&str, &[(&str, &str)]); 4] = [
+        ("ssne", &[("max_iter", "24")]),
+        ("ee", &[("max_iter", "24"), ("optimizer", "sd")]),
+        ("tsne", &[("max_iter", "14"), ("exaggeration_iter", "6")]),
+        ("mapit", &[("max_iter", "14"), ("n_neighbors", "5")]),
+    ];
+    for (method, values) in cases {
+        let mut checkpoints = Vec::new();
+        let mut observer = |event: &Event| {
+            if let Event::Step { step, checkpoint, .. } = event
+                && [9, 10, 13, 14, 24].contains(&step.iteration)
+            {
+                checkpoints.push((step.iteration, checkpoint()));
+            }
+            ControlFlow::Continue(())
+        };
+        let options = FitOptions { observer: Some(&mut observer), ..FitOptions::default() };
+        let complete = fit(method, "sampled", values, options).expect("a model").to_bytes();
+        assert!(checkpoints.len() >= 4, "{method}");
+        for (iteration, checkpoint) in checkpoints {
+            let options = FitOptions { resume: Some(&checkpoint), ..FitOptions::default() };
+            let resumed = fit(method, "sampled", values, options).expect("a model");
+            assert!(resumed.to_bytes() == complete, "{method} from {iteration}");
+        }
+    }
+}
