@@ -1,7 +1,7 @@
 """Make the pictures of the documentation, or say which script makes them.
 
 Run with the Python in which lowland and matplotlib are installed, from the root of the repository: ``python docs/images/make.py [NAME ...]``. Without names it makes all
-that it can; the pictures of measurements come from ``bench``, whose scripts need its data sets.
+that it can; the pictures of measurements come from ``bench``, whose scripts need its data sets. ``--check`` names pictures that nothing here is known to make.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TUTORIALS = {
     "tutorial-single-cells": ("single-cells", "cells.png"),
     "tutorial-texts": ("texts", "texts.png"),
 }
-#: Pictures of measurements and of the page in a browser, and what makes them.
+#: Pictures of measurements, and what makes them.
 ELSEWHERE = {
     "ee-optimizers": "bench/paper_figures/objective_curves.py",
     "exaggeration": "bench/exaggeration.py",
@@ -40,6 +40,8 @@ ELSEWHERE = {
     "ssne-optimizers": "bench/paper_figures/objective_curves.py",
     "trust-": "bench/trust_pictures.py",
     "tsm": "bench/paper_figures/tsm.py",
+    # The map and the command are described there.
+    "words-islands": "bench/results/2026-11-19-pictures.md",
 }
 #: Pictures whose making was not recorded: screenshots, and maps of MNIST drawn by `lowland plot`.
 NOT_RECORDED = ["lvm-", "mnist-std", "viewer-"]
@@ -119,7 +121,8 @@ def unknown() -> list[str]:
 def main() -> None:
     """Make the pictures of the command line, or all."""
     if sys.argv[1:] == ["--check"]:
-        sys.exit("\n".join(unknown()))
+        names = unknown()
+        sys.exit(f"not known how these are made: {', '.join(names)}" if names else 0)
     makers = {name: command for name in COMMANDS} | {name: tutorial for name in TUTORIALS}
     makers |= {f"method-{page.stem}": lambda name: method(name.removeprefix("method-")) for page in (PAGES / "methods").glob("*.md")}
     makers |= {"which-method": lambda _: which_method()}
