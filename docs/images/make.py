@@ -1,7 +1,7 @@
 """Make the pictures of the documentation, or say which script makes them.
 
 Run with the Python in which lowland and matplotlib are installed, from the root of the repository: ``python docs/images/make.py [NAME ...]``. Without names it makes all
-that it can; the pictures of measurements come from ``bench``, whose scripts need its data sets.
+that it can; the pictures of measurements come from ``bench``, whose scripts need its data sets. ``--check`` names pictures that nothing here is known to make.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ PAGES = IMAGES.parent
 #: Pictures that a command draws.
 COMMANDS = {
     "digits": "lowland embed digits --out digits.png",
-    "compare-digits": "lowland compare digits --methods tsne,lvm,mapit,pca --out compare-digits.png",
     "digits-images": "lowland embed digits --images --out digits-images.png",
 }
 #: Pictures that the blocks of a tutorial draw: page, and name of the file there.
@@ -29,7 +28,7 @@ TUTORIALS = {
     "tutorial-single-cells": ("single-cells", "cells.png"),
     "tutorial-texts": ("texts", "texts.png"),
 }
-#: Pictures of measurements and of the page in a browser, and what makes them.
+#: Pictures of measurements, and what makes them.
 ELSEWHERE = {
     "ee-optimizers": "bench/paper_figures/objective_curves.py",
     "exaggeration": "bench/exaggeration.py",
@@ -40,6 +39,8 @@ ELSEWHERE = {
     "ssne-optimizers": "bench/paper_figures/objective_curves.py",
     "trust-": "bench/trust_pictures.py",
     "tsm": "bench/paper_figures/tsm.py",
+    # The map and the command are described there.
+    "words-islands": "bench/results/2026-11-19-pictures.md",
 }
 #: Pictures whose making was not recorded: screenshots, and maps of MNIST drawn by `lowland plot`.
 NOT_RECORDED = ["lvm-", "mnist-std", "viewer-"]
@@ -81,6 +82,16 @@ def which_method() -> None:
     figure.savefig(IMAGES / "which-method.png", dpi=110, bbox_inches="tight", facecolor="white")
 
 
+def save_small(picture: Path, path: Path) -> None:
+    """Save a picture in half its size and 256 colors: there is one on every page of a method."""
+    from PIL import Image
+
+    with Image.open(picture) as full:
+        small = full.convert("RGB").resize((full.width // 2, full.height // 2), Image.Resampling.LANCZOS)
+    # Other methods of Pillow color the text or the background.
+    small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 def method(name: str) -> None:
     """Draw the example of a method's page: its first command that writes a picture."""
     page = (PAGES / "methods" / f"{name}.md").read_text()
@@ -89,7 +100,7 @@ def method(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["bash", "-euc", block[1]], cwd=folder, check=True)
         pictures = re.findall(r"[\w-]+\.png", block[1])
-        shutil.copy(Path(folder, pictures[0]), IMAGES / f"method-{name}.png")
+        save_small(Path(folder, pictures[0]), IMAGES / f"method-{name}.png")
 
 
 def tutorial(name: str) -> None:
@@ -119,9 +130,11 @@ def unknown() -> list[str]:
 def main() -> None:
     """Make the pictures of the command line, or all."""
     if sys.argv[1:] == ["--check"]:
-        sys.exit("\n".join(unknown()))
+        names = unknown()
+        sys.exit(f"not known how these are made: {', '.join(names)}" if names else 0)
     makers = {name: command for name in COMMANDS} | {name: tutorial for name in TUTORIALS}
-    makers |= {f"method-{page.stem}": lambda name: method(name.removeprefix("method-")) for page in (PAGES / "methods").glob("*.md")}
+    pages = [page.stem for page in (PAGES / "methods").glob("*.md") if f"method-{page.stem}.png" in page.read_text()]
+    makers |= {f"method-{name}": lambda name: method(name.removeprefix("method-")) for name in sorted(pages)}
     makers |= {"which-method": lambda _: which_method()}
     for name in sys.argv[1:] or makers:
         print(name, flush=True)

@@ -117,7 +117,8 @@ def fit_sample(
     ds : ray.data.Dataset
     n_rows : int
         Number of rows to fit; all, if there are no more.
-    features, keep : see :func:`transform`
+    features, keep
+        As in :func:`transform`.
     held_out : int, default=1000
         Number of other rows that are scored; 0 for none.
     random_state : int, RandomState instance or Generator, default=None

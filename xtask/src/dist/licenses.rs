@@ -1,4 +1,4 @@
-//! The licenses of the crates that are linked into a program, as one text for those who receive it.
+//! The licenses of the crates and fonts that a program contains, as one text for those who receive it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,33 +8,39 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// A crate of another project.
-struct ForeignCrate {
+/// The license of the fonts in `assets/fonts` of our crates: its SPDX identifier and its title.
+const FONT_LICENSE: (&str, &str) = ("OFL-1.1", "SIL OPEN FONT LICENSE Version 1.1");
+
+/// A crate or font of another project.
+struct ForeignWork {
+    /// With the version of a crate.
     name: String,
-    version: String,
     license: String,
     texts: Vec<String>,
 }
 
-/// Returns the licenses of everything that `package` is linked with for a target.
+/// Returns the licenses of everything that `package` is linked with for a target, and of embedded fonts.
 pub fn third_party(package: &str, target: &str) -> Result<String> {
     let document = metadata(target)?;
     let linked = linked(&document, package)?;
-    let mut crates = Vec::new();
+    let mut works = Vec::new();
     for about in document["packages"].as_array().context("cargo metadata lists packages")? {
-        if about["source"].is_null() || !linked.contains(text(about, "id")) {
+        if !linked.contains(text(about, "id")) {
             continue;
         }
-        let folder = Path::new(text(about, "manifest_path")).parent().context("a folder")?.to_path_buf();
-        crates.push(ForeignCrate {
-            name: text(about, "name").into(),
-            version: text(about, "version").into(),
+        let folder = Path::new(text(about, "manifest_path")).parent().context("a folder")?;
+        if about["source"].is_null() {
+            works.extend(fonts(&folder.join("assets/fonts"))?);
+            continue;
+        }
+        works.push(ForeignWork {
+            name: format!("{} {}", text(about, "name"), text(about, "version")),
             license: about["license"].as_str().unwrap_or("see the text").into(),
-            texts: license_texts(&folder)?,
+            texts: license_texts(folder)?,
         });
     }
-    ensure!(!crates.is_empty(), "{package} is linked with no other crates?");
-    Ok(render(crates))
+    ensure!(!works.is_empty(), "{package} is linked with no other crates?");
+    Ok(render(works))
 }
 
 fn metadata(target: &str) -> Result<Value> {
@@ -88,20 +94,40 @@ fn license_texts(folder: &Path) -> Result<Vec<String>> {
     files.into_iter().map(read).collect()
 }
 
-/// Each text once, with the crates that it belongs to.
-fn render(mut crates: Vec<ForeignCrate>) -> String {
-    crates.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-    let mut text = String::from("lowland contains these crates, each under its own license.\n\n");
-    for other in &crates {
-        text.push_str(&format!("  {} {}  {}\n", other.name, other.version, other.license));
+/// The fonts of a folder, if there is one: `NAME-LICENSE.txt` is the license of the fonts `NAME-*.ttf`.
+fn fonts(folder: &Path) -> Result<Vec<ForeignWork>> {
+    let mut found = Vec::new();
+    if !folder.exists() {
+        return Ok(found);
     }
-    let mut users: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for other in &crates {
-        for license in &other.texts {
-            users.entry(license).or_default().push(format!("{} {}", other.name, other.version));
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let Some(name) = file.strip_suffix("-LICENSE.txt") else {
+            continue;
+        };
+        let text = fs::read_to_string(&path)?.replace("\r\n", "\n").trim().to_string();
+        let (license, title) = FONT_LICENSE;
+        ensure!(text.contains(title), "{} is not {license}", path.display());
+        found.push(ForeignWork { name: format!("font {name}"), license: license.into(), texts: vec![text] });
+    }
+    Ok(found)
+}
+
+/// Each text once, with the crates and fonts that it belongs to.
+fn render(mut works: Vec<ForeignWork>) -> String {
+    works.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut text = String::from("lowland contains these crates and fonts, each under its own license.\n\n");
+    for work in &works {
+        text.push_str(&format!("  {}  {}\n", work.name, work.license));
+    }
+    let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for work in &works {
+        for license in &work.texts {
+            users.entry(license).or_default().push(&work.name);
         }
     }
-    let mut sections: Vec<(Vec<String>, &str)> = users.into_iter().map(|(license, users)| (users, license)).collect();
+    let mut sections: Vec<(Vec<&str>, &str)> = users.into_iter().map(|(license, users)| (users, license)).collect();
     sections.sort();
     for (users, license) in sections {
         let line = "=".repeat(80);
@@ -114,9 +140,9 @@ fn render(mut crates: Vec<ForeignCrate>) -> String {
 mod tests {
     use super::*;
 
-    fn other(name: &str, texts: &[&str]) -> ForeignCrate {
+    fn other(name: &str, texts: &[&str]) -> ForeignWork {
         let texts = texts.iter().map(ToString::to_string).collect();
-        ForeignCrate { name: name.into(), version: "1.0.0".into(), license: "MIT".into(), texts }
+        ForeignWork { name: format!("{name} 1.0.0"), license: "MIT".into(), texts }
     }
 
     #[test]
@@ -125,6 +151,19 @@ mod tests {
         assert_eq!(text.matches("MIT text").count(), 1);
         assert!(text.contains("a 1.0.0, b 1.0.0\n===") && text.contains("a notice"), "{text}");
         assert!(text.contains("  a 1.0.0  MIT\n  b 1.0.0  MIT\n"), "{text}");
+    }
+
+    #[test]
+    fn every_embedded_font_is_named_with_its_license() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/lowland-view/assets/fonts");
+        let text = render(fonts(&folder).unwrap());
+        for entry in fs::read_dir(&folder).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            if let Some((name, _)) = file.strip_suffix(".ttf").and_then(|stem| stem.split_once('-')) {
+                assert!(text.contains(&format!("  font {name}  OFL-1.1\n")), "{file}: {name}-LICENSE.txt is missing");
+            }
+        }
+        assert_eq!(text.matches(FONT_LICENSE.1).count(), 3, "each has a copyright of its own");
     }
 
     #[test]

@@ -44,7 +44,7 @@ class AlignedUMAP(_Estimator):
     ----------
     n_neighbors, n_components, metric, metric_kwds, n_epochs, learning_rate, min_dist, spread, set_op_mix_ratio, local_connectivity, \
 repulsion_strength, negative_sample_rate, a, b, random_state
-        As in :class:`UMAP`; ``n_epochs=None`` takes 200.
+        As in :class:`lowland.compat.umap.UMAP`; ``n_epochs=None`` takes 200.
     init : {'spectral', 'pca', 'random'}, default='spectral'
         Initial embedding of the first map.
     alignment_regularisation : float, default=0.01
@@ -144,8 +144,8 @@ repulsion_strength, negative_sample_rate, a, b, random_state
             The data sets.
         y : None
             A target is refused.
-        relations : list of dict
-            For each data set but the last, the rows that it shares with the next: {row: row of the next}.
+        **fit_params
+            ``relations``, a list of dict: for each data set but the last, the rows that it shares with the next, {row: row of the next}.
 
         Returns
         -------
@@ -181,7 +181,7 @@ repulsion_strength, negative_sample_rate, a, b, random_state
 
         Parameters
         ----------
-        X, y, relations
+        X, y, **fit_params
             As in ``fit``.
 
         Returns
@@ -199,8 +199,8 @@ repulsion_strength, negative_sample_rate, a, b, random_state
             The data set.
         y : None
             A target is refused.
-        relations : dict
-            The rows that the last data set shares with X: {row: row of X}.
+        **fit_params
+            ``relations``, a dict: the rows that the last data set shares with X, {row: row of X}. Other parameters must be those of the maps before.
         """
         relation = fit_params.pop("relations", None)
         if not isinstance(relation, dict):
