@@ -29,7 +29,8 @@ fn maps_keep_about_as_many_neighbors_as_with_all_pairs() {
     for (method, values) in [("ssne", &[("max_iter", "60")]), ("tsne", &[("max_iter", "150")])] {
         let [sampled, exact] = ["sampled", "exact"].map(|engine| {
             let model = fit(method, engine, values, FitOptions::default()).expect("a model");
-            let is_noted = |note: &Note| matches!(note, Note::RepulsionError { missed: Some(ToleranceMiss::Sample), .. });
+            let is_noted =
+                |note: &Note| matches!(note, Note::RepulsionError { missed: Some(ToleranceMiss::Sample), .. });
             assert_eq!(model.notes().iter().any(is_noted), engine == "sampled", "{:?}", model.notes());
             let map = nearest_points(model.embedding().points(), 10).expect("neighbors");
             knn_recall(&graph, &map, 10).expect("graphs of one size")

@@ -14,7 +14,7 @@ use rand::seq::{SliceRandom, index};
 use rayon::prelude::*;
 
 use self::near::PaddedRows;
-use crate::fused::{BLOCK, BlockSums, PointBlocks, set_point};
+use crate::fused::{BLOCK, BlockSums, PointBlocks, padded_width, set_point};
 use crate::request::are_same;
 use crate::{ErrorReport, Exact, KernelSum, PotentialOutput, PotentialRequest, SumRequest};
 use lowland_core::{Error, Points, Result, Seed, inverse_permutation};
@@ -44,8 +44,15 @@ pub struct Sampled {
 
 impl Sampled {
     /// Whether sums over this many points are of a sample.
-    pub fn is_sample(points: usize) -> bool {
+    fn is_sample(points: usize) -> bool {
         points > MAX_EXACT_POINTS
+    }
+
+    /// Bytes for maps of `dim` dimensions with this many near pairs, each counted from both points.
+    pub fn memory(points: usize, dim: usize, near_pairs: usize) -> u64 {
+        // Blocks, rows and sums, and the order of the points with its inverse.
+        let row = 4 * (2 * padded_width(dim) + 1) + 8 * (dim + 1) + 8 + 8;
+        (points as u64).saturating_mul(row as u64).saturating_add(4 * near_pairs as u64)
     }
 }
 

@@ -12,7 +12,7 @@ mod spectral;
 pub use components::ConnectedComponents;
 pub use edge_weights::{Symmetrization, edge_lengths, symmetrize};
 pub use join::{join_components, join_components_with};
-pub use paths::shortest_paths;
+pub use paths::ShortestPaths;
 pub use reach::mutual_reach;
 pub use spanning_tree::{Edge, add_edges, minimum_spanning_forest, undirected_edges};
 pub use spectral::SpectralCoordinates;

@@ -8,7 +8,7 @@ use lowland_core::params::{at_least_one, params};
 use lowland_core::run::{Context, Outcome, Progress, Stage, in_batches};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::{Csr, EigenOptions, Identity, SpectrumEnd, SymmetricOperator, block, dense, eigenpairs};
-use lowland_neighbors::graph::{ConnectedComponents, Symmetrization, shortest_paths, symmetrize};
+use lowland_neighbors::graph::{ConnectedComponents, ShortestPaths, Symmetrization, symmetrize};
 use lowland_neighbors::{self, Search, nearest_to_with};
 
 use super::components::available_components;
@@ -219,12 +219,16 @@ fn squared_path_lengths(lengths: &Csr, progress: &mut Progress) -> Result<Vec<f6
     const BATCH: usize = 64;
     let n = lengths.rows();
     let mut squares = vec![0.0; n * n];
+    let search = ShortestPaths::new(lengths);
     for (batch, rows) in squares.chunks_mut(BATCH * n).enumerate() {
         progress((batch * BATCH) as f64 / n as f64)?;
-        rows.par_chunks_mut(n).enumerate().for_each(|(local, paths)| {
-            shortest_paths(lengths, [((batch * BATCH + local) as u32, 0.0)], paths);
-            paths.iter_mut().for_each(|length| *length *= *length);
-        });
+        rows.par_chunks_mut(n).enumerate().for_each_init(
+            || search.clone(),
+            |search, (local, paths)| {
+                search.from_sources(&[((batch * BATCH + local) as u32, 0.0)], paths);
+                paths.iter_mut().for_each(|length| *length *= *length);
+            },
+        );
     }
     Ok(squares)
 }
@@ -276,11 +280,12 @@ impl Transformer for IsomapTransformer {
         let (n, dim) = (self.data.rows(), self.embedding.dim());
         let k = self.params.n_neighbors.min(n);
         let graph = nearest_to_with(new, &self.data, k, self.params.metric, &mut |done| progress(0.3 * done))?;
+        let search = ShortestPaths::new(&self.lengths);
         let rows = in_batches(new.rows(), &mut |done| progress(0.3 + 0.7 * done), |i| {
             let (near, lengths) = graph.row(i);
             let mut paths = vec![0.0; n];
-            let sources = near.iter().copied().zip(lengths.iter().map(|&d| f64::from(d)));
-            shortest_paths(&self.lengths, sources, &mut paths);
+            let sources: Vec<(u32, f64)> = near.iter().copied().zip(lengths.iter().map(|&d| f64::from(d))).collect();
+            search.clone().from_sources(&sources, &mut paths);
             let mut position = vec![0.0; dim];
             for (j, (length, mean)) in paths.iter().zip(&self.means).enumerate() {
                 let weight = 0.5 * (mean - length * length);

@@ -21,7 +21,7 @@ use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
 use lowland_linalg::Csr;
 use lowland_linalg::block::column_means;
-use lowland_nbody::{Engine, KernelSum, new_engine};
+use lowland_nbody::{Engine, KernelSum, Sampled, new_engine};
 use lowland_neighbors::{self, Search};
 
 use super::init::{Init, initial_embedding, initial_memory};
@@ -313,6 +313,8 @@ impl Method for MapIt {
         let reached = if steps > 1 { n * (2.0 * self.n_neighbors as f64).powi(steps).min(n) * 28.0 } else { 0.0 };
         // Blocks of the size of the embedding, a reordered copy of the points, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
+        let sampled = Sampled::memory(shape.rows, self.n_components, 2 * shape.rows.saturating_mul(k)) as f64;
+        let blocks = if self.n_components > 3 { blocks + sampled } else { blocks };
         let init = n * edges * 32.0 + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
             .max(((graphs + reached).max(init) + blocks) as u64)

@@ -22,7 +22,7 @@ use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_paramete
 use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Error, Metric, Result};
 use lowland_linalg::Csr;
-use lowland_nbody::{Engine, new_engine};
+use lowland_nbody::{Engine, Sampled, new_engine};
 use lowland_neighbors::{self, NeighborGraph, Search, distance};
 
 use super::init::{Init, coincide, initial_embedding, initial_memory};
@@ -190,7 +190,9 @@ impl NeighborEmbeddingSettings {
         // The graph and the joint affinities remain.
         let joint = n * edges * (8.0 + 2.0 * 12.0);
         let init = joint + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
-        let descent = joint + several + factor + pairs + pattern;
+        let sampled = Sampled::memory(shape.rows, self.n_components, 2 * shape.rows.saturating_mul(k)) as f64;
+        let sampled = if self.n_components > 3 { sampled } else { 0.0 };
+        let descent = joint + several + factor + pairs + pattern + sampled;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
             .max(((graphs + several + lengths).max(init + pattern).max(descent) + blocks) as u64)
     }
