@@ -45,6 +45,7 @@ use lowland::AnnotatedEmbedding;
 pub use chart::{ChartOptions, Curve, draw_chart};
 pub use check::{DPI_RANGE, FONT_SIZE_RANGE, SIDE_RANGE};
 pub use error::{PictureError, Result};
+pub use inset::class_region;
 pub use names::{PlacedName, PlacedNames, class_colors, place_names, scale_colors};
 pub use options::{Density, FlaggedPoints, LegendPlace, MapLabels, PictureFormat, PictureOptions, Uncertainty};
 pub use palette::Palette;

@@ -4,7 +4,7 @@ use lowland::{AnnotatedEmbedding, Labels};
 
 use crate::class_legend::ClassLegend;
 use crate::error::Result;
-use crate::map_labels::{LabelLevel, place_map_labels};
+use crate::map_labels::{LabelLevel, LabelSize, place_map_labels};
 use crate::pixel_transform::PixelTransform;
 use crate::scene::{Anchor, Rect};
 use crate::theme::Theme;
@@ -69,7 +69,8 @@ pub fn place_names(
     let color = |code: u32| colors.get(code as usize).copied().unwrap_or(theme.text);
     let size = font_size * 1600.0 * crate::text::CAP_HEIGHT;
     let level = LabelLevel { labels, color: Some(Box::new(color)) };
-    let placed = place_map_labels(&[level], &positions, frame, radius, size, theme);
+    let label_size = LabelSize { height: size, may_grow: true };
+    let placed = place_map_labels(&[level], &positions, frame, radius, label_size, theme);
     let name = |text: &crate::scene::Text| {
         debug_assert!(text.anchor == Anchor::Middle);
         let position = transform.to_map(text.position);
