@@ -46,8 +46,8 @@ const REACH: f32 = 0.3;
 /// where there is no free space within it. The cost grows with the root of what is covered, because a few covered points are
 /// already hard to see and the name hard to read.
 const COVERING_COST: f32 = 0.4;
-/// Distance that a name moves rather than be surrounded by points of others.
-const FOREIGN_COST: f32 = 0.3;
+/// Distances that a name moves rather than be in a dense crowd of points of others, and rather than have only points of others around it.
+const FOREIGN_COSTS: [f32; 2] = [0.3, 0.04];
 /// Distance that a name moves rather than cross the line of another name.
 const CROSSING_COST: f32 = 0.1;
 /// Lines of a long name.
@@ -228,10 +228,11 @@ fn find_place(
             }
             // A name belongs to the points around it, which should be its own.
             let around = rect.grown(1.2 * block.size);
-            let own = coverage[1].share(around);
-            let foreign = (coverage[0].share(around) - own).max(0.0);
+            let [any, own] = coverage.map(|points| points.share(around));
+            let foreign = (any - own).max(0.0);
+            let by_foreign = FOREIGN_COSTS[0] * foreign + FOREIGN_COSTS[1] * foreign / any.max(f32::MIN_POSITIVE);
             let covered = coverage[0].share(rect.grown(radius));
-            let cost = distance / side + COVERING_COST * covered.sqrt() + FOREIGN_COST * foreign;
+            let cost = distance / side + COVERING_COST * covered.sqrt() + by_foreign;
             let is_better = |cost: f32| best.is_none_or(|(least, _)| cost < least - 1e-6);
             if !is_better(cost) {
                 continue;
