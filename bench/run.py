@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bench import catalog
-from bench.cases import bad_input, cold_start, growth, kernels, maps, profiles, searches, variants
+from bench.cases import bad_input, cold_start, growth, kernels, maps, pictures, profiles, searches, variants
 from bench.paths import PROGRAM, RESULTS, ROOT, WORK
 
 # Groups of cases in the order in which they run. Each module yields pairs of a key and a function that measures it.
@@ -29,6 +29,7 @@ GROUPS = {
     "variants": variants,
     "kernels": kernels,
     "cold-start": cold_start,
+    "pictures": pictures,
 }
 THREADS = 2
 

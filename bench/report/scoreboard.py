@@ -10,7 +10,8 @@ def write(results, missing, path):
     parts = [f"# Scoreboard\n\n{embeddings.comparison_with_peers(cases)}", embeddings.all_tables(cases)]
     parts += [sections.neighbor_search(cases), embeddings.reproducibility(cases), embeddings.changes_over_time(cases)]
     parts += [growth.section(cases, path.parent / "images/scoreboard-growth.png"), profiles.section(cases)]
-    parts += [sections.variants(cases), sections.kernels(cases), sections.cold_start(cases), sections.bad_input(cases)]
+    parts += [sections.variants(cases), sections.kernels(cases), sections.pictures(cases), sections.cold_start(cases)]
+    parts.append(sections.bad_input(cases))
     parts.append(how_it_was_measured(results, missing))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(part for part in parts if part))

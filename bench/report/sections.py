@@ -1,4 +1,4 @@
-"""The other sections of the report: searches, variants, kernels, cold start and bad input."""
+"""The other sections of the report: searches, variants, kernels, pictures, cold start and bad input."""
 
 from bench import catalog
 from bench.cases import searches
@@ -59,6 +59,19 @@ def kernels(cases):
     if "table" in sums:
         text.append(collapsible("Time and error of the engines that sum kernels", "```\n" + "\n".join(sums["table"]) + "\n```\n"))
     return "\n".join(text) if len(text) > 1 else ""
+
+
+def pictures(cases):
+    rows = []
+    for (count, picture, tool), record in group(cases, "pictures").items():
+        cells = [picture, f"{int(count.removeprefix('rows=')):,}", f"**{tool}**" if tool == "lowland" else tool]
+        if "failed" in record:
+            rows.append([*cells, f"failed: {failure_reason(record)}", "", "", "", ""])
+            continue
+        drawing = number(record["drawing_cpu_s"]) if "drawing_cpu_s" in record else ""
+        rows.append([*cells, cpu_seconds(record), drawing, number(record["wall_s"]), f"{record['peak_mb']:.0f}", number(record["file_mb"])])
+    head = ["picture", "points", "program", "CPU s", "of it drawing", "wall s", "peak MB", "file, MB"]
+    return "## Pictures\n\nWhole processes, from a map in a file to a PNG file 1600 pixels wide.\n\n" + table(head, rows) if rows else ""
 
 
 def cold_start(cases):

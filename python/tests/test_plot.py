@@ -1,5 +1,10 @@
 """Plots and interactive pages."""
 
+import io
+import json
+import warnings
+from pathlib import Path
+
 import matplotlib
 
 matplotlib.use("agg")
@@ -17,6 +22,12 @@ import lowland
 
 def axes():
     return plt.figure().gca()
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    yield
+    plt.close("all")
 
 
 def test_all_points_of_all_classes_are_drawn(few, digits):
@@ -168,7 +179,9 @@ def islands(names, each=60):
     return points, np.repeat(np.array(names, dtype=object), each)
 
 
-HOSTILE = ["<script>alert(1)</script>", "$\\frac{$", "_hidden", "\u202eturned", "שלום", "x" * 500]
+#: The strings of the tests of the page, and some that matplotlib could take for something else.
+PAGE_STRINGS = json.loads((Path(__file__).parents[2] / "viewer/test/hostile.json").read_text(encoding="utf-8"))
+HOSTILE = [*PAGE_STRINGS, "$\\frac{$", "\\$5 and $x^2$", "_hidden", "\u202eturned", "שלום", "a\nb\0c", "%s {0} {", "x" * 500]
 
 
 def test_names_of_separate_classes_replace_the_legend():
@@ -182,13 +195,69 @@ def test_names_of_separate_classes_replace_the_legend():
         lowland.plot(points, names, map_labels="perhaps")
 
 
-def test_hostile_names_are_plain_text_in_plots_and_pictures():
+@pytest.mark.parametrize("map_labels", ["on", "off"])
+def test_hostile_names_are_plain_text_in_plots(map_labels):
     points, names = islands(HOSTILE)
-    for map_labels in ("on", "off"):
+    with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        # A character without a font would be a warning.
+        warnings.simplefilter("error")
         ax = lowland.plot(points, names, ax=axes(), map_labels=map_labels)
+        legend = ax.get_legend()
+        texts = [ax.title, *ax.texts, *([] if legend is None else legend.get_texts())]
+        assert len(texts) > len(HOSTILE) and not any(text.get_parse_math() for text in texts)
+        files = {}
+        for format in ("svg", "pdf", "png"):
+            ax.get_figure().savefig(files.setdefault(format, io.BytesIO()), format=format)
+    svg = files["svg"].getvalue().decode()
+    assert "<script" not in svg and "<img" not in svg and "]]>" not in svg.replace("]]&gt;", "")
+    # As written: as a formula it would be an error, or an italic x with an exponent.
+    shown = " ".join(text.get_text() for text in texts)
+    for text in ("$\\frac{$", "$x^2$", "_hidden", "turned", "%s {0} {"):
+        assert text in shown, text
+    assert "$\\frac{$" in svg and not set("\u202e\0") & set(shown)
+
+
+def test_titles_are_plain_text():
+    for title in HOSTILE:
+        ax = lowland.plot(np.zeros((3, 2)), ax=axes(), title=title)
         ax.figure.canvas.draw()
-    svg = lowland.draw(points, names, map_labels="on", ids=names, words=True, title=HOSTILE[0]).file("svg").decode()
-    assert "<script" not in svg and "&lt;script&gt;alert(1)&lt;/script&gt;" in svg
+        plt.close()
+        assert not set("\u202e\0") & set(ax.get_title())
+    assert lowland.plot(np.zeros((3, 2)), ax=axes(), title="two\nlines, $5").get_title() == "two\nlines, $5"
+
+
+def test_hostile_names_are_plain_text_in_pictures_and_pages():
+    points, names = islands(HOSTILE)
+    for title in HOSTILE:
+        svg = lowland.draw(points, names, map_labels="on", ids=names, words=True, title=title).file("svg").decode()
+        assert "<script" not in svg and "<img" not in svg and "&lt;script&gt;window.hacked = 1&lt;/script&gt;" in svg
+    html = lowland.view({HOSTILE[0]: points}, names, ids=names, title=HOSTILE[0], columns={HOSTILE[2]: names}).html.decode()
+    # The page has the script of its bundle and sections of data, and none from its data.
+    assert "<script>window" not in html and "<img" not in html
+
+
+def test_text_of_plots_has_the_fonts_of_pictures(caplog):
+    from matplotlib import font_manager
+
+    points, names = islands(["Ἀθῆναι", "Київ", "שלום", "مرحبا"])
+    with warnings.catch_warnings(), caplog.at_level("WARNING", logger="matplotlib"):
+        warnings.simplefilter("error")
+        for map_labels in ("on", "off"):
+            ax = lowland.plot(points, names, ax=axes(), map_labels=map_labels, title="Łódź")
+            ax.figure.canvas.draw()
+            for text in (ax.title, *ax.texts, *(ax.get_legend().get_texts() if ax.get_legend() else [])):
+                assert text.get_fontfamily()[:3] == ["Inter", "Noto Sans Hebrew", "Noto Sans Arabic"]
+        colored = lowland.plot(points, points[:, 0], ax=axes())
+        colored.figure.canvas.draw()
+        ticks = colored.figure.axes[1].get_yticklabels()
+        assert ticks and all(tick.get_fontfamily()[0] == "Inter" for tick in ticks)
+    assert caplog.records == []
+    files = dict(lowland._lowland.embedded_fonts())
+    for weight, name in (("normal", "Inter-Regular"), ("bold", "Inter-SemiBold")):
+        path = font_manager.findfont(font_manager.FontProperties(family="Inter", weight=weight), fallback_to_default=False)
+        assert Path(path).read_bytes() == files[name]
+    with matplotlib.rc_context({"font.family": "monospace"}):
+        assert lowland.plot(points, names, ax=axes(), title="own").title.get_fontfamily() == ["monospace"]
 
 
 def test_plots_and_pictures_have_the_same_colors():

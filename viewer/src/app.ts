@@ -8,6 +8,7 @@ import { h } from "./dom";
 import { listenToKeys } from "./keys";
 import { Pane } from "./pane";
 import { Panel } from "./panel";
+import type { Rectangle } from "./rectangle";
 import type { RendererKind } from "./renderer";
 import { Store } from "./store";
 import { shuffledOrder } from "./visible";
@@ -22,6 +23,8 @@ export class App {
   readonly shuffle: Uint32Array;
   readonly panel: Panel;
   panes: Pane[] = [];
+  /** Where points were last selected by keys. */
+  lastRectangle: Rectangle | null = null;
   private readonly area = h("div", { class: "maps" });
   private readonly card: Card;
 
@@ -50,6 +53,7 @@ export class App {
       words: start.words || (data.ids !== null && data.ids.every((id) => id.length <= MAX_ID_LENGTH)),
       size: 1,
       lasso: false,
+      rectangle: null,
       view: data.maps.length > 1 && !data.slider ? "all" : 0,
     });
     dark.addEventListener("change", () => this.store.set({ theme: dark.matches ? "dark" : "light" }));

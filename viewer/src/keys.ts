@@ -2,6 +2,7 @@
 
 import type { App } from "./app";
 import { h } from "./dom";
+import { handleRectangleKey, toggleRectangle } from "./rectangle";
 
 const KEYS: [string, string][] = [
   ["drag · arrow keys", "move a map, or rotate it if it has three dimensions (control-drag or shift-arrow: move it)"],
@@ -10,6 +11,8 @@ const KEYS: [string, string][] = [
   ["click", "pin the card and the lines of a point; click again to unpin"],
   ["P · J  K", "pin the point nearest to the middle of the map · previous and next point, of the selection if there is one"],
   ["shift-drag · L", "select points with a lasso (control: add, alt: remove)"],
+  ["R", "select points with a rectangle: arrow keys move it, shift-arrows resize it, Enter selects (control: add, alt: remove)"],
+  ["S", "on a class of the legend: select its points (shift: add them)"],
   ["E", "export the selected points as CSV"],
   ["/", "search"],
   ["C", "color by the next column"],
@@ -47,9 +50,12 @@ export function listenToKeys(app: App): void {
     const target = event.target as HTMLElement;
     // An open dialog handles Escape itself.
     const ignored = document.querySelector("dialog[open]") || (target.closest("input, select") && event.key !== "Escape");
-    if (ignored || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (ignored) return;
     // A focused button handles these keys itself.
     if (target.closest("button") && (event.key === "Enter" || event.key === " ")) return;
+    const [pane] = app.panes;
+    if (pane && handleRectangleKey(app, pane, event)) return event.preventDefault();
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (handleKey(app, event)) event.preventDefault();
   });
 }
@@ -87,6 +93,7 @@ function handleKey(app: App, event: KeyboardEvent): boolean {
     m: () => data.maps.length > 1 && store.set({ view: state.view === "all" ? 0 : (Math.floor(state.view) + 1) % data.maps.length }),
     n: () => panel.toggle("neighbors"),
     p: () => app.pinMiddle(),
+    r: () => toggleRectangle(app),
     j: () => app.step(-1),
     k: () => app.step(1),
     f: () => panel.toggle("flagged"),

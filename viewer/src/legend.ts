@@ -3,6 +3,7 @@
 import type { App } from "./app";
 import { type Coloring, css, ramp } from "./colors";
 import { classLabel, formatCount, dataText, h, formatNumber } from "./dom";
+import { createSelection, selectedBefore } from "./store";
 
 /** Largest number of classes in the legend. */
 const MAX_CLASSES = 200;
@@ -22,7 +23,10 @@ function colorBar(app: App, { low, middle, high }: Extract<Coloring, { kind: "nu
   return h("div", { class: "scale" }, bar, h("div", { class: "ticks" }, ...ticks));
 }
 
-/** Creates a button for each class: a click hides or shows it, a click with alt or shift hides all others. */
+/**
+ * Creates a button for each class: a click hides or shows it, a click with alt or shift hides all others, and the key S selects its points.
+ * A button of its own for that would double the number of tab stops.
+ */
 function classList(app: App, { column, swatches }: Extract<Coloring, { kind: "class" }>): HTMLElement {
   const present = Array.from(column.counts.keys()).filter((code) => column.counts[code] > 0);
   const { hiddenClasses } = app.store.state;
@@ -31,13 +35,27 @@ function classList(app: App, { column, swatches }: Extract<Coloring, { kind: "cl
     const swatch = h("i", { class: "swatch" });
     swatch.style.background = css(swatches[code]);
     const press = (event: MouseEvent) => app.store.set({ hiddenClasses: toggleClass(hiddenClasses, code, present, event.altKey || event.shiftKey) });
+    const key = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "s" || event.ctrlKey || event.metaKey || event.altKey) return;
+      selectClass(app, column.codes, code, event.shiftKey);
+      event.stopPropagation();
+      event.preventDefault();
+    };
     const name = h("span", { class: "name" }, dataText(classLabel(column.names[code]), 60));
     const size = h("span", { class: "count" }, formatCount(column.counts[code]));
-    const button = { type: "button", "aria-pressed": String(!hiddenClasses.has(code)), onclick: press, title: "Click: hide or show; shift-click: only this one" };
+    const pressed = String(!hiddenClasses.has(code));
+    const title = "Click: hide or show; shift-click: only this one; S: select its points";
+    const button = { type: "button", "aria-pressed": pressed, "aria-keyshortcuts": "S", onclick: press, onkeydown: key, title };
     list.append(h("li", {}, h("button", button, swatch, name, size)));
   }
   const more = present.length - MAX_CLASSES;
   return h("div", {}, list, more > 0 && h("p", { class: "note" }, `and ${formatCount(more)} more`));
+}
+
+function selectClass(app: App, codes: Uint32Array, code: number, add: boolean): void {
+  const flags = selectedBefore(app.store.state, codes.length, add ? "add" : "replace");
+  codes.forEach((other, point) => other === code && (flags[point] = 1));
+  app.store.set({ selection: createSelection(flags) });
 }
 
 function toggleClass(hiddenClasses: ReadonlySet<number>, code: number, present: number[], alone: boolean): Set<number> {

@@ -8,9 +8,10 @@ import { dataText, h } from "./dom";
 import { PointGrid } from "./grid";
 import * as overlay from "./overlay";
 import { Pointer } from "./pointer";
+import { corners } from "./rectangle";
 import { flags } from "./reliability";
 import { createRenderer, type Renderer, type RendererKind } from "./renderer";
-import { createSelection, type StateKey } from "./store";
+import { createSelection, selectedBefore, type SelectionChange, type StateKey } from "./store";
 import { drawOrder, isInside, pointColors, visibility } from "./visible";
 
 /** If frames take longer than this while the map moves, fewer points are drawn until it rests; in milliseconds. */
@@ -240,6 +241,7 @@ export class Pane {
       if (point >= 0) overlay.ring(drawing, point, Math.max(6, this.pointSize / 2 + 3));
     }
     if (this.lasso) overlay.lassoLine(drawing, this.lasso);
+    if (state.rectangle && this === this.app.panes[0]) overlay.lassoLine(drawing, corners(state.rectangle));
   }
 
   /** Returns the visible point nearest to a pixel, or -1. */
@@ -264,10 +266,22 @@ export class Pane {
     return best;
   }
 
-  /** Selects the visible points inside a lasso, or adds them to or removes them from the selection. */
-  selectInside(line: [number, number][], how: "replace" | "add" | "remove"): void {
+  /** Selects the visible points inside a line, or adds them to or removes them from the selection. */
+  selectInside(line: [number, number][], how: SelectionChange): void {
     const { store, data } = this.app;
-    const flags = how === "replace" ? new Uint8Array(data.rows) : (store.state.selection?.flags.slice() ?? new Uint8Array(data.rows));
+    const flags = selectedBefore(store.state, data.rows, how);
+    this.forEachInside(line, (point) => (flags[point] = how === "remove" ? 0 : 1));
+    store.set({ selection: createSelection(flags) });
+  }
+
+  /** Returns the number of visible points inside a line. */
+  countInside(line: [number, number][]): number {
+    let count = 0;
+    this.forEachInside(line, () => count++);
+    return count;
+  }
+
+  private forEachInside(line: [number, number][], found: (point: number) => void): void {
     const [xs, ys] = [line.map(([x]) => x), line.map(([, y]) => y)];
     const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const projected: Vec3 = [0, 0, 0];
@@ -276,10 +290,8 @@ export class Pane {
       this.camera.project(positions, 3 * point, projected);
       const x = projected[0];
       const y = projected[1];
-      if (x < left || x > right || y < top || y > bottom || !isInside(x, y, line)) continue;
-      flags[point] = how === "remove" ? 0 : 1;
+      if (x >= left && x <= right && y >= top && y <= bottom && isInside(x, y, line)) found(point);
     }
-    store.set({ selection: createSelection(flags) });
   }
 
   /** Centers a point and zooms in on it. */

@@ -9,6 +9,7 @@ import { formatCount, dataText, h } from "./dom";
 import { showHelp } from "./keys";
 import { createLegend } from "./legend";
 import { MAX_ELLIPSES } from "./overlay";
+import { corners, RECTANGLE_KEYS, toggleRectangle } from "./rectangle";
 import { flags, knownColumns } from "./reliability";
 import { Search } from "./search";
 import { differenceTable, findDifferences } from "./differences";
@@ -35,8 +36,10 @@ export class Panel {
   private readonly exportButton = h("button", { type: "button", onclick: () => this.exportSelection() }, "Export CSV");
   private readonly clearButton = h("button", { type: "button", onclick: () => this.app.store.set({ selection: null }) }, "Clear");
   private readonly lasso = h("button", { type: "button", title: "Draw around points (L, or shift-drag)", onclick: () => this.toggle("lasso") }, "Lasso");
+  private readonly rectangle = h("button", { type: "button", title: `A rectangle on the map (R): ${RECTANGLE_KEYS}`, onclick: () => toggleRectangle(this.app) }, "Rectangle");
   private readonly differences = h("div", { class: "wide-table", id: "differences" });
   private differenceTimer = 0;
+  private statusTimer = 0;
   private readonly theme = h("button", { type: "button", onclick: () => this.toggleTheme() });
   private readonly tabs = h("div", { class: "tabs", role: "group", "aria-label": "Maps" });
   private readonly visibleCount = h("p", { class: "note", id: "visible-count" });
@@ -83,7 +86,7 @@ export class Panel {
     }
     if (data.neighbors?.lists) this.element.append(section("True neighbors", this.check("neighbors", "Lines from the point"), lineKey()));
     this.element.append(
-      section("Selection", h("div", { class: "row" }, this.lasso, this.exportButton, this.clearButton), this.selected, this.differences),
+      section("Selection", h("div", { class: "row" }, this.lasso, this.rectangle, this.exportButton, this.clearButton), this.selected, this.differences),
       section("Points", h("label", { htmlFor: "size" }, "Size"), this.size, ...this.nameChecks()),
     );
     this.color.addEventListener("change", () => store.set({ mode: JSON.parse(this.color.value) as ColorMode, hiddenClasses: new Set() }));
@@ -140,10 +143,14 @@ export class Panel {
     const has = (...keys: StateKey[]) => keys.some((key) => changed.has(key));
     for (const [flag, box] of this.checks) box.checked = state[flag];
     this.lasso.setAttribute("aria-pressed", String(state.lasso));
+    this.rectangle.setAttribute("aria-pressed", String(state.rectangle !== null));
     if (has("mode", "theme", "hiddenClasses", "view")) {
       this.color.value = JSON.stringify(state.mode);
       const pane = this.app.panes[0];
+      // Who reached a class by keyboard stays there when it is hidden or shown.
+      const focused = Array.from(this.legend.querySelectorAll("button")).indexOf(document.activeElement as HTMLButtonElement);
       this.legend.replaceChildren(...(pane ? [createLegend(this.app, pane.coloring), ...this.meaning()] : []));
+      if (focused >= 0 && !has("mode")) this.legend.querySelectorAll("button")[focused]?.focus();
     }
     if (has("hide")) {
       this.hidePercent.value = `${state.hide} %`;
@@ -155,17 +162,32 @@ export class Panel {
     }
     if (has("selection")) {
       const selected = state.selection?.count ?? 0;
-      this.selected.textContent = selected ? `${formatCount(selected)} points selected` : "Shift-drag around points to select them.";
       this.exportButton.disabled = this.clearButton.disabled = !selected;
       // A brush changes the selection many times a second.
       clearTimeout(this.differenceTimer);
       this.differenceTimer = window.setTimeout(() => this.showDifferences(), selected ? 120 : 0);
     }
+    if (has("selection", "rectangle")) this.showSelected();
     if (has("view")) {
       this.drawTabs();
       this.slider?.refresh(this.scores);
     }
     this.updateCount();
+  }
+
+  /** Tells how many points are selected, or inside the rectangle. */
+  private showSelected(): void {
+    clearTimeout(this.statusTimer);
+    const { rectangle, selection } = this.app.store.state;
+    const [pane] = this.app.panes;
+    if (rectangle && pane) {
+      // A screen reader would read the count at every step of a held key.
+      this.statusTimer = window.setTimeout(() => {
+        this.selected.textContent = `${formatCount(pane.countInside(corners(rectangle)))} points in the rectangle: ${RECTANGLE_KEYS}.`;
+      }, 150);
+      return;
+    }
+    this.selected.textContent = selection ? `${formatCount(selection.count)} points selected` : "Shift-drag around points to select them, or press R.";
   }
 
   /** Lists what distinguishes the selected points from the others. */

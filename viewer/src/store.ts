@@ -1,8 +1,9 @@
 /** The state of the user interface. What is drawn depends only on the state and the data. */
 
 import type { ColorMode, Theme } from "./colors";
+import type { Rectangle } from "./rectangle";
 
-/** Points selected by lasso or search. */
+/** Points selected by lasso, rectangle, class or search. */
 export interface Selection {
   flags: Uint8Array;
   count: number;
@@ -33,6 +34,8 @@ export interface State {
   /** Factor of the point size. */
   size: number;
   lasso: boolean;
+  /** The rectangle that keys move over the first map. */
+  rectangle: Rectangle | null;
   /** All maps, or the index of one; between two indices while a slider moves the points from one map to the next. */
   view: "all" | number;
 }
@@ -61,6 +64,14 @@ export class Store {
   get focus(): number {
     return this.state.hover >= 0 ? this.state.hover : this.state.pinned;
   }
+}
+
+/** How points change the selection. */
+export type SelectionChange = "replace" | "add" | "remove";
+
+/** Returns the flags of the selection to which points are added or from which they are removed, or those of none. */
+export function selectedBefore({ selection }: State, rows: number, how: SelectionChange): Uint8Array {
+  return (how !== "replace" && selection?.flags.slice()) || new Uint8Array(rows);
 }
 
 export function createSelection(flags: Uint8Array): Selection | null {

@@ -1,14 +1,11 @@
-/** Browser tests of entire pages: theme, keys, hostile data, errors and live pages. */
+/** Browser tests of entire pages: theme, keys, errors and live pages. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { HOSTILE } from "./browser-setup";
-import { closePage, coverage, directory, drag, lowland, openPage, program, writeTestFile } from "./pages";
+import { closePage, coverage, directory, drag, lowland, openPage, withLivePage, writeTestFile } from "./pages";
 
 test("the theme follows the system and the button", async () => {
   const page = await openPage("digits.html", { dark: true });
@@ -78,34 +75,6 @@ test("a class without a name is called empty", async () => {
   await closePage(page);
 });
 
-test("hostile names, classes and columns are never executed", async () => {
-  const page = await openPage("hostile.html");
-  const elements = await page.evaluate(() => document.querySelectorAll("#app script, #app img, #app b").length);
-  assert.equal(elements, 0);
-  const names = await page.locator(".classes .name").allInnerTexts();
-  for (const text of HOSTILE) {
-    const wanted = text.slice(0, 20).trim();
-    assert.ok(names.some((name) => name.trim().startsWith(wanted)), `${wanted} in ${names}`);
-  }
-  for (let point = 0; point < HOSTILE.length; point++) {
-    await page.evaluate((at) => window.lowland.reveal(at), point);
-    const card = await page.locator(".card h2").innerText();
-    const wanted = `${point} ${HOSTILE[point]}`;
-    assert.ok(wanted.startsWith(card.replace(/…$/, "").slice(0, 480)), `${card}`);
-  }
-  assert.equal(await page.evaluate(() => window.lowland.store.state.words), false, "long ids are not shown on the map");
-  await page.getByLabel("Names of points").check();
-  await page.waitForTimeout(100);
-  const box = (await page.locator(".card").boundingBox())!;
-  assert.ok(box.height < 760 && box.width < 500, "a long name does not fill the page");
-  await page.getByLabel("Search").fill("<script>");
-  await page.getByText("12 found").waitFor();
-  const columns = await page.getByLabel("Color by").locator("option").allInnerTexts();
-  assert.ok(columns.includes("<b>a</b>"), `${columns}`);
-  assert.equal(await page.evaluate(() => window.hacked), undefined);
-  await closePage(page);
-});
-
 test("every control has an accessible name", async () => {
   const page = await openPage("two.html");
   const nameless = await page.evaluate(() =>
@@ -132,18 +101,7 @@ test("an incomplete page shows an error", async () => {
 
 test("a live page follows the fit, and its button stops the fit and keeps the map", async () => {
   const args = ["embed", "digits", "--method", "tsne", "--max-iter", "1000000", "--tol", "0", "--live", "--json", "--out", "live.csv"];
-  const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "pipe", "inherit"] });
-  const ended = new Promise<number | null>((done) => child.on("exit", done));
-  try {
-    let address = "";
-    for await (const line of createInterface({ input: child.stdout })) {
-      const event = JSON.parse(line) as { event: string; address?: string };
-      if (event.event === "live") {
-        address = event.address!;
-        break;
-      }
-    }
-    child.stdout.resume();
+  await withLivePage(args, async (address, ended) => {
     const page = await openPage(address);
     const iteration = async () => Number((await page.locator("#live-status").innerText()).match(/Iteration ([\d,]+)/)?.[1].replaceAll(",", ""));
     await page.getByText(/Iteration/).waitFor();
@@ -157,7 +115,5 @@ test("a live page follows the fit, and its button stops the fit and keeps the ma
     assert.ok(existsSync(join(directory, "live.csv")));
     assert.equal(readFileSync(join(directory, "live.csv"), "utf8").trimEnd().split("\n").length, 1798);
     await closePage(page);
-  } finally {
-    child.kill();
-  }
+  });
 });

@@ -1,12 +1,9 @@
-/** Browser tests of selections: what distinguishes them, brushing, points by keyboard and touch; and of hostile text in pictures. */
+/** Browser tests of selections: what distinguishes them, brushing, by keyboard and by touch. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { HOSTILE } from "./browser-setup";
-import { closePage, directory, lowland, openPage, writeTestFile } from "./pages";
+import type { Page } from "playwright-core";
+import { closePage, drag, openPage } from "./pages";
 
 test("a selection is described by what distinguishes it", async () => {
   const page = await openPage("digits.html");
@@ -102,21 +99,123 @@ test("points are reached and read out without a pointer, and by touch", async ()
   await closePage(page);
 });
 
-test("hostile names, titles and captions are only text in pictures", async () => {
-  const data = ["--data", "hostile.csv", "--id-column", "name", "--label-column", "kind"];
-  const text = ["--title", HOSTILE[0], "--caption", HOSTILE.join(" ").slice(0, 3000)];
-  for (const [name, flags] of [["names", ["--map-labels", "on"]], ["words", ["--words", "--legend", "right"]], ["islands", ["--map-labels", "islands"]]] as const) {
-    lowland("plot", "hostile-map.csv", ...data, ...text, ...flags, "--quiet", "--out", `${name}.svg`, "--out", `${name}.pdf`, "--out", `${name}.png`);
-    const page = await openPage("digits.html");
-    await page.goto(pathToFileURL(join(directory, `${name}.svg`)).href);
-    const texts = await page.evaluate(() => Array.from(document.querySelectorAll("text"), (each) => each.textContent ?? ""));
-    assert.ok(texts.includes(HOSTILE[0]), `the title is in ${name}.svg`);
-    // Within another page, too.
-    writeTestFile("inline.html", `<!doctype html><meta charset="utf-8"><main>${readFileSync(join(directory, `${name}.svg`), "utf8")}</main>`);
-    await page.goto(pathToFileURL(join(directory, "inline.html")).href);
-    assert.equal(await page.evaluate(() => document.querySelectorAll("main script, main img, main b, main foreignObject").length), 0);
-    assert.equal(await page.evaluate(() => window.hacked), undefined);
-    assert.ok(readFileSync(join(directory, `${name}.pdf`)).subarray(0, 5).equals(Buffer.from("%PDF-")));
-    await closePage(page);
+/** Number of selected points. */
+const selected = (page: Page) => page.evaluate(() => window.lowland.store.state.selection?.count ?? 0);
+
+test("points are selected by keyboard with a rectangle, and the count is read out", async () => {
+  const page = await openPage("digits.html");
+  // Only keys: from the top of the page to the button, and back to the map.
+  await page.getByRole("button", { name: "Rectangle" }).focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("role")), "application");
+  assert.equal(await page.getByRole("button", { name: "Rectangle" }).getAttribute("aria-pressed"), "true");
+  const status = page.locator("#selected[role=status]");
+  await status.getByText(/points in the rectangle: arrow keys move it/).waitFor();
+  const rectangle = () => page.evaluate(() => [...window.lowland.store.state.rectangle!]);
+  const start = await rectangle();
+  for (const key of ["ArrowLeft", "ArrowLeft", "ArrowUp", "Shift+ArrowDown", "Shift+ArrowRight"]) await page.keyboard.press(key);
+  const [left, top, right, bottom] = start;
+  assert.deepEqual(await rectangle(), [left - 40, top - 20, right - 20, bottom]);
+  for (let press = 0; press < 20; press++) await page.keyboard.press("Shift+ArrowDown");
+  const inside = await page.evaluate(() => {
+    const { panes, store } = window.lowland;
+    const [x0, y0, x1, y1] = store.state.rectangle!;
+    const box = document.querySelector(".overlay")!.getBoundingClientRect();
+    return Array.from(panes[0].order).filter((point) => {
+      const { x, y } = panes[0].screen(point);
+      return x - box.left >= x0 && x - box.left <= x1 && y - box.top >= y0 && y - box.top <= y1;
+    }).length;
+  });
+  assert.ok(inside > 20, `${inside} points`);
+  await status.getByText(`${inside} points in the rectangle`).waitFor();
+  await page.keyboard.press("Enter");
+  assert.equal(await selected(page), inside);
+  assert.equal(await status.innerText(), `${inside} points selected`);
+  assert.equal(await page.evaluate(() => window.lowland.store.state.rectangle), null);
+  // Again, where it was: control adds, alt removes, Escape keeps the selection.
+  await page.keyboard.press("r");
+  for (let press = 0; press < 12; press++) await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Control+Enter");
+  const both = await selected(page);
+  assert.ok(both > inside, `${both} of ${inside}`);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Escape");
+  assert.equal(await selected(page), both);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Alt+Enter");
+  assert.ok((await selected(page)) < both);
+  await page.keyboard.press("Escape");
+  assert.equal(await selected(page), 0);
+  await closePage(page);
+});
+
+test("a class is selected by a key in the legend, which keeps the focus", async () => {
+  const page = await openPage("digits.html");
+  const classes = page.locator(".classes button");
+  await classes.nth(3).focus();
+  await page.keyboard.press("s");
+  const counts = await page.evaluate(() => {
+    const [label] = window.lowland.data.columns;
+    if (label.kind !== "class") throw new Error("classes");
+    return Array.from(label.counts);
+  });
+  assert.equal(await selected(page), counts[3]);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Shift+S");
+  assert.equal(await selected(page), counts[3] + counts[4]);
+  // Hiding the class draws the legend again.
+  await page.keyboard.press("Enter");
+  assert.equal(await classes.nth(4).getAttribute("aria-pressed"), "false");
+  assert.equal(await page.evaluate(() => Array.from(document.querySelectorAll(".classes button")).indexOf(document.activeElement!)), 4);
+  await closePage(page);
+});
+
+test("a lasso by touch selects what a lasso by mouse does, and two fingers zoom", async () => {
+  const page = await openPage("digits.html");
+  const box = (await page.locator(".stage").boundingBox())!;
+  const middle = [box.x + box.width / 2, box.y + box.height / 2];
+  const path = [[-150, -150], [0, -160], [150, -150], [150, 150], [-150, 150]].map(([dx, dy]) => [middle[0] + dx, middle[1] + dy] as [number, number]);
+  await drag(page, path, "Shift");
+  const byMouse = await selected(page);
+  assert.ok(byMouse > 20, `${byMouse} points by mouse`);
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => {
+    const seen: string[] = [];
+    Object.assign(window, { seen });
+    document.querySelector(".overlay")!.addEventListener("pointerdown", (event) => seen.push((event as PointerEvent).pointerType));
+  });
+  const session = await page.context().newCDPSession(page);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...points: [number, number][]) =>
+    session.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+  const tap = async (x: number, y: number) => {
+    await touch("touchStart", [x, y]);
+    await touch("touchEnd");
+  };
+  await page.getByRole("button", { name: "Lasso" }).scrollIntoViewIfNeeded();
+  const button = (await page.getByRole("button", { name: "Lasso" }).boundingBox())!;
+  await tap(button.x + button.width / 2, button.y + button.height / 2);
+  await page.waitForFunction(() => window.lowland.store.state.lasso);
+  await touch("touchStart", path[0]);
+  for (let at = 1; at < path.length; at++) {
+    for (const part of [0.25, 0.5, 0.75, 1]) {
+      const [[x0, y0], [x1, y1]] = [path[at - 1], path[at]];
+      await touch("touchMove", [x0 + part * (x1 - x0), y0 + part * (y1 - y0)]);
+    }
   }
+  await touch("touchEnd");
+  await page.waitForFunction(() => !window.lowland.store.state.lasso);
+  assert.equal(await selected(page), byMouse);
+  // A second finger ends the lasso: the map is zoomed and the selection stays.
+  await page.evaluate(() => window.lowland.store.set({ lasso: true }));
+  const zoom = () => page.evaluate(() => window.lowland.panes[0].camera.zoom);
+  const before = await zoom();
+  const fingers = (apart: number): [number, number][] => [[middle[0] - apart, middle[1]], [middle[0] + apart, middle[1]]];
+  await touch("touchStart", fingers(40)[0]);
+  await touch("touchStart", ...fingers(40));
+  for (const apart of [60, 80, 100, 120]) await touch("touchMove", ...fingers(apart));
+  await touch("touchEnd");
+  assert.ok((await zoom()) > 1.5 * before, "two fingers zoom");
+  assert.equal(await selected(page), byMouse);
+  assert.deepEqual(await page.evaluate(() => [...new Set((window as unknown as { seen: string[] }).seen)]), ["touch"]);
+  await closePage(page);
 });

@@ -6,3 +6,4 @@ import "./browser-maps";
 import "./browser-pages";
 import "./browser-reliability";
 import "./browser-selection";
+import "./browser-hostile";

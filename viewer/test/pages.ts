@@ -1,10 +1,11 @@
 /** A browser, pages created by the program, and helpers to inspect them. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import type { App } from "../src/app";
@@ -135,4 +136,24 @@ export async function drag(page: Page, path: [number, number][], key?: "Shift"):
 
 export function writeTestFile(name: string, text: string): void {
   writeFileSync(join(directory, name), text);
+}
+
+/** Starts a fit with a live page and ends it afterwards; `ended` is its exit code. */
+export async function withLivePage(args: string[], use: (address: string, ended: Promise<number | null>) => Promise<void>): Promise<void> {
+  const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise<number | null>((done) => child.on("exit", done));
+  try {
+    let address = "";
+    for await (const line of createInterface({ input: child.stdout })) {
+      const event = JSON.parse(line) as { event: string; address?: string };
+      if (event.event === "live") {
+        address = event.address!;
+        break;
+      }
+    }
+    child.stdout.resume();
+    await use(address, ended);
+  } finally {
+    child.kill();
+  }
 }

@@ -10,6 +10,7 @@ import { countBits, coordinates, type Dataset, decodePositions, mapBetween } fro
 import { truncate, formatNumber } from "../src/dom";
 import { PointGrid } from "../src/grid";
 import { ellipse, classCenters } from "../src/overlay";
+import { corners, moved, type Rectangle } from "../src/rectangle";
 import { asClasses, flags, knownColumns } from "../src/reliability";
 import { Search } from "../src/search";
 import { joinBytePlanes } from "../src/sections";
@@ -32,7 +33,8 @@ function cloud(rows: number, seed: number): Float32Array<ArrayBuffer> {
 
 const STATE: State = {
   mode: { by: "none" }, theme: "light", hide: 0, hiddenClasses: new Set(), selection: null, hover: -1, pinned: -1, matches: [],
-  neighbors: false, circles: false, names: false, words: false, flagged: true, bridges: true, size: 1, lasso: false, view: 0,
+  neighbors: false, circles: false, names: false, words: false, flagged: true, bridges: true, size: 1, lasso: false,
+  rectangle: null, view: 0,
 };
 
 function small(): Dataset {
@@ -330,4 +332,19 @@ test("columns of reliability are colored by value, and islands and flags by clas
   assert.deepEqual([0, 1, 2].map(shown), [false, true, true]);
   data.maps[0].reliability = [column("flagged", [0, 0, 0])];
   assert.equal(flags(data.maps[0]), null);
+});
+
+test("keys move and resize a rectangle, which stays on the map", () => {
+  const start: Rectangle = [40, 30, 100, 90];
+  assert.deepEqual(moved(start, "ArrowRight", false, 300, 200), [60, 30, 120, 90]);
+  assert.deepEqual(moved(start, "ArrowUp", true, 300, 200), [40, 30, 100, 70]);
+  assert.deepEqual(moved(start, "x", false, 300, 200), start);
+  let rectangle = start;
+  for (let press = 0; press < 40; press++) rectangle = moved(rectangle, "ArrowLeft", false, 300, 200);
+  assert.deepEqual(rectangle, [0, 30, 60, 90]);
+  for (let press = 0; press < 40; press++) rectangle = moved(rectangle, "ArrowDown", true, 300, 200);
+  assert.deepEqual(rectangle, [0, 30, 60, 200]);
+  for (let press = 0; press < 40; press++) rectangle = moved(rectangle, "ArrowLeft", true, 300, 200);
+  assert.deepEqual(rectangle, [0, 30, 20, 200], "it keeps a smallest side");
+  assert.deepEqual(corners([1, 2, 3, 4]), [[1, 2], [3, 2], [3, 4], [1, 4]]);
 });

@@ -48,7 +48,9 @@ mod _lowland {
     #[pymodule_export]
     use model::{PyModel, fit};
     #[pymodule_export]
-    use picture::{draw, islands, label_places, palette_classes, palette_names, palette_scale};
+    use picture::{
+        draw, embedded_fonts, islands, label_places, palette_classes, palette_names, palette_scale, plain_text,
+    };
     #[pymodule_export]
     use quality::{analogies, angle_histogram, angles, procrustes, report, report_of_model};
     #[pymodule_export]

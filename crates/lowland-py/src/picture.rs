@@ -184,6 +184,18 @@ pub fn palette_names() -> Vec<&'static str> {
     Palette::names().collect()
 }
 
+/// Returns the PostScript names and files of the fonts of pictures.
+#[pyfunction]
+pub fn embedded_fonts(py: Python<'_>) -> Vec<(&'static str, Bound<'_, PyBytes>)> {
+    lowland_view::embedded_fonts().map(|(name, file)| (name, PyBytes::new(py, file))).into()
+}
+
+/// Returns text as pictures show it: a line without control and directional formatting characters.
+#[pyfunction]
+pub fn plain_text(text: &str) -> String {
+    lowland_view::plain_text(text)
+}
+
 /// Places the names of classes on a map: lines of text, lines to the points, and whether every class has its name.
 #[pyfunction]
 pub fn label_places(

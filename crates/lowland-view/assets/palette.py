@@ -3,7 +3,8 @@
 The smallest difference between two colors is made as large as possible, for normal vision and for protanopia, deuteranopia and tritanopia
 (Machado, Oliveira and Fernandes 2009), on a light and on a dark background. Differences are distances in OKLab; those of deficient vision count
 more, because they are smaller. The first ten colors were the best of three searches within a narrow range of lightness and chroma, of
-which the cyan was then made paler by hand; ten and forty more are added to them within wider ranges.
+which the cyan was then made paler by hand; ten and forty more are added to them within wider ranges, the forty with a bound on the contrast with
+white.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ VISION = [
 WEIGHTS = [1.0, 1.9, 1.9, 1.6] * 2
 #: The gray of classes without a color, from which the others should differ too.
 GRAY = [0.80, 0.0, 0.0]
+#: Smallest contrast with white, as WCAG defines it: paler points are lost on a white page.
+CONTRAST = 1.6
 
 
 def to_lab(linear: np.ndarray) -> np.ndarray:
@@ -53,6 +56,12 @@ def candidates(lightness: tuple[float, float], chroma: tuple[float, float], step
     light, strong, hue = (axis.ravel() for axis in grid)
     linear = from_lab(np.column_stack([light, strong * np.cos(hue), strong * np.sin(hue)]))
     return np.clip(linear[((linear > -1e-4) & (linear < 1.0001)).all(axis=1)], 0, 1)
+
+
+def dark_enough(linear: np.ndarray) -> np.ndarray:
+    """Return the colors that stand out from white."""
+    luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
+    return linear[1.05 / (luminance + 0.05) > CONTRAST]
 
 
 def grow(base: np.ndarray, count: int, colors: np.ndarray, starts: int) -> np.ndarray:
@@ -91,7 +100,7 @@ def main() -> None:
     srgb = np.array([[int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)] for color in FIRST])
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     twenty = grow(linear, 10, candidates((0.42, 0.86), (0.05, 0.19), (12, 7, 36)), starts=8)
-    sixty = grow(twenty, 40, candidates((0.36, 0.90), (0.02, 0.22), (13, 7, 36)), starts=2)
+    sixty = grow(twenty, 40, dark_enough(candidates((0.36, 0.90), (0.02, 0.22), (13, 7, 36))), starts=6)
     for count in (10, 20, 60):
         for name, colors in (("light", sixty[:count]), ("dark", on_dark(sixty[:count]))):
             seen = [to_lab(np.clip(colors @ vision.T, 0, 1)) for vision in VISION]

@@ -4,6 +4,8 @@ use crate::check::check_side;
 use crate::color::Rgb;
 use crate::color_key::ColorKey;
 use crate::error::Result;
+use crate::inset::InsetSurroundings;
+use crate::map_labels::LabelSize;
 use crate::marks::{self, DrawCounts};
 use crate::panel_grid::{PanelGrid, columns};
 use crate::scene::{Rect, Scene, SceneItem, Text};
@@ -119,7 +121,16 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
     let full_width = grid.resized(right, end);
     // Points shrink with the map, but less than in proportion.
     let map_unit = |frame: Rect| unit * (frame.width().min(frame.height()) / (1400.0 * unit)).sqrt().clamp(0.3, 1.0);
-    let label_size = if panels.len() == 1 { 1.15 * sizes.text } else { 0.9 * sizes.text };
+    // The size of the text, if it is given, is also that of names.
+    let may_grow = options.font_size.is_none();
+    let relative = if panels.len() > 1 {
+        0.9
+    } else if may_grow {
+        1.15
+    } else {
+        1.0
+    };
+    let label_size = LabelSize { height: relative * sizes.text, may_grow };
     let place_labels = |panel: &MapPanel, frame: Rect| {
         let positions = marks::shown_positions(panel, frame, options, map_unit(frame));
         map_labels::place_map_labels(
@@ -197,12 +208,15 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
         let has_border = options.border.unwrap_or(panels.len() > 1 || drawing.counts.outside > 0);
         counts += drawing.counts;
         items.extend(drawing.items);
+        let mut names = Vec::new();
         if with_labels {
             let placed = place_labels(panel, frame);
+            names = placed.rects;
             items.extend([SceneItem::Lines(placed.lines), SceneItem::Texts(placed.texts)]);
         }
         if let Some(region) = options.inset {
-            items.extend(inset::draw_inset(panel, &key, frame, region, options, map_unit(frame), theme));
+            let around = InsetSurroundings { options, names: &names, unit: map_unit(frame), theme };
+            items.extend(inset::draw_inset(panel, &key, frame, region, &around));
         }
         if has_border {
             items.push(SceneItem::Boxes(frame_border(frame, hairline, theme.line)));

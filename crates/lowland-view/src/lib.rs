@@ -45,11 +45,13 @@ use lowland::AnnotatedEmbedding;
 pub use chart::{ChartOptions, Curve, draw_chart};
 pub use check::{DPI_RANGE, FONT_SIZE_RANGE, SIDE_RANGE};
 pub use error::{PictureError, Result};
-pub use names::{PlacedName, PlacedNames, class_colors, place_names, scale_colors};
+pub use inset::class_region;
+pub use names::{PlacedName, PlacedNames, class_colors, place_names, plain_text, scale_colors};
 pub use options::{Density, FlaggedPoints, LegendPlace, MapLabels, PictureFormat, PictureOptions, Uncertainty};
 pub use palette::Palette;
 pub use panel::{Color, Images, MapPanel};
 pub use table::{TableCell, TextTable};
+pub use text::embedded_fonts;
 
 /// Draws maps side by side and encodes the picture.
 ///

@@ -11,7 +11,9 @@ use crate::scene::{Anchor, Line, Rect, Text};
 use crate::text::{self, sanitize};
 use crate::theme::Theme;
 use anchors::{ClassAnchor, find_anchors};
-use coverage::Coverage;
+
+pub(crate) use anchors::densest_place;
+pub(crate) use coverage::Coverage;
 
 /// Names for groups of points. Those of earlier levels are larger and take precedence.
 pub(crate) struct LabelLevel<'a> {
@@ -25,6 +27,8 @@ pub(crate) struct LabelLevel<'a> {
 pub(crate) struct PlacedLabels {
     pub lines: Vec<Line>,
     pub texts: Vec<Text>,
+    /// The space of each name.
+    pub rects: Vec<Rect>,
     /// Number of groups with a name, and of those among them whose name is on the map.
     pub named: usize,
     pub placed: usize,
@@ -36,12 +40,26 @@ pub(crate) struct PlacedLabels {
 const MAX_NAMES: usize = 100;
 /// Groups with a smaller share of the points have no name, unless there are few groups.
 const MIN_SHARE: f64 = 0.001;
-/// Distance, relative to the frame, that a name moves rather than cover points entirely.
-const AVERSION: f32 = 0.3;
 /// Largest distance of a name from its points, relative to the frame.
 const REACH: f32 = 0.3;
+/// Distance, relative to the frame, that a name moves rather than cover points entirely: beyond its reach, so that it covers points only
+/// where there is no free space within it. The cost grows with the root of what is covered, because a few covered points are
+/// already hard to see and the name hard to read.
+const COVERING_COST: f32 = 0.4;
+/// Distances that a name moves rather than be in a dense crowd of points of others, and rather than have only points of others around it.
+const FOREIGN_COSTS: [f32; 2] = [0.3, 0.04];
+/// Distance that a name moves rather than cross the line of another name.
+const CROSSING_COST: f32 = 0.1;
 /// Lines of a long name.
 const MAX_LINES: usize = 3;
+
+/// Height of letters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LabelSize {
+    pub height: f32,
+    /// Whether few names may be larger, because they have space for it.
+    pub may_grow: bool,
+}
 
 /// Places names on a map. `positions` are those of the points in the frame, by row; `None` for points that are not drawn.
 pub(crate) fn place_map_labels(
@@ -49,16 +67,16 @@ pub(crate) fn place_map_labels(
     positions: &[Option<[f32; 2]>],
     frame: Rect,
     radius: f32,
-    size: f32,
+    LabelSize { height: size, may_grow }: LabelSize,
     theme: Theme,
 ) -> PlacedLabels {
     let all = Coverage::new(positions.iter().flatten(), frame, radius);
-    let mut grid = CollisionGrid::new(frame, 4.0 * size);
+    let mut taken = TakenSpace { grid: CollisionGrid::new(frame, 4.0 * size), rects: Vec::new(), leaders: Vec::new() };
     let mut out = PlacedLabels { purity: 1.0, ..PlacedLabels::default() };
     for (depth, level) in levels.iter().enumerate() {
         let anchors = find_anchors(level.labels, positions, frame, MAX_NAMES, MIN_SHARE);
-        // Few names have space for larger letters.
-        let enlarged = if levels.len() > 1 { 1.0 } else { 1.0 + 0.5 * (1.0 - anchors.len() as f32 / 24.0).max(0.0) };
+        let can_grow = may_grow && levels.len() == 1;
+        let enlarged = if can_grow { 1.0 + 0.5 * (1.0 - anchors.len() as f32 / 24.0).max(0.0) } else { 1.0 };
         let largest = anchors.first().map_or(1, |anchor| anchor.points).max(1) as f32;
         for anchor in anchors {
             let name = sanitize(&level.labels.names[anchor.code as usize]);
@@ -69,18 +87,19 @@ pub(crate) fn place_map_labels(
             let size = size * if is_upper { 1.6 } else { enlarged } * (0.85 + 0.35 * importance);
             let lines = text::wrap(&name, size, (9.0 * size).max(0.22 * frame.width()).min(0.45 * frame.width()));
             let Some(block) = TextBlock::new(lines, size) else { continue };
-            let Some(center) = find_place(&block, &anchor, frame, [&all, &anchor.coverage(frame, radius)], &grid)
-            else {
-                continue;
-            };
+            let coverage = [&all, &anchor.coverage(frame, radius)];
+            let Some(center) = find_place(&block, &anchor, frame, coverage, radius, &taken) else { continue };
             let rect = block.rect(center);
-            grid.insert(rect);
+            taken.grid.insert(rect);
+            taken.rects.push(rect);
             out.placed += 1;
             let own = level.color.as_ref().map(|color| readable(color(anchor.code), theme));
             let color = own.unwrap_or(if is_upper { theme.text } else { mix(theme.text, theme.background, 0.15) });
             if distance_to(rect, anchor.nearest_point(rect)) > 1.1 * size {
+                let ends = [edge_towards(rect, anchor.position), anchor.position];
+                taken.leaders.push(ends);
                 out.lines.push(Line {
-                    ends: [edge_towards(rect, anchor.position), anchor.position],
+                    ends,
                     width: (0.07 * size).max(0.8),
                     color: mix(color, theme.background, 0.25),
                     halo: theme.background,
@@ -89,7 +108,49 @@ pub(crate) fn place_map_labels(
             out.texts.extend(block.texts(center, color, is_upper || level.color.is_some(), theme));
         }
     }
+    out.rects = taken.rects;
     out
+}
+
+/// Where names and their lines already are.
+struct TakenSpace {
+    grid: CollisionGrid,
+    rects: Vec<Rect>,
+    leaders: Vec<Segment>,
+}
+
+type Segment = [[f32; 2]; 2];
+
+impl TakenSpace {
+    /// Number of crossings that a name and its line, if it needs one, would add.
+    fn crossings(&self, rect: Rect, leader: Option<Segment>) -> usize {
+        let over_lines = self.leaders.iter().filter(|&&line| crosses_rect(line, rect)).count();
+        let Some(leader) = leader else { return over_lines };
+        let names = self.rects.iter().filter(|&&other| crosses_rect(leader, other)).count();
+        over_lines + names + self.leaders.iter().filter(|&&other| cross(leader, other)).count()
+    }
+}
+
+/// Whether a part of a segment is inside a rectangle (clipping by Liang and Barsky).
+fn crosses_rect([[x0, y0], [x1, y1]]: Segment, rect: Rect) -> bool {
+    let (mut from, mut to) = (0.0f32, 1.0f32);
+    for (start, step, low, high) in [(x0, x1 - x0, rect.left, rect.right), (y0, y1 - y0, rect.top, rect.bottom)] {
+        if step == 0.0 {
+            if start <= low || start >= high {
+                return false;
+            }
+            continue;
+        }
+        let (a, b) = ((low - start) / step, (high - start) / step);
+        (from, to) = (from.max(a.min(b)), to.min(a.max(b)));
+    }
+    from < to
+}
+
+/// Whether two segments cross.
+fn cross([a, b]: Segment, [c, d]: Segment) -> bool {
+    let side = |p: [f32; 2], q: [f32; 2], r: [f32; 2]| (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
+    side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 
 /// Returns a color that is readable as text on the background.
@@ -141,7 +202,8 @@ fn find_place(
     anchor: &ClassAnchor,
     frame: Rect,
     coverage: [&Coverage; 2],
-    grid: &CollisionGrid,
+    radius: f32,
+    taken: &TakenSpace,
 ) -> Option<[f32; 2]> {
     let anchor = anchor.position;
     let side = frame.width().min(frame.height());
@@ -154,20 +216,30 @@ fn find_place(
         if best.is_some_and(|(cost, _)| cost < distance / side) {
             break;
         }
-        let directions = if ring == 0 { 1 } else { 24 };
+        // On larger rings as many directions as keep the places about as close to each other.
+        let directions = if ring == 0 { 1 } else { 24 * (1 + ring / 16) };
         for direction in 0..directions {
-            let angle = (direction as f32 / 24.0 - 0.25) * std::f32::consts::TAU;
+            let angle = (direction as f32 / directions as f32 - 0.25) * std::f32::consts::TAU;
             // Names are wide: their centers move farther sideways.
             let center = [anchor[0] + distance * angle.cos() * 1.4, anchor[1] + distance * angle.sin()];
             let rect = block.rect(center);
-            if !frame.contains_rect(rect) || !grid.is_free(rect) {
+            if !frame.contains_rect(rect) || !taken.grid.is_free(rect) {
                 continue;
             }
             // A name belongs to the points around it, which should be its own.
             let around = rect.grown(1.2 * block.size);
-            let foreign = coverage[0].share(around) - coverage[1].share(around);
-            let cost = distance / side + AVERSION * (coverage[0].share(rect) + foreign.max(0.0));
-            if best.is_none_or(|(least, _)| cost < least - 1e-6) {
+            let [any, own] = coverage.map(|points| points.share(around));
+            let foreign = (any - own).max(0.0);
+            let by_foreign = FOREIGN_COSTS[0] * foreign + FOREIGN_COSTS[1] * foreign / any.max(f32::MIN_POSITIVE);
+            let covered = coverage[0].share(rect.grown(radius));
+            let cost = distance / side + COVERING_COST * covered.sqrt() + by_foreign;
+            let is_better = |cost: f32| best.is_none_or(|(least, _)| cost < least - 1e-6);
+            if !is_better(cost) {
+                continue;
+            }
+            let leader = (own == 0.0).then(|| [edge_towards(rect, anchor), anchor]);
+            let cost = cost + CROSSING_COST * taken.crossings(rect, leader) as f32;
+            if is_better(cost) {
                 best = Some((cost, center));
             }
         }

@@ -4,9 +4,10 @@ use lowland::{AnnotatedEmbedding, Labels};
 
 use crate::class_legend::ClassLegend;
 use crate::error::Result;
-use crate::map_labels::{LabelLevel, place_map_labels};
+use crate::map_labels::{LabelLevel, LabelSize, place_map_labels};
 use crate::pixel_transform::PixelTransform;
 use crate::scene::{Anchor, Rect};
+use crate::text::sanitize;
 use crate::theme::Theme;
 use crate::{MapPanel, Palette, PictureOptions, check, marks};
 
@@ -22,6 +23,11 @@ pub fn class_colors(labels: &Labels, palette: &Palette, background: [u8; 3]) -> 
 pub fn scale_colors(count: usize, palette: &Palette, background: [u8; 3]) -> Vec<[f32; 3]> {
     let dark = Theme::for_background(background).is_dark();
     (0..count).map(|at| palette.value_color(at as f32 / (count.max(2) - 1) as f32, dark)).collect()
+}
+
+/// Returns text as pictures show it: a line without control and directional formatting characters.
+pub fn plain_text(text: &str) -> String {
+    sanitize(text)
 }
 
 /// A line of a name on a map, in the coordinates of the map.
@@ -69,7 +75,8 @@ pub fn place_names(
     let color = |code: u32| colors.get(code as usize).copied().unwrap_or(theme.text);
     let size = font_size * 1600.0 * crate::text::CAP_HEIGHT;
     let level = LabelLevel { labels, color: Some(Box::new(color)) };
-    let placed = place_map_labels(&[level], &positions, frame, radius, size, theme);
+    let label_size = LabelSize { height: size, may_grow: true };
+    let placed = place_map_labels(&[level], &positions, frame, radius, label_size, theme);
     let name = |text: &crate::scene::Text| {
         debug_assert!(text.anchor == Anchor::Middle);
         let position = transform.to_map(text.position);

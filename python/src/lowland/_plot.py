@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _input, _lowland
+from . import _fonts, _input, _lowland
 from ._labels import Column, column
 from ._palette import as_palette
 from ._view import reliability_columns
@@ -15,8 +15,8 @@ from ._view import reliability_columns
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Classes in a column of the legend, and in the whole legend.
-_LEGEND_ROWS, _LEGEND_CLASSES = 20, 60
+#: Classes in a column of the legend, and in the whole legend; characters of a name in it.
+_LEGEND_ROWS, _LEGEND_CLASSES, _LEGEND_NAME = 20, 60, 60
 
 
 def plot(
@@ -36,7 +36,9 @@ def plot(
 ) -> Axes:
     """Draw an embedding as a scatter plot.
 
-    Points with a large standard deviation are drawn paler, and points that are flagged as unreliable hollow.
+    Points with a large standard deviation are drawn paler, and points that are flagged as unreliable hollow. Text has the fonts of
+    :func:`lowland.draw` and the command line (Inter, Noto Sans), unless matplotlib was told to use others, and is never parsed as
+    formulas; ``ax.set_title`` does parse them.
 
     Parameters
     ----------
@@ -120,7 +122,8 @@ def plot(
     ax.set_yticks([])
     for side in ax.spines.values():
         side.set_visible(False)
-    ax.set_title(title)
+    lines = [_lowland.plain_text(line) for line in title.splitlines()]
+    ax.set_title("\n".join(lines), fontfamily=_fonts.families(), parse_math=False)
     return ax
 
 
@@ -172,6 +175,9 @@ def _number_shades(ax: Axes, colors: Column, look: _Look) -> np.ndarray:
     mappable = ScalarMappable(scale, ListedColormap(scale_colors))
     bar = ax.figure.colorbar(mappable, ax=ax, fraction=0.046, pad=0.04)
     bar.outline.set_visible(False)
+    families = _fonts.families()
+    bar.ax.tick_params(labelfontfamily=families)
+    bar.ax.yaxis.get_offset_text().set_fontfamily(families)
     if colors.is_date:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -216,6 +222,7 @@ def _write_names(ax: Axes, points: np.ndarray, codes: list[int], names: list[str
         # Text of the data is never parsed as formulas.
         x, y = position
         style: dict[str, Any] = {"color": color, "size": size * scale, "ha": "center", "va": "baseline", "path_effects": halo}
+        style |= {"fontfamily": _fonts.families(), "fontweight": "bold"}
         ax.text(x, y, text, zorder=5, parse_math=False, **style)
     return is_complete
 
@@ -226,21 +233,25 @@ def _add_legend(ax: Axes, names: list[str], shades: np.ndarray, counts: np.ndarr
 
     listed = np.sort(np.argsort(-counts, kind="stable")[:_LEGEND_CLASSES])
     # Swatches of their own, opaque: those of the points would have the opacity of one of them.
-    swatches = [
-        Line2D([], [], linestyle="", marker="o", markersize=5, color=(*shades[code], 1.0), label=_legend_name(names[code])) for code in listed
-    ]
+    swatches = [Line2D([], [], linestyle="", marker="o", markersize=5, color=(*shades[code], 1.0), label=str(code)) for code in listed]
+    shown = [_legend_name(names[code]) for code in listed]
     if len(listed) < len(names):
-        swatches.append(Line2D([], [], linestyle="", label=f"and {len(names) - len(listed)} more"))
+        shown.append(f"and {len(names) - len(listed)} more")
+        swatches.append(Line2D([], [], linestyle="", label=shown[-1]))
     columns = -(-len(swatches) // _LEGEND_ROWS)
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False}
-    legend = ax.legend(handles=swatches, title="class", ncols=columns, fontsize="small" if columns > 1 else None, **place)
-    for text in legend.get_texts():
+    font = {"family": _fonts.families(), "size": "small" if columns > 1 else None}
+    legend = ax.legend(handles=swatches, title="class", ncols=columns, prop=font, title_fontproperties={"family": font["family"]}, **place)
+    for text, name in zip(legend.get_texts(), shown):
+        # Set here because matplotlib leaves out labels that begin with an underscore.
+        text.set_text(name)
         text.set_parse_math(False)
 
 
 def _legend_name(name: str) -> str:
-    """Return a name for a legend; matplotlib leaves out names that begin with an underscore."""
-    return f"\u200b{name}" if name.startswith("_") else name or "(empty)"
+    """Return a name for a legend, on one line."""
+    plain = _lowland.plain_text(name)
+    return (f"{plain[:_LEGEND_NAME]}…" if len(plain) > _LEGEND_NAME else plain) or "(empty)"
 
 
 def _opacity(std: np.ndarray) -> np.ndarray:

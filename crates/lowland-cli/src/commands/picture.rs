@@ -7,7 +7,7 @@ use lowland::{Data, Labels};
 use lowland_view::islands::{IslandContent, find_islands, name_islands};
 use lowland_view::{
     Density, FlaggedPoints, Images, LegendPlace, MapLabels, MapPanel, Palette, PictureFormat, PictureOptions,
-    SIDE_RANGE, Uncertainty, draw_picture,
+    SIDE_RANGE, Uncertainty, class_region, draw_picture,
 };
 
 use super::coloring::Coloring;
@@ -257,25 +257,12 @@ fn inset_bounds(figure: &Figure, style: &PictureArgs, coloring: &Coloring) -> Re
         Some(InsetRegion::Bounds(bounds)) => return Ok(Some(bounds)),
         Some(InsetRegion::Class(code)) => code,
     };
-    let map = figure.maps[0].map.points();
-    let codes = if let Coloring::Classes(labels) = coloring { labels[0].codes.as_slice() } else { &[] };
-    let rows: Vec<usize> = (0..map.rows()).filter(|&i| codes[i] as usize == code).collect();
-    // The region of the main group of the class: its other points would enlarge it to most of the map.
-    let median = |mut values: Vec<f64>| {
-        let middle = values.len() / 2;
-        *values.select_nth_unstable_by(middle, f64::total_cmp).1
+    let region = match coloring {
+        Coloring::Classes(labels) => class_region(&figure.maps[0].map, &labels[0], code as u32),
+        _ => None,
     };
-    let range = |c: usize| {
-        let values: Vec<f64> = rows.iter().map(|&i| map.row(i)[c]).collect();
-        let center = median(values.clone());
-        let reach = 3.0 * median(values.iter().map(|value| (value - center).abs()).collect());
-        [center - reach, center + reach]
-    };
-    let bounds = (map.dim() >= 2 && !rows.is_empty()).then(|| [range(0), range(1)]);
-    match bounds {
-        Some([[x0, x1], [y0, y1]]) if x0 < x1 && y0 < y1 => Ok(Some([x0, x1, y0, y1])),
-        _ => Err(Failure::flag("--inset: most points of the class are at one place, or the map has one dimension")),
-    }
+    let nothing = || Failure::flag("--inset: all points of the class are far outside, or the map has one dimension");
+    region.map(Some).ok_or_else(nothing)
 }
 
 fn is_ideograph(letter: char) -> bool {

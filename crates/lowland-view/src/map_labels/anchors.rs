@@ -48,16 +48,11 @@ pub(super) fn find_anchors(
     most: usize,
     min_share: f64,
 ) -> Vec<ClassAnchor> {
-    let cell = |[x, y]: [f32; 2]| {
-        let at = |v: f32, low: f32, side: f32| (((v - low) / side * CELLS as f32).max(0.0) as usize).min(CELLS - 1);
-        (at(x, frame.left, frame.width()), at(y, frame.top, frame.height()))
-    };
     let mut members: HashMap<u32, Vec<[f32; 2]>> = HashMap::new();
     let mut all = vec![0u32; CELLS * CELLS];
     for (&code, position) in labels.codes.iter().zip(positions) {
         let Some(position) = *position else { continue };
-        let (column, row) = cell(position);
-        all[row * CELLS + column] += 1;
+        all[cell(position, frame)] += 1;
         if labels.names.get(code as usize).is_some_and(|name| !is_unknown(name)) {
             members.entry(code).or_default().push(position);
         }
@@ -68,33 +63,51 @@ pub(super) fn find_anchors(
         members.into_iter().filter(|(_, points)| points.len() as f64 >= fewest).collect();
     classes.sort_by_key(|(code, points)| (std::cmp::Reverse(points.len()), *code));
     classes.truncate(most);
-    let around = |counts: &[u32], column: usize, row: usize| -> u32 {
-        let near = |at: usize| at.saturating_sub(1)..(at + 2).min(CELLS);
-        near(row).flat_map(|row| near(column).map(move |column| counts[row * CELLS + column])).sum()
-    };
     let anchor = |(code, points): (u32, Vec<[f32; 2]>)| {
-        let mut counts = vec![0u32; CELLS * CELLS];
-        points.iter().for_each(|&point| {
-            let (column, row) = cell(point);
-            counts[row * CELLS + column] += 1;
-        });
-        let cells = (0..CELLS * CELLS).filter(|&at| counts[at] > 0);
-        let densest =
-            cells.max_by_key(|&at| (around(&counts, at % CELLS, at / CELLS), std::cmp::Reverse(at))).unwrap_or(0);
-        let (column, row) = (densest % CELLS, densest / CELLS);
-        let (mut sum, mut near) = ([0f64; 2], 0);
-        for &point in &points {
-            let (c, r) = cell(point);
-            if c.abs_diff(column) <= 1 && r.abs_diff(row) <= 1 {
-                sum = [sum[0] + f64::from(point[0]), sum[1] + f64::from(point[1])];
-                near += 1;
-            }
-        }
-        let purity = near as f32 / around(&all, column, row).max(1) as f32;
-        let position = sum.map(|v| (v / f64::from(near.max(1))) as f32);
+        let Densest { position, cell, near } = densest_place(&points, frame);
+        let purity = near as f32 / around(&all, cell).max(1) as f32;
         let step = points.len().div_ceil(SAMPLE);
         let sample = points.iter().step_by(step).copied().collect();
         ClassAnchor { code, points: points.len(), position, purity, sample }
     };
     classes.into_iter().map(anchor).collect()
+}
+
+/// Where points are densest.
+pub(crate) struct Densest {
+    /// Mean of the points there.
+    pub position: [f32; 2],
+    /// The cell, and the number of points in it and the cells around it.
+    cell: usize,
+    near: u32,
+}
+
+/// Finds the cell that has most points in it and around it.
+pub(crate) fn densest_place(points: &[[f32; 2]], frame: Rect) -> Densest {
+    let mut counts = vec![0u32; CELLS * CELLS];
+    points.iter().for_each(|&point| counts[cell(point, frame)] += 1);
+    let occupied = (0..CELLS * CELLS).filter(|&at| counts[at] > 0);
+    let densest = occupied.max_by_key(|&at| (around(&counts, at), std::cmp::Reverse(at))).unwrap_or(0);
+    let is_near = |&&point: &&[f32; 2]| {
+        let at = cell(point, frame);
+        (at % CELLS).abs_diff(densest % CELLS) <= 1 && (at / CELLS).abs_diff(densest / CELLS) <= 1
+    };
+    let (mut sum, mut near) = ([0f64; 2], 0);
+    for point in points.iter().filter(is_near) {
+        sum = [sum[0] + f64::from(point[0]), sum[1] + f64::from(point[1])];
+        near += 1;
+    }
+    Densest { position: sum.map(|v| (v / f64::from(near.max(1))) as f32), cell: densest, near }
+}
+
+/// Returns the index of the cell of a position.
+fn cell([x, y]: [f32; 2], frame: Rect) -> usize {
+    let at = |v: f32, low: f32, side: f32| (((v - low) / side * CELLS as f32).max(0.0) as usize).min(CELLS - 1);
+    at(y, frame.top, frame.height()) * CELLS + at(x, frame.left, frame.width())
+}
+
+/// Returns the number of points in a cell and those around it.
+fn around(counts: &[u32], cell: usize) -> u32 {
+    let near = |at: usize| at.saturating_sub(1)..(at + 2).min(CELLS);
+    near(cell / CELLS).flat_map(|row| near(cell % CELLS).map(move |column| counts[row * CELLS + column])).sum()
 }

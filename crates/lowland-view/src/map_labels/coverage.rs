@@ -3,7 +3,7 @@
 use crate::scene::Rect;
 
 /// Cells of a frame with points, summed so that the share of a rectangle is known at once.
-pub(super) struct Coverage {
+pub(crate) struct Coverage {
     frame: Rect,
     cell: f32,
     columns: usize,

@@ -1,6 +1,7 @@
 use super::*;
 
 const FRAME: Rect = Rect { left: 0.0, top: 0.0, right: 1000.0, bottom: 1000.0 };
+const SIZE: LabelSize = LabelSize { height: 14.0, may_grow: true };
 
 /// Points of `count` classes on a grid of round islands.
 fn islands(count: u32, names: impl Fn(u32) -> String) -> (Labels, Vec<Option<[f32; 2]>>) {
@@ -20,7 +21,7 @@ fn islands(count: u32, names: impl Fn(u32) -> String) -> (Labels, Vec<Option<[f3
 
 fn place(labels: &Labels, positions: &[Option<[f32; 2]>]) -> PlacedLabels {
     let theme = Theme::for_background([255; 3]);
-    place_map_labels(&[LabelLevel { labels, color: None }], positions, FRAME, 4.0, 14.0, theme)
+    place_map_labels(&[LabelLevel { labels, color: None }], positions, FRAME, 4.0, SIZE, theme)
 }
 
 fn bounds(text: &Text) -> Rect {
@@ -39,12 +40,71 @@ fn names_of_separate_islands_are_next_to_them_without_overlap() {
         assert!(FRAME.contains_rect(rect));
         assert!(placed.texts[at + 1..].iter().all(|other| !rect.overlaps(bounds(other))), "{}", text.content);
         let covered = positions.iter().flatten().filter(|p| distance_to(rect, **p) == 0.0).count();
-        assert!(covered <= 6, "{} covers {covered} points", text.content);
+        assert!(covered <= 1, "{} covers {covered} points", text.content);
         let code: u32 = text.content.trim_start_matches("island ").parse().unwrap();
         let own = positions.iter().zip(&labels.codes).filter(|(_, c)| **c == code);
         let nearest = own.map(|(p, _)| distance_to(rect, p.unwrap())).fold(f32::INFINITY, f32::min);
         assert!(nearest < 60.0, "{} is {nearest} pixels from its island", text.content);
     }
+}
+
+/// A disc of points without gaps, with free space around it: six classes in its middle, surrounded by twelve others.
+fn crowded() -> (Labels, Vec<Option<[f32; 2]>>) {
+    let (mut codes, mut positions) = (Vec::new(), Vec::new());
+    for i in 0..6000 {
+        let (angle, share) = ((i as f32 * 2.4) % std::f32::consts::TAU, i as f32 / 6000.0);
+        let sector = |count: f32| (angle / std::f32::consts::TAU * count) as u32;
+        codes.push(if share < 0.3 { sector(6.0) } else { 6 + sector(12.0) });
+        let reach = 260.0 * share.sqrt();
+        positions.push(Some([500.0 + reach * angle.cos(), 500.0 + reach * angle.sin()]));
+    }
+    (Labels { codes, names: (0..18).map(|code| format!("a long name {code}")).collect() }, positions)
+}
+
+#[test]
+fn names_of_a_crowded_map_are_in_free_space_with_lines_to_their_points() {
+    let (labels, positions) = crowded();
+    let placed = place(&labels, &positions);
+    assert_eq!((placed.named, placed.placed), (18, 18));
+    assert_eq!(placed.rects.len(), 18);
+    // Those of the inner classes cannot be next to their points.
+    assert!(placed.lines.len() >= 6, "{} lines", placed.lines.len());
+    for (at, rect) in placed.rects.iter().enumerate() {
+        assert!(FRAME.contains_rect(*rect));
+        assert!(placed.rects[at + 1..].iter().all(|other| !rect.overlaps(*other)), "name {at} overlaps another");
+        let covered = positions.iter().flatten().filter(|p| distance_to(*rect, **p) == 0.0).count();
+        assert!(covered <= 3, "name {at} covers {covered} points");
+    }
+    for (at, line) in placed.lines.iter().enumerate() {
+        let [from, to] = line.ends;
+        assert!(placed.rects.iter().any(|rect| distance_to(*rect, from) == 0.0), "line {at} begins at a name");
+        let nearest = positions.iter().flatten().map(|p| (p[0] - to[0]).hypot(p[1] - to[1]));
+        assert!(nearest.fold(f32::INFINITY, f32::min) < 12.0, "line {at} ends among points");
+        assert!(!placed.lines[at + 1..].iter().any(|other| cross(line.ends, other.ends)), "line {at} crosses another");
+        assert!(!placed.rects.iter().any(|rect| crosses_rect(line.ends, rect.grown(-1.0))), "line {at} crosses a name");
+    }
+}
+
+#[test]
+fn segments_and_rectangles_that_cross() {
+    let rect = Rect { left: 0.0, top: 0.0, right: 10.0, bottom: 10.0 };
+    assert!(crosses_rect([[-5.0, 5.0], [15.0, 6.0]], rect) && crosses_rect([[5.0, 5.0], [50.0, 5.0]], rect));
+    assert!(!crosses_rect([[-5.0, 5.0], [5.0, 25.0]], rect) && !crosses_rect([[11.0, -5.0], [11.0, 15.0]], rect));
+    assert!(cross([[0.0, 0.0], [4.0, 4.0]], [[0.0, 4.0], [4.0, 0.0]]));
+    assert!(!cross([[0.0, 0.0], [4.0, 4.0]], [[0.0, 4.0], [1.0, 3.0]]));
+}
+
+#[test]
+fn names_have_the_size_of_the_text_where_it_is_given() {
+    let (labels, positions) = islands(4, |code| format!("island {code}"));
+    let theme = Theme::for_background([255; 3]);
+    let heights = |may_grow| {
+        let size = LabelSize { height: 14.0, may_grow };
+        let placed =
+            place_map_labels(&[LabelLevel { labels: &labels, color: None }], &positions, FRAME, 4.0, size, theme);
+        placed.texts.iter().map(|text| text.height).fold(0.0, f32::max)
+    };
+    assert!(heights(true) > 1.3 * 14.0 && heights(false) <= 1.2 * 14.0 + 0.01);
 }
 
 #[test]
@@ -70,7 +130,7 @@ fn upper_levels_are_larger_and_hostile_names_are_only_text() {
         Labels { codes: fine.codes.iter().map(|code| code / 5).collect(), names: vec!["upper".into(), "lower".into()] };
     let theme = Theme::for_background([255; 3]);
     let levels = [LabelLevel { labels: &coarse, color: None }, LabelLevel { labels: &fine, color: None }];
-    let placed = place_map_labels(&levels, &positions, FRAME, 4.0, 14.0, theme);
+    let placed = place_map_labels(&levels, &positions, FRAME, 4.0, SIZE, theme);
     assert!(placed.texts[0].content == "upper" && placed.texts[0].height > 1.3 * placed.texts[2].height);
     assert_eq!(placed.named, 11);
 }

@@ -27,6 +27,16 @@ fn simulate(color: Rgb, deficiency: Deficiency) -> Rgb {
     })
 }
 
+/// Returns the contrast of two colors as WCAG 2 defines it, from 1 to 21.
+fn contrast(a: Rgb, b: Rgb) -> f32 {
+    let luminance = |color: Rgb| {
+        let [r, g, b] = color.map(|v| if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) });
+        0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
+    };
+    let (a, b) = (luminance(a), luminance(b));
+    a.max(b) / a.min(b)
+}
+
 /// Returns the smallest difference between two of the colors.
 fn smallest_difference(colors: &[Rgb]) -> f32 {
     let pairs = colors.iter().enumerate().flat_map(|(at, &a)| colors[at + 1..].iter().map(move |&b| distance(a, b)));
@@ -38,9 +48,10 @@ fn ten_twenty_and_sixty_classes_differ_with_any_color_vision_on_light_and_dark()
     let palette = Palette::default();
     for dark in [false, true] {
         let background = if dark { rgb(0x16181d) } else { [1.0; 3] };
-        // Least differences in OKLab: for normal vision, for deficient vision, and from the background.
-        for (count, normal, deficient, from_background) in
-            [(10, 0.15, 0.07, 0.2), (20, 0.09, 0.05, 0.14), (60, 0.055, 0.025, 0.1)]
+        // Least differences in OKLab: for normal vision, for deficient vision, and from the background; least contrast with the
+        // background, below which points are lost on it.
+        for (count, normal, deficient, from_background, least_contrast) in
+            [(10, 0.15, 0.07, 0.2, 1.8), (20, 0.09, 0.05, 0.15, 1.4), (60, 0.055, 0.025, 0.15, 1.4)]
         {
             let colors: Vec<Rgb> = (0..count).map(|at| palette.class_color(at, dark).unwrap()).collect();
             assert!(smallest_difference(&colors) > normal, "{count} {dark}: {}", smallest_difference(&colors));
@@ -54,6 +65,8 @@ fn ten_twenty_and_sixty_classes_differ_with_any_color_vision_on_light_and_dark()
             }
             let nearest = colors.iter().map(|&color| distance(color, background)).fold(f32::INFINITY, f32::min);
             assert!(nearest > from_background, "{count} {dark}: {nearest}");
+            let faintest = colors.iter().map(|&color| contrast(color, background)).fold(f32::INFINITY, f32::min);
+            assert!(faintest > least_contrast, "{count} {dark}: contrast {faintest} with the background");
             let gray = colors.iter().map(|&color| distance(color, missing_color(dark))).fold(f32::INFINITY, f32::min);
             assert!(gray > 0.03, "{count} {dark}: {gray} from the gray of unknown classes");
         }

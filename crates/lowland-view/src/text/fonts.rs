@@ -77,16 +77,23 @@ impl FontFace {
     }
 }
 
-/// The embedded fonts: regular and bold, Hebrew, Arabic.
+/// PostScript names and files of the embedded fonts: regular and bold, Hebrew, Arabic.
+const FILES: [(&str, &[u8]); 4] = [
+    ("Inter-Regular", include_bytes!("../../assets/fonts/Inter-Regular.ttf")),
+    ("Inter-SemiBold", include_bytes!("../../assets/fonts/Inter-SemiBold.ttf")),
+    ("NotoSansHebrew-Regular", include_bytes!("../../assets/fonts/NotoSansHebrew-Regular.ttf")),
+    ("NotoSansArabic-Regular", include_bytes!("../../assets/fonts/NotoSansArabic-Regular.ttf")),
+];
+
+/// Returns the PostScript names and the files (TrueType) of the fonts of pictures, for other programs that draw maps.
+pub fn embedded_fonts() -> [(&'static str, &'static [u8]); 4] {
+    FILES
+}
+
+/// The embedded fonts.
 static EMBEDDED: LazyLock<[Arc<FontFace>; 4]> = LazyLock::new(|| {
-    let files: [(&'static [u8], &str); 4] = [
-        (include_bytes!("../../assets/fonts/Inter-Regular.ttf"), "Inter-Regular"),
-        (include_bytes!("../../assets/fonts/Inter-SemiBold.ttf"), "Inter-SemiBold"),
-        (include_bytes!("../../assets/fonts/NotoSansHebrew-Regular.ttf"), "NotoSansHebrew-Regular"),
-        (include_bytes!("../../assets/fonts/NotoSansArabic-Regular.ttf"), "NotoSansArabic-Regular"),
-    ];
     let mut id = 0..;
-    files.map(|(file, name)| {
+    FILES.map(|(name, file)| {
         let face = FontFace::new(Blob::from(file), 0, name.into(), id.next().unwrap_or_default());
         Arc::new(face.expect("the embedded fonts are valid, see the tests"))
     })

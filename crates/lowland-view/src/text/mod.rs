@@ -4,6 +4,7 @@ mod fonts;
 mod sanitize;
 mod shaping;
 
+pub use fonts::embedded_fonts;
 pub(crate) use fonts::{CAP_HEIGHT, FontFace};
 pub(crate) use sanitize::sanitize;
 pub(crate) use shaping::{Glyph, GlyphLine, font_size, glyph_line};
