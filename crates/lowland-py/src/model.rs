@@ -129,7 +129,7 @@ pub fn fit<'py>(
                 threads: Some(threads.unwrap_or(0)),
                 single_precision: single,
                 inverse_covariance: inverse_covariance.as_deref(),
-                device: None,
+                ..FitOptions::default()
             };
             let mut inner = lowland::fit::fit(method, &data, options)?;
             if let Some(positions) = &positions {
