@@ -3,6 +3,7 @@
 import os
 import signal
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -28,6 +29,13 @@ def rows():
     random = np.random.default_rng(4)
     centers = 6 * random.normal(size=(6, 12))
     return (centers[random.integers(6, size=N)] + random.normal(size=(N, 12))).astype(np.float32)
+
+
+def frame_of(rows, sizes):
+    """Return a dask dataframe whose partitions have the given numbers of rows, which dask does not know."""
+    bounds = np.cumsum([0, *sizes])
+    table = pd.DataFrame(rows, columns=[f"c{i}" for i in range(rows.shape[1])])
+    return dd.from_delayed([dask.delayed(table.iloc[a:b]) for a, b in zip(bounds[:-1], bounds[1:])], meta=table.iloc[:0])
 
 
 def overlap(a, b):
@@ -56,6 +64,65 @@ def test_a_sample_is_fitted_and_does_not_depend_on_the_blocks_of_workers(client,
     np.testing.assert_array_equal(model.sample_rows_, again.sample_rows_)
     other = lowland.dask.fit_sample(lowland.PCA(), X, 200, random_state=4)
     assert not np.array_equal(model.sample_rows_, other.sample_rows_)
+
+
+def test_other_rows_than_the_sample_are_scored_and_far_rows_are_found(client, rows):
+    outside = rows.copy()
+    outside[[17, 555]] += 100
+    X = da.from_array(outside, chunks=(150, 12))
+    model = lowland.dask.fit_sample(lowland.TSNE(perplexity=8, max_iter=300), X, 300, held_out=200, random_state=3)
+    placed, fitted = model.held_out_recall_
+    assert 0.2 < placed <= 1 and 0.2 < fitted <= 1 and abs(placed - fitted) < 0.2, model.held_out_recall_
+    assert model.far_rows_.fitted_share < 0.1
+    far = lowland.dask.far_rows(model, X)
+    assert far.chunks[0] == X.chunks[0] and far.dtype == bool
+    found = np.flatnonzero(far.compute())
+    assert {17, 555} - set(model.sample_rows_) <= set(found) and len(found) < 20, found
+    # The rows of the sample do not depend on how many others are scored.
+    none = lowland.dask.fit_sample(lowland.PCA(), X, 300, held_out=0, random_state=3)
+    np.testing.assert_array_equal(none.sample_rows_, model.sample_rows_)
+    assert none.held_out_recall_ is None
+    with pytest.raises(ValueError, match="fit it with fit_sample"):
+        lowland.dask.far_rows(lowland.PCA().fit(rows), X)
+
+
+def test_rows_of_dataframes_are_mapped_by_the_names_of_their_columns(client, rows):
+    frame = frame_of(rows, [250, 0, 150, 500])
+    model = lowland.dask.fit_sample(lowland.PCA(), frame, 200, random_state=3)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    placed = lowland.dask.transform(model, frame)
+    assert isinstance(placed, da.Array) and placed.dtype == np.float32
+    np.testing.assert_array_equal(placed.compute(), lowland.dask.transform(model, frame.repartition(npartitions=2)).compute())
+    assert placed.compute().dtype == np.float32
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        lowland.dask.transform(model, frame[list(frame.columns)[::-1]])
+    kinds = frame.assign(kind="a")
+    unnamed = lowland.PCA().fit(rows)
+    for refused in (kinds, kinds.astype({"kind": "category"}), kinds.astype({"kind": "string"})):
+        for use in (
+            lambda frame: lowland.dask.transform(unnamed, frame).compute(),
+            lambda frame: lowland.dask.fit_sample(lowland.PCA(), frame, 200),
+            lambda frame: lowland.dask.fit(lowland.TSNE(), frame),
+        ):
+            with pytest.raises(ValueError, match="column 'kind' does not contain numbers"):
+                use(refused)
+    words = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Series([1, "two"], dtype=object)})
+    parts = [dask.delayed(words.iloc[:1]), dask.delayed(words)]
+    # Otherwise dask makes a column of strings of objects.
+    with dask.config.set({"dataframe.convert-string": False}):
+        with pytest.raises(ValueError, match="block 1: column 'b' does not contain numbers: row 1 is 'two'"):
+            lowland.dask.neighbors(dd.from_delayed(parts, meta=words.iloc[:0], verify_meta=False), 1)
+
+
+def test_partitions_with_other_columns_or_another_order_are_refused(client):
+    right = pd.DataFrame({"a": [1.0, 2.0, 3.0], "z": [4.0, 5.0, 7.0]})
+    model = lowland.PCA(n_components=1).fit(right.to_numpy())
+    for wrong, listed in ((right[["z", "a"]], "'z', 'a'"), (right[["a"]], "'a'")):
+        parts = [right, wrong]
+        frame = dd.from_map(lambda number, parts: parts[number], [0, 1], parts=parts, meta=right[:0], enforce_metadata=False)
+        for use in (lambda: lowland.dask.neighbors(frame, 1), lambda: lowland.dask.transform(model, frame).compute()):
+            with pytest.raises(ValueError, match=f"block 1 has the columns {listed} where the dataframe has 'a', 'z'"):
+                use()
 
 
 def test_exact_neighbors_are_those_of_one_machine(client, rows):
@@ -112,6 +179,36 @@ def test_a_fit_across_workers_is_that_of_one_machine(client, rows, method):
         assert found.n_iter == 50
 
 
+def test_no_worker_holds_the_whole_map_of_blocks_of_unknown_size(client, rows):
+    estimator = lowland.TSNE(perplexity=8, max_iter=10)
+    frame = frame_of(rows, [250, 0, 150, 500])
+
+    def held():
+        """Return the shapes of the arrays that the workers hold."""
+        shape = lambda value: value.shape if getattr(value, "ndim", 0) == 2 else (0, 0)  # noqa: E731
+        found = client.run(lambda dask_worker: {key: shape(value) for key, value in dask_worker.data.items()})
+        return {key: shape for shapes in found.values() for key, shape in shapes.items()}
+
+    graph = lowland.dask.neighbors(frame, 24)
+    assert graph.block_lengths == [250, 0, 150, 500]
+    # dask drops empty blocks.
+    sizes = (250, 150, 500)
+    expected = lowland.dask.fit(estimator, da.from_array(rows, chunks=(sizes, 12))).embedding.compute()
+    before = held()
+    unknown = frame.to_dask_array()
+    assert np.isnan(unknown.chunks[0]).all()
+    for given in [{"X": frame}, {"X": unknown}, {"neighbors": graph}, {"X": frame, "neighbors": graph}]:
+        found = lowland.dask.fit(estimator, **given).embedding
+        assert found.chunks[0] == sizes
+        # compute() would put the blocks together on a worker.
+        np.testing.assert_array_equal(np.concatenate(dask.compute(*found.to_delayed().ravel())), expected)
+    # What the workers keep of the map: no array has all of its rows.
+    kept = {key: shape for key, shape in held().items() if key not in before}
+    assert 0 < max(rows for rows, columns in kept.values() if columns == 2) < N, kept
+    with pytest.raises(ValueError, match="X has 899 rows, and neighbors are those of 900 rows"):
+        lowland.dask.fit(estimator, da.from_array(rows[1:], chunks=(300, 12)), neighbors=graph)
+
+
 def test_a_fit_is_reproducible_and_scores_like_one_machine(client, rows):
     X = da.from_array(rows, chunks=(200, 12))
     estimator = lowland.TSNE(perplexity=8, max_iter=301)
@@ -154,6 +251,95 @@ def test_a_fit_continues_when_a_worker_is_killed(rows, tmp_path):
         # Another process continues from the same folder.
         again = lowland.dask.fit(estimator, checkpoint=tmp_path, resume=True)
         np.testing.assert_array_equal(again.embedding.compute(), expected)
+
+
+def test_a_full_disk_ends_a_fit_that_can_be_continued(client, rows, tmp_path):
+    resource = pytest.importorskip("resource")
+
+    def limit_files(size):
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most if size is None else size, most))
+
+    def fill(iteration):
+        if iteration == 20:
+            client.run(limit_files, 1000)
+
+    graph = lowland.dask.neighbors(da.from_array(rows, chunks=(200, 12)), 24)
+    estimator = lowland.TSNE(perplexity=8, max_iter=40)
+    try:
+        with pytest.raises(OSError, match=r"the state of iteration 21 could not be saved.*state-\d-21.npz"):
+            lowland.dask.fit(estimator, neighbors=graph, checkpoint=tmp_path, checkpoint_every=0.0, callback=fill)
+    finally:
+        client.run(limit_files, None)
+    assert not list(tmp_path.glob("*.tmp"))
+    found = lowland.dask.fit(estimator, checkpoint=tmp_path, resume=True)
+    assert found.n_iter == 40
+    np.testing.assert_array_equal(found.embedding.compute(), lowland.dask.fit(estimator, neighbors=graph).embedding.compute())
+
+
+def test_the_model_is_sent_to_each_worker_once(client, rows, tmp_path):
+    class Counted(lowland.PCA):
+        """Writes a line in each process that receives it."""
+
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            with open(tmp_path / str(os.getpid()), "a") as file:
+                file.write("received\n")
+
+    X = da.from_array(rows, chunks=(20, 12))
+    placed = lowland.dask.transform(Counted().fit(rows), X)
+    placed.compute()
+    placed.compute()
+    received = {int(path.name): len(path.read_text().split()) for path in tmp_path.iterdir()}
+    # The scheduler, in this process, does not read it.
+    assert received == dict.fromkeys(client.run(os.getpid).values(), 1)
+
+
+def test_only_grids_and_positions_of_boundary_rows_travel(client, monkeypatch):
+    """`bytes_received` is what grids and copies of positions take, and little more is written to connections."""
+
+    def count_bytes(start):
+        from distributed.comm.tcp import TCP
+
+        if start:
+            TCP.counted, TCP.original = 0, TCP.write
+
+            async def write(self, *arguments, **keywords):
+                size = await TCP.original(self, *arguments, **keywords)
+                TCP.counted += size
+                return size
+
+            TCP.write = write
+            return 0
+        TCP.write = TCP.original
+        return TCP.counted
+
+    calls = []
+    call_all = lowland.dask._fit._Run._all
+
+    def recorded(run, method, *arguments):
+        calls.append((method, call_all(run, method, *arguments)))
+        return calls[-1][1]
+
+    # Without clusters, so that the parts have boundaries; wide, so that rows which travel would be noticed.
+    wide = np.random.default_rng(0).normal(size=(N, 200)) * ([1] * 4 + [0.01] * 196)
+    graph = lowland.dask.neighbors(da.from_array(wide, chunks=(200, 200)), 24, n_parts=2)
+    monkeypatch.setattr(lowland.dask._fit._Run, "_all", recorded)
+    start = lambda iteration: iteration == 1 and client.run(count_bytes, True)  # noqa: E731
+    try:
+        found = lowland.dask.fit(lowland.TSNE(perplexity=8, max_iter=40), neighbors=graph, callback=start)
+    finally:
+        written = sum(client.run(count_bytes, False).values())
+    copies = sum(sum(found) for method, found in calls if method == "connect")
+    assert 0 < copies < N
+    expected = nodes = 0
+    for method, result in calls:
+        nodes = result[0] if method == "begin" else nodes
+        # Each of two parts sends half of its grid, then its half of the sum.
+        expected += {"begin": 8 * nodes + 2 * 8 * copies, "forces": 8 * nodes}.get(method, 0)
+    assert found.bytes_received == expected
+    # What else is written in an iteration: the calls and their results.
+    assert written < found.bytes_received + 20_000 * found.n_iter, (written, found.bytes_received)
 
 
 def test_a_lost_worker_without_a_checkpoint_is_an_error(rows):
@@ -215,13 +401,39 @@ def test_workers_with_too_little_memory_are_reported_before_the_work():
         check_memory(Client([2e9]), "the fit", 1.3e9, 2)
 
 
+def test_a_worker_with_too_little_memory_is_an_error_that_says_so(rows):
+    # The limit is below what Python needs: dask itself would pause the workers.
+    shares = {f"distributed.worker.memory.{what}": False for what in ("target", "spill", "pause", "terminate")}
+    with dask.config.set(shares):
+        cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit="2MB")
+        with cluster, Client(cluster) as client:
+            X = da.from_array(rows, chunks=(200, 12))
+            advice = r"needs about 3.50 MB on each of 2 workers, .* 1.40 MB: add workers, raise their memory_limit, or fit a sample"
+            with pytest.raises(MemoryError, match="the search " + advice):
+                lowland.dask.neighbors(X, 24, client=client)
+            with pytest.raises(MemoryError, match="the search " + advice):
+                lowland.dask.fit(lowland.TSNE(perplexity=8), X, client=client)
+
+
+def test_too_few_neighbors_name_what_the_caller_can_change(client, rows, monkeypatch):
+    # A cell for each row, so that a search of a few cells finds a few neighbors.
+    monkeypatch.setattr(lowland.dask._neighbors, "find_centers", lambda sample, *_: sample)
+    X = da.from_array(rows[:200], chunks=(100, 12))
+    with pytest.raises(ValueError, match=r"has only \d+ of 24 neighbors .*: raise n_probe, which is 3, or use search='exact'"):
+        lowland.dask.neighbors(X, 24, n_probe=3)
+    with pytest.raises(ValueError, match=r"search with lowland.dask.neighbors\(X, 24, n_probe=12\) or search='exact', and pass"):
+        lowland.dask.fit(lowland.TSNE(perplexity=8), X)
+    # A fit has no number of neighbors to lower.
+    monkeypatch.undo()
+    few = lowland.dask.fit(lowland.TSNE(perplexity=8, max_iter=3), da.from_array(rows[:20], chunks=(10, 12)))
+    assert few.embedding.compute().shape == (20, 2)
+
+
 def test_blocks_with_other_columns_and_empty_blocks(client, rows):
     def block(number):
         if number == 1:
             return rows[:0]
         return rows[:100] if number < 3 else rows[:100, :7]
-
-    import dask
 
     def collection(count):
         made = [da.from_delayed(dask.delayed(block)(i), shape=(np.nan, 12), dtype=np.float32) for i in range(count)]

@@ -55,3 +55,36 @@ def test_a_sample_is_fitted_and_all_rows_are_placed(spark):
     np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(model.transform(rows[:50]), axis=0))
     with pytest.raises(ValueError, match="no column 'z'"):
         lowland_spark.transform(model, df, ["z"])
+
+
+def test_rows_that_are_not_finite_are_named_by_partition_and_row(spark):
+    import pandas as pd
+
+    from lowland import spark as lowland_spark
+
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    model = lowland.PCA().fit(rows)
+    rows[331, 1] = np.nan
+    frame = pd.DataFrame(rows, columns=list("abc"))
+    frame["id"] = [f"r{i}" for i in range(400)]
+    # Partitions of 100 rows, in order.
+    df = spark.createDataFrame(spark.sparkContext.parallelize(frame.values.tolist(), 4), list("abc") + ["id"])
+    named = r"row 31 of partition 3 \(id='r331'\), column 'b' is nan"
+    with pytest.raises(Exception, match=named):
+        lowland_spark.transform(model, df, keep=["id"]).toPandas()
+    with pytest.raises(ValueError, match="row 31 of partition 3, column 'b' is nan"):
+        lowland_spark.fit_sample(lowland.PCA(), df, 400, keep=["id"])
+
+
+def test_far_rows_are_a_column(spark):
+    import pandas as pd
+
+    from lowland import spark as lowland_spark
+
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    rows[331] += 100
+    df = spark.createDataFrame(pd.DataFrame(rows, columns=list("abc")))
+    model = lowland_spark.fit_sample(lowland.PCA(), df, 200, random_state=1)
+    placed = lowland_spark.transform(model, df, far=True).toPandas()
+    assert list(placed.columns) == ["projection_x", "projection_y", "far"]
+    assert placed["far"].sum() == model.far_rows_.find(model, rows).sum() >= 1

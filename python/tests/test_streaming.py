@@ -1,11 +1,17 @@
 """Rows in batches: iterables, numpy.memmap, pyarrow, dask and Zarr."""
 
+import os
+import re
+import subprocess
+import sys
+
 import dask.array as da
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
+from conftest import PROGRAM, needs_program
 
 import lowland
 from lowland import streaming
@@ -81,6 +87,90 @@ def test_a_sample_is_fitted_and_the_others_are_scored(rows):
     others = np.setdiff1d(np.arange(500), model.sample_rows_)
     placed, fitted = streaming.held_out_recall(model, rows[model.sample_rows_], rows[others])
     assert 0.1 < placed <= 1 and 0.1 < fitted <= 1
+
+
+def test_fit_sample_scores_other_rows_and_knows_far_ones(rows):
+    outside = rows.copy()
+    outside[[40, 41]] += 100
+    estimator = lowland.TSNE(perplexity=8, max_iter=100)
+    model = streaming.fit_sample(estimator, outside, 300, held_out=100, random_state=1, batch_rows=70)
+    np.testing.assert_array_equal(model.sample_rows_, streaming.sample(outside, 300, random_state=1)[1])
+    others = np.setdiff1d(streaming.sample(outside, 400, random_state=1)[1], model.sample_rows_)
+    assert model.held_out_recall_ == streaming.held_out_recall(model, outside[model.sample_rows_], outside[others])
+    far = np.concatenate(list(streaming.far_rows(model, outside, batch_rows=64)))
+    # By definition: farther than twice the distance within which nine tenths of the rows of the fit have another one.
+    distances = np.linalg.norm(outside[:, None].astype(float) - outside[model.sample_rows_], axis=2)
+    nearest = np.sort(np.sort(distances[model.sample_rows_], axis=1)[:, 1])
+    assert model.far_rows_.limit == pytest.approx(2 * nearest[270], rel=1e-5)
+    assert model.far_rows_.fitted_share == (nearest > model.far_rows_.limit).mean()
+    np.testing.assert_array_equal(far, distances.min(axis=1) > model.far_rows_.limit)
+    assert far.sum() == 2 - np.isin([40, 41], model.sample_rows_).sum()
+    few = streaming.fit_sample(lowland.PCA(), rows, 20)
+    assert few.held_out_recall_ is None and few.far_rows_ is not None
+    words = streaming.fit_sample(lowland.TSNE(metric=lambda a, b: abs(a - b).sum(), max_iter=10), rows, 60)
+    assert words.held_out_recall_ is None and words.far_rows_ is None
+    with pytest.raises(ValueError, match="fit it with fit_sample"):
+        next(streaming.far_rows(words, rows))
+
+
+def test_rows_are_compared_after_preprocessing(rows):
+    # A column that hides the others, until the columns are standardized.
+    scaled = rows * np.array([1e4, 1, 1, 1, 1, 1], dtype=np.float32)
+    placed, fitted = streaming.fit_sample(lowland.PCA(n_components=6, standardize=True), scaled, 300).held_out_recall_
+    # All six coordinates are distances of the standardized rows.
+    assert placed > 0.99 and fitted > 0.99
+
+
+#: Runs a command, and prints the most memory in KiB that it used.
+MEASURE = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], capture_output=True, text=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.stderr if done.returncode == 0 else "failed: " + done.stderr)
+"""
+
+#: Places batches of 10 MB, 300 MB in all.
+STREAM = """
+import resource, sys
+import numpy as np
+import lowland
+from lowland import streaming
+
+rows = np.random.default_rng(0).normal(size=(25_000, 100)).astype(np.float32)
+model = lowland.PCA().fit(rows)
+model.transform(rows)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+count = sum(len(placed) for placed in streaming.transform(model, (rows + i for i in range(30))))
+print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss has another unit elsewhere")
+def test_memory_does_not_grow_with_the_number_of_batches():
+    done = subprocess.run([sys.executable, "-c", STREAM], capture_output=True, text=True, check=True)
+    count, grown = map(int, done.stdout.split())
+    assert count == 750_000
+    # Three batches, where the rows are thirty.
+    assert grown < 30_000, f"{grown} KiB"
+
+
+@needs_program
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss has another unit elsewhere")
+def test_the_program_needs_no_more_memory_than_it_states(rows, tmp_path):
+    values = np.random.default_rng(0).normal(size=(100_000, 100)).astype(np.float32)
+    lowland.PCA().fit(values[:1000]).save(tmp_path / "m.lowland")
+    (tmp_path / "parts").mkdir()
+    np.save(tmp_path / "parts" / "p0.npy", values)
+    for part in range(1, 5):
+        os.link(tmp_path / "parts" / "p0.npy", tmp_path / "parts" / f"p{part}.npy")
+    command = [PROGRAM, "transform", "m.lowland", "parts", "--out", "placed/", "--part-format", "parquet", "--threads", "1"]
+    done = subprocess.run([sys.executable, "-c", MEASURE, *command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    peak, messages = done.stdout.split(maxsplit=1)
+    stated = re.search(r"memory: .*: ([\d.]+) (\w+) in all", messages)
+    assert stated, messages
+    unit = {"MB": 1e6, "MiB": 2**20, "GB": 1e9, "GiB": 2**30}[stated[2]]
+    assert len(list((tmp_path / "placed").glob("*.parquet"))) == 5
+    # 200 MB of rows are placed.
+    assert int(peak) * 1024 < float(stated[1]) * unit < 0.8 * 5 * values.nbytes, (peak, stated[0])
 
 
 def test_errors_name_the_batch(rows, model):

@@ -237,6 +237,18 @@ impl PyModel {
         })
     }
 
+    /// Returns rows as the method compares them, after the preprocessing steps.
+    fn preprocess<'py>(&self, py: Python<'py>, rows: Rows<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        catch_panics(|| {
+            let data = rows.to_new_rows(&self.inner)?;
+            drop(rows);
+            match &self.inner.preprocess(&data).map_err(PyFailure::from)? {
+                Data::Dense(rows) => to_array(py, rows.to_f64(), rows.dim()),
+                _ => Err(PyValueError::new_err("expected dense rows of numbers")),
+            }
+        })
+    }
+
     /// Returns the log-likelihood of each row.
     #[pyo3(signature = (rows, threads=None))]
     fn score<'py>(

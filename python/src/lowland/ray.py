@@ -5,18 +5,17 @@ A Ray dataset has columns of numbers, or one column of arrays (``ray.data.from_n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _input
+from . import _input, _parameters
+from ._held_out import far_rows_of, score_sample, without_sample
+from ._tables import FAR, coordinate_name, explain_not_finite, feature_columns, place, split_id
 
-_NAMES = ("projection_x", "projection_y", "projection_z")
-
-
-def _name(coordinate: int) -> str:
-    return _NAMES[coordinate] if coordinate < len(_NAMES) else f"projection_{coordinate + 1}"
+#: Column of the numbers of rows.
+_PLACE = "_lowland_place"
 
 
 def _to_rows(batch: dict[str, np.ndarray], features: Sequence[str]) -> np.ndarray:
@@ -26,32 +25,48 @@ def _to_rows(batch: dict[str, np.ndarray], features: Sequence[str]) -> np.ndarra
     return np.column_stack(columns)
 
 
+def _numbered(ds: Any) -> Any:
+    """Return the dataset with a column that tells the block of each row, and its number in it, if this version of Ray can."""
+    try:
+        from ray.data.expressions import monotonically_increasing_id
+    except ImportError:
+        return ds
+    return ds.with_column(_PLACE, monotonically_increasing_id())
+
+
+def _name_row(block: dict[str, np.ndarray], first: int = 0) -> Callable[[int], str]:
+    """Return a function that names the rows of a block, counted from `first` on."""
+
+    def name(at: int) -> str:
+        if _PLACE not in block:
+            return f"row {first + at} of a block"
+        number, row = split_id(int(block[_PLACE][first + at]))
+        return f"row {row} of block {number}"
+
+    return name
+
+
 class _Placer:
     """An actor that holds the model."""
 
-    def __init__(self, model: Any, features: list[str], keep: list[str]) -> None:
+    def __init__(self, model: Any, features: list[str], keep: list[str], batch_size: int) -> None:
         import ray
 
-        self.model, self.features, self.keep = ray.get(model), features, keep
+        self.features, self.keep, self.batch_size = features, keep, batch_size
+        self.model, self.far = ray.get(model)
 
-    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        placed = np.asarray(self.model.transform(_to_rows(batch, self.features)))
-        out = {name: batch[name] for name in self.keep}
-        out.update({_name(c): placed[:, c] for c in range(placed.shape[1])})
+    def __call__(self, block: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        rows, out = _to_rows(block, self.features), {name: block[name] for name in self.keep}
+        parts = []
+        for first in range(0, len(rows), self.batch_size):
+            part = slice(first, first + self.batch_size)
+            kept = {name: values[part] for name, values in out.items()}
+            parts.append(place(self.model, rows[part], self.features, _name_row(block, first), kept))
+        placed = np.concatenate(parts) if parts else np.empty((0, self.model.embedding_.shape[1]))
+        out.update({coordinate_name(c): placed[:, c] for c in range(placed.shape[1])})
+        if self.far is not None:
+            out[FAR] = self.far.find(self.model, rows) if len(rows) else np.empty(0, dtype=bool)
         return out
-
-
-def _features(ds: Any, features: Sequence[str] | str | None, keep: Sequence[str]) -> list[str]:
-    if isinstance(features, str):
-        features = [features]
-    available = list(ds.columns())
-    names = [name for name in available if name not in keep] if features is None else list(features)
-    unknown = [name for name in [*names, *keep] if name not in available]
-    if unknown:
-        raise ValueError(f"no column {unknown[0]!r}; available: {', '.join(available)}")
-    if not names:
-        raise ValueError("no column is left for the rows")
-    return names
 
 
 def transform(
@@ -60,6 +75,7 @@ def transform(
     features: Sequence[str] | str | None = None,
     *,
     keep: Sequence[str] = (),
+    far: bool = False,
     concurrency: int | tuple[int, int] = 1,
     batch_size: int = 8192,
 ) -> Any:
@@ -73,10 +89,14 @@ def transform(
     features : list of str or str, default=None
         Columns of numbers, or one column of arrays. None means all that are not kept.
     keep : list of str, default=()
-        Columns to keep beside the coordinates, such as an id.
+        Columns to keep beside the coordinates, such as an id. An error that is about a row names its block, its number there, and its
+        values of these columns.
+    far : bool, default=False
+        Add a column ``far``: whether a row is far from every row of the fit. The estimator must be fitted by :func:`fit_sample`.
     concurrency : int or (int, int), default=1
         Number of actors, or the least and the most.
     batch_size : int, default=8192
+        Number of rows of a block that are placed at once.
 
     Returns
     -------
@@ -87,12 +107,14 @@ def transform(
 
     if not hasattr(model, "embedding_"):
         raise ValueError("the estimator has not been fitted: call fit, or lowland.ray.fit_sample")
-    names = _features(ds, features, keep)
-    return ds.map_batches(
+    names, batch_size = feature_columns(list(ds.columns()), features, keep), _parameters.integer("batch_size", batch_size, at_least=1)
+    held = ray.put((without_sample(model), far_rows_of(model) if far else None))
+    return _numbered(ds).map_batches(
         _Placer,
-        fn_constructor_args=(ray.put(model), names, list(keep)),
+        fn_constructor_args=(held, names, list(keep), batch_size),
         concurrency=concurrency,
-        batch_size=batch_size,
+        # For batches of rows, Ray would join blocks before they are numbered.
+        batch_size=None,
         batch_format="numpy",
     )
 
@@ -113,7 +135,8 @@ def fit_sample(
     ----------
     estimator : estimator
         An estimator of lowland, which is fitted and returned. ``held_out_recall_`` tells how well other rows are placed: see
-        :func:`lowland.streaming.held_out_recall`.
+        :func:`lowland.streaming.held_out_recall`. ``far_rows_`` (:class:`lowland.streaming.FarRows`) tells which rows are far from all
+        of the sample. Both are None where the rows are too few, or cannot be compared with others.
     ds : ray.data.Dataset
     n_rows : int
         Number of rows to fit; all, if there are no more.
@@ -126,12 +149,21 @@ def fit_sample(
     """
     from . import streaming
 
-    names, seed = _features(ds, features, keep), _input.seed(random_state)
-    batches = (_to_rows(batch, names) for batch in ds.select_columns(names).iter_batches(batch_format="numpy"))
-    rows, _ = streaming.sample(batches, int(n_rows) + int(held_out), random_state=seed)
+    names, seed = feature_columns(list(ds.columns()), features, keep), _input.seed(random_state)
+    n_rows, held_out = _parameters.integer("n_rows", n_rows, at_least=2), _parameters.integer("held_out", held_out, at_least=0)
+    refuses = estimator.missing != "drop"
+
+    def batches() -> Iterator[np.ndarray]:
+        for batch in _numbered(ds.select_columns(names)).iter_batches(batch_format="numpy"):
+            rows = _to_rows(batch, names)
+            error = explain_not_finite(rows, names, _name_row(batch)) if refuses else None
+            if error is not None:
+                raise error
+            yield rows
+
+    rows, _ = streaming.sample(batches(), n_rows + held_out, random_state=seed)
     order = np.random.default_rng(seed).permutation(len(rows))
     fitted, others = rows[np.sort(order[:n_rows])], rows[np.sort(order[n_rows:])]
     estimator.fit(fitted)
-    if len(others) and len(fitted) > 30:
-        estimator.held_out_recall_ = streaming.held_out_recall(estimator, fitted, others)
+    score_sample(estimator, fitted, others)
     return estimator

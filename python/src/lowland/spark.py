@@ -11,27 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _input
-
-#: Names of the first coordinates, as on the command line.
-_NAMES = ("projection_x", "projection_y", "projection_z")
-
-
-def _name(coordinate: int) -> str:
-    return _NAMES[coordinate] if coordinate < len(_NAMES) else f"projection_{coordinate + 1}"
-
-
-def _features(df: Any, features: Sequence[str] | str | None, keep: Sequence[str]) -> list[str]:
-    """Return the columns that hold the rows."""
-    if isinstance(features, str):
-        features = [features]
-    names = [name for name in df.columns if name not in keep] if features is None else list(features)
-    unknown = [name for name in [*names, *keep] if name not in df.columns]
-    if unknown:
-        raise ValueError(f"no column {unknown[0]!r}; available: {', '.join(df.columns)}")
-    if not names:
-        raise ValueError("no column is left for the rows")
-    return names
+from . import _input, _parameters
+from ._held_out import far_rows_of, score_sample, without_sample
+from ._tables import FAR, coordinate_name, explain_not_finite, feature_columns, place, split_id
 
 
 def _to_rows(batch: Any, names: Sequence[str]) -> np.ndarray:
@@ -42,7 +24,9 @@ def _to_rows(batch: Any, names: Sequence[str]) -> np.ndarray:
     return np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
 
 
-def transform(model: Any, df: Any, features: Sequence[str] | str | None = None, *, keep: Sequence[str] = ()) -> Any:
+def transform(
+    model: Any, df: Any, features: Sequence[str] | str | None = None, *, keep: Sequence[str] = (), far: bool = False
+) -> Any:
     """Place the rows of a DataFrame on the map of a fitted estimator.
 
     The model is sent to each executor once.
@@ -55,35 +39,48 @@ def transform(model: Any, df: Any, features: Sequence[str] | str | None = None, 
     features : list of str or str, default=None
         Columns of numbers, or one column of arrays. None means all that are not kept.
     keep : list of str, default=()
-        Columns to keep beside the coordinates, such as an id.
+        Columns to keep beside the coordinates, such as an id. An error that is about a row names its partition, its number there, and
+        its values of these columns.
+    far : bool, default=False
+        Add a column ``far``: whether a row is far from every row of the fit. The estimator must be fitted by :func:`fit_sample`.
 
     Returns
     -------
     placed : pyspark.sql.DataFrame
         The kept columns, then ``projection_x``, ``projection_y``, ...
     """
-    from pyspark.sql.types import DoubleType, StructField, StructType
+    from pyspark.sql.types import BooleanType, DoubleType, StructField, StructType
 
     if not hasattr(model, "embedding_"):
         raise ValueError("the estimator has not been fitted: call fit, or lowland.spark.fit_sample")
-    names, kept = _features(df, features, keep), list(keep)
+    names, kept = feature_columns(df.columns, features, keep), list(keep)
     width = int(model.embedding_.shape[1])
-    held = df.sparkSession.sparkContext.broadcast(model)
+    held = df.sparkSession.sparkContext.broadcast((without_sample(model), far_rows_of(model) if far else None))
 
-    def place(batches: Iterator[Any]) -> Iterator[Any]:
+    def place_batches(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
+        from pyspark import TaskContext
 
+        context = TaskContext.get()
+        where = "a partition" if context is None else f"partition {context.partitionId()}"
+        (model, known), first = held.value, 0
         for batch in batches:
-            rows = _to_rows(batch, names)
-            placed = np.asarray(held.value.transform(rows)) if len(rows) else np.empty((0, width))
             columns = [batch.column(name) for name in kept]
+            rows = _to_rows(batch, names)
+            name_row = lambda at, first=first: f"row {first + at} of {where}"  # noqa: E731
+            ids = dict(zip(kept, columns))
+            placed = place(model, rows, names, name_row, ids) if len(rows) else np.empty((0, width))
             columns += [pa.array(np.ascontiguousarray(placed[:, c], dtype=np.float64)) for c in range(width)]
-            yield pa.RecordBatch.from_arrays(columns, names=[*kept, *[_name(c) for c in range(width)]])
+            if known is not None:
+                columns.append(pa.array(known.find(model, rows) if len(rows) else np.empty(0, dtype=bool)))
+            first += len(rows)
+            yield pa.RecordBatch.from_arrays(columns, names=placed_names)
 
-    schema = StructType(
-        [df.schema[name] for name in kept] + [StructField(_name(c), DoubleType(), False) for c in range(width)]
-    )
-    return df.select(*kept, *names).mapInArrow(place, schema)
+    fields = [df.schema[name] for name in kept]
+    fields += [StructField(coordinate_name(c), DoubleType(), False) for c in range(width)]
+    fields += [StructField(FAR, BooleanType(), False)] if far else []
+    placed_names = [field.name for field in fields]
+    return df.select(*kept, *names).mapInArrow(place_batches, StructType(fields))
 
 
 def fit_sample(
@@ -104,7 +101,8 @@ def fit_sample(
     ----------
     estimator : estimator
         An estimator of lowland, which is fitted and returned. ``held_out_recall_`` tells how well other rows are placed: see
-        :func:`lowland.streaming.held_out_recall`.
+        :func:`lowland.streaming.held_out_recall`. ``far_rows_`` (:class:`lowland.streaming.FarRows`) tells which rows are far from all
+        of the sample. Both are None where the rows are too few, or cannot be compared with others.
     df : pyspark.sql.DataFrame
     n_rows : int
         Number of rows to fit; all, if there are no more.
@@ -117,20 +115,33 @@ def fit_sample(
     """
     from pyspark.sql import functions
 
-    from .streaming import held_out_recall
-
-    names, seed = _features(df, features, keep), _input.seed(random_state) % 2**31
+    names, seed = feature_columns(df.columns, features, keep), _input.seed(random_state) % 2**31
+    n_rows, held_out = _parameters.integer("n_rows", n_rows, at_least=2), _parameters.integer("held_out", held_out, at_least=0)
     # A hash of the values and the seed orders the rows at random, wherever they are.
     key = functions.xxhash64(functions.lit(seed), *[functions.col(name) for name in names])
-    drawn = df.select(*names).withColumn("_key", key).orderBy("_key", *names).limit(int(n_rows) + int(held_out)).drop("_key")
-    table = drawn.toPandas()
+    drawn = df.select(*names, functions.monotonically_increasing_id().alias("_place"), key.alias("_key"))
+    table = drawn.orderBy("_key", *names).limit(n_rows + held_out).drop("_key").toPandas()
+    places = table.pop("_place").to_numpy()
     rows = np.stack([np.asarray(row) for row in table[names[0]]]) if len(names) == 1 and table[names[0]].dtype == object else (
         table.to_numpy()
     )
     if len(rows) < 2:
         raise ValueError(f"{len(rows)} rows: expected at least 2")
+    if estimator.missing != "drop":
+        _check_finite(rows, names, places)
     fitted, others = rows[:n_rows], rows[n_rows:]
     estimator.fit(fitted)
-    if len(others) and len(fitted) > 30:
-        estimator.held_out_recall_ = held_out_recall(estimator, fitted, others)
+    score_sample(estimator, fitted, others)
     return estimator
+
+
+def _check_finite(rows: np.ndarray, names: Sequence[str], places: np.ndarray) -> None:
+    """Raise if a row of the sample has a value that is not finite; the error names its partition and its number there."""
+
+    def name_row(at: int) -> str:
+        partition, row = split_id(int(places[at]))
+        return f"row {row} of partition {partition}"
+
+    error = explain_not_finite(rows, names, name_row)
+    if error is not None:
+        raise error

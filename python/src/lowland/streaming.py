@@ -22,7 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _input
+from . import _input, _parameters
+from ._held_out import FarRows, far_rows_of, held_out_recall, score_sample
+
+__all__ = ["FarRows", "batches", "far_rows", "fit_sample", "held_out_recall", "sample", "transform"]
 
 #: Default number of rows of a batch.
 BATCH_ROWS = 8192
@@ -169,60 +172,71 @@ def _keys(numbers: np.ndarray, seed: int) -> np.ndarray:
         return z ^ (z >> np.uint64(31))
 
 
-def fit_sample(estimator: Any, source: Any, n_rows: int, *, random_state: Any = None, batch_rows: int = BATCH_ROWS) -> Any:
-    """Fit an estimator to a sample of a source, which :func:`sample` draws; return it with ``sample_rows_``, their numbers.
+def fit_sample(
+    estimator: Any,
+    source: Any,
+    n_rows: int,
+    *,
+    held_out: int = 1000,
+    random_state: Any = None,
+    batch_rows: int = BATCH_ROWS,
+) -> Any:
+    """Fit an estimator to a sample of a source, which :func:`sample` draws, and score other rows.
 
     Parameters
     ----------
     estimator : estimator
-        An estimator of lowland.
+        An estimator of lowland, which is fitted and returned.
     source : see the module
     n_rows : int
+        Number of rows to fit; all, if there are no more.
+    held_out : int, default=1000
+        Number of other rows that are scored; 0 for none.
     random_state : int, RandomState instance or Generator, default=None
+        None means the seed 0.
     batch_rows : int, default=8192
+
+    Returns
+    -------
+    estimator : estimator
+        With the numbers of the rows of the sample in ``sample_rows_``, the scores of :func:`held_out_recall` in ``held_out_recall_``, and
+        :class:`FarRows` in ``far_rows_`` (None where the rows are too few, or cannot be compared with others).
     """
-    rows, numbers = sample(source, n_rows, random_state=random_state, batch_rows=batch_rows)
-    estimator.fit(rows)
-    estimator.sample_rows_ = numbers
+    n_rows, held_out = _sizes(n_rows, held_out)
+    seed = _input.seed(random_state)
+    rows, numbers = sample(source, n_rows + held_out, random_state=seed, batch_rows=batch_rows)
+    fitted = np.ones(len(rows), dtype=bool)
+    if len(rows) > n_rows:
+        # The rows that a sample of n_rows has.
+        fitted[np.argpartition(_keys(numbers, seed), n_rows)[n_rows:]] = False
+    estimator.fit(rows[fitted])
+    estimator.sample_rows_ = numbers[fitted]
+    score_sample(estimator, rows[fitted], rows[~fitted])
     return estimator
 
 
-def held_out_recall(model: Any, fitted: Any, held_out: Any, n_neighbors: int = 10) -> tuple[float, float]:
-    """Score the placement of rows that were not in the fit.
+def _sizes(n_rows: Any, held_out: Any) -> tuple[int, int]:
+    return _parameters.integer("n_rows", n_rows, at_least=2), _parameters.integer("held_out", held_out, at_least=0)
+
+
+def far_rows(model: Any, source: Any, *, batch_rows: int = BATCH_ROWS) -> Iterator[np.ndarray]:
+    """Tell which rows of a source are far from all rows that an estimator was fitted to, batch by batch.
+
+    Each row is compared with all rows of the fit. Many more far rows than ``model.far_rows_.fitted_share`` mean that the sample has missed
+    something.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of lowland.
-    fitted : array-like of shape (n_fitted, n_features)
-        The rows that it was fitted to.
-    held_out : array-like of shape (n_held_out, n_features)
-        Other rows.
-    n_neighbors : int, default=10
+        Fitted by :func:`fit_sample`.
+    source : see the module
+    batch_rows : int, default=8192
 
-    Returns
-    -------
-    placed, of_the_fit : float
-        Mean share of a row's nearest rows of the fit that are also nearest on the map, for the other rows and for as many rows of the fit.
+    Yields
+    ------
+    far : ndarray of bool of shape (rows of the batch,)
     """
-    from . import _lowland
-
-    metric = getattr(model, "metric", "euclidean")
-    metric = metric if isinstance(metric, str) and metric != "precomputed" else "euclidean"
-    fitted, held_out = np.asarray(fitted), np.asarray(held_out)
-    as_rows = lambda X: X if X.dtype == np.float32 else X.astype(np.float64)  # noqa: E731
-    own = np.linspace(0, len(fitted) - 1, min(len(held_out), len(fitted))).astype(int)
-
-    def recall(rows: Any, points: Any, numbers: Any) -> float:
-        k = n_neighbors + (numbers is not None)
-        near, _ = _lowland.nearest_to(as_rows(rows), as_rows(fitted), k, metric)
-        on_map, _ = _lowland.nearest_to(np.asarray(points, dtype=np.float64), np.asarray(model.embedding_, dtype=np.float64), k, "euclidean")
-        shares = []
-        for at in range(len(rows)):
-            leave_out = -1 if numbers is None else numbers[at]
-            a, b = ([j for j in found[at] if j != leave_out][:n_neighbors] for found in (near, on_map))
-            shares.append(len(set(a) & set(b)) / n_neighbors)
-        return float(np.mean(shares))
-
-    placed = recall(held_out, model.transform(held_out), None)
-    return placed, recall(fitted[own], np.asarray(model.embedding_)[own], own)
+    known = far_rows_of(model)
+    for batch in batches(source, batch_rows):
+        rows = _rows(batch)
+        yield known.find(model, rows) if _count(rows) else np.empty(0, dtype=bool)

@@ -16,10 +16,9 @@ import numpy as np
 
 from .. import _input, _lowland
 from .._parameters import python_name
-from ._neighbors import DistributedGraph
-from ._neighbors import neighbors as find_neighbors
-from ._part import Part, PartInput, edges_by_owner
-from ._rows import check_memory, get_client
+from ._neighbors import N_PROBE, DistributedGraph, find_neighbors
+from ._part import Part, PartInput, edges_by_owner, write_file
+from ._rows import block_lengths, check_memory, get_client
 from ._tasks import (
     add,
     identity,
@@ -55,7 +54,7 @@ class DistributedMap:
     Attributes
     ----------
     embedding : dask array of shape (n, n_components)
-        The rows in the order of the data.
+        The rows in the order of the data, in blocks of the same numbers of rows; empty blocks are left out.
     n_iter, converged : int, bool
     objective : float
         Value of the objective at the last iteration.
@@ -108,7 +107,7 @@ def fit(
     estimator : TSNE, SymmetricSNE or ElasticEmbedding
         Its parameters; it is not fitted itself. The optimizer is gradient descent whatever the estimator says.
     X : dask array or dataframe of n rows, default=None
-        Not needed with `neighbors`.
+        Not needed with `neighbors`: the map then has the blocks of the collection that was searched.
     neighbors : DistributedGraph, default=None
         From :func:`neighbors`, with at least as many neighbors as the estimator needs. None searches for them.
     init : {'pca', 'random'} or array of shape (n, n_components), default='pca'
@@ -188,9 +187,13 @@ class _Run:
         self.seed = _input.seed(getattr(estimator, "random_state", None))
         if graph is None:
             probe = _lowland.DividedMethod(*_method_arguments(estimator, 1 << 30))
+            advice = f"search with lowland.dask.neighbors(X, {{k}}, n_probe={2 * N_PROBE}) or search='exact', and pass the graph as neighbors"
             graph = find_neighbors(
-                X, probe.n_neighbors, metric=probe.metric, random_state=self.seed, client=self.client
+                X, probe.n_neighbors, probe.metric, seed=self.seed, client=self.client, advice=advice, fewer=True
             )
+            self.lengths = graph.block_lengths
+        else:
+            self.lengths = self._lengths_of(X, graph)
         self.n, self.parts = graph.n_rows, graph.n_parts
         self.arguments = _method_arguments(estimator, self.n)
         self.method = _lowland.DividedMethod(*self.arguments)
@@ -200,7 +203,6 @@ class _Run:
         self.request, self.map.recall = self.method.tolerance, graph.recall
         # Affinities and their transposes as triplets, sent, received and merged.
         check_memory(self.client, "the fit", self.n / self.parts * 2 * wanted * (3 * 24 + 28), self.parts)
-        self.lengths = list(X.chunks[0]) if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any() else [self.n]
         submit, places = self.client.submit, self._places()
         parts = [submit(nearest_only, part, wanted, pure=False) for part in graph._parts]
         edges = [submit(edges_by_owner, part, self.arguments, self.parts, pure=False) for part in parts]
@@ -219,6 +221,15 @@ class _Run:
         self._create(places, restore=False)
         if self.folder is not None:
             self._save()
+
+    def _lengths_of(self, X: Any, graph: DistributedGraph) -> list[int]:
+        """Return the number of rows of each block of the map: those of X, or of the collection that was searched."""
+        if X is None:
+            return graph.block_lengths
+        lengths = block_lengths(X, self.client)
+        if sum(lengths) != graph.n_rows:
+            raise ValueError(f"X has {sum(lengths)} rows, and neighbors are those of {graph.n_rows} rows")
+        return lengths
 
     def _starts(self, graph: DistributedGraph, init: Any) -> list[Any]:
         """Return the initial positions of each part, as futures or arrays."""
@@ -372,19 +383,28 @@ class _Run:
 
     def _save(self) -> None:
         assert self.folder is not None
-        self._all("save", self.folder, self.iteration)
+        try:
+            self._write_state(self.folder)
+        except OSError as error:
+            if error.filename is None:
+                # The connection to a worker, which may be lost.
+                raise
+            raise OSError(
+                error.errno,
+                f"the state of iteration {self.iteration} could not be saved ({error.strerror}); what was saved before is kept, and "
+                "resume=True continues from there",
+                error.filename,
+            ) from error
+
+    def _write_state(self, folder: str) -> None:
+        self._all("save", folder, self.iteration)
         state = {
             "iteration": self.iteration, "parts": self.parts, "n": self.n, "arguments": self.arguments,
             "request": self.request, "objectives": self.map.objectives, "objective": self.map.objective,
             "error": self.map.repulsion_error, "recall": self.map.recall, "lengths": [int(rows) for rows in self.lengths],
         }  # fmt: skip
-        path = os.path.join(self.folder, "state.json")
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(path + ".tmp", path)
-        for old in glob.glob(os.path.join(glob.escape(self.folder), "state-*.npz")):
+        write_file(os.path.join(folder, "state.json"), lambda file: file.write(json.dumps(state).encode()))
+        for old in glob.glob(os.path.join(glob.escape(folder), "state-*.npz")):
             if not old.endswith(f"-{self.iteration}.npz"):
                 os.remove(old)
 
@@ -421,6 +441,9 @@ class _Run:
 
     def _await_workers(self, error: Exception) -> None:
         """Return when there are workers to continue on; raise the error unless it was the loss of one."""
+        if isinstance(error, OSError) and error.filename is not None:
+            # A file could not be read or written; no worker was lost.
+            raise error
         lost: set[str] = set()
         # The scheduler may notice later than the call that failed.
         for _ in range(100):

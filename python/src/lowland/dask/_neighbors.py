@@ -17,6 +17,8 @@ from ._rows import LoadedRows, check_memory, draw, get_client
 
 #: About so many rows are in a cell.
 _CELL_ROWS = 4000
+#: Default number of cells that each row is compared with.
+N_PROBE = 6
 _METRICS = ("euclidean", "cosine", "manhattan")
 
 
@@ -42,6 +44,8 @@ class DistributedGraph:
     ----------
     n_rows, n_neighbors : int
     metric : str
+    block_lengths : list of int
+        Number of rows of each block of the collection.
     recall : float or None
         Share of the true neighbors that were found, measured on a sample; None if the search was exact.
     """
@@ -49,14 +53,15 @@ class DistributedGraph:
     n_rows: int
     n_neighbors: int
     metric: str
+    block_lengths: list[int]
     recall: float | None
     _parts: list[Any]
     _rows: list[Any]
 
-    def __init__(self, parts: list[Any], rows: list[Any], n_rows: int, n_neighbors: int, metric: str) -> None:
+    def __init__(self, parts: list[Any], rows: list[Any], block_lengths: list[int], n_neighbors: int, metric: str) -> None:
         self._parts, self._rows = parts, rows
-        self.n_rows, self.n_neighbors, self.metric = n_rows, n_neighbors, metric
-        self.recall = None
+        self.n_rows, self.n_neighbors, self.metric = sum(block_lengths), n_neighbors, metric
+        self.block_lengths, self.recall = block_lengths, None
 
     @property
     def n_parts(self) -> int:
@@ -82,7 +87,7 @@ def neighbors(
     *,
     metric: str = "euclidean",
     search: str = "approximate",
-    n_probe: int = 6,
+    n_probe: int = N_PROBE,
     n_parts: int | None = None,
     recall_rows: int = 200,
     random_state: Any = None,
@@ -111,13 +116,41 @@ def neighbors(
     -------
     graph : DistributedGraph
     """
-    client = get_client(client)
     k = _parameters.integer("n_neighbors", n_neighbors, at_least=1)
+    n_probe = _parameters.integer("n_probe", n_probe, at_least=1)
+    return find_neighbors(
+        X, k, metric, search, n_probe, n_parts, recall_rows, _input.seed(random_state), get_client(client),
+        advice=f"raise n_probe, which is {n_probe}, or use search='exact'",
+    )  # fmt: skip
+
+
+def find_neighbors(
+    X: Any,
+    k: int,
+    metric: str,
+    search: str = "approximate",
+    n_probe: int = N_PROBE,
+    n_parts: int | None = None,
+    recall_rows: int = 200,
+    seed: int = 0,
+    client: Any = None,
+    *,
+    advice: str,
+    fewer: bool = False,
+) -> DistributedGraph:
+    """Find the neighbors for :func:`neighbors` or a fit.
+
+    `advice` is what the caller can change if a row has too few neighbors; ``{k}`` in it stands for their number. With `fewer`, `k` is
+    lowered to the number of other rows.
+    """
     if metric not in _METRICS:
         raise _parameters.invalid("metric", metric, "'euclidean', 'cosine' or 'manhattan' on a cluster")
     if search not in ("approximate", "exact"):
         raise _parameters.invalid("search", search, "'approximate' or 'exact'")
-    seed, rows = _input.seed(random_state), LoadedRows(X, client)
+    rows = LoadedRows(X, client)
+    k = min(k, max(rows.n - 1, 1)) if fewer else k
+    if rows.n < 2:
+        raise ValueError(f"X has {rows.n} row: expected at least 2")
     if k >= rows.n:
         raise ValueError(f"n_neighbors={k}: expected fewer than the {rows.n} rows")
     parts = n_parts or len(client.scheduler_info(n_workers=-1)["workers"])
@@ -138,8 +171,8 @@ def neighbors(
         searched = [client.submit(_search_cells, part_of, part, parts, k, metric, *pieces, pure=False)
                     for part, pieces in enumerate(received)]  # fmt: skip
         found = [[client.submit(_pick, searched[b], a, pure=False) for b in range(parts)] for a in range(parts)]
-    merged = [client.submit(_merge, homes[part], k, *found[part], pure=False) for part in range(parts)]
-    graph = DistributedGraph(merged, homes, rows.n, k, metric)
+    merged = [client.submit(_merge, homes[part], k, advice.format(k=k), *found[part], pure=False) for part in range(parts)]
+    graph = DistributedGraph(merged, homes, rows.lengths, k, metric)
     if search == "approximate":
         graph.recall = _measure_recall(graph, sampled, recall_rows, client)
     else:
@@ -243,7 +276,7 @@ def _search_all(queries: PartRows, data: PartRows, a: int, b: int, k: int, metri
     return np.repeat(queries.ids, count), data.ids[found.ravel()], distances.ravel(), b
 
 
-def _merge(home: PartRows, k: int, *found: Any) -> PartGraph:
+def _merge(home: PartRows, k: int, advice: str, *found: Any) -> PartGraph:
     """Return the `k` nearest of the candidates of each row."""
     queries, others, distances = (np.concatenate([piece[at] for piece in found]) for at in range(3))
     owners = np.concatenate([np.full(len(piece[0]), piece[3], dtype=np.int32) for piece in found])
@@ -256,8 +289,7 @@ def _merge(home: PartRows, k: int, *found: Any) -> PartGraph:
     if len(home.ids) and available.min() < k:
         row = int(home.ids[int(np.argmin(available))])
         raise ValueError(
-            f"row {row} has only {int(available.min())} of {k} neighbors in its {len(found)} parts: compare with more cells "
-            "(n_probe), or search='exact'"
+            f"row {row} has only {int(available.min())} of {k} neighbors in the cells that it was compared with: {advice}"
         )
     places = order[(starts[:, None] + np.arange(k)).ravel()] if len(home.ids) else order[:0]
     shape = (len(home.ids), k)

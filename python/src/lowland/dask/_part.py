@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import IO, Any
 
 import numpy as np
 
@@ -73,16 +74,24 @@ class PartInput:
 
 def write_arrays(path: str, **arrays: np.ndarray) -> None:
     """Write arrays to a file that appears when it is complete."""
+    write_file(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+
+
+def write_file(path: str, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file that appears when it is complete."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(temporary):
             os.remove(temporary)
+        if isinstance(error, OSError):
+            # An error in the middle of a file does not have its name.
+            raise OSError(error.errno, error.strerror, path) from error
         raise
 
 
