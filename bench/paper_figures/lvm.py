@@ -27,7 +27,8 @@ scratch = Path(tempfile.mkdtemp())
 def embed(*flags):
     """Returns the embedding and the CPU seconds of all stages and of the iterations."""
     out, report = scratch / "map.npy", scratch / "report.json"
-    command = [program, "embed", array, "--quiet", "--no-quality", "--out", out, "--report", report, *map(str, flags)]
+    method = () if "--method" in flags else ("--method", "lvm")
+    command = [program, "embed", array, *method, "--quiet", "--no-quality", "--out", out, "--report", report, *map(str, flags)]
     subprocess.run(command, check=True)
     said = json.loads(report.read_text())
     iterations = sum(stage["cpu_seconds"] for stage in said["stages"] if stage["name"] == "iterations")
@@ -74,7 +75,7 @@ elif figure_name == "calibration":
     np.save(new, rows[-count:])
     model, maps = scratch / "model.lowland", [scratch / "fitted.csv", scratch / "new.csv"]
     quiet = ["--quiet", "--out"]
-    subprocess.run([program, "embed", fitted, "--no-quality", "--save", model, *quiet, maps[0]], check=True)
+    subprocess.run([program, "embed", fitted, "--method", "lvm", "--no-quality", "--save", model, *quiet, maps[0]], check=True)
     subprocess.run([program, "transform", model, new, *quiet, maps[1]], check=True)
     # Two coordinates and the standard deviation.
     placed, added = (np.genfromtxt(path, delimiter=",", skip_header=1) for path in maps)

@@ -2,6 +2,7 @@
 
 from bench import catalog
 from bench.cases import bad_input
+from bench.report import memory
 from bench.report.markdown import collapsible, cpu_seconds, describe, escape, number, score, table
 
 # Wall times are shown if fewer cores than this were busy with other work.
@@ -96,7 +97,8 @@ def all_tables(cases):
                 if records:
                     title = f"{describe(name)}, to {d} dimensions{words}"
                     commits = sorted({f"{record['commit']} ({record['date']})" for tool, record in records.items() if tool in catalog.LOWLAND_TOOLS})
-                    content = f"{embedding_table(records)}\nlowland at {', '.join(commits)}.\n"
+                    notes = memory.footnotes(records)
+                    content = "\n".join([embedding_table(records), f"lowland at {', '.join(commits)}.\n", *notes])
                     text.append(collapsible(title, content, (group, name, d) == ("defaults", "mnist-70k", 2)))
     return "\n".join(text)
 
@@ -119,7 +121,7 @@ def embedding_table(records):
         found = record.get("scores", {})
         if "not finite" in found:
             name += f" ({found['not finite']} rows not finite)"
-        rows.append([name, cpu_seconds(record), wall, number(startup), f"{record['peak_mb']:.0f}", *(score(found, s) for s in scores)])
+        rows.append([name, cpu_seconds(record), wall, number(startup), memory.cell(record), *(score(found, s) for s in scores)])
     return table(head, rows)
 
 

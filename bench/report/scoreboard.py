@@ -1,12 +1,13 @@
 """Writes docs/scoreboard.md from the recorded results."""
 
 from bench import catalog
-from bench.report import embeddings, growth, profiles, sections
+from bench.paths import RESULTS
+from bench.report import embeddings, growth, memory, profiles, sections
 
 
 def write(results, missing, path):
     """Writes the report. `missing` are the keys of cases without a record."""
-    cases = results["cases"]
+    cases = memory.with_newest(results["cases"], RESULTS)
     parts = [f"# Scoreboard\n\n{embeddings.comparison_with_peers(cases)}", embeddings.all_tables(cases)]
     parts += [sections.neighbor_search(cases), embeddings.reproducibility(cases), embeddings.changes_over_time(cases)]
     parts += [growth.section(cases, path.parent / "images/scoreboard-growth.png"), profiles.section(cases)]

@@ -142,7 +142,7 @@ impl NewPoint {
         }
     }
 
-    /// Updates the point by its rows of eqs 20 and 21, as often as the fitted points were updated: then its
+    /// Updates the point by its rows of eqs 20 and 21, over as many updates as the fitted points had: then its
     /// variance is comparable to theirs. Stops earlier if both mean and variance are stationary.
     pub(super) fn fit(&mut self, model: &LvmState, steps: UpdateSteps) {
         let mut done = 0;

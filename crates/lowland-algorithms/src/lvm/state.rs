@@ -29,7 +29,7 @@ pub struct LvmState {
     pub(super) dissimilar_weight: f64,
     /// Takes the place of infinite distances, in the units of the data.
     pub(super) infinite_distance: f64,
-    /// Number of iterations that the points were updated for. New points are updated as often.
+    /// Number of iterations that the points were updated for. New points get as many updates.
     pub(super) iterations: usize,
     /// The neighbors of each point, if a reach of more than one step follows them.
     pub(super) neighbors: Option<NeighborGraph>,
