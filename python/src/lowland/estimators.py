@@ -86,7 +86,7 @@ class TSNE(Estimator):
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
         itself.
-    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
+    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
         Relative error allowed in the repulsive force; it is measured and reported.
@@ -202,7 +202,7 @@ class TSNE(Estimator):
         neighbors: Any = None,
         affinity: Literal["entropic", "uniform", "precomputed"] = "entropic",
         init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
-        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft", "sampled"] = "auto",
         tolerance: float = 0.01,
         accuracy: Literal["fixed", "schedule"] = "schedule",
         optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "gd",
@@ -697,7 +697,7 @@ class SymmetricSNE(Estimator):
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
         itself.
-    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
+    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
         Relative error allowed in the repulsive force; it is measured and reported.
@@ -811,7 +811,7 @@ class SymmetricSNE(Estimator):
         neighbors: Any = None,
         affinity: Literal["entropic", "uniform", "precomputed"] = "entropic",
         init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
-        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft", "sampled"] = "auto",
         tolerance: float = 0.01,
         accuracy: Literal["fixed", "schedule"] = "schedule",
         optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "lbfgs",
@@ -914,7 +914,7 @@ class ElasticEmbedding(Estimator):
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
         itself.
-    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
+    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
         Relative error allowed in the repulsive force; it is measured and reported.
@@ -1023,7 +1023,7 @@ class ElasticEmbedding(Estimator):
         neighbors: Any = None,
         affinity: Literal["entropic", "uniform", "precomputed"] = "entropic",
         init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
-        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft", "sampled"] = "auto",
         tolerance: float = 0.01,
         accuracy: Literal["fixed", "schedule"] = "schedule",
         optimizer: Literal["gd", "fp", "sd", "lbfgs"] = "lbfgs",
@@ -1139,7 +1139,7 @@ class MapIt(Estimator):
     init : {'auto', 'pca', 'spectral', 'random'} or array-like, default='auto'
         Initial embedding. An array of shape (n_samples, n_components) is the initial embedding
         itself.
-    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft'}, default='auto'
+    engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
         Relative error allowed in the repulsion; it is measured and reported.
@@ -1239,7 +1239,7 @@ class MapIt(Estimator):
         search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
         init: Literal["auto", "pca", "spectral", "random"] | ArrayLike = "auto",
-        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft"] = "auto",
+        engine: Literal["auto", "exact", "fast-gauss", "barnes-hut", "fft", "sampled"] = "auto",
         tolerance: float = 0.01,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int = 1000,
