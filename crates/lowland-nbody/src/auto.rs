@@ -69,7 +69,7 @@ impl AutoEngine {
 }
 
 /// Number of points from which a sample of the pairs is summed in more than three dimensions, where there is no grid.
-const MIN_SAMPLED_POINTS: usize = 20_000;
+const MIN_SAMPLED_POINTS: usize = 10_000;
 
 /// Number of pairs up to which summing all of them is fastest, by dimension; measured with `bench --bin kernel_sums`.
 fn max_exact_pairs(dim: usize) -> f64 {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn many_points_in_many_dimensions_are_sampled_once_their_near_pairs_are_known() {
-        for (dim, n, expected) in [(10, 20_000, true), (10, 19_999, false), (3, 20_000, false)] {
+        for (dim, n, expected) in [(10, 10_000, true), (10, 9_999, false), (3, 10_000, false)] {
             let mut auto = AutoEngine::new(dim);
             assert!(!auto.samples(n));
             auto.set_near_pairs(n, &|| NearPairs::new(vec![0; n + 1], Vec::new()));

@@ -26,7 +26,7 @@ fn fit(method: &str, engine: &str, values: &[(&str, &str)], options: FitOptions)
 fn maps_keep_about_as_many_neighbors_as_with_all_pairs() {
     let params = NeighborParams { n_neighbors: 10, search: Search::Exact, ..NeighborParams::default() };
     let graph = nearest(&data(), &params).expect("neighbors").graph;
-    for (method, values) in [("ssne", &[("max_iter", "60")]), ("tsne", &[("max_iter", "150")])] {
+    for (method, values) in [("ssne", &[("max_iter", "50")]), ("tsne", &[("max_iter", "120")])] {
         let [sampled, exact] = ["sampled", "exact"].map(|engine| {
             let model = fit(method, engine, values, FitOptions::default()).expect("a model");
             let is_noted =
@@ -35,23 +35,23 @@ fn maps_keep_about_as_many_neighbors_as_with_all_pairs() {
             let map = nearest_points(model.embedding().points(), 10).expect("neighbors");
             knn_recall(&graph, &map, 10).expect("graphs of one size")
         });
-        assert!(exact > 0.3 && sampled > exact - 0.03, "{method}: {sampled} of {exact}");
+        assert!(exact > 0.25 && sampled > exact - 0.03, "{method}: {sampled} of {exact}");
     }
 }
 
 #[test]
 fn resumed_runs_draw_the_same_samples() {
     let cases: [(&str, &[(&str, &str)]); 4] = [
-        ("ssne", &[("max_iter", "24")]),
-        ("ee", &[("max_iter", "24"), ("optimizer", "sd")]),
-        ("tsne", &[("max_iter", "14"), ("exaggeration_iter", "6")]),
-        ("mapit", &[("max_iter", "14"), ("n_neighbors", "5")]),
+        ("ssne", &[("max_iter", "12")]),
+        ("ee", &[("max_iter", "12"), ("optimizer", "sd")]),
+        ("tsne", &[("max_iter", "12"), ("exaggeration_iter", "6")]),
+        ("mapit", &[("max_iter", "12"), ("n_neighbors", "5")]),
     ];
     for (method, values) in cases {
         let mut checkpoints = Vec::new();
         let mut observer = |event: &Event| {
             if let Event::Step { step, checkpoint, .. } = event
-                && [9, 10, 13, 14, 24].contains(&step.iteration)
+                && [9, 10, 12].contains(&step.iteration)
             {
                 checkpoints.push((step.iteration, checkpoint()));
             }
@@ -59,7 +59,7 @@ fn resumed_runs_draw_the_same_samples() {
         };
         let options = FitOptions { observer: Some(&mut observer), ..FitOptions::default() };
         let complete = fit(method, "sampled", values, options).expect("a model").to_bytes();
-        assert!(checkpoints.len() >= 4, "{method}");
+        assert_eq!(checkpoints.len(), 3, "{method}");
         for (iteration, checkpoint) in checkpoints {
             let options = FitOptions { resume: Some(&checkpoint), ..FitOptions::default() };
             let resumed = fit(method, "sampled", values, options).expect("a model");

@@ -14,7 +14,7 @@ use rand::seq::{SliceRandom, index};
 use rayon::prelude::*;
 
 use self::near::PaddedRows;
-use crate::fused::{BLOCK, BlockSums, PointBlocks, padded_width, set_point};
+use crate::fused::{BLOCK, BlockSums, PointBlocks, set_point};
 use crate::request::are_same;
 use crate::{ErrorReport, Exact, KernelSum, PotentialOutput, PotentialRequest, SumRequest};
 use lowland_core::{Error, Points, Result, Seed, inverse_permutation};
@@ -49,10 +49,11 @@ impl Sampled {
     }
 
     /// Bytes for maps of `dim` dimensions with this many near pairs, each counted from both points.
-    pub fn memory(points: usize, dim: usize, near_pairs: usize) -> u64 {
+    pub fn memory(points: f64, dim: f64, near_pairs: f64) -> f64 {
         // Blocks, rows and sums, and the order of the points with its inverse.
-        let row = 4 * (2 * padded_width(dim) + 1) + 8 * (dim + 1) + 8 + 8;
-        (points as u64).saturating_mul(row as u64).saturating_add(4 * near_pairs as u64)
+        // Coordinates are padded to at most half as many again, or four.
+        let width = (1.5 * dim).max(4.0);
+        points * (4.0 * (2.0 * width + 1.0) + 8.0 * (dim + 1.0) + 16.0) + 4.0 * near_pairs
     }
 }
 

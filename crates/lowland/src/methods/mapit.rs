@@ -313,11 +313,10 @@ impl Method for MapIt {
         let reached = if steps > 1 { n * (2.0 * self.n_neighbors as f64).powi(steps).min(n) * 28.0 } else { 0.0 };
         // Blocks of the size of the embedding, a reordered copy of the points, and the marginals.
         let blocks = n * d * 8.0 * if self.variant == MapItVariant::Objective { 50.0 } else { 14.0 } + n * 64.0;
-        let sampled = Sampled::memory(shape.rows, self.n_components, 2 * shape.rows.saturating_mul(k)) as f64;
-        let blocks = if self.n_components > 3 { blocks + sampled } else { blocks };
+        let sampled = if self.n_components > 3 { Sampled::memory(n, d, 2.0 * n * edges) } else { 0.0 };
         let init = n * edges * 32.0 + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
-            .max(((graphs + reached).max(init) + blocks) as u64)
+            .max(((graphs + reached).max(init) + blocks + sampled) as u64)
     }
 
     fn required_neighbors(&self, rows: usize) -> usize {

@@ -190,8 +190,7 @@ impl NeighborEmbeddingSettings {
         // The graph and the joint affinities remain.
         let joint = n * edges * (8.0 + 2.0 * 12.0);
         let init = joint + initial_memory(self.init, self.n_components, shape, 2.0 * n * edges);
-        let sampled = Sampled::memory(shape.rows, self.n_components, 2 * shape.rows.saturating_mul(k)) as f64;
-        let sampled = if self.n_components > 3 { sampled } else { 0.0 };
+        let sampled = if self.n_components > 3 { Sampled::memory(n, d, 2.0 * n * edges) } else { 0.0 };
         let descent = joint + several + factor + pairs + pattern + sampled;
         lowland_neighbors::search_memory(shape, self.metric, k, self.search)
             .max(((graphs + several + lengths).max(init + pattern).max(descent) + blocks) as u64)
