@@ -85,7 +85,7 @@ def test_every_entry_point_turns_a_panic_into_a_runtime_error(tmp_path):
 
 def test_every_function_of_the_module_is_among_them(tmp_path):
     # Functions that only return tables or fields or set one, and the hook itself.
-    simple = {"methods", "preprocessing", "datasets", "panic_next", "devices", "set_device", "palette_names"}
+    simple = {"methods", "preprocessing", "datasets", "panic_next", "devices", "set_device", "palette_names", "embedded_fonts", "plain_text"}
     functions = {name for name in dir(_lowland) if not name.startswith("_") and callable(getattr(_lowland, name))}
     classes = {name for name in functions if isinstance(getattr(_lowland, name), type)}
     assert functions - classes - simple == {name for name in calls(tmp_path) if "." not in name}
