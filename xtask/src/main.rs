@@ -150,8 +150,9 @@ fn rust_tests(extended: bool) -> Result<()> {
     };
     let limits = Limits::from_environment()?;
     run_tests(&["test", "--workspace"], limits)?;
-    // What there is of graphics cards in a build without them.
+    // What there is of graphics cards in a build without them, and that it is a program.
     run_tests(&["test", "--package", "lowland-cuda", "--no-default-features"], limits)?;
+    cargo(&["check", "--package", "lowland-cli", "--no-default-features", "--quiet"], &[])?;
     if extended {
         run_tests(
             &["test", "--workspace", "--lib", "--bins", "--tests", "--", "--ignored", "--nocapture"],

@@ -186,11 +186,12 @@ impl Console {
         matches!(self.display, ProgressDisplay::Json { .. })
     }
 
-    /// Clears the progress bar.
+    /// Clears the progress bar, and says what was computed on a card besides fits, whose notes say so themselves.
     pub fn finish(&mut self) {
         if let ProgressDisplay::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }
+        lowland::device::take_notes().iter().for_each(|note| self.note(note));
     }
 
     /// From now on, Ctrl-C stops the run instead of ending the process.

@@ -10,6 +10,7 @@ mod affinity;
 mod device;
 mod error;
 mod grid;
+#[cfg_attr(not(feature = "driver"), allow(dead_code))]
 mod launch;
 mod layout;
 mod map;
@@ -40,4 +41,4 @@ pub use params::{
     PairStep, RatedEdges, RowMetric, SparseMatrix, StepResult, affinity_memory, layout_memory, map_memory,
     map_shared_memory, pairs_memory,
 };
-pub use scope::{Work, current_device, device_failure, gpu_for, or_processor, used_devices, with_device};
+pub use scope::{Work, current_device, gpu_for, or_processor, take_device_failure, take_used_device, with_device};

@@ -31,9 +31,9 @@ struct Scope {
     device: Device,
     /// The open card; `None` inside if there is none that can be used.
     gpu: Mutex<Option<Option<Arc<Gpu>>>>,
-    /// The card with the work that was done on it.
+    /// The card with the work that was done on it and not yet reported.
     done: Mutex<Option<(String, Vec<&'static str>)>>,
-    /// The error after which the card was given up.
+    /// The error after which the card was given up, if it was not yet reported.
     failure: Mutex<Option<Error>>,
 }
 
@@ -101,7 +101,7 @@ pub fn gpu_for(work: Work) -> Result<Option<Arc<Gpu>>> {
 }
 
 /// Passes on what a card has computed. Under [`Device::Auto`], if the card failed, it is not used any more, and `None` tells the caller to do the
-/// work on the processor; see [`device_failure`].
+/// work on the processor; see [`take_device_failure`].
 pub fn or_processor<T>(result: Result<T>, work: &'static str) -> Result<Option<T>> {
     let scope = current().filter(|scope| scope.device == Device::Auto);
     match (result, scope) {
@@ -117,14 +117,14 @@ pub fn or_processor<T>(result: Result<T>, work: &'static str) -> Result<Option<T
     }
 }
 
-/// Returns the error after which the card was given up since [`with_device`], if it was.
-pub fn device_failure() -> Option<String> {
-    lock(&current()?.failure).as_ref().map(Error::to_string)
+/// Returns the error after which the card was given up since [`with_device`], if it was: once.
+pub fn take_device_failure() -> Option<String> {
+    lock(&current()?.failure).take().map(|error| error.to_string())
 }
 
-/// Returns the name of the card and the work that was done there since [`with_device`], if any.
-pub fn used_devices() -> Option<(String, Vec<&'static str>)> {
-    lock(&current()?.done).clone().filter(|(_, names)| !names.is_empty())
+/// Returns the name of the card and the work that was done there since [`with_device`] or the last call, if any.
+pub fn take_used_device() -> Option<(String, Vec<&'static str>)> {
+    lock(&current()?.done).take().filter(|(_, names)| !names.is_empty())
 }
 
 fn current() -> Option<Arc<Scope>> {
@@ -162,20 +162,22 @@ mod tests {
         assert!(gpu_for(large).unwrap().is_none());
         assert!(with_device(Device::Cpu, || gpu_for(large)).unwrap().unwrap().is_none());
         assert!(with_device(Device::Auto, || gpu_for(SMALL)).unwrap().unwrap().is_none());
-        assert_eq!(with_device(Device::Auto, used_devices).unwrap(), None);
+        assert_eq!(with_device(Device::Auto, take_used_device).unwrap(), None);
     }
 
     #[test]
     fn a_card_that_fails_is_given_up_if_it_was_not_asked_for() {
         let failed = || Err::<(), _>(crate::error::unusable(Device::Cuda(0), "it fell off the bus".into()));
         let stopped = || Err::<(), _>(Error::Stopped { stage: "a test" });
-        let (first, second, reason) = with_device(Device::Auto, || {
-            (or_processor(failed(), "a test"), or_processor(stopped(), "a test"), device_failure())
+        let (first, second, reason, again) = with_device(Device::Auto, || {
+            let (first, second) = (or_processor(failed(), "a test"), or_processor(stopped(), "a test"));
+            (first, second, take_device_failure(), take_device_failure())
         })
         .unwrap();
         assert!(matches!(first, Ok(None)));
         assert!(matches!(second, Err(Error::Stopped { .. })));
         assert!(reason.unwrap().contains("it fell off the bus"));
+        assert_eq!(again, None, "a failure is reported once");
         assert!(with_device(Device::Cpu, || or_processor(failed(), "a test")).unwrap().is_err());
     }
 

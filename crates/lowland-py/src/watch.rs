@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use lowland::device::with_device;
+use lowland::device::{take_notes, with_device};
 use lowland::run::{Archive, Event, Observer, ProgressTracker};
 use lowland::{Embedding, Error};
 use pyo3::prelude::*;
@@ -99,7 +99,16 @@ pub fn watch<T: Send>(
             let mut watcher = watcher;
             #[cfg(debug_assertions)]
             crate::panics::testing::panic_if_requested(crate::panics::testing::Place::Worker);
-            lowland::with_threads(threads, || with_device(device, || work(&mut watcher)))?
+            lowland::with_threads(threads, || {
+                with_device(device, || {
+                    let result = work(&mut watcher);
+                    // What fits have not reported: a search that was not computed where it was meant to be, for example.
+                    for note in take_notes() {
+                        let _ = watcher.on(&Event::Note(&note));
+                    }
+                    result
+                })
+            })?
         });
         loop {
             let inbox = &mut messages;

@@ -13,4 +13,12 @@
 //! # Ok::<(), lowland::Error>(())
 //! ```
 
-pub use lowland_cuda::{Device, DeviceInfo, current_device, device_failure, devices, used_devices, with_device};
+use lowland_core::message::Note;
+pub use lowland_cuda::{Device, DeviceInfo, current_device, devices, with_device};
+use lowland_cuda::{take_device_failure, take_used_device};
+
+/// Returns what was computed on a card, or why not, since [`with_device`] or the last call. Fits make notes of their models of it.
+pub fn take_notes() -> Vec<Note> {
+    let used = take_used_device().map(|(device, work)| Note::DeviceUsed { device, work });
+    used.into_iter().chain(take_device_failure().map(|reason| Note::DeviceFailed { reason })).collect()
+}

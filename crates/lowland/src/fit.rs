@@ -7,7 +7,7 @@ use lowland_core::run::{Context, NoObserver, Observer};
 use lowland_core::{
     Data, DataShape, Embedding, Error, MemoryBudget, Metric, Result, Seed, threads_within_limits, with_threads,
 };
-use lowland_cuda::{Device, current_device, device_failure, used_devices, with_device};
+use lowland_cuda::{Device, current_device, with_device};
 use lowland_neighbors::NeighborGraph;
 
 use crate::fixed::{FIXED, FixedPositions};
@@ -164,12 +164,11 @@ fn fit_on_current_device(
     let input = FitInput { data: &prepared, neighbors, target, anchors, reported_neighbors };
     let FitOutput { embedding, transformer, outcome, neighbors } = runner.fit_with_context(input, &mut context)?;
     let prepared = transformer.completed_rows().unwrap_or(prepared);
-    if let Some((device, work)) = used_devices() {
-        context.note(Note::DeviceUsed { device, work });
+    let device_notes = crate::device::take_notes();
+    if let (device @ Device::Cuda(_), true) = (current_device(), device_notes.is_empty()) {
+        context.note(Note::DeviceUnused { device: device.to_string() });
     }
-    if let Some(reason) = device_failure() {
-        context.note(Note::DeviceFailed { reason });
-    }
+    device_notes.into_iter().for_each(|note| context.note(note));
     let notes = context.take_notes();
     let output = FitOutput { embedding, transformer, outcome, neighbors };
     let model = Model::new(pipeline, data, preprocessor, prepared, output, notes, options.feature_names);

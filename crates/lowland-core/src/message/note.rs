@@ -271,6 +271,11 @@ pub enum Note {
         /// What was computed there.
         work: Vec<&'static str>,
     },
+    /// A graphics card was asked for, and nothing was computed there.
+    DeviceUnused {
+        /// The card.
+        device: String,
+    },
     /// A graphics card failed, and what it was to compute was computed on the processor.
     DeviceFailed {
         /// The error.
@@ -360,6 +365,7 @@ impl Note {
             Note::NotConnectedToLandmarks { .. } => "not_connected_to_landmarks",
             Note::Similarity(_) => "similarity",
             Note::DeviceUsed { .. } => "device_used",
+            Note::DeviceUnused { .. } => "device_unused",
             Note::DeviceFailed { .. } => "device_failed",
             Note::Recorded { kind, .. } => kind,
             Note::Info(_) | Note::Warning(_) => "other",
@@ -375,6 +381,7 @@ impl Note {
                 | Note::ThreadsLimited { .. }
                 | Note::ApproximateNeighbors { .. }
                 | Note::DeviceUsed { .. }
+                | Note::DeviceUnused { .. }
                 | Note::DeviceFailed { .. }
         )
     }
@@ -599,6 +606,9 @@ impl Note {
             ),
             Note::Similarity(note) => note.describe(terms),
             Note::DeviceUsed { device, work } => format!("computed on {device}: {}", work.join(", ")),
+            Note::DeviceUnused { device } => {
+                format!("computed on the processor: nothing of this can be computed on {device}, or it was too little")
+            }
             Note::DeviceFailed { reason } => format!("computed on the processor, because a card failed: {reason}"),
             Note::Recorded { text, .. } | Note::Info(text) | Note::Warning(text) => text.clone(),
         }
