@@ -62,7 +62,8 @@ def test_blocks_run(page, files, tmp_path, monkeypatch):
     documented_files.write_cells(folder, ids="--id-column cell" in text, types="--label-column type" in text or "--target type" in text)
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "lowland").symlink_to(PROGRAM)
+    link_or_copy = shutil.copy if os.name == "nt" else os.symlink
+    link_or_copy(PROGRAM, programs / f"lowland{Path(PROGRAM).suffix}")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("MPLBACKEND", "agg")

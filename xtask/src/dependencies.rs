@@ -90,3 +90,29 @@ fn every_feature_of_a_published_crate_is_in_its_readme() {
     }
     assert!(count >= 4, "{count} features");
 }
+
+#[test]
+fn no_dependency_asks_for_a_newer_rust_than_ours() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let ours = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).expect("a version");
+    let parse = |text: &str| -> Vec<u32> { text.split('.').map(|part| part.parse().expect("a number")).collect() };
+    let ours = parse(ours.trim_matches('"'));
+    let metadata = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--quiet", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo starts");
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    let text = String::from_utf8(metadata.stdout).expect("text");
+    let (mut packages, mut path) = (0, "");
+    for (index, part) in text.split("\"rust_version\":").enumerate() {
+        if let Some(version) = part.strip_prefix('"').filter(|_| index > 0) {
+            let version = version.split('"').next().expect("a version");
+            assert!(parse(version) <= ours, "{path} asks for Rust {version}");
+            packages += 1;
+        }
+        // The path of a package is before its version of Rust.
+        path = part.rsplit("\"manifest_path\":\"").next().and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    }
+    assert!(packages > 50, "{packages} packages name a version of Rust");
+}

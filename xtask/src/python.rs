@@ -40,8 +40,8 @@ pub fn test(extended: bool) -> Result<()> {
         "../../docs/guide/coming-from.md",
     ]);
     // The tests exchange models with the command line program.
-    let program = std::path::absolute("target/debug/lowland")?;
-    ensure!(program.exists(), "target/debug/lowland is missing: cargo build");
+    let program = std::path::absolute(format!("target/debug/lowland{}", std::env::consts::EXE_SUFFIX))?;
+    ensure!(program.exists(), "{} is missing: cargo build", program.display());
     pytest.env("LOWLAND_PROGRAM", program);
     let mut limits = Limits::from_environment()?;
     if extended {
@@ -91,17 +91,22 @@ impl Environment {
 
     /// Creates a new environment in a folder, replacing any earlier one.
     pub fn create_in(folder: &str) -> Result<Self> {
+        Self::create_with("python3", folder)
+    }
+
+    /// Creates a new environment of another Python, replacing any earlier one.
+    pub fn create_with(interpreter: &str, folder: &str) -> Result<Self> {
         let script = "import sys, venv, ensurepip; print(sys.version_info >= (3, 10))";
-        let output = Command::new("python3").args(["-c", script]).output();
-        let output = output.context("python3 is missing: install Python 3.10 or newer")?;
+        let output = Command::new(interpreter).args(["-c", script]).output();
+        let output = output.with_context(|| format!("{interpreter} is missing: install Python 3.10 or newer"))?;
         if !output.status.success() {
             let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
-            bail!("python3 cannot create virtual environments (on Debian, install python3-venv): {message}");
+            bail!("{interpreter} cannot create virtual environments (on Debian, install python3-venv): {message}");
         }
-        ensure!(output.stdout.starts_with(b"True"), "python3 is older than 3.10: install a newer version");
-        let mut create = Command::new("python3");
+        ensure!(output.stdout.starts_with(b"True"), "{interpreter} is older than 3.10: install a newer version");
+        let mut create = Command::new(interpreter);
         create.args(["-m", "venv", "--clear", folder]);
-        run(create, &format!("python3 -m venv {folder}"))?;
+        run(create, &format!("{interpreter} -m venv {folder}"))?;
         Ok(Self(std::path::absolute(folder)?))
     }
 

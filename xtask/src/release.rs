@@ -29,9 +29,13 @@ pub fn bump(new: &str) -> Result<()> {
         fs::write(path, bumped(path, &text, old, new)?)?;
         println!("{path}: {old} -> {new}");
     }
-    let mut lock = Command::new(env!("CARGO"));
-    lock.args(["update", "--workspace", "--offline", "--quiet"]);
-    run(lock, "cargo update --workspace")
+    // The fuzz targets are a workspace of their own.
+    for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+        let mut lock = Command::new(env!("CARGO"));
+        lock.args(["update", "--workspace", "--offline", "--quiet", "--manifest-path", manifest]);
+        run(lock, &format!("cargo update --workspace --manifest-path {manifest}"))?;
+    }
+    Ok(())
 }
 
 /// Writes today's date over "Unreleased" in the changelog, for the release of the current version.

@@ -11,10 +11,11 @@ use super::chroot::Chroot;
 use super::{GLIBC, Summary, archive_stem, file_name, output_of};
 use crate::python::Environment;
 use crate::run;
-use crate::viewer::{has, install_in_ci};
+use crate::viewer::{has, install_in_ci, skip_or_fail};
 
 pub const CHECKSUMS: &str = "SHA256SUMS";
-/// The oldest packages that the wheel is tested with, of which pip chooses the latest corrections.
+/// The oldest Python that the wheel can be installed with, and the oldest packages, of which pip chooses the latest corrections.
+const OLDEST_PYTHON: &str = "3.10";
 const OLDEST_PACKAGES: [&str; 2] = ["numpy==1.26.*", "scikit-learn==1.5.*"];
 /// Releases of Debian: the oldest that can be installed, and one with the newest Python.
 const OLD_DEBIAN: &str = "bullseye";
@@ -69,11 +70,17 @@ pub fn wheel(wheel: &Path, summary: &mut Summary) -> Result<()> {
         let tag = shown.split('"').nth(1).unwrap_or("not Linux").to_string();
         Ok(format!("{}, runs on {tag}", requirements(&python, wheel)?))
     })?;
-    for (packages, title) in
-        [(&OLDEST_PACKAGES[..], "oldest packages"), (&["numpy", "scikit-learn"], "newest packages")]
-    {
+    let oldest = oldest_python();
+    if oldest.is_none() {
+        skip_or_fail(&format!("Python {OLDEST_PYTHON} is"), "python3", "the wheel with it")?;
+    }
+    let oldest = oldest.as_deref().unwrap_or("python3");
+    for (interpreter, packages, title) in [
+        (oldest, &OLDEST_PACKAGES[..], "oldest Python and packages"),
+        ("python3", &["numpy", "scikit-learn"], "newest packages"),
+    ] {
         summary.step(format!("wheel: {title}"), || {
-            let environment = Environment::create_in("target/dist/wheel")?;
+            let environment = Environment::create_with(interpreter, "target/dist/wheel")?;
             environment.pip(&[&["install", &wheel.to_string_lossy()], packages, &TEST_PACKAGES].concat())?;
             let mut pytest = Command::new(environment.program("python"));
             pytest.current_dir("python/tests").args(["-m", "pytest", "-p", "no:cacheprovider"]).args(TESTS);
@@ -86,6 +93,23 @@ pub fn wheel(wheel: &Path, summary: &mut Summary) -> Result<()> {
         summary.step(format!("wheel: Python {NEWEST_PYTHON}"), || wheel_with_newest_python(wheel))?;
     }
     Ok(())
+}
+
+/// The oldest Python, if it is on this machine: by its name, or among the versions of pyenv.
+fn oldest_python() -> Option<String> {
+    let name = format!("python{OLDEST_PYTHON}");
+    let windows_name = name.replace('.', "");
+    let has_venv = |path: &str| {
+        Command::new(path).args(["-c", "import ensurepip, venv"]).output().is_ok_and(|output| output.status.success())
+    };
+    if let Some(name) = [&name, &windows_name].into_iter().find(|name| has_venv(name)) {
+        return Some(name.clone());
+    }
+    let versions = fs::read_dir(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv/versions")).ok()?;
+    let prefix = format!("{OLDEST_PYTHON}.");
+    let paths = versions.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let mut found = paths.filter(|path| file_name(path).starts_with(&prefix));
+    found.find_map(|path| path.join("bin").join(&name).to_str().map(String::from).filter(|path| has_venv(path)))
 }
 
 const VERSIONS: &str = "import sys, numpy, sklearn; print('Python', sys.version.split()[0], 'numpy', numpy.__version__, 'scikit-learn', sklearn.__version__)";
@@ -226,7 +250,8 @@ fn binary_on_old_processor(program: &Path, folder: &Path) -> Result<String> {
     const TOLERANCE: f64 = 1e-3;
     install_in_ci("qemu-x86_64", "qemu-user");
     if !has("qemu-x86_64") {
-        return Ok("not tested: apt-get install qemu-user".into());
+        skip_or_fail("qemu-x86_64 is", "qemu-user", "the program on a processor without AVX")?;
+        return Ok("not tested".into());
     }
     let embed = |mut command: Command, method: &str, name: &str| -> Result<Vec<f64>> {
         let path = folder.join(format!("{method}-{name}.csv"));

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::output_of;
 use crate::run;
-use crate::viewer::{has, install_in_ci, is_root};
+use crate::viewer::{has, install_in_ci, is_root, skip_or_fail};
 
 /// How any release since 2011 is installed, also one that is newer than debootstrap.
 const SCRIPT: &str = "/usr/share/debootstrap/scripts/sid";
@@ -21,9 +21,7 @@ impl Chroot {
     pub fn new(release: &str, packages: &[&str]) -> Result<Option<Self>> {
         install_in_ci("debootstrap", "debootstrap");
         if !is_root() || !has("debootstrap") {
-            println!(
-                "!! NOT TESTED on a bare Debian {release}: that needs to be root and `apt-get install debootstrap`"
-            );
+            skip_or_fail("root's rights and debootstrap are", "debootstrap", &format!("a bare Debian {release}"))?;
             return Ok(None);
         }
         let folder = Path::new("target/dist").join(format!("debian-{release}"));
