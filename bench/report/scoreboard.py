@@ -2,7 +2,7 @@
 
 from bench import catalog
 from bench.paths import RESULTS
-from bench.report import embeddings, growth, memory, profiles, sections
+from bench.report import embeddings, growth, memory, profiles, records, sections
 
 
 def write(results, missing, path):
@@ -12,7 +12,7 @@ def write(results, missing, path):
     parts += [sections.neighbor_search(cases), embeddings.reproducibility(cases), embeddings.changes_over_time(cases)]
     parts += [growth.section(cases, path.parent / "images/scoreboard-growth.png"), profiles.section(cases)]
     parts += [sections.variants(cases), sections.kernels(cases), sections.pictures(cases), sections.cold_start(cases)]
-    parts.append(sections.bad_input(cases))
+    parts += [sections.bad_input(cases), records.section(RESULTS)]
     parts.append(how_it_was_measured(results, missing))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(part for part in parts if part))
