@@ -13,6 +13,7 @@ mod kernels;
 mod layers;
 #[cfg(test)]
 mod promises;
+mod public_api;
 mod python;
 mod release;
 mod site;
@@ -62,6 +63,12 @@ enum Task {
     /// Write the Python estimators from the library's description of its methods, and the Rust code of the pages as tests
     Generate {
         /// Instead, fail if the committed files are out of date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the public API of the crate lowland to crates/lowland/public-api.txt (needs cargo-public-api)
+    PublicApi {
+        /// Instead, fail if the committed file is out of date
         #[arg(long)]
         check: bool,
     },
@@ -116,6 +123,7 @@ fn main() -> Result<()> {
             viewer::test()?;
             python::test(extended)
         }
+        Task::PublicApi { check } => public_api::record(check),
         Task::Kernels => kernels::compile(),
         Task::Bump { version } => release::bump(&version),
         Task::ReleaseDate => release::date(),
