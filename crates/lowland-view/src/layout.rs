@@ -211,8 +211,9 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
         let mut names = Vec::new();
         if with_labels {
             let placed = place_labels(panel, frame);
+            let marks = placed.boxes(theme);
             names = placed.rects;
-            items.extend([SceneItem::Lines(placed.lines), SceneItem::Texts(placed.texts)]);
+            items.extend([SceneItem::Lines(placed.lines), SceneItem::Boxes(marks), SceneItem::Texts(placed.texts)]);
         }
         if let Some(region) = options.inset {
             let around = InsetSurroundings { options, names: &names, unit: map_unit(frame), theme };
