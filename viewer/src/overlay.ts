@@ -1,7 +1,7 @@
 /** Drawings on top of the points: lines to neighbors, ellipses, rings, labels and the lasso. */
 
 import { type Camera, perspectiveScale, type Vec3 } from "./camera";
-import { type Coloring, css, type Rgb, type Theme } from "./colors";
+import { type Coloring, css, type Theme } from "./colors";
 import { type Dataset, type MapData, SAMPLE_SIZE } from "./dataset";
 import { classLabel, truncate } from "./dom";
 
