@@ -60,8 +60,9 @@ def boxes_of_svg(path):
         lines.append((x, y - 0.73 * size, x + width, y))
     radius = max(re.findall(r'<circle cx="[\d.]+" cy="[\d.]+" r="([\d.]+)"', text), key=text.count)
     points = [(float(x), float(y)) for x, y, r in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)"', text) if r == radius]
-    leaders = len(re.findall(r"<line ", text)) // 2
-    return lines, np.array(points), leaders
+    # Each line is drawn twice, first its outline.
+    ends = {tuple(map(float, line)) for line in re.findall(r'<line x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', text)}
+    return lines, np.array(points), [np.hypot(x1 - x2, y1 - y2) for x1, y1, x2, y2 in ends]
 
 
 def covered(boxes, points):
@@ -79,6 +80,7 @@ def datamapplot_child(folder):
 
     matplotlib.use("agg")
     import datamapplot
+    from matplotlib.text import Annotation, Text
 
     data = np.load(folder / "levels.npz")
     labels = np.where(data["islands"] < 0, "Unlabelled", data["names"][data["islands"]])
@@ -86,15 +88,12 @@ def datamapplot_child(folder):
     figure.savefig(folder / "datamapplot.png", dpi=100)
     figure.canvas.draw()
     pixels = axes.transData.transform(data["points"])
-    names = [text for text in axes.texts if text.get_text()]
-    boxes = [text.get_window_extent() for text in names]
+    names = [text for text in axes.texts if isinstance(text, Annotation) and text.get_text()]
+    # Without its line, which is part of the extent of an annotation.
+    boxes = [Text.get_window_extent(text) for text in names]
     boxes = [(box.x0, box.y0, box.x1, box.y1) for box in boxes]
-    lengths = []
-    for text in names:
-        place = getattr(text, "xyann", None)
-        if place is not None:
-            lengths.append(np.hypot(*(axes.transData.transform(place) - axes.transData.transform(text.xy))))
-    print(len(names), covered(boxes, pixels), sum(length > 0.05 * SIDE for length in lengths), f"{np.median(lengths) if lengths else 0:.0f}")
+    lengths = [np.hypot(*(axes.transData.transform(text.xyann) - axes.transData.transform(text.xy))) for text in names]
+    print(len(names), covered(boxes, pixels), len(lengths), f"{np.median(lengths):.0f}")
 
 
 def main():
@@ -128,7 +127,7 @@ def main():
     print("program | CPU seconds | lines of text, or names | points under names | lines to islands | median length of lines, pixels")
     for name, cpu in (("words-islands", f"{seconds:.2f}"), ("words-levels", "")):
         boxes, drawn, leaders = boxes_of_svg(folder / f"{name}.svg")
-        print(f"lowland, {name}", cpu, len(boxes), covered(boxes, drawn), leaders, "", sep=" | ")
+        print(f"lowland, {name}", cpu, len(boxes), covered(boxes, drawn), len(leaders), f"{np.median(leaders) if leaders else 0:.0f}", sep=" | ")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = [sys.executable, "-m", "bench.map_names", "-", str(folder), "--only-datamapplot"]
     said = subprocess.run(child, check=True, capture_output=True, text=True, env=os.environ).stdout.split()
