@@ -69,7 +69,7 @@ FIGURES = [
     ("diverging", "A diverging scale around zero", "roll.csv --data swiss-roll --color 0 --palette blue-red --height 420 --width 900 --font-size 4 --plain"),
     ("diverging-dark", "Another, on a dark background", "torus.csv --data torus --color 0 --palette purple-green --background dark --width 900 --plain"),
     ("jump", "Reliability: where the map jumps; flagged points are hollow", "digits-trust.csv --color jump --width 900 --plain"),
-    ("bridges", "Lines between islands that are connected in the data", "digits-umap-trust.csv --flagged none --width 900 --title 'UMAP of the digits'"),
+    ("bridges", "Lines between islands that are connected in the data", "digits-umap-trust.csv --flagged none --map-labels on --width 900 --title 'UMAP of the digits'"),
     ("uncertainty", "Uncertain points fade", "digits-lvm.csv --uncertainty fade --width 900 --plain"),
     ("ellipses", "One standard deviation around each point", "digits-lvm.csv --uncertainty ellipses --map-labels off --width 900 --plain"),
     ("one-dimension", "One dimension: bars above a rug", "digits-1d.csv --width 900 --plain"),
