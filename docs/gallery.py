@@ -161,7 +161,7 @@ def _sixty() -> str:
         x, y = 3.2 * (group % 8) + 1.6 * (group // 8 % 2), 3.3 * (group // 8)
         for point in range(60):
             angle, reach = 2.399963 * point, 1.15 * math.sqrt((point + 0.5) / 60)
-            lines.append(f"{x + reach * math.cos(angle):.4f},{y + reach * math.sin(angle):.4f},group {group + 1}")
+            lines.append(f"{x + reach * math.cos(angle):.4f},{y + reach * math.sin(angle):.4f},g{group + 1}")
     return "\n".join(lines) + "\n"
 
 

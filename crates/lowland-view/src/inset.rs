@@ -26,6 +26,8 @@ const PLACES: usize = 20;
 
 /// Distance, relative to the frame, that an inset moves rather than have a line that lies on points entirely.
 const LINE_COST: f32 = 2.0;
+/// Distance, relative to the frame, that an inset moves rather than be the smallest instead of the largest.
+const SIZE_COST: f32 = 0.2;
 
 /// What an inset must fit.
 pub(crate) struct InsetSurroundings<'a> {
@@ -64,8 +66,8 @@ pub fn class_region(map: &AnnotatedEmbedding, labels: &Labels, code: u32) -> Opt
     (x0 < x1 && y0 < y1).then_some([x0, x1, y0, y1])
 }
 
-/// Returns the place of an inset that covers the fewest points and names, for a region of this size; the largest if there are several,
-/// and of these the closest to the region with the fewest points under the lines to it.
+/// Returns the place of an inset that covers the fewest points and names, for a region of this size; if there are several, a
+/// compromise between a large one, one that is close to the region, and one with few points under the lines to it.
 fn find_place(source: Rect, frame: Rect, positions: &[Option<[f32; 2]>], radius: f32, names: &[Rect]) -> (Rect, f32) {
     let longest = source.width().max(source.height()).max(1.0);
     let side = frame.width().min(frame.height());
@@ -92,14 +94,11 @@ fn find_place(source: Rect, frame: Rect, positions: &[Option<[f32; 2]>], radius:
             let [[x, y], [from_x, from_y]] = [middle(rect), middle(source)];
             let under_lines: f32 =
                 connecting_lines(source, rect).map(|line| share_along(line, &points, radius)).iter().sum();
-            let cost = [covered, (x - from_x).hypot(y - from_y) + LINE_COST * side * under_lines];
+            let smaller = SIZE_COST * size as f32 / (SIZES - 1) as f32;
+            let cost = [covered, (x - from_x).hypot(y - from_y) + side * (LINE_COST * under_lines + smaller)];
             if best.is_none_or(|(least, ..)| cost < least) {
                 best = Some((cost, rect, scale));
             }
-        }
-        // Smaller insets are for where larger ones would cover points.
-        if best.is_some_and(|([covered, _], ..)| covered == 0.0) {
-            break;
         }
     }
     best.map_or((source, 1.0), |(_, rect, scale)| (rect, scale))
