@@ -15,10 +15,10 @@ from pathlib import Path
 
 IMAGES = Path(__file__).parent
 PAGES = IMAGES.parent
-#: Pictures that a command draws.
+#: Pictures that commands draw.
 COMMANDS = {
     "digits": "lowland embed digits --out digits.png",
-    "digits-images": "lowland embed digits --images --out digits-images.png",
+    "digits-images": "lowland embed digits --out digits.csv --quiet && lowland plot digits.csv --data digits --images --out digits-images.png",
 }
 #: Pictures that the blocks of a tutorial draw: page, and name of the file there.
 TUTORIALS = {
@@ -119,9 +119,9 @@ def tutorial(name: str) -> None:
 
 
 def command(name: str) -> None:
-    """Draw a picture by its command."""
+    """Draw a picture by its commands."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(COMMANDS[name].split(), cwd=folder, check=True)
+        subprocess.run(["bash", "-euc", COMMANDS[name]], cwd=folder, check=True)
         shutil.copy(Path(folder, f"{name}.png"), IMAGES)
 
 

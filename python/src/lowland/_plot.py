@@ -206,7 +206,7 @@ def _write_names(ax: Axes, points: np.ndarray, codes: list[int], names: list[str
     from matplotlib.font_manager import FontProperties
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
-    from matplotlib.transforms import offset_copy
+    from matplotlib.transforms import ScaledTranslation
 
     size = FontProperties(size=mpl.rcParams["font.size"]).get_size_in_points()
     box = ax.get_window_extent()
@@ -230,8 +230,8 @@ def _write_names(ax: Axes, points: np.ndarray, codes: list[int], names: list[str
             (right, up), side, shade = mark
             # Its distance from the text is in points, like the text, and does not change with the size of the axes.
             unit = size * scale
-            beside = offset_copy(ax.transData, ax.figure, x=right * unit, y=up * unit, units="points")
-            square = {"marker": "s", "markersize": side * unit, "color": shade, "markeredgecolor": background}
+            beside = ax.transData + ScaledTranslation(right * unit / 72, up * unit / 72, ax.figure.dpi_scale_trans)
+            square: dict[str, Any] = {"marker": "s", "markersize": side * unit, "color": shade, "markeredgecolor": background}
             ax.add_artist(Line2D([x], [y], transform=beside, zorder=5, linestyle="", markeredgewidth=0.8, **square))
     return is_complete
 

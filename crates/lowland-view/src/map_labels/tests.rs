@@ -172,7 +172,7 @@ fn names_are_readable_and_their_marks_have_the_colors_of_the_points() {
 fn larger_classes_have_larger_names() {
     let (mut labels, mut positions) = islands(3, |code| format!("island {code}"));
     // One half of the points of class 1 and three quarters of those of class 2 are left out.
-    let keep = |at: usize, code: u32| at % (1 << code) == 0;
+    let keep = |at: usize, code: u32| at.is_multiple_of(1 << code);
     let kept: Vec<usize> = (0..positions.len()).filter(|&at| keep(at, labels.codes[at])).collect();
     labels.codes = kept.iter().map(|&at| labels.codes[at]).collect();
     positions = kept.iter().map(|&at| positions[at]).collect();
