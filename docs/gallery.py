@@ -28,6 +28,7 @@ INPUTS = {
     "scripts.csv": "16 names of cities in several scripts, at places of a grid",
     "cells-data.csv": "1,690 simulated cells of seven types (some unknown), with eight genes",
     "sixty.csv": "60 classes of 60 points, at places of a grid",
+    "levels.csv": "24 islands of 60 points in six groups",
 }
 
 #: Maps that the figures are drawn from: name, arguments of `lowland embed`.
@@ -39,7 +40,6 @@ MAPS = {
     "digits-pca": "digits --method pca",
     "digits-lvm": "digits --method lvm",
     "digits-1d": "digits --method pca --n-components 1",
-    "mixture": "mixture",
     "blobs": "blobs",
     "roll": "swiss-roll --method isomap",
     "torus": "torus --method isomap",
@@ -69,13 +69,13 @@ FIGURES = [
     ("diverging", "A diverging scale around zero", "roll.csv --data swiss-roll --color 0 --palette blue-red --height 420 --width 900 --font-size 4 --plain"),
     ("diverging-dark", "Another, on a dark background", "torus.csv --data torus --color 0 --palette purple-green --background dark --width 900 --plain"),
     ("jump", "Reliability: where the map jumps; flagged points are hollow", "digits-trust.csv --color jump --width 900 --plain"),
-    ("bridges", "Lines between islands that are connected in the data", "digits-umap-trust.csv --flagged none --width 900 --title 'UMAP of the digits'"),
+    ("bridges", "Lines between islands that are connected in the data", "digits-umap-trust.csv --flagged none --map-labels on --width 900 --title 'UMAP of the digits'"),
     ("uncertainty", "Uncertain points fade", "digits-lvm.csv --uncertainty fade --width 900 --plain"),
     ("ellipses", "One standard deviation around each point", "digits-lvm.csv --uncertainty ellipses --map-labels off --width 900 --plain"),
     ("one-dimension", "One dimension: bars above a rug", "digits-1d.csv --width 900 --plain"),
     ("density", "The density of 100,000 points", "gaussian-many.csv --density on --color none --width 900 --plain"),
     ("density-classes", "Density in the colors of the classes", "mixture-many.csv --density on --map-labels on --width 900 --plain"),
-    ("mixture", "Pairs of clusters at six distances", "mixture.csv --width 900 --plain"),
+    ("levels", "Two levels of names", "levels.csv --map-labels group,label --width 900 --plain"),
     ("crowded", "Names of classes that overlap, in free space or with a line", "digits-pca.csv --map-labels on --width 900 --plain"),
     ("islands", "Islands named by what is high or low in them (simulated cells)", "cells.csv --data cells-data.csv --label-column type --map-labels islands --width 900 --plain"),
     ("surfaces", "Surfaces, unrolled", "roll.csv torus.csv sphere.csv --names 'swiss roll,torus,sphere' --letters --width 900"),
@@ -103,7 +103,7 @@ Thirty figures of `lowland plot`. `docs/gallery.py` writes this page and runs it
 
 ## Files
 
-Four files are not built in. This writes them to the current folder:
+Five files are not built in. This writes them to the current folder:
 
 ```sh
 python3 docs/gallery.py --inputs .
@@ -130,6 +130,7 @@ def write_inputs(folder: Path) -> None:
     (folder / "scripts.csv").write_text(_scripts(), encoding="utf-8")
     (folder / "cells-data.csv").write_text(_cells(), encoding="utf-8")
     (folder / "sixty.csv").write_text(_sixty(), encoding="utf-8")
+    (folder / "levels.csv").write_text(_levels(), encoding="utf-8")
 
 
 def _scripts() -> str:
@@ -160,7 +161,20 @@ def _sixty() -> str:
         x, y = 3.2 * (group % 8) + 1.6 * (group // 8 % 2), 3.3 * (group // 8)
         for point in range(60):
             angle, reach = 2.399963 * point, 1.15 * math.sqrt((point + 0.5) / 60)
-            lines.append(f"{x + reach * math.cos(angle):.4f},{y + reach * math.sin(angle):.4f},group {group + 1}")
+            lines.append(f"{x + reach * math.cos(angle):.4f},{y + reach * math.sin(angle):.4f},g{group + 1}")
+    return "\n".join(lines) + "\n"
+
+
+def _levels() -> str:
+    groups = {"Fruit": "apple pear plum fig", "Trees": "oak birch maple pine", "Birds": "owl heron robin wren", "Fish": "carp trout eel perch", "Metals": "iron zinc tin lead", "Gems": "opal ruby jade topaz"}
+    draw = random.Random(2)
+    lines = ["projection_x,projection_y,group,label"]
+    for at, (group, names) in enumerate(groups.items()):
+        for number, name in enumerate(names.split()):
+            x = 15 * (at % 3) + 4.6 * (number % 2) + draw.uniform(-0.4, 0.4)
+            y = -14 * (at // 3) - 4.6 * (number // 2) + draw.uniform(-0.4, 0.4)
+            for _ in range(60):
+                lines.append(f"{x + draw.gauss(0, 0.75):.3f},{y + draw.gauss(0, 0.75):.3f},{group},{name}")
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,8 @@ PICTURES = {
     "points": (["--density", "off"], ["matplotlib discs", "matplotlib pixels"]),
     "density in ten colors": (["--density", "on"], []),
     "points in ten colors": (["--density", "off"], ["matplotlib discs", "matplotlib pixels"]),
+    "points in ten colors with names": (["--density", "off", "--map-labels", "on"], []),
+    "density in ten colors with names": (["--density", "on", "--map-labels", "on"], []),
 }
 
 
@@ -33,8 +35,9 @@ def measure(rows, picture, tool, limit):
         out = Path(folder) / "map.png"
         if tool == "lowland":
             flags, _ = PICTURES[picture]
+            flags = flags if "--map-labels" in flags else [*flags, "--map-labels", "off"]
             command = [PROGRAM, "plot", points, *flags, *(f"--labels={path}" for path in classes)]
-            _, record = measure_process([*command, "--legend", "none", "--map-labels", "off", "--quiet", "--width", 1600, "--out", out], limit)
+            _, record = measure_process([*command, "--legend", "none", "--quiet", "--width", 1600, "--out", out], limit)
         else:
             record = measure_json_process([sys.executable, "-m", "bench.peers.pictures", tool.removeprefix("matplotlib "), points, out, *classes], limit)
         if "failed" not in record:

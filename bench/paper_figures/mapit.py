@@ -1,4 +1,4 @@
-"""The numbers and pictures of docs/methods/mapit.md: python -m bench.paper_figures.mapit MAP_SCORES FIGURE OUT.png ARRAY [LABELS.npy]
+"""The numbers and curves of docs/methods/mapit.md (docs/images/maps.py draws the maps): python -m bench.paper_figures.mapit MAP_SCORES FIGURE OUT.png ARRAY [LABELS.npy]
 
 MAP_SCORES is the program built from map_scores.rs. FIGURE is one of
   mnist      Figs 1, 3, 8, 10 and 14, table 1: 2,000 rows of ARRAY.npy (OUT is the first picture; the others are named after it)
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from PIL import Image
 from sklearn.neighbors import NearestNeighbors
 
 matplotlib.use("Agg")
@@ -33,14 +32,6 @@ def maps(rows, labels, **recipes):
     specs = [f"{name}={recipe}" for name, recipe in recipes.items()]
     command = [program, scratch / "rows.npy", scratch / "labels.npy", str(len(rows)), scratch, *specs]
     subprocess.run(command, check=True)
-
-
-def sheet(path, columns, names, size=460):
-    pictures = [Image.open(scratch / f"{name}.png").convert("RGB").resize((size, size), Image.LANCZOS) for name in names]
-    page = Image.new("RGB", (size * columns, size * -(-len(pictures) // columns)), "white")
-    for at, picture in enumerate(pictures):
-        page.paste(picture, (size * (at % columns), size * (at // columns)))
-    page.quantize(96).save(path, optimize=True)
 
 
 def shares(path, labels, names, at=(5, 10, 15, 20, 30, 45, 60, 80, 100)):
@@ -86,8 +77,6 @@ if figure_name == "mnist":
          entropy="mapit:entropy=neighbors", **sizes, **rates, pairs=objective, pairs_sd=f"{objective},optimizer=sd",
          **{f"{cost}{tail}": f"{objective},cost={cost}{way}" for cost in ("neighborhoods", "marginals")
             for tail, way in (("", ""), ("_sd", ",optimizer=sd"))})
-    sheet(out, 3, ["tsne", "lvm", "mapit", "start0", "start1", "start2"])
-    sheet(beside("variants"), 4, ["k5", "k7", "k12", "k15", "sampled", "gaussian", "entropy", "pairs_sd"])
     shares(beside("shares"), labels, ["tsne", "lvm", "mapit", "exact"])
 elif figure_name == "sampling":
     rows, labels = some(1000)
@@ -95,7 +84,6 @@ elif figure_name == "sampling":
     cases = {f"{share}_times{times}": f"mapit:variant=sampled,init=random,samples={98.9 * part},sample_weight={times}"
              for share, part in (("half", 0.5), ("quarter", 0.25), ("eighth", 0.125)) for times in (1, 2, 4, 8)}
     maps(rows, labels, mapit="mapit:init=random", **cases)
-    sheet(out, 4, list(cases), size=300)
 elif figure_name == "rates":
     rows, labels = some(2000, (3, 6, 9))
     rates = (25, 50, 100)
@@ -122,6 +110,5 @@ elif figure_name in ("coil", "news"):
         rows = documents.T / np.linalg.norm(documents, axis=0)[:, None]
         labels = np.argmax([documents[topics == topic].mean(0) for topic in np.unique(topics)], axis=0)
     maps(rows, labels, tsne="tsne", lvm="lvm", mapit="mapit", k5="mapit:n_neighbors=5", start0="mapit:init=random")
-    sheet(out, 4, ["tsne", "lvm", "mapit", "k5"])
 else:
     sys.exit(__doc__)

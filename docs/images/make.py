@@ -1,7 +1,7 @@
 """Make the pictures of the documentation, or say which script makes them.
 
 Run with the Python in which lowland and matplotlib are installed, from the root of the repository: ``python docs/images/make.py [NAME ...]``. Without names it makes all
-that it can; the pictures of measurements come from ``bench``, whose scripts need its data sets. ``--check`` names pictures that nothing here is known to make.
+that it can; ``ELSEWHERE`` names the scripts of the others, most of which need data sets. ``--check`` names pictures that nothing here is known to make.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 IMAGES = Path(__file__).parent
 PAGES = IMAGES.parent
-#: Pictures that a command draws.
+#: Pictures that commands draw.
 COMMANDS = {
     "digits": "lowland embed digits --out digits.png",
-    "digits-images": "lowland embed digits --images --out digits-images.png",
+    "digits-images": "lowland embed digits --out digits.csv --quiet && lowland plot digits.csv --data digits --images --out digits-images.png",
 }
 #: Pictures that the blocks of a tutorial draw: page, and name of the file there.
 TUTORIALS = {
@@ -28,22 +28,26 @@ TUTORIALS = {
     "tutorial-single-cells": ("single-cells", "cells.png"),
     "tutorial-texts": ("texts", "texts.png"),
 }
-#: Pictures of measurements, and what makes them.
+#: Pictures that other scripts make.
 ELSEWHERE = {
     "ee-optimizers": "bench/paper_figures/objective_curves.py",
-    "exaggeration": "bench/exaggeration.py",
+    "exaggeration": "docs/images/maps.py",
     "lllvm-": "bench/paper_figures/lllvm.py",
-    "mapit-": "bench/paper_figures/mapit.py",
+    "lvm-": "docs/images/maps.py",
+    "lvm-outliers": "bench/paper_figures/lvm.py",
+    "mapit-": "docs/images/maps.py",
+    "mapit-mnist-shares": "bench/paper_figures/mapit.py",
+    "mapit-peers": "bench/paper_figures/mapit_peers.py",
+    "mapit-rates": "bench/paper_figures/mapit.py",
+    "mnist-std": "docs/images/maps.py",
     "scoreboard-growth": "bench/report/scoreboard.py",
     "ssne-engines": "bench/paper_figures/nbody.py",
     "ssne-optimizers": "bench/paper_figures/objective_curves.py",
     "trust-": "bench/trust_pictures.py",
     "tsm": "bench/paper_figures/tsm.py",
-    # The map and the command are described there.
-    "words-islands": "bench/results/2026-11-19-pictures.md",
+    "viewer-": "viewer/test/screenshots.ts",
+    "words-": "bench/map_names.py",
 }
-#: Pictures whose making was not recorded: screenshots, and maps of MNIST drawn by `lowland plot`.
-NOT_RECORDED = ["lvm-", "mnist-std", "viewer-"]
 
 
 def which_method() -> None:
@@ -115,15 +119,15 @@ def tutorial(name: str) -> None:
 
 
 def command(name: str) -> None:
-    """Draw a picture by its command."""
+    """Draw a picture by its commands."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(COMMANDS[name].split(), cwd=folder, check=True)
+        subprocess.run(["bash", "-euc", COMMANDS[name]], cwd=folder, check=True)
         shutil.copy(Path(folder, f"{name}.png"), IMAGES)
 
 
 def unknown() -> list[str]:
     """Return the pictures of which this file does not know where they come from."""
-    known = [*COMMANDS, *TUTORIALS, *ELSEWHERE, *NOT_RECORDED, "method-", "which-method"]
+    known = [*COMMANDS, *TUTORIALS, *ELSEWHERE, "method-", "which-method"]
     return [path.name for path in sorted(IMAGES.glob("*.png")) if not any(path.stem.startswith(name) for name in known)]
 
 

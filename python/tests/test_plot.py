@@ -190,6 +190,12 @@ def test_names_of_separate_classes_replace_the_legend():
     assert ax.get_legend() is None and sorted(text.get_text() for text in ax.texts) == ["a", "b", "c"]
     gray = ax.collections[0].get_facecolors()[names == "unknown"][0]
     assert max(gray[:3]) - min(gray[:3]) < 0.05
+    # The text is black, the squares in front of it have the colors of the points.
+    assert {text.get_color() for text in ax.texts if isinstance(text.get_color(), str)} == set()
+    assert len({tuple(text.get_color()) for text in ax.texts}) == 1
+    marks = {tuple(np.round(mark.get_color(), 4)) for mark in ax.lines if mark.get_marker() == "s"}
+    colors = {tuple(np.round(ax.collections[0].get_facecolors()[names == name][0][:3], 4)) for name in "abc"}
+    assert marks == colors and len(marks) == 3
     assert lowland.plot(points, names, ax=axes(), map_labels="off").get_legend() is not None
     with pytest.raises(ValueError, match="map_labels"):
         lowland.plot(points, names, map_labels="perhaps")

@@ -47,7 +47,7 @@ export class App {
       matches: [],
       neighbors: Boolean(data.neighbors?.lists),
       circles: start.circles,
-      names: true,
+      names: start.names,
       flagged: start.flagged,
       bridges: start.bridges,
       words: start.words || (data.ids !== null && data.ids.every((id) => id.length <= MAX_ID_LENGTH)),

@@ -36,6 +36,7 @@ export interface InitialView {
   dark: boolean;
   flagged: boolean;
   bridges: boolean;
+  names: boolean;
 }
 
 /** Scores: one row per map, starting with its name. */

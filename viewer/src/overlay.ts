@@ -1,7 +1,7 @@
 /** Drawings on top of the points: lines to neighbors, ellipses, rings, labels and the lasso. */
 
 import { type Camera, perspectiveScale, type Vec3 } from "./camera";
-import { type Coloring, css, type Rgb, type Theme } from "./colors";
+import { type Coloring, css, type Theme } from "./colors";
 import { type Dataset, type MapData, SAMPLE_SIZE } from "./dataset";
 import { classLabel, truncate } from "./dom";
 
@@ -20,6 +20,10 @@ export const KEPT: Record<Theme, string> = { light: "#0072b2", dark: "#56b4e9" }
 export const LOST: Record<Theme, string> = { light: "#d55e00", dark: "#ff9d5c" };
 const TEXT: Record<Theme, string> = { light: "#1a1c20", dark: "#f2f3f5" };
 const HALO: Record<Theme, string> = { light: "rgb(255 255 255 / .85)", dark: "rgb(21 23 28 / .85)" };
+
+/** Side of the square in the color of a class in front of its name, and its distance from the text. */
+const MARK = 9;
+const MARK_GAP = 5;
 
 /** Largest number of ellipses. */
 export const MAX_ELLIPSES = 3000;
@@ -285,20 +289,21 @@ export function classNames(drawing: OverlayContext, { centers, spread }: ClassCe
     const [x, middle] = camera.project(centers, 3 * code, [0, 0, 0]);
     const y = spread[code] * camera.scale > 12 ? middle : middle - 17;
     const text = truncate(classLabel(names[code]), 28);
-    const width = context.measureText(text).width + 8;
-    if (!space.reserve(x, y, width)) continue;
+    const textWidth = context.measureText(text).width;
+    const width = textWidth + MARK + MARK_GAP;
+    if (!space.reserve(x, y, width + 8)) continue;
+    // The square has the color of the class, not the text: few colors are both readable and far enough from each other.
+    const left = x - width / 2;
+    const middleOfText = left + MARK + MARK_GAP + textWidth / 2;
     context.lineWidth = 4;
     context.strokeStyle = HALO[theme];
-    context.strokeText(text, x, y);
-    context.fillStyle = css(textColor(coloring.swatches[code], theme));
-    context.fillText(text, x, y);
+    context.strokeRect(left, y - MARK / 2, MARK, MARK);
+    context.strokeText(text, middleOfText, y);
+    context.fillStyle = css(coloring.swatches[code]);
+    context.fillRect(left, y - MARK / 2, MARK, MARK);
+    context.fillStyle = TEXT[theme];
+    context.fillText(text, middleOfText, y);
   }
-}
-
-/** Returns a color with enough contrast for text. */
-function textColor(color: Rgb, theme: Theme): Rgb {
-  const [to, share] = theme === "light" ? [0, 0.45] : [255, 0.35];
-  return color.map((v) => Math.round(v + (to - v) * share)) as Rgb;
 }
 
 /** Draws the lasso. */

@@ -79,6 +79,44 @@ test("hostile names are only text on the pages of compare and trust", async () =
   }
 });
 
+test("hostile names are only text on the page of spectrum and in pictures of sequence", async () => {
+  lowland("spectrum", ...INPUT, "--perplexity", "5", "--exaggerations", "1,4", "--title", HOSTILE[0], "--quiet", "--out", "hostile-spectrum.html", "--out", "hostile-spectrum.svg");
+  copyFileSync(join(directory, "hostile.csv"), join(directory, "hostile <b>later.csv"));
+  lowland("sequence", INPUT[0], "hostile <b>later.csv", ...INPUT.slice(1), "--perplexity", "5", "--map-labels", "on", "--quiet", "--out", "hostile-sequence.svg", "--out", "hostile-sequence.pdf");
+  const page = await openPage("hostile-spectrum.html");
+  await assertHarmless(page);
+  await page.evaluate(() => window.lowland.reveal(0));
+  assert.ok((await page.locator(".card h2").innerText()).includes(HOSTILE[0]));
+  for (const name of ["hostile-spectrum", "hostile-sequence"]) {
+    await page.goto(pathToFileURL(join(directory, `${name}.svg`)).href);
+    const texts = await page.evaluate(() => Array.from(document.querySelectorAll("text"), (each) => each.textContent ?? ""));
+    assert.ok(texts.some((text) => text.startsWith("<script>window.hacked")), `${texts}`);
+    assert.equal(await page.evaluate(() => document.querySelectorAll("script, img, b, foreignObject").length), 0);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+  }
+  await closePage(page);
+});
+
+test("hostile classes of a palette file are only names", async () => {
+  // What follows two slashes is a comment.
+  const names = [...HOSTILE.filter((text) => text.length < 100 && !text.includes("//")), "__proto__"];
+  writeTestFile("hostile-colors.txt", names.map((name) => `${name} = #102030\n`).join(""));
+  lowland("plot", "hostile-map.csv", "--data", "hostile.csv", ...INPUT.slice(1), "--palette", "hostile-colors.txt", "--quiet", "--out", "hostile-palette.html", "--out", "hostile-palette.svg");
+  const page = await openPage("hostile-palette.html");
+  await assertHarmless(page);
+  const colors = await page.evaluate(() => {
+    const [label] = window.lowland.data.columns.filter((column) => column.kind === "class");
+    if (label.kind !== "class") throw new Error("classes");
+    const first = label.names.findIndex((name) => name.startsWith("<script>"));
+    return window.lowland.panes[0].coloring.color(label.codes.indexOf(first));
+  });
+  assert.deepEqual([...colors], [16, 32, 48]);
+  await page.goto(pathToFileURL(join(directory, "hostile-palette.svg")).href);
+  assert.equal(await page.evaluate(() => document.querySelectorAll("script, img, b, foreignObject").length), 0);
+  assert.ok(readFileSync(join(directory, "hostile-palette.svg"), "utf8").includes("#102030"));
+  await closePage(page);
+});
+
 test("hostile names of files and maps are only text", async () => {
   // A file name cannot contain a slash.
   const names = ["<img src=x onerror='window.hacked=5'>", "]]> & \"quoted\" <b>"];

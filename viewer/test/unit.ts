@@ -46,7 +46,7 @@ function small(): Dataset {
   };
   const codes = Uint32Array.from([0, 1, 0]);
   return {
-    title: "t", rows: 3, live: false, start: { mode: null, hide: 0, circles: false, words: false, dark: false, flagged: true, bridges: true }, maps: [map], images: null, table: null, slider: null,
+    title: "t", rows: 3, live: false, start: { mode: null, hide: 0, circles: false, words: false, dark: false, flagged: true, bridges: true, names: true }, maps: [map], images: null, table: null, slider: null,
     columns: [{ name: "kind", kind: "class", codes, names: ["pla,in", 'qu"oted'], counts: Uint32Array.from([2, 1]) }],
     ids: ["Alpha", "<script>", "al\nso"],
     neighbors: { k: 2, shown: 2, lists: Uint32Array.from([1, 2, 0, 2, 0, 1]) },

@@ -283,3 +283,62 @@ fn distances_that_are_not_symmetric_and_graphs_of_other_points_are_named() {
         bad(folder.path(), 3, &[&["embed", "t.csv", "--neighbors", "g.npz", "--out", "m.csv"][..], &COLUMNS].concat());
     assert!(words.contains("points that the neighbor graph refers to: expected 40, found 50"), "{words}");
 }
+
+/// Control characters in names could change the terminal (its title, its colors, what it shows) or hide text.
+#[test]
+fn names_of_data_do_not_control_the_terminal() {
+    const NAME: &str = "\u{1b}]0;hacked\u{7}\u{1b}[2J\u{1b}[31m\u{9b}2J\u{202e}x\u{8}";
+    let folder = folder();
+    let at = folder.path();
+    let rows = (0..40).map(|i| {
+        let x = f64::from(i) * 0.1;
+        format!("\"{NAME} {i}\",{x},{},{},\"{NAME} {}\"\n", (x * 3.0).sin(), f64::from(i % 2) * 5.0, i % 2)
+    });
+    let table = format!("name,\"a{NAME}\",b,c,\"kind{NAME}\"\n{}", rows.collect::<String>());
+    write(at, "data.csv", &table);
+    let label = format!("kind{NAME}");
+    let input = ["data.csv", "--id-column", "name", "--label-column", label.as_str()];
+    let is_harmless = |letter: char| letter == '\n' || letter == '\r' || !letter.is_control() && letter != '\u{202e}';
+    let runs: [&[&str]; 8] = [
+        &[
+            "embed",
+            "--method",
+            "lvm",
+            "--n-neighbors",
+            "5",
+            "--report",
+            "r.json",
+            "--out",
+            "m.csv",
+            "--out",
+            "m.png",
+            "--out",
+            "m.html",
+        ],
+        &["quality", "m.csv"],
+        &["compare", "--methods", "pca,svd", "--out", "c.png"],
+        &["trust", "m.csv", "--n-neighbors", "5", "--out", "t.csv"],
+        &["neighbors", "--n-neighbors", "5", "--out", "g.npz"],
+        &["embed", "--label-column", "nosuch", "--out", "x.csv"],
+        &["embed", "--id-column", "nosuch", "--out", "x.csv"],
+        &["embed", "--supervise", "b", "--method", "pca", "--out", "x.csv"],
+    ];
+    for run in runs {
+        let with_input = if run.contains(&"nosuch") { &input[..1] } else { &input[..] };
+        let output = support::lowland(at, &[&run[..1], with_input, &run[1..]].concat());
+        for (stream, bytes) in [("stdout", output.stdout), ("stderr", output.stderr)] {
+            let text = String::from_utf8(bytes).unwrap();
+            let harmful: String = text.chars().filter(|&letter| !is_harmless(letter)).collect();
+            assert!(harmful.is_empty(), "{run:?}: {harmful:?} in {stream}: {text:?}");
+        }
+    }
+    for flags in [["--inset", "nosuch"], ["--color", "nosuch"], ["--map-labels", "nosuch"], ["--map-labels", "islands"]]
+    {
+        let output = support::lowland(
+            at,
+            &["plot", "m.csv", "--data", "data.csv", "--id-column", "name", "--out", "p.svg", flags[0], flags[1]],
+        );
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.chars().all(is_harmless), "{flags:?}: {text:?}");
+    }
+}

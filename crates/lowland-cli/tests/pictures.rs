@@ -340,6 +340,32 @@ fn figures_have_the_size_text_colors_and_names_that_the_flags_ask_for() {
 }
 
 #[test]
+fn pages_have_the_names_that_the_flags_ask_for_or_refuse_them() {
+    let folder = folder();
+    let at = folder.path();
+    write(at, "map.csv", &map(false));
+    let start = |flags: &[&str]| {
+        good(at, &[&["plot", "map.csv", "--quiet", "--out", "x.html"], flags].concat());
+        let page = String::from_utf8(read(at, "x.html")).unwrap();
+        let header = page.split("id=\"header\">").nth(1).and_then(|rest| rest.split("</script>").next()).unwrap();
+        let header: serde_json::Value = serde_json::from_str(header).unwrap();
+        let column =
+            header["start"]["mode"]["column"].as_u64().map(|column| header["columns"][column as usize]["name"].clone());
+        (header["start"]["names"].as_bool().unwrap(), column)
+    };
+    assert_eq!(start(&[]), (true, None));
+    assert_eq!(start(&["--map-labels", "off"]), (false, None));
+    for column in ["islands", "group"] {
+        assert_eq!(start(&["--map-labels", column]), (true, Some(column.into())));
+        let said = bad(at, 2, &["plot", "map.csv", "--map-labels", column, "--color", "label", "--out", "y.html"]);
+        assert!(said.contains("leave out --color"), "{said}");
+    }
+    let said = bad(at, 2, &["plot", "map.csv", "--map-labels", "label,group", "--out", "y.html", "--out", "y.png"]);
+    assert!(said.contains("names of one level"), "{said}");
+    assert!(!at.join("y.html").exists() && !at.join("y.png").exists());
+}
+
+#[test]
 fn compare_finds_wrong_flags_of_the_picture_before_it_fits() {
     let folder = folder();
     let compare = ["compare", "digits", "--max-rows", "60", "--methods", "pca,svd", "--out", "c.png"];

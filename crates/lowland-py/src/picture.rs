@@ -4,7 +4,7 @@ use lowland::{AnnotatedEmbedding, Labels};
 use lowland_view::islands::{IslandContent, find_islands, name_islands};
 use lowland_view::{
     Color, Density, FlaggedPoints, LegendPlace, MapLabels, MapPanel, Palette, PictureFormat, PictureOptions,
-    Uncertainty, class_colors, draw_picture, place_names, scale_colors,
+    PlacedMark, PlacedName, Uncertainty, class_colors, draw_picture, place_names, scale_colors,
 };
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
@@ -20,8 +20,10 @@ use crate::watch::{Callbacks, watch};
 /// Codes of the points and names of the codes.
 type Classes = (Vec<u32>, Vec<String>);
 
-/// A line of text: content, position of the middle of its baseline, relative size, color.
-type NameTuple = (String, [f64; 2], f32, [f32; 3]);
+/// A line of text: content, position of the middle of its baseline, relative size, color, color of its class.
+type NameTuple = (String, [f64; 2], f32, [f32; 3], Option<MarkTuple>);
+/// The color in front of a name: offset of its center and length of its sides, relative to the font size, and color.
+type MarkTuple = ([f32; 2], f32, [f32; 3]);
 
 /// Both ends of a line from a name to its points.
 type Leader = [[f64; 2]; 2];
@@ -210,7 +212,9 @@ pub fn label_places(
         let map = AnnotatedEmbedding::from(to_embedding(&points)?);
         let placed = place_names(&map, &Labels { codes, names }, &to_palette(name)?, background, font_size);
         let placed = placed.map_err(PyFailure::from)?;
-        let lines = placed.names.into_iter().map(|line| (line.text, line.position, line.scale, line.color));
+        let mark = |mark: PlacedMark| (mark.offset, mark.side, mark.color);
+        let tuple = |line: PlacedName| (line.text, line.position, line.scale, line.color, line.mark.map(mark));
+        let lines = placed.names.into_iter().map(tuple);
         Ok((lines.collect(), placed.leaders, placed.is_complete))
     })
 }

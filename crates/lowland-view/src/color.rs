@@ -38,19 +38,40 @@ pub(crate) fn to_lab(color: Rgb) -> [f32; 3] {
 }
 
 /// Converts from OKLab; colors outside of sRGB are clipped.
-pub(crate) fn from_lab([lightness, a, b]: [f32; 3]) -> Rgb {
-    let l = (lightness + 0.396_337_78 * a + 0.215_803_76 * b).powi(3);
-    let m = (lightness - 0.105_561_346 * a - 0.063_854_17 * b).powi(3);
-    let s = (lightness - 0.089_484_18 * a - 1.291_485_5 * b).powi(3);
-    let linear = [
-        4.076_741_7 * l - 3.307_711_6 * m + 0.230_969_94 * s,
-        -1.268_438 * l + 2.609_757_4 * m - 0.341_319_38 * s,
-        -0.004_196_086_3 * l - 0.703_418_6 * m + 1.707_614_7 * s,
-    ];
-    linear.map(|v| {
+pub(crate) fn from_lab(lab: [f32; 3]) -> Rgb {
+    linear_from_lab(lab).map(|v| {
         let v = v.clamp(0.0, 1.0);
         if v <= 0.003_130_8 { 12.92 * v } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 }
     })
+}
+
+/// Returns the color with a lightness, a hue in degrees, and the largest chroma up to the given one that sRGB has there. Clipping would
+/// change the lightness and the hue as well.
+pub(crate) fn from_polar(lightness: f32, chroma: f32, hue: f32) -> Rgb {
+    let (sin, cos) = hue.to_radians().sin_cos();
+    let lab = |chroma: f32| [lightness, chroma * cos, chroma * sin];
+    let is_displayable = |chroma: f32| linear_from_lab(lab(chroma)).iter().all(|v| (-1e-4..=1.0001).contains(v));
+    if is_displayable(chroma) {
+        return from_lab(lab(chroma));
+    }
+    let (mut low, mut high) = (0.0, chroma);
+    for _ in 0..16 {
+        let middle = 0.5 * (low + high);
+        if is_displayable(middle) { low = middle } else { high = middle }
+    }
+    from_lab(lab(low))
+}
+
+/// Converts from OKLab to linear light, outside of 0 to 1 for colors that sRGB does not have.
+fn linear_from_lab([lightness, a, b]: [f32; 3]) -> [f32; 3] {
+    let l = (lightness + 0.396_337_78 * a + 0.215_803_76 * b).powi(3);
+    let m = (lightness - 0.105_561_346 * a - 0.063_854_17 * b).powi(3);
+    let s = (lightness - 0.089_484_18 * a - 1.291_485_5 * b).powi(3);
+    [
+        4.076_741_7 * l - 3.307_711_6 * m + 0.230_969_94 * s,
+        -1.268_438 * l + 2.609_757_4 * m - 0.341_319_38 * s,
+        -0.004_196_086_3 * l - 0.703_418_6 * m + 1.707_614_7 * s,
+    ]
 }
 
 #[cfg(test)]
@@ -63,5 +84,19 @@ mod tests {
             let back = from_lab(to_lab(rgb(hex)));
             assert!(back.iter().zip(rgb(hex)).all(|(a, b)| (a - b).abs() < 1e-3));
         }
+    }
+
+    #[test]
+    fn colors_that_srgb_does_not_have_become_paler_only() {
+        for hue in [0.0, 90.0, 180.0, 255.0, 330.0] {
+            let [lightness, a, b] = to_lab(from_polar(0.7, 0.9, hue));
+            assert!((lightness - 0.7).abs() < 2e-3 && a.hypot(b) < 0.35, "{lightness}");
+            let turned = (b.atan2(a).to_degrees() - hue).rem_euclid(360.0);
+            assert!(turned.min(360.0 - turned) < 0.5, "{hue}: {turned}");
+        }
+        assert_eq!(
+            from_polar(0.7, 0.05, 90.0),
+            from_lab([0.7, 0.05 * 90f32.to_radians().cos(), 0.05 * 90f32.to_radians().sin()])
+        );
     }
 }

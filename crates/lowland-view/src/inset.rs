@@ -24,6 +24,11 @@ const CLASS_REACH: [f32; 2] = [0.02, 0.047];
 const SIZES: usize = 8;
 const PLACES: usize = 20;
 
+/// Distance, relative to the frame, that an inset moves rather than have a line that lies on points entirely.
+const LINE_COST: f32 = 2.0;
+/// Distance, relative to the frame, that an inset moves rather than be the smallest instead of the largest.
+const SIZE_COST: f32 = 0.2;
+
 /// What an inset must fit.
 pub(crate) struct InsetSurroundings<'a> {
     pub options: &'a PictureOptions,
@@ -61,8 +66,8 @@ pub fn class_region(map: &AnnotatedEmbedding, labels: &Labels, code: u32) -> Opt
     (x0 < x1 && y0 < y1).then_some([x0, x1, y0, y1])
 }
 
-/// Returns the place of an inset that covers the fewest points and names, for a region of this size; the largest if there are several,
-/// and of these the closest to the region.
+/// Returns the place of an inset that covers the fewest points and names, for a region of this size; if there are several, a
+/// compromise between a large one, one that is close to the region, and one with few points under the lines to it.
 fn find_place(source: Rect, frame: Rect, positions: &[Option<[f32; 2]>], radius: f32, names: &[Rect]) -> (Rect, f32) {
     let longest = source.width().max(source.height()).max(1.0);
     let side = frame.width().min(frame.height());
@@ -81,20 +86,41 @@ fn find_place(source: Rect, frame: Rect, positions: &[Option<[f32; 2]>], radius:
             let top = along(frame.top, frame.height() - height - 2.0 * gap, place / PLACES);
             let rect = Rect { left, top, right: left + width, bottom: top + height };
             let hidden_names = names.iter().filter(|name| name.overlaps(rect)).count();
-            let covered = points.share(rect.grown(radius)) * width * height
+            let covered = points.share(rect.grown(radius + 0.5 * gap)) * width * height
                 + side * side * (0.1 * hidden_names as f32 + if rect.overlaps(source) { 1.0 } else { 0.0 });
+            if best.is_some_and(|([least, _], ..)| covered > least) {
+                continue;
+            }
             let [[x, y], [from_x, from_y]] = [middle(rect), middle(source)];
-            let cost = [covered, (x - from_x).hypot(y - from_y)];
+            let under_lines: f32 =
+                connecting_lines(source, rect).map(|line| share_along(line, &points, radius)).iter().sum();
+            let smaller = SIZE_COST * size as f32 / (SIZES - 1) as f32;
+            let cost = [covered, (x - from_x).hypot(y - from_y) + side * (LINE_COST * under_lines + smaller)];
             if best.is_none_or(|(least, ..)| cost < least) {
                 best = Some((cost, rect, scale));
             }
         }
-        // Smaller insets are for where larger ones would cover points.
-        if best.is_some_and(|([covered, _], ..)| covered == 0.0) {
-            break;
-        }
     }
     best.map_or((source, 1.0), |(_, rect, scale)| (rect, scale))
+}
+
+/// Returns the lines from the corners of the region to those of the inset, between the sides that face each other.
+fn connecting_lines(source: Rect, rect: Rect) -> [[[f32; 2]; 2]; 2] {
+    if rect.top > source.bottom || rect.bottom < source.top {
+        let (from, to) = if rect.top > source.bottom { (source.bottom, rect.top) } else { (source.top, rect.bottom) };
+        [[[source.left, from], [rect.left, to]], [[source.right, from], [rect.right, to]]]
+    } else {
+        let (from, to) = if rect.left > source.right { (source.right, rect.left) } else { (source.left, rect.right) };
+        [[[from, source.top], [to, rect.top]], [[from, source.bottom], [to, rect.bottom]]]
+    }
+}
+
+/// Returns the share of a line that points cover, at some of its places.
+fn share_along([[x0, y0], [x1, y1]]: [[f32; 2]; 2], points: &Coverage, radius: f32) -> f32 {
+    const PLACES: usize = 32;
+    let at = |place: usize| (place as f32 + 0.5) / PLACES as f32;
+    let around = |t: f32| Rect::centered([x0 + (x1 - x0) * t, y0 + (y1 - y0) * t], 4.0 * radius, 4.0 * radius);
+    (0..PLACES).map(|place| points.share(around(at(place)))).sum::<f32>() / PLACES as f32
 }
 
 /// Draws a region of a map where it covers the fewest points.
@@ -130,14 +156,7 @@ pub(crate) fn draw_inset(
     };
     let (thickness, color) = ((1.5 * unit).max(1.0), mix(theme.text, theme.background, 0.6));
     let line = |ends: [[f32; 2]; 2]| Line { ends, width: 0.8 * thickness, color, halo: theme.background };
-    // From the corners of the region to those of the inset, between the sides that face each other.
-    let lines = if rect.top > source.bottom || rect.bottom < source.top {
-        let (from, to) = if rect.top > source.bottom { (source.bottom, rect.top) } else { (source.top, rect.bottom) };
-        vec![line([[source.left, from], [rect.left, to]]), line([[source.right, from], [rect.right, to]])]
-    } else {
-        let (from, to) = if rect.left > source.right { (source.right, rect.left) } else { (source.left, rect.right) };
-        vec![line([[from, source.top], [to, rect.top]]), line([[from, source.bottom], [to, rect.bottom]])]
-    };
+    let lines = connecting_lines(source, rect).map(line).to_vec();
     vec![
         SceneItem::Lines(lines),
         SceneItem::Boxes([vec![(rect, theme.background)], frame_border(source, thickness, color)].concat()),

@@ -5,7 +5,7 @@ use crate::color::Rgb;
 use crate::color_key::ColorKey;
 use crate::error::Result;
 use crate::inset::InsetSurroundings;
-use crate::map_labels::LabelSize;
+use crate::map_labels::{LabelSize, PlacedLabels};
 use crate::marks::{self, DrawCounts};
 use crate::panel_grid::{PanelGrid, columns};
 use crate::scene::{Rect, Scene, SceneItem, Text};
@@ -154,17 +154,22 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
         },
     };
     // Names on the map replace the legend if they tell the same.
-    let replaces_legend = with_labels
+    let could_replace = with_labels
         && options.legend == LegendPlace::Auto
-        && panels.iter().all(|panel| {
-            let placed = place_labels(panel, full_width.frame(0));
+        && key.hidden_classes() == 0
+        && panels.iter().all(|panel| panel.names_are_classes());
+    let mut placed_first: Vec<PlacedLabels> = if could_replace {
+        panels.iter().map(|panel| place_labels(panel, full_width.frame(0))).collect()
+    } else {
+        Vec::new()
+    };
+    let replaces_legend = could_replace
+        && placed_first.iter().all(|placed| {
             let is_clear = options.map_labels == MapLabels::On || placed.purity >= MIN_PURITY;
-            panel.names_are_classes()
-                && placed.named > 0
-                && placed.placed == placed.named
-                && is_clear
-                && key.hidden_classes() == 0
+            placed.named > 0 && placed.placed == placed.named && is_clear
         });
+    // Then a single map has the frame that its names were placed in.
+    let mut known = placed_first.pop().filter(|_| replaces_legend && panels.len() == 1);
     let is_forced = options.map_labels == MapLabels::On || panels.iter().any(|panel| !panel.label_levels.is_empty());
     let with_labels = with_labels && (replaces_legend || is_forced);
     let no_legend = replaces_legend || options.legend == LegendPlace::None;
@@ -210,9 +215,10 @@ pub(crate) fn build_scene(panels: &[MapPanel], options: &PictureOptions) -> Resu
         items.extend(drawing.items);
         let mut names = Vec::new();
         if with_labels {
-            let placed = place_labels(panel, frame);
+            let placed = known.take().unwrap_or_else(|| place_labels(panel, frame));
+            let marks = placed.boxes(theme);
             names = placed.rects;
-            items.extend([SceneItem::Lines(placed.lines), SceneItem::Texts(placed.texts)]);
+            items.extend([SceneItem::Lines(placed.lines), SceneItem::Boxes(marks), SceneItem::Texts(placed.texts)]);
         }
         if let Some(region) = options.inset {
             let around = InsetSurroundings { options, names: &names, unit: map_unit(frame), theme };

@@ -46,7 +46,7 @@ pub use chart::{ChartOptions, Curve, draw_chart};
 pub use check::{DPI_RANGE, FONT_SIZE_RANGE, SIDE_RANGE};
 pub use error::{PictureError, Result};
 pub use inset::class_region;
-pub use names::{PlacedName, PlacedNames, class_colors, place_names, plain_text, scale_colors};
+pub use names::{PlacedMark, PlacedName, PlacedNames, class_colors, place_names, plain_text, scale_colors};
 pub use options::{Density, FlaggedPoints, LegendPlace, MapLabels, PictureFormat, PictureOptions, Uncertainty};
 pub use palette::Palette;
 pub use panel::{Color, Images, MapPanel};

@@ -6,7 +6,7 @@ mod coverage;
 use lowland::Labels;
 
 use crate::collision_grid::CollisionGrid;
-use crate::color::{Rgb, mix, with_lightness};
+use crate::color::{Rgb, mix};
 use crate::scene::{Anchor, Line, Rect, Text};
 use crate::text::{self, sanitize};
 use crate::theme::Theme;
@@ -18,7 +18,8 @@ pub(crate) use coverage::Coverage;
 /// Names for groups of points. Those of earlier levels are larger and take precedence.
 pub(crate) struct LabelLevel<'a> {
     pub labels: &'a Labels,
-    /// Color of a class, if points have the colors of these classes.
+    /// Color of a class, if points have the colors of these classes. A square in front of the name has it, not the text: colors of text
+    /// need more contrast than those of points, and within its bounds only a few are far enough from each other.
     pub color: Option<Box<dyn Fn(u32) -> Rgb + 'a>>,
 }
 
@@ -27,6 +28,8 @@ pub(crate) struct LabelLevel<'a> {
 pub(crate) struct PlacedLabels {
     pub lines: Vec<Line>,
     pub texts: Vec<Text>,
+    /// Colors of names, each on a larger square in the color of the background.
+    pub marks: Vec<NameMark>,
     /// The space of each name.
     pub rects: Vec<Rect>,
     /// Number of groups with a name, and of those among them whose name is on the map.
@@ -35,6 +38,29 @@ pub(crate) struct PlacedLabels {
     /// Smallest share of a group's own points around its name's place.
     pub purity: f32,
 }
+
+/// A square in the color of a class in front of its name: points are round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NameMark {
+    pub rect: Rect,
+    pub color: Rgb,
+    /// Index of the line of text behind it in `PlacedLabels::texts`.
+    pub text: usize,
+}
+
+impl PlacedLabels {
+    /// Returns the squares of all marks in drawing order.
+    pub fn boxes(&self, theme: Theme) -> Vec<(Rect, Rgb)> {
+        let with_halo = |&NameMark { rect, color, .. }: &NameMark| {
+            [(rect.grown((0.2 * rect.width()).max(1.0)), theme.background), (rect, color)]
+        };
+        self.marks.iter().flat_map(with_halo).collect()
+    }
+}
+
+/// Side of a mark and its distance from the text, relative to the height of a capital letter.
+const MARK_SIDE: f32 = 0.85;
+const MARK_GAP: f32 = 0.4;
 
 /// Largest number of names of a level.
 const MAX_NAMES: usize = 100;
@@ -86,26 +112,28 @@ pub(crate) fn place_map_labels(
             let is_upper = depth + 1 < levels.len();
             let size = size * if is_upper { 1.6 } else { enlarged } * (0.85 + 0.35 * importance);
             let lines = text::wrap(&name, size, (9.0 * size).max(0.22 * frame.width()).min(0.45 * frame.width()));
-            let Some(block) = TextBlock::new(lines, size) else { continue };
+            let mark = level.color.as_ref().map(|color| color(anchor.code));
+            let bold = is_upper || mark.is_some();
+            let Some(block) = TextBlock::new(lines, size, bold, mark) else { continue };
             let coverage = [&all, &anchor.coverage(frame, radius)];
             let Some(center) = find_place(&block, &anchor, frame, coverage, radius, &taken) else { continue };
             let rect = block.rect(center);
             taken.grid.insert(rect);
             taken.rects.push(rect);
             out.placed += 1;
-            let own = level.color.as_ref().map(|color| readable(color(anchor.code), theme));
-            let color = own.unwrap_or(if is_upper { theme.text } else { mix(theme.text, theme.background, 0.15) });
+            let color = if bold { theme.text } else { mix(theme.text, theme.background, 0.15) };
             if distance_to(rect, anchor.nearest_point(rect)) > 1.1 * size {
                 let ends = [edge_towards(rect, anchor.position), anchor.position];
                 taken.leaders.push(ends);
                 out.lines.push(Line {
                     ends,
                     width: (0.07 * size).max(0.8),
-                    color: mix(color, theme.background, 0.25),
+                    color: mix(theme.text, theme.background, 0.3),
                     halo: theme.background,
                 });
             }
-            out.texts.extend(block.texts(center, color, is_upper || level.color.is_some(), theme));
+            out.marks.extend(block.mark(center).map(|(rect, color)| NameMark { rect, color, text: out.texts.len() }));
+            out.texts.extend(block.texts(center, color, theme));
         }
     }
     out.rects = taken.rects;
@@ -153,16 +181,14 @@ fn cross([a, b]: Segment, [c, d]: Segment) -> bool {
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 
-/// Returns a color that is readable as text on the background.
-fn readable(color: Rgb, theme: Theme) -> Rgb {
-    let dark = theme.is_dark();
-    with_lightness(color, |lightness| if dark { lightness.max(0.78) } else { lightness.min(0.52) })
-}
-
-/// Centered lines of text.
+/// Centered lines of text, the first with the color of the class in front of it.
 struct TextBlock {
     lines: Vec<String>,
     size: f32,
+    bold: bool,
+    mark: Option<Rgb>,
+    /// Width of the first line with its mark.
+    first: f32,
     width: f32,
 }
 
@@ -170,13 +196,16 @@ struct TextBlock {
 const LINE_HEIGHT: f32 = 1.75;
 
 impl TextBlock {
-    fn new(mut lines: Vec<String>, size: f32) -> Option<Self> {
+    fn new(mut lines: Vec<String>, size: f32, bold: bool, mark: Option<Rgb>) -> Option<Self> {
         if lines.len() > MAX_LINES {
             lines.truncate(MAX_LINES);
             lines[MAX_LINES - 1].push('…');
         }
-        let width = lines.iter().map(|line| text::width(line, size)).fold(0.0, f32::max);
-        (width > 0.0).then_some(Self { lines, size, width })
+        let text_width = |line: &String| if bold { text::bold_width(line, size) } else { text::width(line, size) };
+        let mark_width = if mark.is_some() { (MARK_SIDE + MARK_GAP) * size } else { 0.0 };
+        let first = text_width(lines.first()?) + mark_width;
+        let width = lines[1..].iter().map(text_width).fold(first, f32::max);
+        (width > mark_width).then_some(Self { lines, size, bold, mark, first, width })
     }
 
     fn rect(&self, center: [f32; 2]) -> Rect {
@@ -184,12 +213,24 @@ impl TextBlock {
         Rect::centered(center, self.width + 0.7 * self.size, height + 0.9 * self.size)
     }
 
-    fn texts(&self, [x, y]: [f32; 2], color: Rgb, bold: bool, theme: Theme) -> impl Iterator<Item = Text> {
-        let top = y - 0.5 * (self.lines.len() - 1) as f32 * LINE_HEIGHT * self.size + 0.5 * self.size;
+    /// Baseline of the first line.
+    fn baseline(&self, [_, y]: [f32; 2]) -> f32 {
+        y - 0.5 * (self.lines.len() - 1) as f32 * LINE_HEIGHT * self.size + 0.5 * self.size
+    }
+
+    fn mark(&self, center: [f32; 2]) -> Option<(Rect, Rgb)> {
+        let side = MARK_SIDE * self.size;
+        let middle = [center[0] - 0.5 * self.first + 0.5 * side, self.baseline(center) - 0.5 * self.size];
+        self.mark.map(|color| (Rect::centered(middle, side, side), color))
+    }
+
+    fn texts(&self, center: [f32; 2], color: Rgb, theme: Theme) -> impl Iterator<Item = Text> {
+        let shift = if self.mark.is_some() { 0.5 * (MARK_SIDE + MARK_GAP) * self.size } else { 0.0 };
+        let top = self.baseline(center);
         self.lines.iter().enumerate().map(move |(at, line)| {
-            let baseline = top + at as f32 * LINE_HEIGHT * self.size;
-            let text = Text::new([x, baseline], self.size, line.clone(), color);
-            Text { anchor: Anchor::Middle, bold, halo: Some(theme.background), ..text }
+            let x = center[0] + if at == 0 { shift } else { 0.0 };
+            let text = Text::new([x, top + at as f32 * LINE_HEIGHT * self.size], self.size, line.clone(), color);
+            Text { anchor: Anchor::Middle, bold: self.bold, halo: Some(theme.background), ..text }
         })
     }
 }

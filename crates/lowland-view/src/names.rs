@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::map_labels::{LabelLevel, LabelSize, place_map_labels};
 use crate::pixel_transform::PixelTransform;
 use crate::scene::{Anchor, Rect};
-use crate::text::sanitize;
+use crate::text::{self, sanitize};
 use crate::theme::Theme;
 use crate::{MapPanel, Palette, PictureOptions, check, marks};
 
@@ -41,6 +41,19 @@ pub struct PlacedName {
     pub scale: f32,
     /// Color of the text.
     pub color: [f32; 3],
+    /// The color of the class in front of its first line.
+    pub mark: Option<PlacedMark>,
+}
+
+/// A square in the color of a class. Lengths are relative to the font size of its line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlacedMark {
+    /// Center, relative to the middle of the baseline: to the right, and up.
+    pub offset: [f32; 2],
+    /// Length of its sides.
+    pub side: f32,
+    /// Color of the class.
+    pub color: [f32; 3],
 }
 
 /// Names on a map.
@@ -73,17 +86,26 @@ pub fn place_names(
     let (positions, radius) = marks::shown_positions(&MapPanel::new(map), frame, &options, 1.0);
     let colors = class_colors(labels, palette, background);
     let color = |code: u32| colors.get(code as usize).copied().unwrap_or(theme.text);
-    let size = font_size * 1600.0 * crate::text::CAP_HEIGHT;
+    let size = font_size * 1600.0 * text::CAP_HEIGHT;
     let level = LabelLevel { labels, color: Some(Box::new(color)) };
     let label_size = LabelSize { height: size, may_grow: true };
     let placed = place_map_labels(&[level], &positions, frame, radius, label_size, theme);
-    let name = |text: &crate::scene::Text| {
-        debug_assert!(text.anchor == Anchor::Middle);
-        let position = transform.to_map(text.position);
-        PlacedName { text: text.content.clone(), position, scale: text.height / size, color: text.color }
+    let name = |(at, line): (usize, &crate::scene::Text)| {
+        debug_assert!(line.anchor == Anchor::Middle);
+        let position = transform.to_map(line.position);
+        let relative = |length: f32| length / text::font_size(line.height);
+        let mark = placed.marks.iter().find(|mark| mark.text == at).map(|mark| PlacedMark {
+            offset: [
+                relative(0.5 * (mark.rect.left + mark.rect.right) - line.position[0]),
+                relative(line.position[1] - 0.5 * (mark.rect.top + mark.rect.bottom)),
+            ],
+            side: relative(mark.rect.width()),
+            color: mark.color,
+        });
+        PlacedName { text: line.content.clone(), position, scale: line.height / size, color: line.color, mark }
     };
     Ok(PlacedNames {
-        names: placed.texts.iter().map(name).collect(),
+        names: placed.texts.iter().enumerate().map(name).collect(),
         leaders: placed.lines.iter().map(|line| line.ends.map(|end| transform.to_map(end))).collect(),
         is_complete: placed.named > 0 && placed.placed == placed.named && placed.purity >= crate::layout::MIN_PURITY,
     })

@@ -72,6 +72,8 @@ pub struct InitialView {
     pub plain_flagged: bool,
     /// Whether to leave out the lines between islands that are connected in the data.
     pub no_bridges: bool,
+    /// Whether to leave out the names of classes.
+    pub no_names: bool,
 }
 
 /// What the points of a page are initially colored by.

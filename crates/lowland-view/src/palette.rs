@@ -116,4 +116,4 @@ fn interpolate(stops: &[Rgb], t: f32) -> Rgb {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

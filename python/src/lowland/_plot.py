@@ -204,7 +204,9 @@ def _write_names(ax: Axes, points: np.ndarray, codes: list[int], names: list[str
     """Write the names of classes next to their points, and return whether they take the place of a legend."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
+    from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
+    from matplotlib.transforms import ScaledTranslation
 
     size = FontProperties(size=mpl.rcParams["font.size"]).get_size_in_points()
     box = ax.get_window_extent()
@@ -217,13 +219,20 @@ def _write_names(ax: Axes, points: np.ndarray, codes: list[int], names: list[str
     background = tuple(value / 255 for value in look.background)
     for ends in leaders:
         ax.plot(*np.transpose(ends), color=look.text, alpha=0.6, linewidth=0.6, zorder=4)
-    for text, position, scale, color in places:
+    for text, position, scale, color, mark in places:
         halo = [withStroke(linewidth=2.5, foreground=background, alpha=0.85)]
         # Text of the data is never parsed as formulas.
         x, y = position
         style: dict[str, Any] = {"color": color, "size": size * scale, "ha": "center", "va": "baseline", "path_effects": halo}
         style |= {"fontfamily": _fonts.families(), "fontweight": "bold"}
         ax.text(x, y, text, zorder=5, parse_math=False, **style)
+        if mark is not None:
+            (right, up), side, shade = mark
+            # Its distance from the text is in points, like the text, and does not change with the size of the axes.
+            unit = size * scale
+            beside = ax.transData + ScaledTranslation(right * unit / 72, up * unit / 72, ax.figure.dpi_scale_trans)
+            square: dict[str, Any] = {"marker": "s", "markersize": side * unit, "color": shade, "markeredgecolor": background}
+            ax.add_artist(Line2D([x], [y], transform=beside, zorder=5, linestyle="", markeredgewidth=0.8, **square))
     return is_complete
 
 

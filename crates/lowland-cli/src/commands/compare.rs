@@ -21,7 +21,7 @@ use super::figure::{Figure, FigureMap};
 use super::neighbors::SEARCH_REMEDIES;
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
-use super::page::NeighborSource;
+use super::page::{self, NeighborSource};
 use super::picture;
 use super::scoring;
 use crate::args::{CompareArgs, values_for_each};
@@ -124,6 +124,9 @@ impl Comparison {
 pub fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Invalid flags are reported before the work begins.
     let outputs = Outputs::figures_only(&args.out)?;
+    if outputs.has_pages() {
+        page::check_names(&args.picture)?;
+    }
     let methods = parse_methods(args, matches)?;
     if let Some(folder) = args.maps.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::flag(format!(

@@ -128,6 +128,28 @@ pub fn render_live(table: &Table, title: String) -> Result<Vec<u8>, Failure> {
     Ok(render_html(&Page { live: true, ..page })?)
 }
 
+/// Rejects names on the map that a page does not have: it writes those of the classes that its points are colored by.
+pub fn check_names(style: &PictureArgs) -> Result<(), Failure> {
+    let what = style.figure.map_labels.as_str();
+    let remedy = "or write the page by a command without --map-labels";
+    if what.contains(',') {
+        return Err(Failure::flag(format!(
+            "--map-labels {what}: pages have names of one level: give one column, {remedy}"
+        )));
+    }
+    if is_level(what) && style.color.as_deref().is_some_and(|color| color != what) {
+        return Err(Failure::flag(format!(
+            "--map-labels {what}: pages have the names of the classes that their points are colored by: leave out --color, {remedy}"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether names on the map are those of a column or of islands.
+fn is_level(what: &str) -> bool {
+    !["auto", "on", "off"].contains(&what)
+}
+
 /// Renders the page of a figure.
 pub fn render(
     figure: &Figure,
@@ -136,6 +158,7 @@ pub fn render(
     run: &RunArgs,
     console: &mut Console,
 ) -> Result<Vec<u8>, Failure> {
+    check_names(style)?;
     let (first, table) = (&figure.maps[0].map, figure.data.as_ref());
     let truth = neighbors.and_then(|source| true_neighbors(&source, run, console));
     let found: Vec<Option<NeighborGraph>> =
@@ -148,6 +171,15 @@ pub fn render(
         && let Some(numbers) = figure.data_column(name)
     {
         columns.push((name.into(), ColorColumn::from_numbers(numbers)));
+    }
+    let named = style.figure.map_labels.as_str();
+    if is_level(named) && !columns.iter().any(|(name, cells)| name == named && matches!(cells, ColorColumn::Classes(_)))
+    {
+        // Islands, or a column of numbers. The first map names them for all.
+        let levels = picture::label_levels(figure, style)?;
+        let names = levels.into_iter().next().and_then(|mut levels| levels.pop()).unwrap_or_default();
+        columns.retain(|(name, _)| name != named);
+        columns.push((named.into(), ColorColumn::Classes(Cow::Owned(names))));
     }
     let title = style.title.clone().unwrap_or_else(|| figure.title.clone());
     let ids = first.ids.as_deref().or_else(|| table?.ids.as_deref());
@@ -216,7 +248,8 @@ fn map_neighbors(map: Points, truth: Option<&NeighborGraph>, console: &mut Conso
 
 /// The initial view that the flags ask for.
 fn initial_view(figure: &Figure, columns: &[PageColumn], style: &PictureArgs, console: &mut Console) -> InitialView {
-    let color = style.color.as_deref().and_then(|name| match name {
+    let named = Some(style.figure.map_labels.as_str()).filter(|what| is_level(what));
+    let color = style.color.as_deref().or(named).and_then(|name| match name {
         "none" => Some(InitialColor::None),
         "std" => Some(InitialColor::Std),
         name => match known_reliability(figure, name) {
@@ -235,6 +268,7 @@ fn initial_view(figure: &Figure, columns: &[PageColumn], style: &PictureArgs, co
         dark: style.background.iter().all(|&part| part < 128),
         plain_flagged: style.flagged == FlaggedArg::None,
         no_bridges: style.no_bridges,
+        no_names: style.figure.map_labels == "off",
     }
 }
 

@@ -177,7 +177,7 @@ pub fn palette(style: &PictureArgs) -> Result<Palette, Failure> {
 }
 
 /// The names to write on each map besides those of its classes, from coarse to fine.
-fn label_levels(figure: &Figure, style: &PictureArgs) -> Result<Vec<Vec<Labels>>, Failure> {
+pub fn label_levels(figure: &Figure, style: &PictureArgs) -> Result<Vec<Vec<Labels>>, Failure> {
     let what = style.figure.map_labels.as_str();
     if ["auto", "on", "off"].contains(&what) {
         return Ok(Vec::new());

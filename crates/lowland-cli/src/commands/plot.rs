@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::figure::{Figure, FigureMap};
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
-use super::page::NeighborSource;
+use super::page::{self, NeighborSource};
 use super::picture;
 use super::quality::reorder_by_ids;
 use crate::args::{DensityArg, HeaderArg, MissingArg, PlotArgs, RunArgs};
@@ -26,6 +26,9 @@ pub fn plot(args: &PlotArgs) -> Result<ExitCode, Failure> {
     // Invalid flags are reported before the work begins.
     let outputs = Outputs::figures_only(&args.out)?;
     check_flags(args)?;
+    if outputs.has_pages() {
+        page::check_names(&args.picture)?;
+    }
     let mut console = Console::new(&args.run)?;
     let reports =
         args.report.iter().map(|path| read_report(path, &args.run)).collect::<Result<Vec<Value>, Failure>>()?;

@@ -19,7 +19,7 @@ use super::comparison_table::{ComparisonRow, ComparisonTable};
 use super::figure::{Figure, FigureMap};
 use super::output_log::OutputLog;
 use super::outputs::Outputs;
-use super::page::NeighborSource;
+use super::page::{self, NeighborSource};
 use super::picture;
 use super::scoring;
 use crate::args::{SpectrumArgs, method_values};
@@ -34,6 +34,9 @@ use crate::report;
 pub fn spectrum(args: &SpectrumArgs, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Invalid flags are reported before the work begins.
     let outputs = Outputs::figures_only(&args.out)?;
+    if outputs.has_pages() {
+        page::check_names(&args.picture)?;
+    }
     let method = parse_method(matches)?;
     check_paths(args)?;
     let mut console = Console::new(&args.common.run)?;

@@ -1,4 +1,6 @@
 use super::*;
+use crate::Palette;
+use crate::palette::tests::{DEFICIENCIES, contrast, simulate, smallest_difference};
 
 const FRAME: Rect = Rect { left: 0.0, top: 0.0, right: 1000.0, bottom: 1000.0 };
 const SIZE: LabelSize = LabelSize { height: 14.0, may_grow: true };
@@ -133,4 +135,49 @@ fn upper_levels_are_larger_and_hostile_names_are_only_text() {
     let placed = place_map_labels(&levels, &positions, FRAME, 4.0, SIZE, theme);
     assert!(placed.texts[0].content == "upper" && placed.texts[0].height > 1.3 * placed.texts[2].height);
     assert_eq!(placed.named, 11);
+}
+
+#[test]
+fn names_are_readable_and_their_marks_have_the_colors_of_the_points() {
+    let palette = Palette::default();
+    // The bounds of the palette for points, normal vision and deficiencies.
+    for (count, normal, deficient) in [(10, 0.15, 0.07), (20, 0.09, 0.05), (60, 0.055, 0.025)] {
+        let (labels, positions) = islands(count, |code| format!("{code}"));
+        for background in [[255; 3], [0x16, 0x18, 0x1d]] {
+            let theme = Theme::for_background(background);
+            let color = |code: u32| palette.class_color(code as usize, theme.is_dark()).unwrap();
+            let level = LabelLevel { labels: &labels, color: Some(Box::new(color)) };
+            let placed = place_map_labels(&[level], &positions, FRAME, 4.0, SIZE, theme);
+            assert_eq!((placed.texts.len(), placed.marks.len()), (count as usize, count as usize));
+            assert!(placed.texts.iter().all(|text| contrast(text.color, theme.background) > 7.0));
+            for (mark, rect) in placed.marks.iter().zip(&placed.rects) {
+                let text = &placed.texts[mark.text];
+                assert_eq!(mark.color, color(text.content.parse().unwrap()), "the mark of {}", text.content);
+                let width = text::bold_width(&text.content, text.height);
+                let gap = text.position[0] - 0.5 * width - mark.rect.right;
+                assert!((0.2 * text.height..0.6 * text.height).contains(&gap), "{gap} pixels to {}", text.content);
+                assert!(rect.contains_rect(mark.rect) && text.position[0] + 0.5 * width < rect.right);
+            }
+            let colors: Vec<Rgb> = placed.marks.iter().map(|mark| mark.color).collect();
+            assert!(smallest_difference(&colors) > normal, "{count}: {}", smallest_difference(&colors));
+            for (name, deficiency) in DEFICIENCIES {
+                let seen: Vec<Rgb> = colors.iter().map(|&color| simulate(color, deficiency)).collect();
+                assert!(smallest_difference(&seen) > deficient, "{count} {name}: {}", smallest_difference(&seen));
+            }
+        }
+    }
+}
+
+#[test]
+fn larger_classes_have_larger_names() {
+    let (mut labels, mut positions) = islands(3, |code| format!("island {code}"));
+    // One half of the points of class 1 and three quarters of those of class 2 are left out.
+    let keep = |at: usize, code: u32| at.is_multiple_of(1 << code);
+    let kept: Vec<usize> = (0..positions.len()).filter(|&at| keep(at, labels.codes[at])).collect();
+    labels.codes = kept.iter().map(|&at| labels.codes[at]).collect();
+    positions = kept.iter().map(|&at| positions[at]).collect();
+    let placed = place(&labels, &positions);
+    let height = |name: &str| placed.texts.iter().find(|text| text.content == name).unwrap().height;
+    let heights = [height("island 0"), height("island 1"), height("island 2")];
+    assert!(heights[0] > 1.05 * heights[1] && heights[1] > 1.05 * heights[2], "{heights:?}");
 }

@@ -159,10 +159,10 @@ fn initial_view(view: &InitialView) -> Value {
         InitialColor::Reliability(column) => json!({ "by": "reliability", "name": column.name() }),
         InitialColor::Column(column) => json!({ "by": "column", "column": column }),
     });
-    let InitialView { hide, circles, words, dark, plain_flagged, no_bridges, .. } = view;
+    let InitialView { hide, circles, words, dark, plain_flagged, no_bridges, no_names, .. } = view;
     json!({
         "mode": mode, "hide": hide, "circles": circles, "words": words, "dark": dark,
-        "flagged": !plain_flagged, "bridges": !no_bridges,
+        "flagged": !plain_flagged, "bridges": !no_bridges, "names": !no_names,
     })
 }
 

@@ -265,6 +265,27 @@ fn the_initial_view_is_in_the_header_and_is_validated() {
 }
 
 #[test]
+fn hostile_classes_of_a_palette_are_only_keys_of_the_header() {
+    let shape = map(vec![0.0, 1.0, 2.0, 3.0], 2);
+    let names =
+        ["</script><script>window.hacked = 1</script>", "__proto__", "constructor", "\"}, \"x\": {\"", "<!-- \u{202e}"];
+    let text: String = names.iter().map(|name| format!("{name} = #102030\n")).collect();
+    let page = Page { palette: Palette::parse(&text).unwrap(), ..with_map(&shape) };
+    let parsed = ParsedPage::new(&page);
+    assert_eq!(
+        parsed.0.matches("</script>").count(),
+        ParsedPage::new(&with_map(&shape)).0.matches("</script>").count()
+    );
+    let header = parsed.header();
+    let named = header["palette"]["named"].as_object().unwrap();
+    let mut found: Vec<&str> = named.keys().map(String::as_str).collect();
+    found.sort_unstable();
+    let mut expected = names;
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn covariances_of_the_shown_dimensions_are_stored() {
     let values = map((0..8).map(f64::from).collect(), 4);
     let full: Vec<f64> = (0..32).map(f64::from).collect();

@@ -1,7 +1,7 @@
 //! The built-in palettes.
 
 use super::interpolate;
-use crate::color::{Rgb, from_lab};
+use crate::color::{Rgb, from_polar};
 
 /// Colors of classes. Within the first ten, the first twenty and all sixty, the smallest difference between two colors is as large as
 /// a search could make it for normal vision and three color vision deficiencies, within bounds of lightness and chroma that
@@ -56,31 +56,28 @@ impl Scale {
         matches!(self, Scale::Diverging(_))
     }
 
-    /// Returns the color of a value from 0 to 1. Lightness changes uniformly, so that the order is visible with any color vision and in
-    /// grayscale. High values are darkest on a light background and lightest on a dark one, except in the default scale.
+    /// Returns the color of a value from 0 to 1. Steps between equidistant values are about equal in OKLab, and so are those of lightness, so
+    /// that the order is visible with any color vision and in grayscale. High values are darkest on a light background and lightest on a
+    /// dark one, except in the default scale.
     pub fn color(&self, t: f32, dark: bool) -> Rgb {
-        let polar = |lightness: f32, chroma: f32, hue: f32| {
-            let hue = hue.to_radians();
-            from_lab([lightness, chroma * hue.cos(), chroma * hue.sin()])
-        };
         match self {
             Scale::Classes(_) | Scale::VioletYellow => {
-                let low = if dark { 0.38 } else { 0.27 };
-                // The largest chroma that is displayable at the darkest, the central and the lightest color.
-                polar(low + 0.6 * t, 0.1 + 0.06 * (2.0 * t - 1.0).powi(2), 305.0 - 200.0 * t)
+                let low = if dark { 0.36 } else { 0.27 };
+                // About the largest chroma that sRGB has at the darkest, the central and the lightest color.
+                from_polar(low + 0.6 * t, 0.1 + 0.04 * (2.0 * t - 1.0).powi(2), 305.0 - 200.0 * t)
             }
             Scale::Ember => {
                 let low = if dark { 0.36 } else { 0.25 };
-                polar(low + 0.6 * t, 0.09 + 0.07 * (std::f32::consts::PI * t).sin(), 10.0 + 90.0 * t)
+                from_polar(low + 0.6 * t, 0.09 + 0.07 * (std::f32::consts::PI * t).sin(), 10.0 + 90.0 * t)
             }
             Scale::OneHue(hue) => {
                 let lightness = if dark { 0.34 + 0.56 * t } else { 0.93 - 0.6 * t };
-                polar(lightness, 0.03 + 0.1 * (std::f32::consts::PI * (0.1 + 0.8 * t)).sin(), *hue)
+                from_polar(lightness, 0.03 + 0.1 * (std::f32::consts::PI * (0.1 + 0.8 * t)).sin(), *hue)
             }
             Scale::Diverging(hues) => {
                 let side = 2.0 * t - 1.0;
                 let lightness = if dark { 0.36 + 0.42 * side.abs() } else { 0.93 - 0.48 * side.abs() };
-                polar(lightness, 0.15 * side.abs(), hues[usize::from(side > 0.0)])
+                from_polar(lightness, 0.15 * side.abs(), hues[usize::from(side > 0.0)])
             }
             Scale::Stops(stops) => interpolate(stops, t),
         }

@@ -8,9 +8,9 @@ fn distance(a: Rgb, b: Rgb) -> f32 {
 }
 
 /// A color vision deficiency (Machado, Oliveira and Fernandes 2009, severity 1), in linear light.
-type Deficiency = [[f32; 3]; 3];
+pub(crate) type Deficiency = [[f32; 3]; 3];
 
-const DEFICIENCIES: [(&str, Deficiency); 3] = [
+pub(crate) const DEFICIENCIES: [(&str, Deficiency); 3] = [
     ("protanopia", [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
     (
         "deuteranopia",
@@ -19,7 +19,7 @@ const DEFICIENCIES: [(&str, Deficiency); 3] = [
     ("tritanopia", [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
 ];
 
-fn simulate(color: Rgb, deficiency: Deficiency) -> Rgb {
+pub(crate) fn simulate(color: Rgb, deficiency: Deficiency) -> Rgb {
     let linear = color.map(|v| if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) });
     deficiency.map(|row| {
         let v = row.iter().zip(linear).map(|(m, v)| m * v).sum::<f32>().clamp(0.0, 1.0);
@@ -28,7 +28,7 @@ fn simulate(color: Rgb, deficiency: Deficiency) -> Rgb {
 }
 
 /// Returns the contrast of two colors as WCAG 2 defines it, from 1 to 21.
-fn contrast(a: Rgb, b: Rgb) -> f32 {
+pub(crate) fn contrast(a: Rgb, b: Rgb) -> f32 {
     let luminance = |color: Rgb| {
         let [r, g, b] = color.map(|v| if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) });
         0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
@@ -38,7 +38,7 @@ fn contrast(a: Rgb, b: Rgb) -> f32 {
 }
 
 /// Returns the smallest difference between two of the colors.
-fn smallest_difference(colors: &[Rgb]) -> f32 {
+pub(crate) fn smallest_difference(colors: &[Rgb]) -> f32 {
     let pairs = colors.iter().enumerate().flat_map(|(at, &a)| colors[at + 1..].iter().map(move |&b| distance(a, b)));
     pairs.fold(f32::INFINITY, f32::min)
 }
@@ -99,6 +99,23 @@ fn scales_change_lightness_in_even_steps_with_any_color_vision() {
                     "{name} {dark}: {steps:?}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn scales_have_steps_of_about_equal_size_on_light_and_dark() {
+    const STEPS: u16 = 64;
+    for name in ["default", "violet-yellow", "ember", "blues", "greens", "blue-red", "purple-green"] {
+        let palette = Palette::named(name).unwrap();
+        for dark in [false, true] {
+            let color = |step: u16| palette.value_color(f32::from(step) / f32::from(STEPS), dark);
+            let sizes: Vec<f32> = (0..STEPS).map(|step| distance(color(step), color(step + 1))).collect();
+            let (least, most) =
+                (sizes.iter().copied().fold(f32::MAX, f32::min), sizes.iter().copied().fold(0.0, f32::max));
+            assert!(most < 1.25 * least, "{name} {dark}: steps from {least} to {most}");
+            // Together they are long enough for 64 steps to be seen.
+            assert!(sizes.iter().sum::<f32>() > 0.55, "{name} {dark}");
         }
     }
 }

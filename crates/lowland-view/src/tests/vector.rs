@@ -65,6 +65,62 @@ fn hostile_labels_are_escaped_in_every_format() {
 }
 
 #[test]
+fn pdf_files_contain_no_actions() {
+    let mut names: Vec<String> = HOSTILE.map(String::from).to_vec();
+    names.extend(
+        ["/JS (app.alert(1)) /OpenAction", ">> /AA << /O 1 0 R >>", "(\\051 /URI (https://example.org))"]
+            .map(String::from),
+    );
+    let n = names.len();
+    let (values, labels) = (spiral(n, 2), labels(0..n as u32, &names));
+    let map = AnnotatedEmbedding { ids: Some(names.clone()), ..map_of(&values, 2) };
+    let panel =
+        MapPanel { title: names[8].clone(), color: Color::Classes(&labels), show_ids: true, ..MapPanel::new(&map) };
+    let options = PictureOptions { title: names[8].clone(), caption: names.join(" "), ..PictureOptions::default() };
+    let (_, _, objects) = pdf_of(&[panel], &options);
+    // Text is in streams as numbers of glyphs, and in dictionaries as hexadecimal digits, so that no name of an action is in a dictionary.
+    for (dictionary, _) in &objects {
+        for action in [
+            "/JS",
+            "/JavaScript",
+            "/OpenAction",
+            "/AA",
+            "/A",
+            "/URI",
+            "/Launch",
+            "/EmbeddedFile",
+            "/Annots",
+            "/AcroForm",
+        ] {
+            assert!(dictionary.split_whitespace().all(|word| word != action), "{action} in {dictionary}");
+        }
+    }
+    assert!(pdf_texts(&objects).iter().any(|text| text.starts_with("/JS (app.alert(1))")), "the text itself is there");
+}
+
+#[test]
+fn ideographs_of_a_font_of_the_system_are_text_in_every_format() {
+    let values = spiral(20, 2);
+    let map = map_of(&values, 2);
+    let panels = [MapPanel::new(&map)];
+    let titled = |title: &str| PictureOptions { title: title.into(), ..small() };
+    let drawn = draw_picture(&panels, &titled("中文 a"), PictureFormat::Png).unwrap();
+    assert_eq!(drawn.missing_characters, Vec::<char>::new());
+    let (_, _, pixels) = decode(&drawn.file);
+    let ink = |pixels: &[[u8; 3]]| pixels[..320 * 24].iter().filter(|p| p.iter().all(|v| *v < 128)).count();
+    let (_, _, plain) = decode(&draw_file(&panels, &titled("a"), PictureFormat::Png).unwrap());
+    assert!(ink(&pixels) > 2 * ink(&plain), "{} and {} dark pixels", ink(&pixels), ink(&plain));
+    assert!(
+        svg_of(&panels, &titled("中文 a")).iter().any(|element| element.name == "text" && element.text == "中文 a")
+    );
+    let (_, _, objects) = pdf_of(&panels, &titled("中文 a"));
+    let texts = pdf_texts(&objects);
+    assert!(texts.iter().any(|text| text.contains("中文")), "{texts:?}");
+    let fonts = objects.iter().filter(|(dictionary, _)| dictionary.contains("LowlandTest-")).count();
+    assert!(fonts >= 2, "both fonts of the collection are embedded");
+}
+
+#[test]
 fn points_are_shapes_up_to_a_limit() {
     let values = spiral(20_001, 2);
     let maps = [map_of(&values[..600], 2), map_of(&values, 2)];

@@ -148,6 +148,13 @@ impl SystemFonts {
     fn new() -> Self {
         let mut database = fontdb::Database::new();
         database.load_system_fonts();
+        // So that tests draw ideographs on any machine.
+        #[cfg(test)]
+        database.load_font_data(tests::IDEOGRAPHS.to_vec());
+        Self::with(database)
+    }
+
+    fn with(database: fontdb::Database) -> Self {
         let mut faces: Vec<&fontdb::FaceInfo> = database.faces().collect();
         // Fonts with serifs, of fixed width, of other weights and other styles come last.
         faces.sort_by_cached_key(|face| {
@@ -190,6 +197,23 @@ impl SystemFonts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two fonts in one file; the first has 文, the second 中 (tests/fonts/make.py).
+    pub(super) const IDEOGRAPHS: &[u8] = include_bytes!("../../tests/fonts/ideographs.ttc");
+
+    #[test]
+    fn ideographs_are_found_in_any_font_of_a_collection() {
+        let mut database = fontdb::Database::new();
+        database.load_font_data(IDEOGRAPHS.to_vec());
+        let mut fonts = SystemFonts::with(database);
+        for (letter, index, name) in [('文', 0, "LowlandTest-6587"), ('中', 1, "LowlandTest-4E2D")] {
+            let face = fonts.find(letter).unwrap_or_else(|| panic!("no font has {letter}"));
+            assert_eq!((face.index, face.name.as_str(), face.is_cff), (index, name, false));
+            let glyph = face.charmap().map_unicode(letter).unwrap().to_u32() as u16;
+            assert!(face.outline(glyph).len() > 8 && face.advance(glyph) > 0.9, "{letter} has an outline");
+        }
+        assert!(fonts.find('漢').is_none());
+    }
 
     #[test]
     fn embedded_fonts_hold_european_scripts_hebrew_and_arabic() {
