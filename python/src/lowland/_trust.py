@@ -62,6 +62,16 @@ class Trust:
     loss_is_own : bool
         Whether that is the method that made the embedding. It is for estimators of t-SNE, SSNE, EE, MAP IT, LVM and UMAP;
         the loss of t-SNE stands in for others.
+    reach : int
+        Points beyond this rank are far, for ``lost`` and ``intruders``.
+    gap_width : float
+        Points of the same island are linked by steps of at most this length on the map: three times the median distance to
+        the fifth neighbor, or eight times on a map of one dimension.
+    min_island : int
+        Fewest points of an island.
+    null_noise : float
+        Noise of the maps without tears that flags compare with, in units of the distance between neighboring points. It is
+        such that these maps keep neighbors as well as the embedding does.
     """
 
     def __init__(
@@ -72,6 +82,7 @@ class Trust:
         summary: str,
         omitted: dict[str, str],
         loss: tuple[str, bool] | None,
+        numbers: tuple[int, float, int, float],
     ) -> None:
         self.columns: dict[str, NDArray[np.float64]] = {name: np.asarray(values) for name, _, values in columns}
         self.meanings: dict[str, str] = {name: meaning for name, meaning, _ in columns}
@@ -81,6 +92,11 @@ class Trust:
         self.omitted: dict[str, str] = omitted
         self.loss: str | None = None if loss is None else loss[0]
         self.loss_is_own: bool = loss is not None and loss[1]
+        self.reach: int
+        self.gap_width: float
+        self.min_island: int
+        self.null_noise: float
+        self.reach, self.gap_width, self.min_island, self.null_noise = numbers
 
     def __getattr__(self, name: str) -> NDArray[np.float64]:
         columns: dict[str, NDArray[np.float64]] = self.__dict__.get("columns", {})
@@ -162,7 +178,7 @@ def trust(
     if not isinstance(metric, str) and callable(metric):
         rows = _metrics.distances(rows, metric, metric_params)
     with _device.using(device):
-        columns, islands, gaps, summary, omitted, loss = _lowland.assess(
+        columns, islands, gaps, summary, omitted, loss, numbers = _lowland.assess(
             rows,
             points,
             _parameters.integer("n_neighbors", n_neighbors, at_least=1),
@@ -181,4 +197,4 @@ def trust(
     if reruns:
         columns.append(("unstable", "How far the point moves between runs with other random numbers.", unstable))
     found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
-    return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss)
+    return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss, numbers)
