@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import lowland
 
@@ -44,6 +45,11 @@ def test_maps_of_three_dimensions_have_p_values_and_say_what_is_omitted():
     assert np.abs(X[found.flagged == 1, 0] - 0.5).max() < 0.2
     assert set(found.omitted) == {"jump", "fragile"}
     assert "maps of 2 dimensions, and this one has 3" in found.omitted["jump"]
+    # Also for other metrics and sparse rows.
+    flat = X[:, :2]
+    assert "needs the Euclidean metric" in lowland.trust(X, flat, metric="cosine").omitted["fragile"]
+    sparse = lowland.trust(scipy.sparse.csr_matrix(X), flat)
+    assert "needs dense rows; these are sparse" in sparse.omitted["jump"] and "jump" not in sparse.columns
 
 
 def test_estimators_are_accepted_and_threads_do_not_matter():

@@ -47,6 +47,7 @@ class Trust:
     columns : dict of ndarray
         Values of each point by name: ``kept``, ``lost``, ``intruders``, ``spread``, ``jump``, ``fragile``, ``p_value``,
         ``flagged``, ``island`` and ``bridge_to``, and ``unstable`` with `reruns`. Also attributes of this object: ``trust.kept``.
+        In validation ``fragile`` and ``unstable`` did not tell which points are misplaced; they are not part of the summary.
     meanings : dict of str
         Explanation of each column.
     islands : list of Island
@@ -195,6 +196,7 @@ def trust(
             told = getattr(embedding, "_target", None)
             unstable = _lowland.instability(rows, model, repeats, _input.threads(n_jobs), told)
     if reruns:
-        columns.append(("unstable", "How far the point moves between runs with other random numbers.", unstable))
+        meaning = "How far the point moves between runs with other random numbers; in validation this did not tell which are misplaced."
+        columns.append(("unstable", meaning, unstable))
     found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
     return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss, numbers)

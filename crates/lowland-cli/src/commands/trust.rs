@@ -325,7 +325,7 @@ fn island_table(points: &[usize], parts: &[IslandParts]) -> String {
 
 /// Which loss the columns `jump` and `fragile` refer to.
 pub fn loss_sentence(loss: &LossUsed) -> String {
-    if loss.is_own {
+    let sentence = if loss.is_own {
         format!("jump and fragile: by the loss of {}, which made the map", loss.method)
     } else {
         format!(
@@ -333,7 +333,8 @@ pub fn loss_sentence(loss: &LossUsed) -> String {
              tsne, ssne, ee, mapit, lvm and umap",
             loss.method
         )
-    }
+    };
+    sentence + "\nfragile did not tell torn points from others in validation, and is in no sentence above"
 }
 
 /// The report for programs, without the values of the points.
