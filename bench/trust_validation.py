@@ -1,12 +1,13 @@
 """How well `lowland trust` finds what is wrong with maps of generated data, whose answers are known.
 
-    python -m bench.trust_validation PROGRAM FOLDER SEEDS [METHODS] [--reruns R] [--stand-in]
+    python -m bench.trust_validation PROGRAM FOLDER SEEDS [METHODS] [--data NAMES] [--reruns R] [--stand-in]
     python -m bench.trust_validation --tables RECORDS.jsonl
 
 Writes FOLDER/SEEDS.jsonl, one line per map, and prints the tables of docs/methods/trust.md, which --tables prints again. SEEDS is a list
 such as 1,2; the thresholds were chosen with seeds below 10, and results are reported for others. METHODS are any of tsne, tsne-10
 (perplexity 10), ssne, ee, mapit, lvm, umap, umap-learn, pacmap. The losses of our methods are their own; --stand-in computes jump and
-fragile also with the loss of t-SNE, as "jump (tsne)" and "fragile (tsne)". Needs numpy, scikit-learn, and the programs that make the maps.
+fragile also with the loss of t-SNE, as "jump (tsne)" and "fragile (tsne)". A map that the program refuses, because it keeps
+no neighbors, is recorded as such. Continues a file that ends early. Needs numpy, scikit-learn, and the programs that make the maps.
 """
 
 import csv
@@ -85,12 +86,15 @@ def embed(program, name, method, x, seed, folder):
 
 
 def assess(program, folder, model=None, reruns=0):
-    """Returns the columns and the report."""
+    """Returns the columns and the report, or None if the map is refused."""
     flags = ["--model", model] if model else []
     flags += ["--reruns", str(reruns)] if model and reruns else []
     run = subprocess.run(
         [program, "trust", folder / "x.npy", folder / "map.npy", *flags, "--json", "--out", folder / "trust.csv"],
-        check=True, capture_output=True, text=True)
+        capture_output=True, text=True)
+    if run.returncode == 3 and "not a usable map of these data" in run.stderr:
+        return None
+    assert run.returncode == 0, run.stderr
     events = map(json.loads, run.stdout.splitlines())
     report = next(event["trust"] for event in events if event.get("event") == "trust")
     rows = list(csv.DictReader(open(folder / "trust.csv")))
@@ -175,7 +179,10 @@ def judge_gaps(name, classes, report, columns, touching):
 def measure(program, name, method, seed, folder, reruns, stand_in):
     x, truth, classes = generate(program, name, seed, folder)
     points, model = embed(program, name, method, x, seed, folder)
-    columns, report = assess(program, folder, model=model, reruns=reruns if truth is not None else 0)
+    found = assess(program, folder, model=model, reruns=reruns if truth is not None else 0)
+    if found is None:
+        return {"data": name, "method": method, "seed": seed, "refused": True}
+    columns, report = found
     if model:
         assert report["loss"]["own"], report["loss"]
     if model and stand_in:
@@ -208,6 +215,8 @@ def measure(program, name, method, seed, folder, reruns, stand_in):
 
 def tables(records):
     """Prints the tables of the documentation."""
+    print("refused: " + ", ".join(f"{r['data']} by {r['method']}, seed {r['seed']}" for r in records if "refused" in r))
+    records = [r for r in records if "refused" not in r]
     methods = [m for m in METHODS if any(r["method"] == m for r in records)]
     for group in ("auc torn", "auc false clusters"):
         print(f"\n{group}: median (minimum) over maps\n\n| method | maps | " + " | ".join(SCORES) + " |")
@@ -252,6 +261,11 @@ def main():
     reruns, stand_in = 0, "--stand-in" in arguments
     if stand_in:
         arguments.remove("--stand-in")
+    names = [*MANIFOLDS, *CLUSTERS]
+    if "--data" in arguments:
+        at = arguments.index("--data")
+        names = arguments[at + 1].split(",")
+        del arguments[at : at + 2]
     if "--reruns" in arguments:
         at = arguments.index("--reruns")
         reruns = int(arguments[at + 1])
@@ -259,11 +273,13 @@ def main():
     program, folder, seeds = arguments[0], Path(arguments[1]), arguments[2]
     methods = arguments[3].split(",") if len(arguments) > 3 else METHODS
     folder.mkdir(parents=True, exist_ok=True)
-    records = []
-    with open(folder / f"{seeds.replace(',', '-')}.jsonl", "a") as file:
+    path = folder / f"{seeds.replace(',', '-')}.jsonl"
+    records = [json.loads(line) for line in open(path)] if path.exists() else []
+    known = {(r["data"], r["method"], r["seed"]) for r in records}
+    with open(path, "a") as file:
         for seed in map(int, seeds.split(",")):
-            for name in [*MANIFOLDS, *CLUSTERS]:
-                for method in methods:
+            for name in names:
+                for method in (method for method in methods if (name, method, seed) not in known):
                     records.append(measure(program, name, method, seed, folder, reruns, stand_in))
                     file.write(json.dumps(records[-1]) + "\n")
                     file.flush()
