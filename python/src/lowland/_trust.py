@@ -196,7 +196,7 @@ def trust(
             told = getattr(embedding, "_target", None)
             unstable = _lowland.instability(rows, model, repeats, _input.threads(n_jobs), told)
     if reruns:
-        meaning = "How far the point moves between runs with other random numbers; in validation this did not tell which are misplaced."
+        meaning = "How far the point moves between runs; in validation no sign of a wrong place."
         columns.append(("unstable", meaning, unstable))
     found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
     return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss, numbers)
