@@ -1,6 +1,11 @@
 """What `lowland trust` says about maps of real data with known classes: MNIST, and single cells from the PyPI package scanpy.
 
     python -m bench.trust_real PROGRAM FOLDER [DATASET ...]
+    python -m bench.trust_real PROGRAM FOLDER loo-map
+
+loo-map is the example of two Gaussian clusters of LOO-map's authors (github.com/zhexuandliu/MapContinuity-NE-Reliability, folder
+"Code and data/data/2GMM"), which is not downloaded: FOLDER needs its X.txt as loo-x.txt (500 rows of two numbers, without the line
+of the size) and variance_scores_perplexity50.txt as loo-variance.txt.
 
 Prints, for a map by t-SNE: the summary; for every gap that is called bridged or separated, the classes of both islands and whether the
 links across it join rows of one class; and how the flagged points differ from the others. Classes take no part in the scores. Needs numpy,
@@ -13,8 +18,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-import h5py
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 from bench.datasets import dataset_files
@@ -36,6 +41,8 @@ def scanpy_file(name, folder):
 
 def cells(folder):
     """700 blood cells with 765 genes, scaled, and the types that their markers suggest (Zheng et al. 2017)."""
+    import h5py
+
     file = h5py.File(scanpy_file("10x_pbmc68k_reduced.h5ad", folder))
     names = [name.decode() if isinstance(name, bytes) else name for name in file["uns/bulk_labels_categories"][:]]
     return file["X"][:].astype(np.float32), np.array([names[code] for code in file["obs"]["bulk_labels"]])
@@ -66,10 +73,52 @@ def neighbors(program, folder, flags):
     return np.load(folder / "graph.npz")["indices"].reshape(-1, NEIGHBORS)
 
 
+def spearman(a, b):
+    """Rank correlation."""
+    return np.corrcoef(np.argsort(np.argsort(a)), np.argsort(np.argsort(b)))[0, 1]
+
+
+def loo_map(program, folder):
+    """LOO-map's example: 500 points of two overlapping Gaussian clusters, centers (2, 0) and (-2, 0), unit variance, in two dimensions.
+
+    Torn points are those with a fifth of their 15 nearest rows more than three times as far on the map as their 15th point there. The
+    other measure is the posterior of the less likely cluster, which is largest between the two: LOO-map's authors report that their
+    perturbation score (our jump) is large there at perplexity 50, and that small false clusters appear at perplexity 5."""
+    x = np.loadtxt(folder / "loo-x.txt").astype(np.float32)
+    variance = np.loadtxt(folder / "loo-variance.txt").ravel()
+    np.save(folder / "x.npy", x)
+    between = 1 / (1 + np.exp(np.abs(4 * x[:, 0])))
+    print("| map | islands | bridged | flagged | torn | AUC for torn points: jump, spread, fragile | AUC for points between the clusters: "
+          "jump, spread, fragile | rank correlation with the variance: jump, spread, fragile |\n" + "|---" * 8 + "|")
+    for method, perplexity in (("tsne", 5), ("tsne", 20), ("tsne", 50), ("tsne", 100), ("umap", 5), ("umap", 50), ("lvm", None)):
+        name = "--n-neighbors" if method == "umap" else "--perplexity"
+        flags = [] if perplexity is None else [name, str(perplexity)]
+        # The authors start from the data, which the principal components are, rotated and scaled.
+        start = ["--init", "pca"] if method == "tsne" else []
+        run = subprocess.run(
+            [program, "embed", "x.npy", "--method", method, *flags, *start, "--trust", "--json", "--out", "loo.csv"],
+            check=True, capture_output=True, text=True, cwd=folder)
+        report = next(e for e in map(json.loads, run.stdout.splitlines()) if e.get("event") == "done")["report"]["trust"]
+        rows = list(csv.DictReader(open(folder / "loo.csv")))
+        scores = {key: np.array([float(row[key]) for row in rows]) for key in ("jump", "spread", "fragile")}
+        points = np.array([[float(row["projection_x"]), float(row["projection_y"])] for row in rows])
+        near = NearestNeighbors(n_neighbors=NEIGHBORS + 1).fit(x).kneighbors(x)[1][:, 1:]
+        scale = NearestNeighbors(n_neighbors=NEIGHBORS + 1).fit(points).kneighbors(points)[0][:, -1]
+        torn = (np.linalg.norm(points[near] - points[:, None], axis=2) > 3 * scale[:, None]).mean(1) >= 0.2
+        auc = lambda answer: ", ".join(f"{roc_auc_score(answer, v):.2f}" for v in scores.values()) if answer.any() else ""
+        bridged = sum(gap["verdict"] == "bridged" for gap in report["gaps"])
+        ranks = ", ".join(f"{spearman(v, variance):.2f}" for v in scores.values())
+        print(f"| {method} {perplexity or ''} | {len(report['islands'])} | {bridged} | {report['flagged']} | {torn.sum()} | {auc(torn)} | "
+              f"{auc(between > 0.1)} | {ranks} |")
+
+
 def main():
     program, folder, *names = sys.argv[1:]
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    if names == ["loo-map"]:
+        loo_map(Path(program).resolve(), folder)
+        return
     for name in names or ["cells", "differentiation", "digits", "mnist-70k"]:
         x, classes, flags = read(name, folder)
         np.save(folder / "x.npy", x)

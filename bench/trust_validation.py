@@ -1,11 +1,13 @@
 """How well `lowland trust` finds what is wrong with maps of generated data, whose answers are known.
 
-    python -m bench.trust_validation PROGRAM FOLDER SEEDS [METHODS] [--reruns R]
+    python -m bench.trust_validation PROGRAM FOLDER SEEDS [METHODS] [--data NAMES] [--reruns R] [--stand-in]
+    python -m bench.trust_validation --tables RECORDS.jsonl
 
-Writes FOLDER/SEEDS.jsonl, one line per map, and prints the tables of docs/methods/trust.md. SEEDS is a list such as 1,2; the
-thresholds were chosen with seeds below 10, and results are reported for others. METHODS are any of tsne, tsne-10 (perplexity
-10), ssne, ee, mapit, lvm, umap, umap-learn, pacmap. The losses of our methods are their own; with the loss of t-SNE instead, jump
-and fragile are "jump (tsne)" and "fragile (tsne)". Needs numpy, scikit-learn, and the programs that make the maps.
+Writes FOLDER/SEEDS.jsonl, one line per map, and prints the tables of docs/methods/trust.md, which --tables prints again. SEEDS is a list
+such as 1,2; the thresholds were chosen with seeds below 10, and results are reported for others. METHODS are any of tsne, tsne-10
+(perplexity 10), ssne, ee, mapit, lvm, umap, umap-learn, pacmap. The losses of our methods are their own; --stand-in computes jump and
+fragile also with the loss of t-SNE, as "jump (tsne)" and "fragile (tsne)". A map that the program refuses, because it keeps
+no neighbors, is recorded as such. Continues a file that ends early. Needs numpy, scikit-learn, and the programs that make the maps.
 """
 
 import csv
@@ -29,7 +31,7 @@ METHODS = ["tsne", "tsne-10", "ssne", "ee", "mapit", "lvm", "umap", "umap-learn"
 OTHER_PROGRAMS = ["umap-learn", "pacmap"]
 SCORES = ["spread", "lost", "not kept", "jump", "jump (tsne)", "fragile", "fragile (tsne)", "intruders", "unstable"]
 NEIGHBORS = 15
-RATES = [0.05, 0.1]
+RATES = [0.01, 0.05, 0.1, 0.2]
 
 
 def generate(program, name, seed, folder):
@@ -84,12 +86,15 @@ def embed(program, name, method, x, seed, folder):
 
 
 def assess(program, folder, model=None, reruns=0):
-    """Returns the columns and the report."""
+    """Returns the columns and the report, or None if the map is refused."""
     flags = ["--model", model] if model else []
     flags += ["--reruns", str(reruns)] if model and reruns else []
     run = subprocess.run(
         [program, "trust", folder / "x.npy", folder / "map.npy", *flags, "--json", "--out", folder / "trust.csv"],
-        check=True, capture_output=True, text=True)
+        capture_output=True, text=True)
+    if run.returncode == 3 and "not a usable map of these data" in run.stderr:
+        return None
+    assert run.returncode == 0, run.stderr
     events = map(json.loads, run.stdout.splitlines())
     report = next(event["trust"] for event in events if event.get("event") == "trust")
     rows = list(csv.DictReader(open(folder / "trust.csv")))
@@ -160,17 +165,29 @@ def judge_gaps(name, classes, report, columns, touching):
             continue
         found = len(island["parts"] or [1]) > 1
         merged["several" if several else "one"][found] += 1
-    return out | {"islands": merged}
+    # All islands of a connected set but the largest are false clusters. They are found if a gap of theirs is bridged.
+    false = {"all": [0, 0], "large": [0, 0]}
+    if name in MANIFOLDS or name == "gaussian":
+        bridged = {island for pair, verdict in listed.items() if verdict == "bridged" for island in pair}
+        for island in list(names)[1:]:
+            false["all"][island in bridged] += 1
+            false["large"][island in bridged] += np.count_nonzero(islands == island) >= 3 * NEIGHBORS
+    false = {size: [int(count) for count in counts] for size, counts in false.items()}
+    return out | {"islands": merged, "false clusters": false}
 
 
-def measure(program, name, method, seed, folder, reruns):
+def measure(program, name, method, seed, folder, reruns, stand_in):
     x, truth, classes = generate(program, name, seed, folder)
     points, model = embed(program, name, method, x, seed, folder)
-    columns, report = assess(program, folder, model=model, reruns=reruns if truth is not None else 0)
+    found = assess(program, folder, model=model, reruns=reruns if truth is not None else 0)
+    if found is None:
+        return {"data": name, "method": method, "seed": seed, "refused": True}
+    columns, report = found
     if model:
         assert report["loss"]["own"], report["loss"]
-        stand_in = assess(program, folder)[0]
-        columns |= {f"{name} (tsne)": stand_in[name] for name in ("jump", "fragile")}
+    if model and stand_in:
+        others = assess(program, folder)[0]
+        columns |= {f"{score} (tsne)": others[score] for score in ("jump", "fragile")}
     touching = true_links(truth, columns["island"].astype(int)) if truth is not None else None
     record = {"data": name, "method": method, "seed": seed, "islands": len(report["islands"]), "flagged": report["flagged"]}
     record["gaps"] = judge_gaps(name, classes, report, columns, touching)
@@ -198,6 +215,8 @@ def measure(program, name, method, seed, folder, reruns):
 
 def tables(records):
     """Prints the tables of the documentation."""
+    print("refused: " + ", ".join(f"{r['data']} by {r['method']}, seed {r['seed']}" for r in records if "refused" in r))
+    records = [r for r in records if "refused" not in r]
     methods = [m for m in METHODS if any(r["method"] == m for r in records)]
     for group in ("auc torn", "auc false clusters"):
         print(f"\n{group}: median (minimum) over maps\n\n| method | maps | " + " | ".join(SCORES) + " |")
@@ -223,6 +242,10 @@ def tables(records):
         for method in methods:
             counts = [sum(r["gaps"][kind].get(v, 0) for r in records if r["method"] == method) for v in ("bridged", "undecided", "separated")]
             print(f"| {method} | " + " | ".join(map(str, counts)) + f" | {counts[0] / max(sum(counts), 1):.3f} |")
+    print("\nfalse clusters with a bridged gap: all, those of 45 points and more\n")
+    for method in methods:
+        counts = [np.sum([r["gaps"]["false clusters"][size] for r in records if r["method"] == method], axis=0) for size in ("all", "large")]
+        print(f"| {method} | " + " | ".join(f"{found} / {missed + found}" for missed, found in counts) + " |")
     print("\nislands: several in the data and found / all, one in the data and called several / all\n")
     for method in methods:
         several = np.sum([r["gaps"]["islands"]["several"] for r in records if r["method"] == method], axis=0)
@@ -232,7 +255,17 @@ def tables(records):
 
 def main():
     arguments = sys.argv[1:]
-    reruns = 0
+    if arguments[0] == "--tables":
+        tables([json.loads(line) for line in open(arguments[1])])
+        return
+    reruns, stand_in = 0, "--stand-in" in arguments
+    if stand_in:
+        arguments.remove("--stand-in")
+    names = [*MANIFOLDS, *CLUSTERS]
+    if "--data" in arguments:
+        at = arguments.index("--data")
+        names = arguments[at + 1].split(",")
+        del arguments[at : at + 2]
     if "--reruns" in arguments:
         at = arguments.index("--reruns")
         reruns = int(arguments[at + 1])
@@ -240,12 +273,14 @@ def main():
     program, folder, seeds = arguments[0], Path(arguments[1]), arguments[2]
     methods = arguments[3].split(",") if len(arguments) > 3 else METHODS
     folder.mkdir(parents=True, exist_ok=True)
-    records = []
-    with open(folder / f"{seeds.replace(',', '-')}.jsonl", "a") as file:
+    path = folder / f"{seeds.replace(',', '-')}.jsonl"
+    records = [json.loads(line) for line in open(path)] if path.exists() else []
+    known = {(r["data"], r["method"], r["seed"]) for r in records}
+    with open(path, "a") as file:
         for seed in map(int, seeds.split(",")):
-            for name in [*MANIFOLDS, *CLUSTERS]:
-                for method in methods:
-                    records.append(measure(program, name, method, seed, folder, reruns))
+            for name in names:
+                for method in (method for method in methods if (name, method, seed) not in known):
+                    records.append(measure(program, name, method, seed, folder, reruns, stand_in))
                     file.write(json.dumps(records[-1]) + "\n")
                     file.flush()
     tables(records)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import lowland
 
@@ -22,6 +23,33 @@ def test_a_tear_is_found(torn_sheet):
     assert flagged.sum() > 20
     assert np.abs(torn_sheet[0][flagged, 0] - 0.5).max() < 0.12
     assert set(found.columns) == set(found.meanings)
+
+
+def test_the_numbers_that_islands_and_flags_are_found_by(torn_sheet):
+    X, Y = torn_sheet
+    found = lowland.trust(X, Y)
+    between = np.linalg.norm(Y[:, None] - Y, axis=2)
+    assert found.gap_width == pytest.approx(3 * np.median(np.sort(between, axis=1)[:, 5]), rel=1e-5)
+    assert (found.reach, found.min_island) == (75, 15)
+    # The map moves no point against its neighbors, so that the null has hardly any noise.
+    assert 0 < found.null_noise < 0.1
+    noisy = lowland.trust(X, Y + np.random.default_rng(1).normal(scale=0.02, size=Y.shape))
+    assert noisy.null_noise > 5 * found.null_noise
+
+
+def test_maps_of_three_dimensions_have_p_values_and_say_what_is_omitted():
+    X = np.random.default_rng(3).random((900, 3))
+    torn = X + (X[:, :1] > 0.5) * [[1, 0, 0]]
+    whole, found = lowland.trust(X, X), lowland.trust(X, torn)
+    assert whole.flagged.sum() == 0 and found.flagged.sum() > 20
+    assert np.abs(X[found.flagged == 1, 0] - 0.5).max() < 0.2
+    assert set(found.omitted) == {"jump", "fragile"}
+    assert "maps of 2 dimensions, and this one has 3" in found.omitted["jump"]
+    # Also for other metrics and sparse rows.
+    flat = X[:, :2]
+    assert "needs the Euclidean metric" in lowland.trust(X, flat, metric="cosine").omitted["fragile"]
+    sparse = lowland.trust(scipy.sparse.csr_matrix(X), flat)
+    assert "needs dense rows; these are sparse" in sparse.omitted["jump"] and "jump" not in sparse.columns
 
 
 def test_estimators_are_accepted_and_threads_do_not_matter():

@@ -70,7 +70,7 @@ fn auto_prints_the_choice_with_its_reason_and_fits_it_to_all_rows() {
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(at.join("r.json")).unwrap()).unwrap();
     let chosen = report["method_choice"]["method"].as_str().unwrap();
     assert_eq!(report["method"], chosen);
-    assert_eq!(report["method_choice"]["scores"].as_array().unwrap().len(), 5);
+    assert_eq!(report["method_choice"]["scores"].as_array().unwrap().len(), 7);
     // The map is that of the chosen method.
     let map = std::fs::read_to_string(at.join("m.csv")).unwrap();
     good(at, &["embed", "swiss-roll", "--n-points", "300", "--method", chosen, "--out", "again.csv", "--quiet"]);

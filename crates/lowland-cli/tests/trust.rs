@@ -90,12 +90,113 @@ fn the_loss_is_that_of_the_method_that_made_the_map() {
         let (own, stand_in) =
             (format!("by the loss of {method}, which made the map"), "by the loss of tsne, as a stand-in");
         assert!(text.contains(if methods.contains(&method) { &own } else { stand_in }), "{method}: {text}");
+        assert!(text.contains("fragile did not tell torn points from others in validation"), "{text}");
     }
     let text = good(at, &["trust", "digits", "--max-rows", "300", "map.csv", "--quiet"]);
     assert!(text.contains("stand-in; --model FILE uses that of the method"), "{text}");
     let fit = ["embed", "digits", "--max-rows", "300", "--trust", "--json", "--method", "lvm", "--out", "map.csv"];
     let events = good(at, &fit);
     assert!(events.contains(r#""loss":{"method":"lvm","own":true,"scale":1.0,"perplexity":null}"#), "{events}");
+}
+
+#[test]
+fn the_text_says_how_islands_were_found_and_what_the_data_say_of_each() {
+    let folder = folder();
+    let at = folder.path();
+    let fit = ["embed", "blobs", "--n-points", "500", "--quiet", "--no-quality", "--out", "map.csv"];
+    good(at, &[&fit[..], &["--method", "umap"]].concat());
+    let text = good(at, &["trust", "blobs", "--n-points", "500", "map.csv", "--quiet"]);
+    let line = text.lines().find(|line| line.starts_with("islands: at least 15 points")).expect("the parameters");
+    let width: f64 = line.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let json = good(at, &["trust", "blobs", "--n-points", "500", "map.csv", "--json", "--quiet"]);
+    let number =
+        |name: &str| -> f64 { json.split(name).nth(1).unwrap().split([',', '}']).next().unwrap().parse().unwrap() };
+    assert!((width / number("\"gap_width\":") - 1.0).abs() < 0.01, "{line}");
+    let noise = format!("with noise of {:.2} of the distance", number("\"null_noise\":"));
+    assert!(text.contains(&noise), "{text}");
+    let islands = json.matches("\"weakest_connection\":").count();
+    let table: Vec<&str> =
+        text.split("weakest connection\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty()).collect();
+    assert!(islands > 1 && table.len() == islands && table[0].contains("group"), "{text}");
+}
+
+#[test]
+fn jump_and_fragile_are_omitted_with_the_reason() {
+    let folder = folder();
+    let at = folder.path();
+    let blobs = ["blobs", "--n-points", "200", "--quiet"];
+    let embed =
+        |flags: &[&str]| good(at, &[&["embed"], &blobs[..], flags, &["--no-quality", "--out", "map.csv"]].concat());
+    let trust = |flags: &[&str]| {
+        let text = good(at, &[&["trust", "blobs", "map.csv"], &blobs[1..], flags, &["--out", "t.csv"]].concat());
+        (text, std::fs::read_to_string(at.join("t.csv")).unwrap())
+    };
+    let omitted = |(text, table): (String, String), reason: &str| {
+        for column in ["jump", "fragile"] {
+            assert!(text.contains(&format!("{column}: omitted, {reason}")), "{reason}: {text}");
+            assert!(!table.lines().next().unwrap().contains(column), "{table}");
+        }
+        assert!(table.lines().next().unwrap().contains("p_value,flagged"), "{}", &table[..200]);
+    };
+    embed(&["--method", "pca", "--n-components", "3"]);
+    omitted(trust(&[]), "the loss is evaluated on maps of 2 dimensions, and this one has 3");
+    embed(&["--method", "pca"]);
+    omitted(trust(&["--metric", "cosine"]), "rows are moved along their differences, which needs the Euclidean metric");
+    omitted(trust(&["--n-neighbors", "3"]), "needs 30 neighbors of each row, and there are 15");
+}
+
+#[test]
+fn a_map_with_ids_is_put_in_the_order_of_the_data() {
+    let folder = folder();
+    let at = folder.path();
+    let value = |i: u64, salt: u64| ((i * 7919 + salt * 104_729) % 1009) as f64 / 1009.0;
+    let line = |i: u64| format!("row{i},{},{}\n", value(i, 1), value(i * i, 2));
+    let table = |order: &mut dyn Iterator<Item = u64>| order.map(line).collect::<String>();
+    support::write(at, "data.csv", &format!("id,a,b\n{}", table(&mut (0..200))));
+    support::write(at, "map.csv", &format!("id,projection_x,projection_y\n{}", table(&mut (0..200))));
+    support::write(
+        at,
+        "mixed.csv",
+        &format!("id,projection_x,projection_y\n{}", table(&mut (0..200).map(|i| i * 77 % 200))),
+    );
+    let trust = |map: &str, out: &str| {
+        let output = lowland(at, &["trust", "data.csv", "--id-column", "id", map, "--out", out]);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words}");
+        (words, std::fs::read_to_string(at.join(out)).unwrap())
+    };
+    let (same_words, same) = trust("map.csv", "same.csv");
+    let (words, reordered) = trust("mixed.csv", "reordered.csv");
+    assert_eq!(same, reordered);
+    let message = "put in the order of the data by their ids";
+    assert!(words.contains(message) && !same_words.contains(message), "{words}");
+    // Without its ids, the map is one of other rows.
+    let bare: String = (0..200).map(|i| line(i * 77 % 200).split_once(',').unwrap().1.to_string()).collect();
+    support::write(at, "bare.csv", &format!("projection_x,projection_y\n{bare}"));
+    let words = bad(at, 3, &["trust", "data.csv", "--id-column", "id", "bare.csv"]);
+    assert!(words.contains("in another order"), "{words}");
+}
+
+#[test]
+fn without_a_neighbor_graph_the_summary_is_estimated_from_a_sample() {
+    let folder = folder();
+    let at = folder.path();
+    let fit = &["embed", "gaussian", "--n-points", "10001", "--method", "pca", "--out", "map.npy"][..];
+    let output = lowland(at, &[fit, &["--report", "r.json"]].concat());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("pca has no exact neighbor graph of the 10001 rows"), "{text}");
+    assert!(text.contains("from 1000 of 10001 rows) keep most of their neighbors"), "{text}");
+    assert!(text.contains("Whether the gaps of the map are in the data was not examined"), "{text}");
+    let report = std::fs::read_to_string(at.join("r.json")).unwrap();
+    assert!(report.contains("\"sampled_rows\": 1000") && report.contains("\"keeping\""), "{report}");
+    // The estimate is that of all rows, within four standard errors.
+    let kept = |text: &str, before: &str| -> f64 {
+        let words = text.split(before).nth(1).unwrap();
+        words.split('%').next().unwrap().trim().parse().unwrap()
+    };
+    let all = good(at, &["trust", "gaussian", "--n-points", "10001", "map.npy", "--quiet"]);
+    let truth: f64 = all.split('%').next().unwrap().parse().unwrap();
+    assert!((kept(&text, "\nAbout ") - truth).abs() < 6.5, "{text} {all}");
 }
 
 #[test]

@@ -17,11 +17,14 @@ type ColumnLine = (&'static str, &'static str, Vec<f64>);
 type IslandLine = (usize, Option<Vec<usize>>, Option<f64>);
 type GapLine = ([u32; 2], String, usize, usize, Option<f64>);
 type LossLine = Option<(&'static str, bool)>;
-type TrustParts = (Vec<ColumnLine>, Vec<IslandLine>, Vec<GapLine>, [String; 3], Vec<(&'static str, String)>, LossLine);
+/// Rank of far points, width of the gaps, fewest points of an island, noise of the null.
+type NumbersLine = (usize, f64, usize, f64);
+type TrustParts =
+    (Vec<ColumnLine>, Vec<IslandLine>, Vec<GapLine>, [String; 3], Vec<(&'static str, String)>, LossLine, NumbersLine);
 
 /// Returns the columns as `(name, meaning, values)`, islands as `(points, sizes of the parts, weakest connection)`, gaps as
-/// `(islands, verdict, links, counted links, connection)`, the summary, omitted columns as `(name, reason)`, and the method whose
-/// loss was used with whether it is that of `model`.
+/// `(islands, verdict, links, counted links, connection)`, the summary, omitted columns as `(name, reason)`, the method whose
+/// loss was used with whether it is that of `model`, and the numbers that islands and flags were found by.
 #[pyfunction]
 #[pyo3(signature = (rows, map, n_neighbors, metric, fdr, everything, seed, threads=None, graph=None, model=None))]
 pub fn assess(
@@ -72,6 +75,7 @@ pub fn assess(
             report.summary(),
             report.omitted.iter().map(|(column, reason)| (column.name(), reason.clone())).collect(),
             report.loss.map(|loss| (loss.method, loss.is_own)),
+            (report.reach, report.islands.gap_width, report.islands.min_size, report.null_noise),
         ))
     })
 }

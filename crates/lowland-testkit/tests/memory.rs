@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use lowland::data::{Data, DataShape, Seed, Sparse};
 use lowland::registry::{METHODS, MethodInfo, ParsedMethod};
-use lowland::{FitOptions, Labels, MemoryBudget, Target, fit};
+use lowland::trust::{self, TrustParams};
+use lowland::{FitOptions, Labels, MemoryBudget, Points, Target, fit};
 use lowland_linalg::dense::product_nn;
 
 /// Counts the bytes of the system's allocator.
@@ -278,6 +279,40 @@ fn the_dense_fallback_of_the_eigensolver_is_refused_if_it_does_not_fit() {
     assert!(matches!(error, lowland::Error::Memory { .. }) && error.to_string().contains("max_iter"), "{error}");
     let converging = lowland::methods::Spectral::default();
     assert!(converging.fit_with(&data, limited(64 << 20)).is_ok());
+}
+
+/// What a reliability report allocates besides the data and the map: with all scores, for the summary, from a sample.
+#[test]
+fn the_estimate_of_the_reliability_matches_the_measured_peak() {
+    in_own_process("the_estimate_of_the_reliability_matches_the_measured_peak", || {
+        let mut wrong = Vec::new();
+        let shapes = [("long", LONG), ("sparse", SPARSE)];
+        for (name, shape, kind) in shapes.iter().flat_map(|&(name, shape)| [0, 1, 2].map(|kind| (name, shape, kind))) {
+            let [stated, used] = warm_threads().install(|| {
+                let data = shape.data();
+                let angle = |i: usize| i as f64 / data.rows() as f64 * 3.0;
+                let map: Vec<f64> = (0..data.rows()).flat_map(|i| [angle(i).cos(), angle(i).sin()]).collect();
+                let (map, params) =
+                    (Points::new(&map, 2).unwrap(), TrustParams { everything: kind == 0, ..Default::default() });
+                let before = CURRENT.load(Relaxed);
+                PEAK.store(before, Relaxed);
+                let stated = if kind < 2 {
+                    trust::assess(&data, map, None, None, &params, &mut |_| Ok(())).unwrap();
+                    trust::memory(data.shape(), None, None, &params)
+                } else {
+                    trust::assess_sample(&data, map, 1000, &params, &mut |_| Ok(())).unwrap();
+                    trust::sample_memory(data.shape(), 1000, &params)
+                };
+                [stated as f64, (PEAK.load(Relaxed) - before) as f64]
+            });
+            // The loss of single points is computed on a grid, which is stated as large as the widest map needs.
+            let most = if kind == 0 { f64::INFINITY } else { 2.5 };
+            if !(1.0..=most).contains(&(stated / used)) {
+                wrong.push(format!("{name} {}: {stated} {used}", ["everything", "summary", "sample"][kind]));
+            }
+        }
+        assert!(wrong.is_empty(), "stated and used bytes: {wrong:?}");
+    });
 }
 
 #[test]

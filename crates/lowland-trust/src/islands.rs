@@ -4,9 +4,11 @@ use lowland_neighbors::NeighborGraph;
 
 /// Neighbor whose distance is the local spacing of the map.
 const SPACING_NEIGHBOR: usize = 5;
-/// Width of the smallest gap in units of the median spacing. In an even scatter about forty points are within this distance
-/// of each point, so that chance opens no gap.
-pub(crate) const GAP_WIDTH: f64 = 3.0;
+/// Returns the width of the smallest gap in units of the median spacing. In an even scatter at least forty points are within this
+/// distance of each point, so that chance opens no gap.
+fn gap_factor(dim: usize) -> f64 {
+    if dim == 1 { 8.0 } else { 3.0 }
+}
 
 /// The islands of a map.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -15,15 +17,17 @@ pub struct Islands {
     pub of_point: Vec<u32>,
     /// Number of points of each island, largest first.
     pub sizes: Vec<usize>,
-    /// Points of the same island are linked by steps of at most this length.
+    /// Median distance of the points to their fifth neighbor.
+    pub spacing: f64,
+    /// Points of the same island are linked by steps of at most this length: three times the spacing, or eight times on a line.
     pub gap_width: f64,
     /// Fewest points of an island.
     pub min_size: usize,
 }
 
 impl Islands {
-    /// Finds the islands of a map from the nearest neighbors of its points.
-    pub(crate) fn find(in_map: &NeighborGraph, min_size: usize) -> Self {
+    /// Finds the islands of a map of `dim` dimensions from the nearest neighbors of its points.
+    pub(crate) fn find(in_map: &NeighborGraph, dim: usize, min_size: usize) -> Self {
         let n = in_map.rows();
         let at = SPACING_NEIGHBOR.min(in_map.min_degree()) - 1;
         let mut spacing: Vec<f32> = (0..n).map(|i| in_map.row(i).1[at]).collect();
@@ -35,7 +39,8 @@ impl Islands {
         } else {
             positive.get(positive.len() / 2).copied().unwrap_or(0.0)
         };
-        let gap_width = GAP_WIDTH * f64::from(middle);
+        let spacing = f64::from(middle);
+        let gap_width = gap_factor(dim) * spacing;
         let mut sets = PointSets::new(n);
         for i in 0..n {
             let (columns, lengths) = in_map.row(i);
@@ -54,6 +59,7 @@ impl Islands {
         Self {
             of_point: roots.iter().map(|&root| number[root as usize]).collect(),
             sizes: order.iter().map(|&root| size[root as usize]).collect(),
+            spacing,
             gap_width,
             min_size,
         }
@@ -102,7 +108,7 @@ mod tests {
         let grid = |count: usize, shift: f64| (0..count).flat_map(move |i| [(i % 10) as f64 + shift, (i / 10) as f64]);
         let mut map: Vec<f64> = grid(60, 0.0).chain(grid(100, 30.0)).collect();
         map.extend([15.0, 90.0]);
-        let islands = Islands::find(&nearest_points(Points::new(&map, 2).unwrap(), 20).unwrap(), 10);
+        let islands = Islands::find(&nearest_points(Points::new(&map, 2).unwrap(), 20).unwrap(), 2, 10);
         assert_eq!(islands.sizes, [100, 60]);
         assert_eq!((islands.of_point[0], islands.of_point[60], islands.of_point[160]), (2, 1, 0));
         assert_eq!(islands.members()[1], (0..60).collect::<Vec<u32>>());
@@ -110,9 +116,9 @@ mod tests {
 
     #[test]
     fn an_even_scatter_is_one_island() {
-        for seed in 0..5 {
-            let uniform: Vec<f64> = (0..4000).map(|i| Seed(seed).item(i).0 as f64).collect();
-            let islands = Islands::find(&nearest_points(Points::new(&uniform, 2).unwrap(), 60).unwrap(), 15);
+        for (dim, seed) in (1..4).flat_map(|dim| (0..5).map(move |seed| (dim, seed))) {
+            let uniform: Vec<f64> = (0..2000 * dim).map(|i| Seed(seed).item(i).0 as f64).collect();
+            let islands = Islands::find(&nearest_points(Points::new(&uniform, dim).unwrap(), 60).unwrap(), dim, 15);
             assert_eq!(islands.sizes.len(), 1, "{:?}", islands.sizes);
         }
     }
@@ -121,7 +127,7 @@ mod tests {
     fn points_at_one_place_are_one_island() {
         let mut map = vec![1.0; 80];
         map.extend((0..40).map(f64::from));
-        let islands = Islands::find(&nearest_points(Points::new(&map, 2).unwrap(), 20).unwrap(), 10);
+        let islands = Islands::find(&nearest_points(Points::new(&map, 2).unwrap(), 20).unwrap(), 2, 10);
         assert_eq!(islands.sizes[0], 60);
     }
 }

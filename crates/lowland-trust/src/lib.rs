@@ -17,6 +17,7 @@ mod parts;
 mod placement;
 mod point_search;
 mod report;
+mod sample;
 mod seam;
 mod summary;
 #[cfg(test)]
@@ -28,3 +29,4 @@ pub use loss::MapLoss;
 pub use parts::IslandParts;
 pub use placement::LossUsed;
 pub use report::{TrustParams, TrustReport, assess, memory, sufficient_neighbors};
+pub use sample::{SampledTrust, assess_sample, sample_memory};

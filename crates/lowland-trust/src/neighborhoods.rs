@@ -25,11 +25,13 @@ pub(crate) struct NeighborShares {
 /// this share of a torn neighborhood, and single misplaced neighbors are fewer.
 const SPREAD_SHARE: usize = 5;
 
-/// Compares neighborhoods. Both graphs have at least `reach` neighbors in every row, and `k <= reach`.
+/// Compares neighborhoods. Both graphs have at least `reach` neighbors in every row, and `k <= reach`. The rows of the graphs are
+/// those of `sampled` points, or all.
 pub(crate) fn compare(
     in_data: &NeighborGraph,
     in_map: &NeighborGraph,
     map: Points,
+    sampled: Option<&[usize]>,
     k: usize,
     reach: usize,
 ) -> NeighborShares {
@@ -42,7 +44,8 @@ pub(crate) fn compare(
             sorted.sort_unstable();
             points.iter().filter(|j| sorted.binary_search(j).is_ok()).count() as f64 / k as f64
         };
-        let [spread, certain_spread] = spreads(map, i, &data[..k], f64::from(lengths[k - 1]));
+        let [spread, certain_spread] =
+            spreads(map, sampled.map_or(i, |points| points[i]), &data[..k], f64::from(lengths[k - 1]));
         [
             share(&data[..k], &drawn[..k], near),
             1.0 - share(&data[..k], &drawn[..reach], far),
@@ -51,7 +54,7 @@ pub(crate) fn compare(
             certain_spread,
         ]
     };
-    let rows: Vec<[f64; 5]> = (0..map.rows()).into_par_iter().map_init(Default::default, row).collect();
+    let rows: Vec<[f64; 5]> = (0..in_data.rows()).into_par_iter().map_init(Default::default, row).collect();
     let column = |c: usize| rows.iter().map(|row| row[c]).collect();
     NeighborShares {
         kept: column(0),
@@ -100,7 +103,7 @@ mod tests {
             seed: Seed(0),
         };
         let in_data = nearest(&data, &search(reach)).unwrap().graph;
-        let found = compare(&in_data, &nearest_points(points, reach).unwrap(), points, k, reach);
+        let found = compare(&in_data, &nearest_points(points, reach).unwrap(), points, None, k, reach);
         let square = |row: &dyn Fn(usize, usize) -> f64, dim: usize, i: usize, j: usize| {
             (0..dim).map(|c| (row(i, c) - row(j, c)).powi(2)).sum::<f64>()
         };

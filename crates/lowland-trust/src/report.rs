@@ -9,7 +9,7 @@ use lowland_neighbors::{NeighborGraph, NeighborParams, Search, nearest_points_wi
 
 use super::field::grid_memory;
 use super::gaps::{Gap, bridge_targets, find_gaps};
-use super::islands::{GAP_WIDTH, Islands};
+use super::islands::Islands;
 use super::links::Links;
 use super::loss::MapLoss;
 use super::neighborhoods::{NeighborShares, compare};
@@ -40,7 +40,7 @@ impl Default for TrustParams {
 }
 
 /// A neighbor is far if it is beyond this many times the number of neighbors.
-const REACH: usize = 5;
+pub(crate) const REACH: usize = 5;
 /// A neighbor graph of the caller is used if it has at least this many times the number of neighbors.
 const MIN_REACH: usize = 2;
 /// Returns the number of neighbors in a graph of the fit that makes another search unnecessary: for all scores, or for the summary.
@@ -104,25 +104,26 @@ pub fn assess(
         (Cow::Owned(nearest_with(data, &search, &mut |done| progress(0.5 * done))?.graph), most)
     };
     let in_map = nearest_points_with(map, reach, &mut |done| progress(0.5 + 0.1 * done))?;
-    let NeighborShares { kept, lost, intruders, spread, certain_spread } = compare(&in_data, &in_map, map, k, reach);
+    let NeighborShares { kept, lost, intruders, spread, certain_spread } =
+        compare(&in_data, &in_map, map, None, k, reach);
     // Among rows that are all equal, the nearest are arbitrary, and so is what they say.
     let is_arbitrary = |i: usize| in_data.row(i).1[k - 1] == 0.0 || in_map.row(i).1[k - 1] == 0.0;
     let kept_where_known: Vec<f64> = (0..n).filter(|&i| !is_arbitrary(i)).map(|i| kept[i]).collect();
-    check_related(&kept_where_known, n, k)?;
-    let null = NullSpreads::new(&kept_where_known, n, k, params.seed)?;
+    check_related(&kept_where_known, n, n, k)?;
+    let null = NullSpreads::new(&kept_where_known, n, map.dim(), k, params.seed)?;
     let p_value = |(i, &spread): (usize, &f64)| if is_arbitrary(i) { f64::NAN } else { null.p_value(spread) };
     let p_values: Vec<f64> = certain_spread.iter().enumerate().map(p_value).collect();
     let flags = benjamini_hochberg(&p_values, params.fdr);
 
     let links = Links::new(&in_data, k);
-    let islands = Islands::find(&in_map, k);
+    let islands = Islands::find(&in_map, map.dim(), k);
     let mut omitted = Vec::new();
     let placement = if params.everything {
         let reason = unsupported(data, map, params.metric == Metric::Euclidean, reach);
         match (data, reason) {
             (Data::Dense(rows), None) => {
                 let degree = in_data.min_degree().min(searched);
-                let spacing = islands.gap_width / GAP_WIDTH;
+                let spacing = islands.spacing;
                 let rows = MapRows { data: rows, map, graph: &in_data, degree, spacing };
                 Some(place_points(&rows, loss, &mut |done| progress(0.6 + 0.2 * done))?)
             }
@@ -205,7 +206,7 @@ pub fn memory(shape: DataShape, known: Option<&NeighborGraph>, loss: Option<&Map
 }
 
 /// Checks sizes and that there is something to compare.
-fn check(data: &Data, map: Points, params: &TrustParams) -> Result<()> {
+pub(crate) fn check(data: &Data, map: Points, params: &TrustParams) -> Result<()> {
     let (n, k) = (data.rows(), params.n_neighbors);
     if map.rows() != n {
         return Err(Error::Shape {
@@ -239,13 +240,14 @@ fn check(data: &Data, map: Points, params: &TrustParams) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error if neighbors are not kept better than by a map of other rows.
-fn check_related(kept: &[f64], n: usize, k: usize) -> Result<()> {
+/// Returns an error if neighbors are not kept better than by a map of other rows. `kept` are the shares of those of the `compared` rows
+/// whose neighbors are not arbitrary.
+pub(crate) fn check_related(kept: &[f64], compared: usize, n: usize, k: usize) -> Result<()> {
     if kept.len() < MIN_KNOWN {
         let reason = format!(
-            "{} of the {n} rows have {k} or more copies in the data or on the map, among which the nearest are arbitrary; too few \
+            "{} of the {compared} rows have {k} or more copies in the data or on the map, among which the nearest are arbitrary; too few \
              are left to compare",
-            n - kept.len()
+            compared - kept.len()
         );
         return Err(Error::Format { what: "data and map", reason });
     }

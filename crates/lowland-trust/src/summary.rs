@@ -30,7 +30,7 @@ impl TrustReport {
 
     fn neighbors_sentence(&self) -> String {
         let lost = self.reliability.get(ReliabilityColumn::Lost).unwrap_or_default();
-        let good = lost.iter().filter(|&&lost| lost < 0.5).count();
+        let good = lost.iter().filter(|&&lost| keeps_most(lost)).count();
         format!(
             "{} of the points keep most of their neighbors: of the {} nearest rows, more than half are among the {} nearest \
              points.",
@@ -86,8 +86,13 @@ impl TrustReport {
     }
 }
 
+/// Whether a point that lost this share of its neighbors keeps most of them.
+pub(crate) fn keeps_most(lost: f64) -> bool {
+    lost < 0.5
+}
+
 /// A share in percent, with one decimal below ten.
-fn percent(count: usize, total: usize) -> String {
+pub(crate) fn percent(count: usize, total: usize) -> String {
     let share = 100.0 * count as f64 / total.max(1) as f64;
     if share >= 10.0 || count == 0 { format!("{share:.0}%") } else { format!("{share:.1}%") }
 }

@@ -9,12 +9,16 @@ fn uniform(seed: u64, count: usize) -> Vec<f64> {
 }
 
 fn report(rows: &[f64], dim: usize, map: &[f64]) -> lowland_core::Result<TrustReport> {
+    report_in(2, rows, dim, map)
+}
+
+fn report_in(map_dim: usize, rows: &[f64], dim: usize, map: &[f64]) -> lowland_core::Result<TrustReport> {
     let data = Data::dense(rows.iter().map(|&v| v as f32).collect(), dim).unwrap();
-    assess(&data, Points::new(map, 2).unwrap(), None, None, &TrustParams::default(), &mut |_| Ok(()))
+    assess(&data, Points::new(map, map_dim).unwrap(), None, None, &TrustParams::default(), &mut |_| Ok(()))
 }
 
 /// A sheet, and a map of it that is torn at the first coordinate 0.5.
-fn torn_sheet(n: usize) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn torn_sheet(n: usize) -> (Vec<f64>, Vec<f64>) {
     let sheet = uniform(1, 2 * n);
     let map = sheet.chunks(2).flat_map(|p| [p[0] + if p[0] > 0.5 { 0.5 } else { 0.0 }, p[1]]).collect();
     (sheet, map)
@@ -75,6 +79,45 @@ fn a_map_without_tears_is_not_doubted() {
     let report = report(&sheet, 2, &sheet).unwrap();
     assert_eq!((report.flagged(), report.gaps.len(), report.islands.sizes.len()), (0, 0, 1));
     assert!(report.summary()[0].starts_with("100% of the points"), "{:?}", report.summary());
+}
+
+#[test]
+fn maps_of_one_three_and_ten_dimensions_are_compared_with_a_null_of_as_many() {
+    for (dim, n) in [(1, 1500), (3, 2000), (10, 1500)] {
+        let rows = uniform(7, n * dim);
+        // Noise that moves neighbors, but tears nothing.
+        let normals = Seed(8).normals(n * dim);
+        let spacing = (n as f64).powf(-1.0 / dim as f64);
+        let noise = [0.0, 3.0, 0.0, 0.5][dim.min(3)] * spacing * if dim > 3 { 0.3 } else { 1.0 };
+        let map: Vec<f64> = rows.iter().zip(&normals).map(|(v, shift)| v + noise * shift).collect();
+        let whole = report_in(dim, &rows, dim, &map).unwrap();
+        assert_eq!(whole.flagged(), 0, "{dim}: {:?}", whole.null_noise);
+        let p = whole.reliability.get(ReliabilityColumn::PValue).unwrap();
+        assert!(p.iter().all(|p| *p > 0.0 && *p <= 1.0));
+        // The jump and the fragility are those of maps of two dimensions.
+        let reasons: Vec<&str> = whole.omitted.iter().map(|(_, reason)| reason.as_str()).collect();
+        let reason = format!("the loss is evaluated on maps of 2 dimensions, and this one has {dim}");
+        assert_eq!(reasons, [&reason, &reason]);
+        // The same map, cut in the middle of the first coordinate.
+        let first = |at: usize| at.is_multiple_of(dim) && rows[at] > 0.5;
+        let torn: Vec<f64> = map.iter().enumerate().map(|(at, v)| v + if first(at) { 4.0 } else { 0.0 }).collect();
+        let found = report_in(dim, &rows, dim, &torn).unwrap();
+        let flags = found.reliability.get(ReliabilityColumn::Flagged).unwrap();
+        // Points with four of their fifteen nearest rows on the other side of the cut.
+        let row = |i: usize| &rows[i * dim..(i + 1) * dim];
+        let square = |i: usize, j: usize| row(i).iter().zip(row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+        let is_torn = |i: usize| {
+            let mut others: Vec<usize> = (0..n).filter(|&j| j != i).collect();
+            others.select_nth_unstable_by(15, |&a, &b| square(i, a).total_cmp(&square(i, b)));
+            others[..15].iter().filter(|&&j| (row(j)[0] > 0.5) != (row(i)[0] > 0.5)).count() >= 4
+        };
+        let torn: Vec<bool> = (0..n).map(is_torn).collect();
+        let count = |wanted: bool| (0..n).filter(|&i| torn[i] == wanted && flags[i] == 1.0).count();
+        let all = torn.iter().filter(|&&torn| torn).count();
+        assert!(all > 3 && count(true) >= all * 9 / 10, "{dim}: {} of {all}", count(true));
+        assert!(count(false) <= all / 10, "{dim}: {} beside {all}", count(false));
+        assert_eq!(found.islands.sizes.len(), 2, "{dim}");
+    }
 }
 
 #[test]

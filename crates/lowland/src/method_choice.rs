@@ -29,8 +29,10 @@ use crate::select::draw_rows;
 pub const AUTO: &str = "auto";
 
 /// The methods that are compared, the preferred one first, and the largest number of rows they are considered for.
-const CANDIDATES: [(&str, usize); 5] = [
+const CANDIDATES: [(&str, usize); 7] = [
     ("tsne", usize::MAX),
+    ("umap", usize::MAX),
+    ("pacmap", usize::MAX),
     ("lvm", usize::MAX),
     ("spectral", usize::MAX),
     // Its time and memory grow with the square of the number of rows.

@@ -33,12 +33,12 @@ fn a_plane_is_given_to_pca_and_a_rolled_sheet_is_not() {
     let roll = choose_method(&rolled_sheet(500), &[], ChoiceOptions::default()).unwrap();
     assert!(roll.method != "pca", "{}", roll.table());
     assert!(scores_of(&roll, "pca").kept < 0.6 * scores_of(&roll, "tsne").kept, "{}", roll.table());
-    assert_eq!((roll.fitted_rows, roll.held_out_rows, roll.scores.len()), (400, 100, 5));
+    assert_eq!((roll.fitted_rows, roll.held_out_rows, roll.scores.len()), (400, 100, 7));
     let mean = |scores: &MethodScores| (scores.kept + scores.placed + scores.order) / 3.0;
     let most = roll.scores.iter().map(mean).fold(0.0, f64::max);
     assert_eq!(mean(scores_of(&roll, roll.method)), most);
     assert!(roll.reason().starts_with(&format!("{} has the largest mean", roll.method)), "{}", roll.reason());
-    assert_eq!(roll.table().lines().count(), 6);
+    assert_eq!(roll.table().lines().count(), 8);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn few_rows_get_the_default_and_say_so() {
 fn parameters_go_to_the_methods_that_have_them() {
     let values = [("perplexity", "5"), ("metric", "manhattan"), ("n_components", "1")];
     let choice = choose_method(&rolled_sheet(100), &values, ChoiceOptions::default()).unwrap();
-    assert_eq!(choice.scores.len(), 5);
+    assert_eq!(choice.scores.len(), 7);
     let error = choose_method(&rolled_sheet(100), &[("inducing", "5")], ChoiceOptions::default()).unwrap_err();
     assert!(error.to_string().contains("none of the methods that are compared"), "{error}");
     // An invalid value is an error of every method that has the parameter; the others remain.

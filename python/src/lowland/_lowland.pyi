@@ -289,6 +289,7 @@ def assess(
     list[str],
     list[tuple[str, str]],
     tuple[str, bool] | None,
+    tuple[int, float, int, float],
 ]: ...
 def procrustes(a: NDArray[np.float64], b: NDArray[np.float64]) -> float: ...
 def angles(

@@ -47,6 +47,7 @@ class Trust:
     columns : dict of ndarray
         Values of each point by name: ``kept``, ``lost``, ``intruders``, ``spread``, ``jump``, ``fragile``, ``p_value``,
         ``flagged``, ``island`` and ``bridge_to``, and ``unstable`` with `reruns`. Also attributes of this object: ``trust.kept``.
+        In validation ``fragile`` and ``unstable`` did not tell which points are misplaced; they are not part of the summary.
     meanings : dict of str
         Explanation of each column.
     islands : list of Island
@@ -62,6 +63,16 @@ class Trust:
     loss_is_own : bool
         Whether that is the method that made the embedding. It is for estimators of t-SNE, SSNE, EE, MAP IT, LVM and UMAP;
         the loss of t-SNE stands in for others.
+    reach : int
+        Points beyond this rank are far, for ``lost`` and ``intruders``.
+    gap_width : float
+        Points of the same island are linked by steps of at most this length on the map: three times the median distance to
+        the fifth neighbor, or eight times on a map of one dimension.
+    min_island : int
+        Fewest points of an island.
+    null_noise : float
+        Noise of the maps without tears that flags compare with, in units of the distance between neighboring points. It is
+        such that these maps keep neighbors as well as the embedding does.
     """
 
     def __init__(
@@ -72,6 +83,7 @@ class Trust:
         summary: str,
         omitted: dict[str, str],
         loss: tuple[str, bool] | None,
+        numbers: tuple[int, float, int, float],
     ) -> None:
         self.columns: dict[str, NDArray[np.float64]] = {name: np.asarray(values) for name, _, values in columns}
         self.meanings: dict[str, str] = {name: meaning for name, meaning, _ in columns}
@@ -81,6 +93,11 @@ class Trust:
         self.omitted: dict[str, str] = omitted
         self.loss: str | None = None if loss is None else loss[0]
         self.loss_is_own: bool = loss is not None and loss[1]
+        self.reach: int
+        self.gap_width: float
+        self.min_island: int
+        self.null_noise: float
+        self.reach, self.gap_width, self.min_island, self.null_noise = numbers
 
     def __getattr__(self, name: str) -> NDArray[np.float64]:
         columns: dict[str, NDArray[np.float64]] = self.__dict__.get("columns", {})
@@ -162,7 +179,7 @@ def trust(
     if not isinstance(metric, str) and callable(metric):
         rows = _metrics.distances(rows, metric, metric_params)
     with _device.using(device):
-        columns, islands, gaps, summary, omitted, loss = _lowland.assess(
+        columns, islands, gaps, summary, omitted, loss, numbers = _lowland.assess(
             rows,
             points,
             _parameters.integer("n_neighbors", n_neighbors, at_least=1),
@@ -179,6 +196,7 @@ def trust(
             told = getattr(embedding, "_target", None)
             unstable = _lowland.instability(rows, model, repeats, _input.threads(n_jobs), told)
     if reruns:
-        columns.append(("unstable", "How far the point moves between runs with other random numbers.", unstable))
+        meaning = "How far the point moves between runs; in validation no sign of a wrong place."
+        columns.append(("unstable", meaning, unstable))
     found = [Gap((pair[0], pair[1]), verdict, links, counted, weak) for pair, verdict, links, counted, weak in gaps]
-    return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss)
+    return Trust(columns, [Island(*island) for island in islands], found, " ".join(summary), dict(omitted), loss, numbers)

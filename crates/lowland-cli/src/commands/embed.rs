@@ -26,9 +26,7 @@ use super::page::{self, NeighborSource};
 use super::sampled_fit::{PlacedRows, SampledFit};
 use super::scoring;
 use super::transform::read_model;
-use super::trust::{
-    add_instability, assess_new_map, instability_sentence, loss_sentence, sufficient_neighbors, trust_json,
-};
+use super::trust::{NewMapTrust, add_instability, assess_new_map, sufficient_neighbors};
 use crate::args::{EmbedArgs, InputArgs, MissingArg, PictureArgs, method_values, own_values};
 use crate::caption::Caption;
 use crate::console::Console;
@@ -203,27 +201,24 @@ pub fn embed(args: &EmbedArgs, matches: &ArgMatches) -> Result<ExitCode, Failure
     } else {
         assess_new_map(data, metric, &model, args.trust, &run, &mut console)
     };
-    if let (Some(trust), Some(reruns)) = (&mut trust, args.reruns)
+    if let (Some(NewMapTrust::Complete(trust)), Some(reruns)) = (&mut trust, args.reruns)
         && !console.stopped()
     {
         add_instability(trust, &model, &rows, target.as_ref(), reruns, &run, &mut console);
     }
     if write_later {
-        map.reliability = trust.as_ref().map(|trust| trust.reliability.clone());
+        map.reliability = trust.as_ref().and_then(NewMapTrust::complete).map(|report| report.reliability.clone());
         outputs.write_map(&map, &args.write.options(), &mut log);
     }
     let mut report = report::run_report(args, &model, &rows, &map, scores.as_ref(), console.stages(), watch.elapsed());
-    report["trust"] = trust.as_ref().map_or(Value::Null, trust_json);
+    report["trust"] = trust.as_ref().map_or(Value::Null, NewMapTrust::to_json);
     if let Some(choice) = &choice {
         report["method_choice"] = method_choice::to_json(choice);
     }
     let caption = Caption::new(model.method().name(), &model.pipeline().values(), model.notes(), scores.as_ref());
     let score_table = scores.as_ref().map_or(String::new(), |scores| report::score_table(scores, map.labels.as_ref()));
     let uncertain_points = report::uncertain_points(&map);
-    let summary = trust.as_ref().map_or(String::new(), |trust| {
-        let loss = trust.loss.map_or(String::new(), |loss| loss_sentence(&loss) + "\n");
-        trust.summary().join(" ") + "\n" + &instability_sentence(trust) + &loss
-    });
+    let summary = trust.as_ref().map_or(String::new(), NewMapTrust::text);
     // A run that was stopped does not wait for the neighbors.
     let neighbors =
         (!stopped_early && !console.stopped()).then(|| NeighborSource { data, metric, known: model.neighbors() });

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lowland::message::Remedy;
 use lowland::preprocessing::rows_for_metric;
 use lowland::reruns::{RerunOptions, instability};
-use lowland::trust::{self, Gap, LossUsed, TrustParams, TrustReport};
+use lowland::trust::{self, Gap, IslandParts, LossUsed, SampledTrust, TrustParams, TrustReport};
 use lowland::{Data, Error, Metric, Model, ReliabilityColumn, Target};
 use lowland_view::Density;
 use serde_json::{Value, json};
@@ -110,6 +110,54 @@ pub fn trust(args: &TrustArgs) -> Result<ExitCode, Failure> {
 /// Fewest rows of a summary, and most rows that are searched for neighbors only for it.
 const MIN_ROWS: usize = 20;
 const MAX_ROWS_SEARCHED: usize = 10_000;
+/// Beyond that, and without a neighbor graph of the fit, this many rows are compared with all others.
+const SAMPLED_ROWS: usize = 1000;
+
+/// The reliability of a map that was just computed.
+pub enum NewMapTrust {
+    /// Of every point.
+    Complete(Box<TrustReport>),
+    /// Shares of the points, estimated from a sample of the rows.
+    Sampled(SampledTrust),
+}
+
+impl NewMapTrust {
+    /// The report on every point.
+    pub fn complete(&self) -> Option<&TrustReport> {
+        match self {
+            Self::Complete(report) => Some(report),
+            Self::Sampled(_) => None,
+        }
+    }
+
+    /// The report for people, in sentences.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Complete(report) => {
+                let loss = report.loss.map_or(String::new(), |loss| loss_sentence(&loss) + "\n");
+                report.summary().join(" ") + "\n" + &instability_sentence(report) + &loss
+            }
+            Self::Sampled(sampled) => sampled.summary().join(" ") + "\n",
+        }
+    }
+
+    /// The report for programs, without the values of the points.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Complete(report) => trust_json(report),
+            Self::Sampled(sampled) => json!({
+                "summary": sampled.summary(),
+                "n_neighbors": sampled.n_neighbors,
+                "reach": sampled.reach,
+                "fdr": sampled.fdr,
+                "sampled_rows": sampled.sampled,
+                "keeping": sampled.keeping,
+                "flagged": sampled.flagged,
+                "null_noise": sampled.null_noise,
+            }),
+        }
+    }
+}
 
 /// Number of nearest rows that a new map is assessed by: few points have few neighbors.
 fn compared_neighbors(rows: usize) -> usize {
@@ -129,7 +177,7 @@ pub fn assess_new_map(
     everything: bool,
     run: &RunArgs,
     console: &mut Console,
-) -> Option<TrustReport> {
+) -> Option<NewMapTrust> {
     // Of a handful of points nothing can be said, and without a neighbor graph of the fit the search may take longer than
     // the fit.
     let known = model.neighbors();
@@ -137,19 +185,32 @@ pub fn assess_new_map(
     if data.rows() < MIN_ROWS {
         return None;
     }
-    if !(everything || is_inexpensive) {
-        console.info("without an exact neighbor graph of the fit, the reliability is computed only with --trust");
-        return None;
+    let is_sampled = !(everything || is_inexpensive);
+    if is_sampled {
+        console.info(&format!(
+            "{} has no exact neighbor graph of the {} rows: the reliability is estimated from {SAMPLED_ROWS} of them; --trust \
+             computes it for all",
+            model.method().name(),
+            data.rows()
+        ));
     }
     let n_neighbors = compared_neighbors(data.rows());
     let params = TrustParams { n_neighbors, metric, seed: run.seed(), everything, ..TrustParams::default() };
     let own = model.own_embedding();
     let loss = model.point_loss(own.points());
-    let needed = data.shape().bytes.saturating_add(trust::memory(data.shape(), known, loss.as_ref(), &params));
+    let besides = match is_sampled {
+        true => trust::sample_memory(data.shape(), SAMPLED_ROWS, &params),
+        false => trust::memory(data.shape(), known, loss.as_ref(), &params),
+    };
+    let needed = data.shape().bytes.saturating_add(besides);
     let computed =
         run.memory().check("the reliability", needed, &[Remedy::RaiseMaxMemory, Remedy::FewerRows]).and_then(|_| {
-            let assess = |progress: &mut lowland::run::Progress| {
-                trust::assess(data, own.points(), known, loss.as_ref(), &params, progress)
+            let assess = |progress: &mut lowland::run::Progress| match is_sampled {
+                true => {
+                    trust::assess_sample(data, own.points(), SAMPLED_ROWS, &params, progress).map(NewMapTrust::Sampled)
+                }
+                false => trust::assess(data, own.points(), known, loss.as_ref(), &params, progress)
+                    .map(|report| NewMapTrust::Complete(Box::new(report))),
             };
             console.run_stage("reliability", assess)
         });
@@ -220,12 +281,18 @@ fn trust_text(report: &TrustReport) -> String {
         }
     };
     more(report.gaps.len(), "gaps");
-    let merged = report.merged_islands();
-    for &island in merged.iter().take(MAX_LINES) {
-        let sizes = &report.parts.as_ref().expect("there are merged islands")[island as usize - 1].sizes;
-        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-        let _ = writeln!(text, "island {island} is {} groups in the data, of {} points", sizes.len(), sizes.join(", "));
+    if let Some(parts) = report.parts.as_deref().filter(|parts| !parts.is_empty()) {
+        text.push_str(&island_table(&report.islands.sizes, parts));
     }
+    let _ = writeln!(
+        text,
+        "\nislands: at least {} points with steps of at most {:.3} on the map, {:.0} times the median distance to the fifth neighbor\n\
+         flags: compared with a sheet without tears, with noise of {:.2} of the distance between neighboring points",
+        report.islands.min_size,
+        report.islands.gap_width,
+        report.islands.gap_width / report.islands.spacing,
+        report.null_noise
+    );
     if let Some(loss) = report.loss {
         let _ = writeln!(text, "{}", loss_sentence(&loss));
     }
@@ -235,9 +302,30 @@ fn trust_text(report: &TrustReport) -> String {
     text
 }
 
+/// The islands with what the data say about each: those of several groups first, then by size.
+fn island_table(points: &[usize], parts: &[IslandParts]) -> String {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&at| parts[at].sizes.len() < 2);
+    let mut text = "\nisland  points  in the data                weakest connection\n".to_string();
+    for &at in order.iter().take(MAX_LINES) {
+        let sizes: Vec<String> = parts[at].sizes.iter().map(usize::to_string).collect();
+        let groups = match (sizes.len(), parts[at].weakest_connection) {
+            (1, None) => "not divided".into(),
+            (1, Some(_)) => "one group".into(),
+            (count, _) => format!("{count} groups: {}", sizes.join(", ")),
+        };
+        let connection = parts[at].weakest_connection.map_or("too small".into(), |value| format!("{value:.2}"));
+        let _ = writeln!(text, "{:<6} {:>7}  {groups:<25}  {connection}", at + 1, points[at]);
+    }
+    if parts.len() > MAX_LINES {
+        let _ = writeln!(text, "... and {} more islands; --json lists all", parts.len() - MAX_LINES);
+    }
+    text
+}
+
 /// Which loss the columns `jump` and `fragile` refer to.
 pub fn loss_sentence(loss: &LossUsed) -> String {
-    if loss.is_own {
+    let sentence = if loss.is_own {
         format!("jump and fragile: by the loss of {}, which made the map", loss.method)
     } else {
         format!(
@@ -245,7 +333,8 @@ pub fn loss_sentence(loss: &LossUsed) -> String {
              tsne, ssne, ee, mapit, lvm and umap",
             loss.method
         )
-    }
+    };
+    sentence + "\nfragile did not tell torn points from others in validation, and is in no sentence above"
 }
 
 /// The report for programs, without the values of the points.
