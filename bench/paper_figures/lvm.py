@@ -4,14 +4,16 @@ LOWLAND is the program. FIGURE is one of
   dimensions   Fig 3 and S10: 9-NN test error and time against the number of dimensions; the last 10,000 rows are the test set
   grid         Fig S5: 1-NN test error for some k and reach
   outliers     Fig S3: the 100 least certain rows as images; the rows of ARRAY are square images, the next argument is a .png
-  calibration  std of fitted and of new rows: its AUROC for a wrong nearest label, the error without the least certain rows; a third of
-               the rows are new, or the number in the argument after LABELS.npy (the last ones)
+  calibration  std of fitted and of new rows, placed by default and by --exact: its AUROC for a wrong nearest label, the error without the
+               least certain rows; a third of the rows are new, or the number in the argument after LABELS.npy (the last ones)
   levels       Fig S8: no and one level for the first 7,000 rows; distances between and within classes
   words        Fig 4: how often the nearest neighbor stays among the nearest r, for 5,000 words, compared with PCA; ARRAY is a word2vec file
+               (GloVe: the path that bench.datasets.download_glove() returns)
   table        Tables 1 and S2: four nearest words before and after, in ten dimensions; ARRAY as above
 """
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -73,21 +75,38 @@ elif figure_name == "calibration":
     fitted, new = scratch / "fitted.npy", scratch / "new.npy"
     np.save(fitted, rows[:-count])
     np.save(new, rows[-count:])
-    model, maps = scratch / "model.lowland", [scratch / "fitted.csv", scratch / "new.csv"]
-    quiet = ["--quiet", "--out"]
-    subprocess.run([program, "embed", fitted, "--method", "lvm", "--no-quality", "--save", model, *quiet, maps[0]], check=True)
-    subprocess.run([program, "transform", model, new, *quiet, maps[1]], check=True)
-    # Two coordinates and the standard deviation.
-    placed, added = (np.genfromtxt(path, delimiter=",", skip_header=1) for path in maps)
+    model, quiet = scratch / "model.lowland", ["--quiet", "--out"]
+
+    def run(name, *command):
+        """Runs a command and returns two coordinates and the standard deviation of its rows, and its CPU seconds."""
+        path, before = scratch / f"{name}.csv", resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([program, *command, *quiet, path], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return np.genfromtxt(path, delimiter=",", skip_header=1), seconds
+
+    placed, seconds = run("fitted", "embed", fitted, "--method", "lvm", "--no-quality", "--save", model)
     search = NearestNeighbors(n_neighbors=1, n_jobs=-1).fit(placed[:, :2])
-    own, true = labels[:-count], [labels[:-count], labels[-count:]]
-    found = [own[search.kneighbors(return_distance=False)[:, 0]], own[search.kneighbors(added[:, :2], return_distance=False)[:, 0]]]
-    for name, map_, truth, label in zip(("fitted", "new"), (placed, added), true, found):
-        wrong, std = label != truth, map_[:, 2]
+    own = labels[:-count]
+
+    def describe(name, map_, seconds, truth, nearest):
+        wrong, std = own[nearest[:, 0]] != truth, map_[:, 2]
         order = np.argsort(std)
         rest = [wrong[order[: int(len(order) * (1 - part))]].mean() for part in (0, 0.05, 0.1, 0.2)]
         auroc = roc_auc_score(wrong, std)
-        print(name, f"median std {np.median(std):.4g}", f"AUROC {auroc:.3f}", *(f"{error:.4f}" for error in rest), sep=" | ")
+        numbers = [f"median std {np.median(std):.4g}", f"AUROC {auroc:.3f}", *(f"{error:.4f}" for error in rest)]
+        print(name, *numbers, f"{seconds:.2f} CPU s", sep=" | ", flush=True)
+
+    describe("fitted", placed, seconds, own, search.kneighbors(return_distance=False))
+    maps = {}
+    for name, flags in (("new", []), ("new, --exact", ["--exact"])):
+        maps[name], seconds = run("new", "transform", model, new, *flags)
+        describe(name, maps[name], seconds, labels[-count:], search.kneighbors(maps[name][:, :2], return_distance=False))
+    # The difference of the two, in the standard deviations that the exact updates give.
+    default, exact = maps.values()
+    apart = np.abs(default[:, :2] - exact[:, :2]).max(axis=1) / exact[:, 2]
+    ratio = np.abs(np.log(default[:, 2] / exact[:, 2]))
+    print("means apart, in std", *(f"{np.quantile(apart, q):.2g}" for q in (0.5, 0.9, 0.99)), "log ratio of std", *(f"{np.quantile(ratio, q):.2g}" for q in (0.5, 0.9, 0.99)), sep=" | ")
 elif figure_name == "levels":
     labels, rows = np.load(sys.argv[4]).ravel()[:7000], np.load(array)[:7000]
     array = scratch / "rows.npy"

@@ -9,7 +9,9 @@ from bench.report.markdown import number, table
 INTRODUCTION = """MNIST's digits, above 70,000 rows deformed ones, to two dimensions; CPU seconds and peak memory of the whole process. Exponents are
 least-squares slopes of the logarithms over the sizes in the table, without the smallest where there are more than two; the sizes
 differ between methods. Exponents of memory are those of the whole runs. Neighbor search is exact for few rows and approximate for many.
-Open markers and asterisks are memory that was measured again after the whole run, see below the table."""
+Open markers and asterisks are memory that was measured again after the whole run, see below the table. The row of lllvm is of exact
+posteriors, the default up to 3,000 rows; beyond, it is of low rank, whose growth to 10,000 rows is in
+[a record](../bench/results/2026-11-18-lllvm-growth.md)."""
 
 
 def section(cases, picture):

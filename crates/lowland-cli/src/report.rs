@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use lowland::message::{Note, ToleranceMiss};
 use lowland::params::Params;
 use lowland::quality::{ClassShare, QualityReport};
 use lowland::run::StopReason;
@@ -133,9 +134,39 @@ pub fn run_report(
             json!({ "row": row, "id": map.ids.as_ref().map(|ids| &ids[row]), "std": std[row] })
         }).collect::<Vec<_>>()),
         "covariances": map.covariances,
+        "repulsion": model.notes().iter().find_map(repulsion_json),
+        "predicted_noise": model.notes().iter().find_map(predicted_noise_json),
         "notes": model.notes().iter().map(|note| note.describe(&FlagTerms)).collect::<Vec<_>>(),
         "scores": scores.map(|scores| scores_json(scores, map.labels.as_ref())),
     })
+}
+
+/// The measured error of fast summation: the relative error of the force at the last measurement, its bound if one is certified
+/// that does not exceed the force, and why it is above the tolerance, if it is.
+fn repulsion_json(note: &Note) -> Option<Value> {
+    let Note::RepulsionError { engine, error, certified, missed } = note else { return None };
+    let missed = missed.map(|missed| match missed {
+        ToleranceMiss::ScheduleUnfinished => "schedule",
+        ToleranceMiss::EngineLimit => "engine",
+        ToleranceMiss::Sample => "sample",
+    });
+    let certified = certified.filter(|bound| bound.is_finite());
+    Some(json!({ "engine": engine, "error": error, "certified_bound": certified, "above_tolerance": missed }))
+}
+
+/// Curvature of the objective, and what the error of the repulsion does to its value.
+fn predicted_noise_json(note: &Note) -> Option<Value> {
+    let Note::PredictedNoise { mean_curvature, deviation, relative_change, relative_deviation, relative_bound } = *note
+    else {
+        return None;
+    };
+    Some(json!({
+        "mean_curvature": mean_curvature,
+        "deviation": deviation,
+        "relative_change": relative_change,
+        "relative_deviation": relative_deviation,
+        "relative_bound": relative_bound,
+    }))
 }
 
 fn stop_reason_json(reason: StopReason) -> String {

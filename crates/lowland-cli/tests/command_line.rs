@@ -143,6 +143,35 @@ fn a_report_holds_parameters_times_and_scores() {
     let outliers = report["outliers"].as_array().unwrap();
     assert_eq!(outliers.len(), 100);
     assert!(outliers[0]["std"].as_f64().unwrap() >= outliers[99]["std"].as_f64().unwrap());
+    // Exact sums have no error.
+    assert!(report["repulsion"].is_null() && report["predicted_noise"].is_null());
+}
+
+#[test]
+fn a_report_holds_the_error_of_the_repulsion_the_curvature_and_the_predicted_noise() {
+    let folder = folder();
+    let embed = ["embed", "s-curve", "--n-points", "1200", "--no-quality", "--report", "r.json", "--out", "m.npy"];
+    let fit = |method: &str| -> serde_json::Value {
+        let more = ["--method", method, "--engine", "fast-gauss", "--max-iter", "60", "--quiet"];
+        good(folder.path(), &[&embed[..], &more].concat());
+        serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap()
+    };
+    for method in ["ee", "ssne"] {
+        let report = fit(method);
+        let (repulsion, noise) = (&report["repulsion"], &report["predicted_noise"]);
+        let number = |value: &serde_json::Value| value.as_f64().unwrap_or_else(|| panic!("{method}: {report}"));
+        assert_eq!(repulsion["engine"], "fast-gauss", "{report}");
+        let error = number(&repulsion["error"]);
+        assert!(error > 0.0 && (error <= 0.01 || repulsion["above_tolerance"].is_string()), "{report}");
+        assert!(number(&noise["deviation"]) > 0.0 && number(&noise["relative_deviation"]) > 0.0, "{report}");
+        // The expected change has the sign of the mean curvature, and keeps its bound.
+        let change = number(&noise["relative_change"]);
+        assert!(change * number(&noise["mean_curvature"]) > 0.0, "{report}");
+        assert_eq!(noise["relative_bound"].is_null(), method == "ssne", "{report}");
+        assert!(noise["relative_bound"].as_f64().is_none_or(|bound| change.abs() <= bound), "{report}");
+        let notes = report["notes"].as_array().unwrap();
+        assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with("mean curvature")), "{report}");
+    }
 }
 
 #[test]

@@ -67,3 +67,21 @@ fn resumed_runs_draw_the_same_samples() {
         }
     }
 }
+
+#[test]
+fn the_error_of_a_sample_is_reported_by_every_method_with_repulsion() {
+    for method in ["tsne", "ssne", "ee", "mapit"] {
+        let values: &[(&str, &str)] = if method == "mapit" {
+            &[("max_iter", "3"), ("n_neighbors", "5"), ("tolerance", "0.0001")]
+        } else {
+            &[("max_iter", "3"), ("tolerance", "0.0001")]
+        };
+        let model = fit(method, "sampled", values, FitOptions::default()).expect("a model");
+        let missed = model.notes().iter().find_map(|note| match note {
+            Note::RepulsionError { error, missed, .. } => Some((*error, *missed)),
+            _ => None,
+        });
+        let (error, missed) = missed.expect("a note");
+        assert!(error > 1e-4 && missed == Some(ToleranceMiss::Sample), "{method}: {error} {missed:?}");
+    }
+}

@@ -89,7 +89,8 @@ class TSNE(Estimator):
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsive force; it is measured and reported.
+        Relative error allowed in the repulsive force; it is measured and reported. No effect on
+        engine sampled.
     accuracy : {'fixed', 'schedule'}, default='schedule'
         Whether the accuracy is fixed, or low at first and raised as progress slows.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='gd'
@@ -700,7 +701,8 @@ class SymmetricSNE(Estimator):
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsive force; it is measured and reported.
+        Relative error allowed in the repulsive force; it is measured and reported. No effect on
+        engine sampled.
     accuracy : {'fixed', 'schedule'}, default='schedule'
         Whether the accuracy is fixed, or low at first and raised as progress slows.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='lbfgs'
@@ -917,7 +919,8 @@ class ElasticEmbedding(Estimator):
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsive force; it is measured and reported.
+        Relative error allowed in the repulsive force; it is measured and reported. No effect on
+        engine sampled.
     accuracy : {'fixed', 'schedule'}, default='schedule'
         Whether the accuracy is fixed, or low at first and raised as progress slows.
     optimizer : {'gd', 'fp', 'sd', 'lbfgs'}, default='lbfgs'
@@ -1142,7 +1145,8 @@ class MapIt(Estimator):
     engine : {'auto', 'exact', 'fast-gauss', 'barnes-hut', 'fft', 'sampled'}, default='auto'
         Engine that computes the repulsion.
     tolerance : float, default=0.01
-        Relative error allowed in the repulsion; it is measured and reported.
+        Relative error allowed in the repulsion; it is measured and reported. No effect on engine
+        sampled.
     learning_rate : float or 'auto', default='auto'
         Learning rate; auto uses n / 40, which is 50 for 2,000 points as in the paper.
     max_iter : int, default=1000

@@ -196,7 +196,7 @@ impl Division<'_> {
     }
 }
 
-/// Smaller groups are not divided: that would not save pairs.
+/// Smaller groups are not divided: they have at most 105 pairs.
 const MIN_GROUP_SIZE: usize = 16;
 
 /// The number of landmarks that minimizes the number of pairs among `members` for cells of equal size: `(m^2 /

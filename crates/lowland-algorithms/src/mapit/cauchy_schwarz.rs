@@ -114,6 +114,11 @@ impl CauchySchwarzDivergence {
         self.potential.controller().measured_error().map(|error| (self.potential.engine_name(), error))
     }
 
+    /// Returns whether the repulsion is that of a sample of the pairs.
+    pub fn is_sampled(&self) -> bool {
+        self.potential.is_sampled()
+    }
+
     /// Returns the state that the transform of new points needs: the marginals that are compared, if any, and the sums over
     /// the map at `y`.
     pub fn fitted_state(&mut self, y: Points) -> Result<MapItFittedState> {

@@ -116,6 +116,11 @@ impl MapItField {
         }
     }
 
+    /// Returns whether the repulsion is that of a sample of the pairs, drawn by the engine.
+    pub fn is_sampled(&self) -> bool {
+        matches!(&self.others, NonNeighborSums::Potential(potential) if potential.is_sampled())
+    }
+
     /// Returns the state that the transform of new points needs: the marginals of every point in the data and in the map at
     /// `y`, and the entropy weights there.
     pub fn fitted_state(&mut self, y: Points) -> Result<MapItFittedState> {

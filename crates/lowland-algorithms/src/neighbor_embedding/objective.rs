@@ -26,19 +26,36 @@ pub struct PredictedNoise {
     pub change_deviation: f64,
     /// The expected change relative to the value (eq 9).
     pub relative_change: f64,
+    /// The standard deviation of the change, relative to the value (eq 9).
+    pub relative_deviation: f64,
+    /// Bound of the absolute expected change relative to the value, for any perturbation (eq 10), where the norm of the Hessian
+    /// has a bound that holds for all maps: for the elastic embedding.
+    pub relative_bound: Option<f64>,
 }
 
 impl PredictedNoise {
     /// Computes the effect of a perturbation of every coordinate with standard deviation `deviation`, where the objective has
-    /// this value, squared length of the gradient and trace of the Hessian.
-    pub(super) fn new(deviation: f64, value: f64, squared_gradient: f64, trace: f64, coordinates: usize) -> Self {
+    /// this value, squared length of the gradient and trace of the Hessian. `curvature_bound` is a bound of the Hessian's norm.
+    pub(super) fn new(
+        deviation: f64,
+        value: f64,
+        squared_gradient: f64,
+        trace: f64,
+        coordinates: usize,
+        curvature_bound: Option<f64>,
+    ) -> Self {
         let mean_change = 0.5 * deviation * deviation * trace;
+        let change_deviation = deviation * squared_gradient.sqrt();
+        let size = value.abs().max(f64::MIN_POSITIVE);
         Self {
             deviation,
             mean_curvature: trace / coordinates as f64,
             mean_change,
-            change_deviation: deviation * squared_gradient.sqrt(),
-            relative_change: mean_change / value.abs().max(f64::MIN_POSITIVE),
+            change_deviation,
+            relative_change: mean_change / size,
+            relative_deviation: change_deviation / size,
+            relative_bound: curvature_bound
+                .map(|bound| 0.5 * deviation * deviation * coordinates as f64 * bound / size),
         }
     }
 }
@@ -203,7 +220,24 @@ impl NeighborEmbeddingObjective {
         let of_gradient = 2.0 * strength / self.energy.scale().sqrt() * self.potential.gradient_error(y)?;
         let deviation = of_gradient * y.rows() as f64 / (4.0 * self.factors.exaggeration);
         let trace = self.hessian_trace(y)?;
-        Ok(PredictedNoise::new(deviation, value, dot(&gradient, &gradient), trace, y.values().len()))
+        let bound = self.curvature_bound();
+        Ok(PredictedNoise::new(deviation, value, dot(&gradient, &gradient), trace, y.values().len(), bound))
+    }
+
+    /// Returns a bound of the spectral norm of the Hessian that holds for all maps, for the elastic embedding with equal
+    /// repulsion between all pairs.
+    ///
+    /// The Hessian of `exp(-|z|^2)` has a norm of at most 2, and a Laplacian one of at most twice the largest degree, or the
+    /// number of points if all weights are 1. The other objectives have terms that grow with the map, or bounds that are
+    /// too far above their curvature to say anything.
+    pub(super) fn curvature_bound(&self) -> Option<f64> {
+        let Energy::Elastic { lambda } = self.energy else { return None };
+        if self.potential.has_pair_weights() || self.density.is_some() {
+            return None;
+        }
+        let degree = self.attraction.degrees().into_iter().fold(0.0, f64::max);
+        let repulsion = 4.0 * self.factors.lambda_factor * lambda * self.attraction.points() as f64;
+        Some(8.0 * self.factors.exaggeration * degree + repulsion)
     }
 
     /// Returns the trace of the Hessian at `y`, at the cost of two gradients. (The traces printed in section 2.1 of

@@ -166,7 +166,7 @@ fn predicted_noise_is_that_of_random_perturbations() {
         let (start, gradient) = at(&mut embedding, &y, d);
         let squared: f64 = gradient.iter().map(|g| g * g).sum();
         let trace = embedding.hessian_trace(Points::new(&y, d).unwrap()).unwrap();
-        let predicted = PredictedNoise::new(size, start, squared, trace, n * d);
+        let predicted = PredictedNoise::new(size, start, squared, trace, n * d, embedding.curvature_bound());
         let changes: Vec<f64> = (0..4000)
             .map(|trial| {
                 let noise = Seed(19).item(trial).normals(n * d);
@@ -178,11 +178,75 @@ fn predicted_noise_is_that_of_random_perturbations() {
         assert!((deviation / predicted.change_deviation - 1.0).abs() < 0.05, "{energy:?}: {deviation} {predicted:?}");
         assert!((predicted.mean_change - 0.5 * size * size * trace).abs() < 1e-15);
         assert!((predicted.mean_curvature - trace / 32.0).abs() < 1e-12);
+        // Eq 9, of the simulated changes.
+        let relative = changes.iter().map(|c| (c / start).powi(2)).sum::<f64>() / 4000.0;
+        assert!((relative.sqrt() / predicted.relative_deviation - 1.0).abs() < 0.05, "{energy:?}: {predicted:?}");
+        assert!((predicted.relative_change * start / predicted.mean_change - 1.0).abs() < 1e-12, "{energy:?}");
         // Exact sums have no error, and so predict no change.
         let exact = embedding.predicted_noise(Points::new(&y, d).unwrap()).unwrap();
         assert!(exact.deviation < 1e-14 && exact.mean_change.abs() < 1e-14, "{energy:?}: {exact:?}");
         assert!((exact.mean_curvature - predicted.mean_curvature).abs() < 1e-9);
     }
+}
+
+/// Eq 10 of the same theorem: where the norm of the Hessian is bounded, so is the expected change, for noise of any size.
+#[test]
+fn the_curvature_and_the_expected_change_of_the_elastic_embedding_are_bounded() {
+    let (n, d) = (16, 2);
+    let mut elastic = embedding(Energy::Elastic { lambda: 0.02 }, n);
+    let bound = elastic.curvature_bound().unwrap();
+    let mut largest = 0.0f64;
+    for width in [0.01, 0.3, 1.0, 3.0] {
+        let y: Vec<f64> = Seed(8).normals(n * d).iter().map(|v| width * v).collect();
+        let norm = hessian_norm(&mut elastic, &y, d);
+        assert!(norm <= bound, "{norm} at width {width}, bound {bound}");
+        largest = largest.max(norm);
+        let (start, gradient) = at(&mut elastic, &y, d);
+        let squared: f64 = gradient.iter().map(|g| g * g).sum();
+        let trace = elastic.hessian_trace(Points::new(&y, d).unwrap()).unwrap();
+        for size in [0.01, 0.3, 3.0] {
+            let noise = PredictedNoise::new(size, start, squared, trace, n * d, Some(bound));
+            let change_bound = noise.relative_bound.unwrap() * start;
+            assert!((change_bound - 0.5 * size * size * 32.0 * bound).abs() < 1e-12 * change_bound);
+            let changes: f64 = (0..500)
+                .map(|trial| {
+                    let noise = Seed(29).item(trial).normals(n * d);
+                    // In both directions, so that odd powers, whose mean is zero, cancel.
+                    let mut value = |by: f64| {
+                        let moved: Vec<f64> = y.iter().zip(&noise).map(|(y, e)| y + by * e).collect();
+                        at(&mut elastic, &moved, d).0
+                    };
+                    0.5 * (value(size) + value(-size)) - start
+                })
+                .sum();
+            let change = changes.abs() / 500.0;
+            assert!(change <= change_bound, "{change} over {change_bound} at width {width}, noise {size}");
+        }
+    }
+    assert!(largest > 0.2 * bound, "the bound {bound} is of the size of the largest norm {largest}");
+    for energy in [Energy::SymmetricSne, Energy::StudentSne { dof: 1.0 }] {
+        assert_eq!(embedding(energy, n).curvature_bound(), None, "{energy:?}");
+    }
+    let weighted = embedding(Energy::Elastic { lambda: 0.05 }, n).with_repulsion_weights(vec![1.0; n * n]).unwrap();
+    assert_eq!(weighted.curvature_bound(), None);
+}
+
+/// Returns the spectral norm of the Hessian by power iteration on differences of gradients.
+fn hessian_norm(embedding: &mut NeighborEmbeddingObjective, y: &[f64], d: usize) -> f64 {
+    let length = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let mut direction = Seed(11).normals(y.len());
+    let mut norm = 0.0;
+    for _ in 0..200 {
+        let size = length(&direction);
+        let mut gradient = |by: f64| {
+            let moved: Vec<f64> = y.iter().zip(&direction).map(|(y, v)| y + by * v / size).collect();
+            at(embedding, &moved, d).1
+        };
+        let (above, below) = (gradient(1e-5), gradient(-1e-5));
+        direction = above.iter().zip(&below).map(|(a, b)| (a - b) / 2e-5).collect();
+        norm = length(&direction);
+    }
+    norm
 }
 
 /// The perturbation of the report is the error of the engine's gradient, in units of a fixed-point step.

@@ -26,10 +26,14 @@ const MAX_ATTEMPTS: usize = 6;
 const MAX_REQUEST: f64 = 3.0;
 /// An engine is asked for less if its error is below this share of the target.
 const TOO_ACCURATE: f64 = 0.2;
+/// The same for an engine with a bound, whose parameters are whole numbers: a transform with twice the error can be much cheaper.
+const TOO_ACCURATE_WITH_BOUND: f64 = 0.5;
 /// Coarse sums are worthwhile if they cost at most this share of those at the tolerance.
 const WORTHWHILE: f64 = 0.8;
 /// Largest factor by which a request grows in one attempt.
 const MAX_LOOSENING: f64 = 8.0;
+/// Smallest such factor: below it, the error is known to jump from far below the target to above it.
+const MIN_LOOSENING: f64 = 1.1;
 
 /// Chooses the accuracy that is requested of an engine, so that the measured relative error of the force meets its target.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -138,6 +142,8 @@ impl AccuracyController {
             self.set_target(self.tolerance);
             return Ok(());
         }
+        // Not known before the first measurement, and after one that found that the schedule has ended.
+        let was_coarse = self.is_coarse() || self.measured.is_nan();
         if self.is_coarse() && is_comparison_due(iteration) && !self.saves_work(probe)? {
             self.set_target(self.tolerance);
         }
@@ -171,7 +177,8 @@ impl AccuracyController {
         }
         // Far more accurate than needed: request less.
         if probe.is_certified() {
-            if iteration <= 1 || is_comparison_due(iteration) {
+            let reached_tolerance = was_coarse && !self.is_coarse();
+            if iteration <= 1 || is_comparison_due(iteration) || reached_tolerance {
                 self.loosen(probe)?;
             }
         } else if self.measured < TOO_ACCURATE * self.target {
@@ -194,10 +201,13 @@ impl AccuracyController {
     fn loosen(&mut self, probe: &mut dyn AccuracyProbe) -> Result<()> {
         let mut max_factor = MAX_LOOSENING;
         for _ in 0..MAX_ATTEMPTS {
-            if !(self.measured < TOO_ACCURATE * self.target && self.requested < MAX_REQUEST) {
+            if !(self.measured < TOO_ACCURATE_WITH_BOUND * self.target && self.requested < MAX_REQUEST) {
                 break;
             }
-            let factor = (0.5 * self.target / self.measured).min(max_factor);
+            let factor = (0.75 * self.target / self.measured).min(max_factor);
+            if factor < MIN_LOOSENING {
+                break;
+            }
             let requested = (self.requested * factor).min(MAX_REQUEST);
             probe.set_accuracy(requested);
             let [measured, value_error] = probe.errors()?;
@@ -233,11 +243,12 @@ impl AccuracyController {
 mod tests {
     use super::*;
 
-    /// An engine whose true error is a constant times the requested one, down to a smallest request that it accepts.
+    /// An engine whose true error is a constant times a power of the requested one, down to a smallest request that it accepts.
     struct InaccurateEngine {
         requested: f64,
         min_request: f64,
         factor: f64,
+        exponent: f64,
         curvature: f64,
         certified: bool,
         sampled: bool,
@@ -249,6 +260,7 @@ mod tests {
         requested: 0.0,
         min_request: 0.0,
         factor: 1.0,
+        exponent: 1.0,
         curvature: 1.0,
         certified: false,
         sampled: false,
@@ -263,7 +275,7 @@ mod tests {
             if self.requested < self.min_request {
                 return Err(Error::Numerical { what: "an inaccurate sum", reason: "the request is too small".into() });
             }
-            Ok([self.requested * self.factor, 0.0])
+            Ok([self.requested.powf(self.exponent) * self.factor, 0.0])
         }
         fn curvature(&mut self) -> Result<f64> {
             Ok(self.curvature)
@@ -305,6 +317,25 @@ mod tests {
             controller.update(1, None, &mut engine).unwrap();
             assert!(controller.requested() <= 1e-2);
         }
+    }
+
+    #[test]
+    fn an_engine_with_a_pessimistic_bound_is_asked_for_no_more_once_the_schedule_has_ended() {
+        let mut engine = InaccurateEngine { factor: 0.01, exponent: 2.0, certified: true, ..ENGINE };
+        let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-3);
+        controller.update(1, Some(10.0), &mut engine).unwrap();
+        // Not an iteration at which costs are compared. Without progress the tolerance holds from here on.
+        controller.update(76, Some(10.0), &mut engine).unwrap();
+        controller.update(77, Some(10.0), &mut engine).unwrap();
+        let error = controller.measured_error().unwrap();
+        assert!(!controller.is_coarse() && (0.2e-3..=1e-3).contains(&error), "{error}");
+        // The same if a step without progress ended it.
+        let mut controller = AccuracyController::new(Accuracy::Schedule, 1e-3);
+        controller.update(1, Some(10.0), &mut engine).unwrap();
+        controller.finish_schedule();
+        controller.update(77, Some(10.0), &mut engine).unwrap();
+        let error = controller.measured_error().unwrap();
+        assert!((0.2e-3..=1e-3).contains(&error), "{error}");
     }
 
     #[test]

@@ -109,6 +109,11 @@ impl KernelPotential {
         self.engine.set_near_pairs(affinities.rows(), &pairs);
     }
 
+    /// Returns whether the pairs have weights.
+    pub fn has_pair_weights(&self) -> bool {
+        self.pair_weights.is_some()
+    }
+
     /// Returns whether the potential is that of a sample of the pairs.
     pub fn is_sampled(&self) -> bool {
         self.pair_weights.is_none() && self.engine.samples(self.ones.len())

@@ -218,6 +218,10 @@ pub enum Note {
         deviation: f64,
         /// Expected change of the objective relative to its value.
         relative_change: f64,
+        /// Standard deviation of the change relative to the value.
+        relative_deviation: f64,
+        /// Bound of the absolute expected change relative to the value, where the curvature has a bound.
+        relative_bound: Option<f64>,
     },
     /// The iterations ended while the objective was still modified.
     ObjectiveModified {
@@ -549,7 +553,7 @@ impl Note {
                 };
                 format!("repulsion by {engine}: relative error {error:.1e} of the force, measured{certified}{missed}")
             }
-            Note::PredictedNoise { mean_curvature, deviation, relative_change } => format!(
+            Note::PredictedNoise { mean_curvature, deviation, relative_change, .. } => format!(
                 "mean curvature {mean_curvature:.1e}: the error of the repulsion moves coordinates by about {deviation:.1e} \
                  a step, which changes the objective by {relative_change:+.1e} of its value (predicted)"
             ),

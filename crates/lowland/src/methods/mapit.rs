@@ -15,7 +15,7 @@ use lowland_algorithms::optim::{
 };
 use lowland_algorithms::out_of_sample::{AffinitySettings, TrainingRows};
 use lowland_core::archive::Archive;
-use lowland_core::message::Note;
+use lowland_core::message::{Note, ToleranceMiss};
 use lowland_core::params::{Auto, at_least_one, check_tolerance, invalid_parameter, param_enum, params};
 use lowland_core::run::{Context, Outcome, Stage, Stepper, StopRule, run};
 use lowland_core::{Data, DataShape, Embedding, Metric, Result};
@@ -78,7 +78,7 @@ params! {
         init: Init = Init::Auto,
         /// Engine that computes the repulsion.
         engine: Engine = Engine::Auto,
-        /// Relative error allowed in the repulsion; it is measured and reported.
+        /// Relative error allowed in the repulsion; it is measured and reported. No effect on engine sampled.
         tolerance: f64 = 0.01,
         /// Learning rate; auto uses n / 40, which is 50 for 2,000 points as in the paper.
         learning_rate: Auto<f64> = Auto::Auto,
@@ -169,7 +169,7 @@ impl MapIt {
         let final_map = |map: Embedding| if let Some(anchors) = anchors { anchors.restore(map) } else { map };
         let n = weights.rows();
         let rule = StopRule { max_iter: self.max_iter, tol: self.tol };
-        let (embedding, outcome, state, measured_error) = if self.variant == MapItVariant::Objective {
+        let (embedding, outcome, state, measured_error, sampled) = if self.variant == MapItVariant::Objective {
             let (cost, k) = (self.cost, self.n_neighbors);
             let objective =
                 CauchySchwarzDivergence::new(cost, weights.clone(), k, self.kernel, self.engine()?, self.tolerance)?
@@ -181,14 +181,14 @@ impl MapIt {
             let embedding = final_map(descent.embedding());
             let objective = descent.objective().field();
             let state = objective.fitted_state(embedding.points())?;
-            (embedding, outcome, state, objective.measured_error())
+            (embedding, outcome, state, objective.measured_error(), objective.is_sampled())
         } else if let Some(mut descent) = self.device_descent(weights, &init, anchors)? {
             let outcome = run(&mut descent, rule, context)?;
             let embedding = descent.final_embedding()?;
             // The state for new rows is computed once, on the processor.
             let state = self.engine_field(weights)?.fitted_state(embedding.points())?;
             let (engine, error) = descent.measured_error();
-            (embedding, outcome, state, (error > 0.0).then_some((engine, error)))
+            (embedding, outcome, state, (error > 0.0).then_some((engine, error)), false)
         } else {
             let optimizer = Box::new(MomentumDescent::new(self.momentum(n)));
             let field = AnchoredField::new(self.field(weights, context)?, anchors.cloned()).scaled();
@@ -201,11 +201,14 @@ impl MapIt {
             } else {
                 descent.objective().field().fitted_state(embedding.points())?
             };
-            (embedding, outcome, state, descent.objective().field().measured_error())
+            let field = descent.objective().field();
+            (embedding, outcome, state, field.measured_error(), field.is_sampled())
         };
         if let Some((engine, error)) = measured_error {
-            let engine = engine.to_string();
-            context.note(Note::RepulsionError { engine, error, certified: None, missed: None });
+            let (engine, cause) =
+                (engine.to_string(), if sampled { ToleranceMiss::Sample } else { ToleranceMiss::EngineLimit });
+            let missed = (error > self.tolerance).then_some(cause);
+            context.note(Note::RepulsionError { engine, error, certified: None, missed });
         }
         Ok((embedding, outcome, state))
     }

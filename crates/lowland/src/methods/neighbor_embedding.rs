@@ -301,8 +301,16 @@ impl NeighborEmbeddingSettings {
             let (engine, certified) = (objective.engine_name().to_string(), objective.certified_bound());
             context.note(Note::RepulsionError { engine, error, certified, missed });
             let noise = objective.predicted_noise(embedding.points())?;
-            let PredictedNoise { mean_curvature, deviation, relative_change, .. } = noise;
-            context.note(Note::PredictedNoise { mean_curvature, deviation, relative_change });
+            let PredictedNoise {
+                mean_curvature, deviation, relative_change, relative_deviation, relative_bound, ..
+            } = noise;
+            context.note(Note::PredictedNoise {
+                mean_curvature,
+                deviation,
+                relative_change,
+                relative_deviation,
+                relative_bound,
+            });
         }
         if let Some(reason) = objective.unfinished_stage() {
             context.note(Note::ObjectiveModified { reason: reason.to_string() });

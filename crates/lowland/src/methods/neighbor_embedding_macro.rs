@@ -52,7 +52,7 @@ macro_rules! neighbor_embedding {
                 init: Init = Init::Auto,
                 /// Engine that computes the repulsion.
                 engine: Engine = Engine::Auto,
-                /// Relative error allowed in the repulsive force; it is measured and reported.
+                /// Relative error allowed in the repulsive force; it is measured and reported. No effect on engine sampled.
                 tolerance: f64 = 0.01,
                 /// Whether the accuracy is fixed, or low at first and raised as progress slows.
                 accuracy: Accuracy = Accuracy::Schedule,
