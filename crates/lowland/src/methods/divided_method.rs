@@ -242,7 +242,7 @@ mod tests {
             ("tsne", "init", "spectral"),
             ("tsne", "optimizer", "lbfgs"),
             ("tsne", "engine", "exact"),
-            ("tsne", "search", "nndescent"),
+            ("tsne", "search", "approximate"),
             ("tsne", "target_weight", "0.1"),
             ("ee", "affinity", "precomputed"),
             ("ee", "repulsion", "distances"),
