@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import dask
 import dask.array as da
@@ -21,6 +22,14 @@ N = 900
 def client():
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None)
     with cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def three():
+    """A client of three workers that is not the current one."""
+    cluster = LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, memory_limit=None)
+    with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -152,31 +161,116 @@ ESTIMATORS = {
     "tsne": lambda **more: lowland.TSNE(perplexity=8, **more),
     "ssne": lambda **more: lowland.SymmetricSNE(perplexity=8, **more),
     "ee": lambda **more: lowland.ElasticEmbedding(perplexity=8, **more),
+    "mapit": lambda **more: lowland.MapIt(perplexity=8, **more),
+    "mapit, Gaussian": lambda **more: lowland.MapIt(perplexity=8, kernel="gaussian", entropy="neighbors", **more),
 }
+
+
+def unit_start(rows):
+    """Return principal components of unit size.
+
+    From the default size, 1e-4, t-SNE amplifies rounding errors: a start changed by one part in 1e12 then moves points by a fifth of the map's
+    width within 50 iterations, also in one process.
+    """
+    centered = rows - rows.mean(axis=0, dtype=float)
+    start = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
+    return start / start[:, 0].std()
+
+
+def largest_difference(embedding, expected):
+    """Return the largest difference of two maps whose means are the same, relative to the width."""
+    a, b = (map_ - map_.mean(axis=0) for map_ in (embedding, expected))
+    return np.abs(a - b).max() / np.ptp(b, axis=0).max()
+
+
+def fit_on_one_machine(method, rows, **settings):
+    exact = lowland.neighbors(rows, 24, search="exact")
+    more = {} if method.startswith("mapit") else {"accuracy": "fixed", "optimizer": "gd"}
+    return ESTIMATORS[method](**settings, engine="fft", init=unit_start(rows), neighbors=exact, **more).fit(rows)
 
 
 @pytest.mark.parametrize("method", list(ESTIMATORS))
 def test_a_fit_across_workers_is_that_of_one_machine(client, rows, method):
     X = da.from_array(rows, chunks=(200, 12))
-    # Principal components of unit size. From the default size, 1e-4, t-SNE amplifies rounding errors: a start changed by one part in 1e12 then
-    # moves points by a fifth of the map's width within 50 iterations, also in one process.
-    centered = rows - rows.mean(axis=0, dtype=float)
-    start = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
-    start /= start[:, 0].std()
-    settings = {"max_iter": 50}
-    exact = lowland.neighbors(rows, 24, search="exact")
-    whole = ESTIMATORS[method](**settings, engine="fft", accuracy="fixed", optimizer="gd", neighbors=exact)
-    expected = whole.set_params(init=start).fit_transform(rows)
-    width = np.ptp(expected, axis=0).max()
+    whole = fit_on_one_machine(method, rows, max_iter=50)
     for parts in (1, 2, 3):
         graph = lowland.dask.neighbors(X, 24, search="exact", n_parts=parts)
-        found = lowland.dask.fit(ESTIMATORS[method](**settings), X, neighbors=graph, init=start)
+        found = lowland.dask.fit(ESTIMATORS[method](max_iter=50), X, neighbors=graph, init=unit_start(rows))
         assert found.embedding.chunks[0] == X.chunks[0]
-        embedding = found.embedding.compute()
-        embedding -= embedding.mean(axis=0)
-        error = np.abs(embedding - (expected - expected.mean(axis=0))).max()
-        assert error < 1e-6 * width, (parts, error, width)
+        error = largest_difference(found.embedding.compute(), whole.embedding_)
+        assert error < 1e-6, (parts, error)
         assert found.n_iter == 50
+
+
+@pytest.mark.parametrize("method", ["tsne", "mapit"])
+def test_three_workers_place_search_and_fit_like_one_machine(three, rows, method):
+    X = da.from_array(rows, chunks=(200, 12))
+    with three.as_current():
+        graph = lowland.dask.neighbors(X, 24, search="exact", client=three)
+        assert graph.n_parts == 3
+        np.testing.assert_array_equal(graph.compute().distances, lowland.neighbors(rows, 24, search="exact").distances)
+        found = lowland.dask.fit(ESTIMATORS[method](max_iter=50), neighbors=graph, init=unit_start(rows), client=three)
+        again = lowland.dask.fit(ESTIMATORS[method](max_iter=50), neighbors=graph, init=unit_start(rows), client=three)
+        np.testing.assert_array_equal(found.embedding.compute(), again.embedding.compute())
+        whole = fit_on_one_machine(method, rows, max_iter=50)
+        assert largest_difference(found.embedding.compute(), whole.embedding_) < 1e-6
+        approximate = lowland.dask.neighbors(X, 10, n_probe=8, client=three)
+        assert approximate.recall > 0.8
+        np.testing.assert_array_equal(lowland.dask.transform(whole, X, client=three).compute(), whole.transform(rows))
+
+
+#: For each parameter of the estimators above, a value other than its default. A fit honors it, so that another map results, or refuses it.
+OTHER_VALUES = {
+    "accuracy": "fixed", "affinity": "uniform", "callbacks": print, "callbacks_every_iters": 7, "cost": "marginals", "density": 0.5,
+    "density_frac": 0.2, "device": "cuda", "dof": 0.7, "early_exaggeration": 3.0, "engine": "exact", "entropy": "neighbors",
+    "exaggeration": 2.0, "exaggeration_iter": 4, "homotopy": 1, "init": "random", "kernel": "gaussian", "lambda_": 5.0, "landmarks": 50,
+    "learning_rate": 3.0, "log1p": True, "max_iter": 5, "max_memory": 4.0, "metric": "cosine", "metric_params": {"p": 3}, "missing": "drop",
+    "n_components": 1, "n_jobs": 1, "n_neighbors": 4, "neighbors": "given", "normalize": True, "optimizer": "sd", "pca": 3, "perplexity": 5.0,
+    "random_state": 3, "reach": 2, "repulsion": "distances", "sample_weight": 0.5, "samples": 2.0, "search": "exact", "standardize": True,
+    "target_metric": "categorical", "target_weight": 0.1, "tol": 0.99, "tolerance": 1e-6, "variant": "sampled", "verbose": 1,
+}  # fmt: skip
+#: Values that do not change the map: they are what a cluster does anyway.
+NO_CHANGE = {"accuracy"}
+
+
+@pytest.mark.parametrize("class_", [lowland.TSNE, lowland.SymmetricSNE, lowland.ElasticEmbedding, lowland.MapIt])
+def test_each_parameter_is_honored_or_refused(client, rows, class_):
+    X = da.from_array(rows[:240], chunks=(120, 12))
+    estimator = class_(max_iter=8, perplexity=8)
+    given = estimator.get_params(deep=False)
+    missing = set(given) - set(OTHER_VALUES)
+    assert not missing, f"{missing} have no value in OTHER_VALUES"
+    if "exaggeration_iter" in given:
+        estimator.set_params(early_exaggeration=2.0, exaggeration_iter=2)
+    if class_ is lowland.ElasticEmbedding:
+        # Strong enough to show within a few iterations.
+        estimator.set_params(lambda_=1.0)
+    # Small enough for steps that are short relative to the map.
+    estimator.set_params(learning_rate=1.0)
+    embedding, refused = lowland.dask.fit(estimator, X).embedding.compute(), []
+    for parameter in sorted(given):
+        changed = type(estimator)(**{**estimator.get_params(deep=False), parameter: OTHER_VALUES[parameter]})
+        try:
+            found = lowland.dask.fit(changed, X)
+        except ValueError as error:
+            assert f"{parameter}=" in str(error) and "expected" in str(error) or "preprocess" in str(error), (parameter, error)
+            refused.append(parameter)
+            continue
+        if parameter == "search":
+            # So few rows have the same neighbors.
+            assert found.recall is None
+            continue
+        other = found.embedding.compute()
+        same = other.shape == embedding.shape and np.array_equal(other, embedding)
+        assert same == (parameter in NO_CHANGE), f"{parameter} is neither honored nor refused"
+    always = {"callbacks", "device", "engine", "landmarks", "missing", "n_jobs", "neighbors", "optimizer", "pca", "target_weight", "verbose"}
+    assert always <= set(refused), set(refused)
+    assert not {"perplexity", "max_iter", "metric", "init", "random_state", "learning_rate", "tol"} & set(refused), refused
+    # An array is an initial map, here and in fit.
+    start = unit_start(rows[:240])
+    a = lowland.dask.fit(estimator.set_params(init=start), X).embedding.compute()
+    b = lowland.dask.fit(estimator.set_params(init="auto"), X, init=start).embedding.compute()
+    np.testing.assert_array_equal(a, b)
 
 
 def test_no_worker_holds_the_whole_map_of_blocks_of_unknown_size(client, rows):
@@ -228,12 +322,13 @@ def test_a_fit_is_reproducible_and_scores_like_one_machine(client, rows):
     assert abs(a.objective - whole.objective_) < 0.1, (a.objective, whole.objective_)
 
 
-def test_a_fit_continues_when_a_worker_is_killed(rows, tmp_path):
+@pytest.mark.parametrize("method", ["tsne", "mapit"])
+def test_a_fit_continues_when_a_worker_is_killed(rows, tmp_path, method):
     cluster = LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, memory_limit=None)
     with cluster, Client(cluster) as client:
         X = client.persist(da.from_array(rows, chunks=(200, 12)))
         graph = lowland.dask.neighbors(X, 24, n_parts=3)
-        estimator = lowland.TSNE(perplexity=8, max_iter=120)
+        estimator = ESTIMATORS[method](max_iter=120)
         expected = lowland.dask.fit(estimator, X, neighbors=graph).embedding.compute()
 
         def kill(iteration):
@@ -251,6 +346,55 @@ def test_a_fit_continues_when_a_worker_is_killed(rows, tmp_path):
         # Another process continues from the same folder.
         again = lowland.dask.fit(estimator, checkpoint=tmp_path, resume=True)
         np.testing.assert_array_equal(again.embedding.compute(), expected)
+
+
+def test_workers_that_are_lost_again_and_again_are_an_error(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(lowland.dask._fit, "_MAX_LOSSES", 1)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None)
+    with cluster, Client(cluster) as client:
+        graph = lowland.dask.neighbors(client.persist(da.from_array(rows, chunks=(300, 12))), 24)
+        reached = []
+
+        def kill(iteration):
+            reached.append(iteration)
+            if iteration == 4:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+        # The state is saved at the beginning alone, so that each loss is at the same iteration.
+        with pytest.raises(RuntimeError, match="workers were lost 2 times at iteration 4: they may have too little memory"):
+            lowland.dask.fit(
+                lowland.TSNE(perplexity=8, max_iter=40), neighbors=graph, checkpoint=tmp_path, checkpoint_every=1e9, callback=kill
+            )
+        assert reached == [1, 2, 3, 4] * 2
+
+
+def test_a_map_that_outgrows_the_grid_is_an_error_without_delay(client, rows):
+    graph = lowland.dask.neighbors(da.from_array(rows, chunks=(200, 12)), 24)
+    started = time.monotonic()
+    with pytest.raises(RuntimeError, match="wide needs too large a grid .* raise tolerance"):
+        lowland.dask.fit(lowland.TSNE(perplexity=8, max_iter=5), neighbors=graph, init=1e5 * unit_start(rows))
+    assert time.monotonic() - started < 8
+
+
+def test_parts_receive_some_of_the_rows(rows):
+    """With many more cells than a row is compared with, no part receives all rows."""
+    from lowland.dask._cells import divide_cells, find_centers, nearest_cells
+    from lowland.dask._neighbors import N_PROBE, _split
+
+    centers = find_centers(rows, 100, 0.0, 0)
+    counts = np.bincount(nearest_cells(rows, centers, 1)[:, 0], minlength=len(centers))
+    pieces = _split(rows, 0, centers, divide_cells(centers, counts, 3), N_PROBE, "euclidean", 3, False)
+    received = [len(ids) for ids, _, _ in pieces]
+    assert max(received) < 0.75 * N and N <= sum(received) < 2 * N, received
+    # The distances are computed in chunks, whose size is limited by the number of centers.
+    import lowland.dask._cells as cells
+
+    expected = nearest_cells(rows, centers, 4)
+    limit, cells._MAX_DISTANCES = cells._MAX_DISTANCES, 700
+    try:
+        np.testing.assert_array_equal(nearest_cells(rows, centers, 4), expected)
+    finally:
+        cells._MAX_DISTANCES = limit
 
 
 def test_a_full_disk_ends_a_fit_that_can_be_continued(client, rows, tmp_path):
@@ -371,7 +515,7 @@ def test_invalid_input_names_the_place(client, rows):
         lowland.dask.neighbors(rows, 5)
     with pytest.raises(ValueError, match="fewer than the 900 rows"):
         lowland.dask.neighbors(da.from_array(rows), 900)
-    with pytest.raises(ValueError, match="tsne, ssne or ee"):
+    with pytest.raises(ValueError, match="tsne, ssne, ee or mapit"):
         lowland.dask.fit(lowland.UMAP(), da.from_array(rows))
     with pytest.raises(ValueError, match="standardize"):
         lowland.dask.fit(lowland.TSNE(standardize=True), da.from_array(rows))

@@ -90,6 +90,23 @@ pub fn read_blocks(
     read().map_err(|kind: FileErrorKind| kind.at(path))
 }
 
+/// Returns the most memory that [`read_blocks`] needs for a file besides its blocks: of Parquet, the unpacked pages of a row group. Other
+/// files have none, or are read whole.
+pub fn reader_memory(path: &Path, options: &ReadOptions) -> Result<u64, FileError> {
+    let read = || {
+        let (bytes, budget) = FileBytes::open(path, &options.memory)?;
+        match format_of(path, options)? {
+            #[cfg(feature = "tables")]
+            FileFormat::Parquet => {
+                let bytes = SharedBytes(Arc::new(bytes.decompress(&budget)?));
+                Ok(ParquetFile::open(bytes::Bytes::from_owner(bytes), &budget, Some(1))?.largest_group())
+            }
+            _ => Ok(0),
+        }
+    };
+    read().map_err(|kind: FileErrorKind| kind.at(path))
+}
+
 /// Reads the labels that a file of their own holds.
 fn block_labels(
     path: &Path,

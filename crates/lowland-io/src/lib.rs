@@ -45,7 +45,7 @@ mod write_table;
 
 pub use lowland::files::{check_target, resolve_links};
 
-pub use blocks::{RowBlock, read_blocks};
+pub use blocks::{RowBlock, read_blocks, reader_memory};
 pub use builtin::{Builtin, builtin, builtins};
 pub use check::check;
 pub use error::{FileError, FileErrorKind, Location, NumberRemedy};

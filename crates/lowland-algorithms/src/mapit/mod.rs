@@ -12,6 +12,9 @@
 mod all_pairs;
 mod cauchy_schwarz;
 mod device;
+mod divided;
+#[cfg(test)]
+mod divided_tests;
 mod edges;
 mod field;
 mod field_edges;
@@ -27,6 +30,7 @@ use lowland_nbody::Kernel;
 
 pub use cauchy_schwarz::{CauchySchwarzDivergence, MapItCost};
 pub use device::DeviceMapIt;
+pub use divided::{DividedMapIt, DividedMapItSettings, MapItSums};
 pub use field::MapItField;
 pub use out_of_sample::{MapItFittedState, MapItTransform};
 pub use point_loss::{MapItLoss, MapItRow};

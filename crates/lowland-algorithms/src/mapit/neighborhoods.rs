@@ -24,22 +24,28 @@ impl Neighborhoods {
         if affinities.columns() != n {
             return Err(Error::Shape { what: "columns of the affinities", expected: n, found: affinities.columns() });
         }
+        Ok(Self::of_rows(affinities, k, |column| column))
+    }
+
+    /// Like [`Neighborhoods::new`] for some of the rows. Among equal affinities, those whose columns have lower numbers come first.
+    pub fn of_rows(affinities: &Csr, k: usize, number: impl Fn(usize) -> usize) -> Self {
         // The last affinity of each neighborhood; larger ones, and equal ones of lower columns, belong to it too.
-        let last: Vec<Option<(f64, usize)>> = (0..n)
+        let last: Vec<Option<(f64, usize)>> = (0..affinities.rows())
             .map(|i| {
                 let (columns, values) = affinities.row(i);
                 let mut order: Vec<(f64, usize)> =
-                    values.iter().copied().zip(columns.iter().map(|&j| j as usize)).collect();
+                    values.iter().copied().zip(columns.iter().map(|&j| number(j as usize))).collect();
                 let at = k.min(order.len()).checked_sub(1)?;
                 let by_size = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
                 Some(*order.select_nth_unstable_by(at, by_size).1)
             })
             .collect();
-        let is_near = |i: usize, j: usize, p: f64| last[i].is_some_and(|(q, last)| p > q || (p == q && j <= last));
+        let is_near =
+            |i: usize, j: usize, p: f64| last[i].is_some_and(|(q, last)| p > q || (p == q && number(j) <= last));
         let near = affinities.filter(is_near);
         let others = affinities.filter(|i, j, p| !is_near(i, j, p));
         let marginals = near.row_sums();
-        Ok(Self { near, reached: None, others, marginals })
+        Self { near, reached: None, others, marginals }
     }
 
     /// Aligns neighbors of neighbors too, up to `reach` steps from each point. `affinities` are those of [`Self::new`].

@@ -2,35 +2,21 @@
 //!
 //! Each process holds some points, their affinities, and copies of the positions of the points that their affinities lead to. An iteration
 //! has three steps, between which the processes exchange a few numbers, their grids, and the positions of points that others have copies of:
-//! [`DividedEmbedding::begin`], [`DividedEmbedding::forces`], [`DividedEmbedding::step`]. The sum of what the processes return is the same
+//! [`DividedPoints::begin`], [`DividedEmbedding::forces`], [`DividedEmbedding::step`]. The sum of what the processes return is the same
 //! for any division up to rounding, and the result is that of [`NeighborEmbeddingObjective`](super::NeighborEmbeddingObjective).
 
 use rayon::prelude::*;
 
 use super::energy::EnergyFactors;
 use super::{Energy, EnergySchedule};
-use crate::objective::squared_distance;
+use crate::objective::{
+    DIVIDED_CHUNK as CHUNK, DividedAffinities, DividedPoints, column_sums, restore_parts, squared_distance,
+};
 use crate::optim::GradientDescentParams;
-use lowland_core::{Error, Points, Result};
-use lowland_nbody::{DividedPotential, Exact, KernelSum, PotentialOutput, PotentialRequest};
+use lowland_core::{Error, Result};
 
-/// Points per task: fixed, because the order of summation depends on it.
-const CHUNK: usize = 1024;
 /// Smallest kernel sum in units of the number of points; below it, the subtraction of the points' own part leaves rounding errors.
 const MIN_TOTAL: f64 = 1e-13;
-
-/// The affinities of the points of one process, by rows. Columns below the number of points are the points themselves, the others copies.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DividedAffinities {
-    /// Start of each row.
-    pub starts: Vec<usize>,
-    /// Column of each affinity.
-    pub columns: Vec<u32>,
-    /// The affinities; those of all processes together sum to one.
-    pub values: Vec<f64>,
-    /// Number of copies.
-    pub copies: usize,
-}
 
 /// What the whole map is, and how it is optimized.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,150 +55,58 @@ pub struct DividedEmbedding {
     settings: DividedSettings,
     affinities: DividedAffinities,
     constant: f64,
-    /// Positions of the points, then of the copies.
-    positions: Vec<f64>,
+    points: DividedPoints,
     update: Vec<f64>,
     gains: Vec<f64>,
-    potential: DividedPotential,
-    /// Positions of the points in units of the kernel.
-    scaled: Vec<f64>,
-    values: Vec<f64>,
-    gradients: Vec<f64>,
     attraction: Vec<f64>,
 }
-
-/// Minimum and maximum of each coordinate.
-pub type CoordinateBounds = Vec<[f64; 2]>;
 
 impl DividedEmbedding {
     /// Creates the state of a process whose points are at `start`.
     pub fn new(settings: DividedSettings, affinities: DividedAffinities, start: Vec<f64>) -> Result<Self> {
-        let DividedSettings { dim, energy, .. } = settings;
-        let own = affinities.starts.len().saturating_sub(1);
-        let invalid = |reason: &str| Error::Format { what: "part of an embedding", reason: reason.into() };
-        if start.len() != own * dim {
-            return Err(Error::Shape { what: "starting positions of a part", expected: own * dim, found: start.len() });
-        }
-        let entries = affinities.columns.len();
-        let rises = affinities.starts.first() == Some(&0)
-            && affinities.starts.is_sorted()
-            && affinities.starts.last() == Some(&entries)
-            && affinities.values.len() == entries;
-        if !rises {
-            return Err(invalid("the rows of the affinities do not follow each other"));
-        }
-        let points = own + affinities.copies;
-        if affinities.columns.iter().any(|&column| column as usize >= points) {
-            return Err(invalid("an affinity leads to a point that is not there"));
-        }
-        if affinities.values.iter().chain(&start).any(|value| !value.is_finite()) {
-            return Err(invalid("an affinity or a position is not finite"));
-        }
+        let DividedSettings { dim, energy, points, .. } = settings;
         let constant = match energy {
             Energy::Elastic { .. } => 0.0,
             _ => affinities.values.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum(),
         };
-        let mut positions = start;
-        positions.resize(points * dim, 0.0);
+        let points = DividedPoints::new((energy.kernel(), energy.scale()), points, dim, &affinities, start)?;
+        let coordinates = points.positions().len();
         Ok(Self {
             settings,
             constant,
-            positions,
-            update: vec![0.0; own * dim],
-            gains: vec![1.0; own * dim],
-            potential: DividedPotential::new(energy.kernel(), dim)?,
-            scaled: vec![0.0; own * dim],
-            values: vec![0.0; own],
-            gradients: vec![0.0; own * dim],
-            attraction: vec![0.0; own * dim],
+            points,
+            update: vec![0.0; coordinates],
+            gains: vec![1.0; coordinates],
+            attraction: vec![0.0; coordinates],
             affinities,
         })
     }
 
-    fn own(&self) -> usize {
-        self.values.len()
+    /// The points of this process.
+    pub fn points(&self) -> &DividedPoints {
+        &self.points
     }
 
-    /// Positions of the points of this process.
-    pub fn positions(&self) -> &[f64] {
-        &self.positions[..self.own() * self.settings.dim]
+    /// The points of this process, for [`DividedPoints::begin`] and [`DividedPoints::set_copies`].
+    pub fn points_mut(&mut self) -> &mut DividedPoints {
+        &mut self.points
     }
 
     /// Positions, last step and gains of the points: with them, a run continues as if it had not been interrupted.
     pub fn state(&self) -> [&[f64]; 3] {
-        [self.positions(), &self.update, &self.gains]
+        [self.points.positions(), &self.update, &self.gains]
     }
 
     /// Restores what [`DividedEmbedding::state`] returned.
     pub fn restore(&mut self, state: [&[f64]; 3]) -> Result<()> {
-        let expected = self.update.len();
-        if let Some(part) = state.iter().find(|part| part.len() != expected) {
-            return Err(Error::Shape { what: "state of a part", expected, found: part.len() });
-        }
-        self.positions[..expected].copy_from_slice(state[0]);
-        self.update.copy_from_slice(state[1]);
-        self.gains.copy_from_slice(state[2]);
-        Ok(())
+        restore_parts([self.points.positions_mut(), &mut self.update, &mut self.gains], state)
     }
 
-    /// Returns the sum of each coordinate, and its bounds.
-    pub fn sums_and_bounds(&self) -> (Vec<f64>, CoordinateBounds) {
-        let dim = self.settings.dim;
-        let mut bounds = vec![[f64::INFINITY, f64::NEG_INFINITY]; dim];
-        for point in self.positions().chunks_exact(dim) {
-            for (bounds, &x) in bounds.iter_mut().zip(point) {
-                *bounds = [bounds[0].min(x), bounds[1].max(x)];
-            }
-        }
-        (column_sums(self.positions(), dim), bounds)
-    }
-
-    /// Moves the mean of all points, `mean`, to the origin, and spreads the points over the grid for all points within `bounds`, which are
-    /// those before the move. Returns the grid of this process.
-    pub fn begin(&mut self, mean: &[f64], bounds: &[[f64; 2]], accuracy: f64) -> Result<Vec<f64>> {
-        let DividedSettings { dim, energy, points, .. } = self.settings;
-        let unit = 1.0 / energy.scale().sqrt();
-        if mean.len() != dim || bounds.len() != dim {
-            return Err(Error::Shape { what: "coordinates of the mean", expected: dim, found: mean.len() });
-        }
-        let own = self.own() * dim;
-        self.positions[..own].par_chunks_mut(CHUNK * dim).zip(self.scaled.par_chunks_mut(CHUNK * dim)).for_each(
-            |(positions, scaled)| {
-                for (position, scaled) in positions.chunks_exact_mut(dim).zip(scaled.chunks_exact_mut(dim)) {
-                    for c in 0..dim {
-                        position[c] -= mean[c];
-                        scaled[c] = position[c] * unit;
-                    }
-                }
-            },
-        );
-        let bounds: Vec<[f64; 2]> =
-            bounds.iter().zip(mean).map(|(bounds, mean)| bounds.map(|bound| (bound - mean) * unit)).collect();
-        self.potential.set_grid(accuracy, points, &bounds)?;
-        self.potential.spread(Points::new(&self.scaled, dim)?)
-    }
-
-    /// Returns the positions of some points, for the copies of other processes.
-    pub fn positions_of(&self, points: &[u32]) -> Result<Vec<f64>> {
-        let (dim, own) = (self.settings.dim, self.own());
-        if let Some(&point) = points.iter().find(|&&point| point as usize >= own) {
-            return Err(Error::Shape { what: "points of a part", expected: own, found: point as usize });
-        }
-        Ok(points.iter().flat_map(|&point| &self.positions[point as usize * dim..][..dim]).copied().collect())
-    }
-
-    /// Computes the forces from the sum of the grids and the positions of the copies.
-    pub fn forces(&mut self, sum: &[f64], copies: &[f64], with_value: bool) -> Result<ForceSums> {
+    /// Computes the forces from the sum of the grids; the positions of the copies have been set.
+    pub fn forces(&mut self, sum: &[f64], with_value: bool) -> Result<ForceSums> {
         let DividedSettings { dim, energy, .. } = self.settings;
-        let own = self.own() * dim;
-        if copies.len() != self.positions.len() - own {
-            let expected = self.positions.len() - own;
-            return Err(Error::Shape { what: "positions of copies", expected, found: copies.len() });
-        }
-        self.positions[own..].copy_from_slice(copies);
-        let out = PotentialOutput { values: &mut self.values, gradients: &mut self.gradients };
-        self.potential.read(Points::new(&self.scaled, dim)?, sum, out)?;
-        let (affinities, positions) = (&self.affinities, &self.positions);
+        let potential = self.points.read(sum)?;
+        let (affinities, positions) = (&self.affinities, self.points.with_copies());
         let values: Vec<f64> = self
             .attraction
             .par_chunks_mut(CHUNK * dim)
@@ -220,18 +114,12 @@ impl DividedEmbedding {
             .map(|(chunk, out)| attract(energy, affinities, positions, dim, chunk * CHUNK, with_value, out))
             .collect();
         Ok(ForceSums {
-            potential: chunked_sum(&self.values),
+            potential,
             attraction: column_sums(&self.attraction, dim),
-            repulsion: column_sums(&self.gradients, dim),
+            repulsion: column_sums(&self.points.gradients, dim),
             attraction_value: values.iter().sum(),
             constant: self.constant,
-            size: self
-                .positions()
-                .par_chunks(CHUNK)
-                .map(|y| y.iter().map(|y| y * y).sum())
-                .collect::<Vec<f64>>()
-                .iter()
-                .sum(),
+            size: self.points.size(),
         })
     }
 
@@ -252,13 +140,16 @@ impl DividedEmbedding {
             descent.max_step
         };
         let rate = descent.rate(points, factors.exaggeration);
-        let own = self.own() * dim;
-        let parts: Vec<f64> = self.positions[..own]
+        // Taken out, because they are borrowed beside the positions.
+        let gradients = std::mem::take(&mut self.points.gradients);
+        let parts: Vec<f64> = self
+            .points
+            .positions_mut()
             .par_chunks_mut(CHUNK * dim)
             .zip(self.update.par_chunks_mut(CHUNK * dim))
             .zip(self.gains.par_chunks_mut(CHUNK * dim))
             .zip(self.attraction.par_chunks(CHUNK * dim))
-            .zip(self.gradients.par_chunks(CHUNK * dim))
+            .zip(gradients.par_chunks(CHUNK * dim))
             .map(|((((y, update), gains), pull), push)| {
                 let mut moved = 0.0;
                 for i in 0..y.len() {
@@ -273,28 +164,8 @@ impl DividedEmbedding {
                 moved
             })
             .collect();
+        self.points.gradients = gradients;
         Ok(parts.iter().sum())
-    }
-
-    /// Returns the exact gradients of the potential of the points of this process at some positions, in units of the kernel: added up over
-    /// the processes, they tell the error of those read off the grid.
-    pub fn exact_gradients(&self, targets: &[f64]) -> Result<Vec<f64>> {
-        let dim = self.settings.dim;
-        let (mut values, mut gradients) = (vec![0.0; targets.len() / dim], vec![0.0; targets.len()]);
-        let ones = vec![1.0; self.own()];
-        let (targets, sources) = (Points::new(targets, dim)?, Points::new(&self.scaled, dim)?);
-        let request = PotentialRequest { kernel: self.settings.energy.kernel(), targets, sources, charges: &ones };
-        Exact.potential(request, PotentialOutput { values: &mut values, gradients: &mut gradients })?;
-        Ok(gradients)
-    }
-
-    /// Returns the positions of some points in units of the kernel, and the gradients of the potential that were read off the grid there.
-    pub fn grid_gradients(&self, points: &[u32]) -> (Vec<f64>, Vec<f64>) {
-        let dim = self.settings.dim;
-        let rows = |values: &[f64]| {
-            points.iter().flat_map(|&point| values[point as usize * dim..][..dim].to_vec()).collect::<Vec<f64>>()
-        };
-        (rows(&self.scaled), rows(&self.gradients))
     }
 
     /// Returns the value of the objective at the forces of `iteration`.
@@ -371,26 +242,6 @@ fn attract(
         }
     }
     value
-}
-
-/// Sums in chunks, in order.
-fn chunked_sum(values: &[f64]) -> f64 {
-    values.par_chunks(CHUNK).map(|chunk| chunk.iter().sum()).collect::<Vec<f64>>().iter().sum()
-}
-
-/// The sum of each column.
-fn column_sums(values: &[f64], dim: usize) -> Vec<f64> {
-    let sums = |rows: &[f64]| {
-        rows.chunks_exact(dim).fold(vec![0.0; dim], |mut sums, row| {
-            sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v);
-            sums
-        })
-    };
-    let parts: Vec<Vec<f64>> = values.par_chunks(CHUNK * dim).map(sums).collect();
-    parts.into_iter().fold(vec![0.0; dim], |mut sums, part| {
-        sums.iter_mut().zip(part).for_each(|(sum, v)| *sum += v);
-        sums
-    })
 }
 
 #[cfg(test)]

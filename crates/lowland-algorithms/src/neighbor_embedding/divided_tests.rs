@@ -105,7 +105,7 @@ fn run(
         let mut all = vec![0.0; 2 * N];
         for (part, own) in parts.iter().zip(points) {
             own.iter()
-                .zip(part.positions().chunks_exact(2))
+                .zip(part.points().positions().chunks_exact(2))
                 .for_each(|(&i, y)| all[2 * i..2 * i + 2].copy_from_slice(y));
         }
         all
@@ -113,7 +113,7 @@ fn run(
     for iteration in iterations {
         let (mut mean, mut bounds) = (vec![0.0; 2], vec![[f64::INFINITY, f64::NEG_INFINITY]; 2]);
         for part in parts.iter() {
-            let (sums, own) = part.sums_and_bounds();
+            let (sums, own) = part.points().sums_and_bounds();
             for c in 0..2 {
                 mean[c] += sums[c];
                 bounds[c] = [bounds[c][0].min(own[c][0]), bounds[c][1].max(own[c][1])];
@@ -122,7 +122,7 @@ fn run(
         mean.iter_mut().for_each(|mean| *mean /= N as f64);
         let mut grid: Vec<f64> = Vec::new();
         for part in parts.iter_mut() {
-            let own = part.begin(&mean, &bounds, TOLERANCE).unwrap();
+            let own = part.points_mut().begin(&mean, &bounds, TOLERANCE).unwrap();
             grid.resize(own.len(), 0.0);
             grid.iter_mut().zip(own).for_each(|(grid, own)| *grid += own);
         }
@@ -130,7 +130,8 @@ fn run(
         let mut total = ForceSums::default();
         for (part, copies) in parts.iter_mut().zip(copies) {
             let copies: Vec<f64> = copies.iter().flat_map(|&j| &all[2 * j..2 * j + 2]).copied().collect();
-            add(&mut total, &part.forces(&grid, &copies, true).unwrap());
+            part.points_mut().set_copies(&copies).unwrap();
+            add(&mut total, &part.forces(&grid, true).unwrap());
         }
         value = parts[0].value(iteration, &total);
         for part in parts.iter_mut() {
@@ -207,10 +208,10 @@ fn the_error_of_the_grid_is_measured_across_parts() {
     let settings = settings(Energy::StudentSne { dof: 1.0 });
     let (mut made, copies, points) = divide(settings, &joint, &start, |i| i % 3, 3);
     run(&mut made, &copies, &points, 1..=1);
-    let (targets, found) = made[1].grid_gradients(&[0, 5, 100]);
+    let [targets, _, found] = made[1].points().grid_sums(&[0, 5, 100]).unwrap();
     let mut exact = vec![0.0; 6];
     for part in &made {
-        exact.iter_mut().zip(part.exact_gradients(&targets).unwrap()).for_each(|(sum, own)| *sum += own);
+        exact.iter_mut().zip(part.points().exact_sums(&targets).unwrap().1).for_each(|(sum, own)| *sum += own);
     }
     let error = exact.iter().zip(&found).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
     assert!(error > 0.0 && error < 1e-6 * width(&exact), "{error}");
@@ -229,8 +230,20 @@ fn invalid_parts_are_rejected() {
     assert!(part(vec![1], vec![0.5, 0.5], vec![0.0, 0.0]).is_err());
     assert!(part(vec![1], vec![0.5], vec![0.0]).is_err());
     let mut made = part(vec![1], vec![0.5], vec![0.0, 0.0]).unwrap();
-    assert!(made.begin(&[0.0], &[[0.0, 1.0]], 1e-2).is_err());
-    let grid = made.begin(&[0.0, 0.0], &[[-1.0, 1.0], [-1.0, 1.0]], 1e-2).unwrap();
-    assert!(made.forces(&grid, &[], false).is_err() && made.forces(&grid, &[1.0, 1.0], false).is_ok());
-    assert!(made.positions_of(&[0]).is_ok() && made.positions_of(&[1]).is_err());
+    assert!(made.points_mut().begin(&[0.0], &[[0.0, 1.0]], 1e-2).is_err());
+    let grid = made.points_mut().begin(&[0.0, 0.0], &[[-1.0, 1.0], [-1.0, 1.0]], 1e-2).unwrap();
+    let points = made.points_mut();
+    assert!(points.set_copies(&[]).is_err() && points.set_copies(&[1.0, 1.0]).is_ok());
+    assert!(points.positions_of(&[0]).is_ok() && points.positions_of(&[1]).is_err());
+    assert!(made.forces(&grid[1..], false).is_err() && made.forces(&grid, false).is_ok());
+}
+
+#[test]
+fn a_map_that_is_too_wide_for_a_grid_is_an_error_with_a_remedy() {
+    let affinities = DividedAffinities { starts: vec![0, 1], columns: vec![1], values: vec![0.5], copies: 1 };
+    let mut made = DividedEmbedding::new(settings(Energy::StudentSne { dof: 1.0 }), affinities, vec![0.0; 2]).unwrap();
+    let error = made.points_mut().begin(&[0.0, 0.0], &[[-1e5, 1e5], [-1.0, 1.0]], 1e-2).unwrap_err().to_string();
+    assert!(error.contains("200000 wide") && error.contains("raise tolerance"), "{error}");
+    let error = made.points_mut().begin(&[0.0, 0.0], &[[0.0, f64::NAN], [-1.0, 1.0]], 1e-2).unwrap_err().to_string();
+    assert!(error.contains("not finite"), "{error}");
 }

@@ -20,7 +20,7 @@ mod student_field;
 mod tests;
 
 pub use device::{DeviceDescent, DeviceObjective};
-pub use divided::{CoordinateBounds, DividedAffinities, DividedEmbedding, DividedSettings, ForceSums};
+pub use divided::{DividedEmbedding, DividedSettings, ForceSums};
 pub use energy::{Energy, EnergySchedule, ScheduleStage};
 pub use objective::{NeighborEmbeddingObjective, PredictedNoise};
 pub use out_of_sample::NeighborEmbeddingTransform;

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod anchored;
+mod divided;
 pub(crate) mod edge_sums;
 mod kernel_potential;
 
@@ -11,6 +12,8 @@ use lowland_linalg::Csr;
 
 pub use accuracy::{Accuracy, AccuracyController};
 pub use anchored::AnchoredField;
+pub(crate) use divided::{CHUNK as DIVIDED_CHUNK, column_sums, restore_parts};
+pub use divided::{CoordinateBounds, DividedAffinities, DividedPoints};
 pub(crate) use kernel_potential::KernelPotential;
 
 /// The kind of change that [`VectorField::begin_iteration`] has made.

@@ -64,6 +64,11 @@ impl<'a> ParquetFile<'a> {
         })
     }
 
+    /// Returns the size of the unpacked pages of the largest row group, which is the most that is held of them.
+    pub fn largest_group(&self) -> u64 {
+        largest_group(self.reader.metadata())
+    }
+
     fn decode(&mut self, columns: &[usize], most: usize) -> Result<Option<DecodedRows>> {
         while self.group.as_ref().is_none_or(|group| group.remaining_rows == 0) {
             if self.next_group == self.reader.num_row_groups() {
@@ -121,18 +126,26 @@ fn check_declared_sizes(about: &ParquetMetaData, budget: &Budget, rows_held: Opt
     let size = |size: i64| u64::try_from(size).unwrap_or(u64::MAX);
     let columns = about.file_metadata().schema_descr().num_columns() as u64;
     let cells = size(about.file_metadata().num_rows()).saturating_mul(columns);
-    let (mut largest_group, mut values) = (0, 0u64);
+    let mut values = 0u64;
     for group in about.row_groups() {
-        let unpacked = group.columns().iter().map(|chunk| size(chunk.uncompressed_size()));
-        largest_group = largest_group.max(unpacked.fold(0, u64::saturating_add));
         values = group.columns().iter().map(|chunk| size(chunk.num_values())).fold(values, u64::saturating_add);
     }
     let held = rows_held.map_or(u64::MAX, |rows| (rows as u64).saturating_mul(columns));
     let table = cells.max(values).min(held).saturating_mul(size_of::<f32>() as u64);
-    if table.saturating_add(largest_group) > budget.remaining() {
+    if table.saturating_add(largest_group(about)) > budget.remaining() {
         return Err(budget.too_large("the table"));
     }
     Ok(())
+}
+
+/// The declared size of the unpacked pages of the largest row group.
+fn largest_group(about: &ParquetMetaData) -> u64 {
+    let size = |size: i64| u64::try_from(size).unwrap_or(u64::MAX);
+    let unpacked = about
+        .row_groups()
+        .iter()
+        .map(|group| group.columns().iter().map(|chunk| size(chunk.uncompressed_size())).fold(0, u64::saturating_add));
+    unpacked.max().unwrap_or(0)
 }
 
 /// The pages of a column chunk, which together hold no more values than the chunk declares. A few bytes of run-length

@@ -108,7 +108,7 @@ const MAX_STEP: f64 = 5.0;
 const COLLAPSED_SPREAD: f64 = 1e-2;
 
 impl MapIt {
-    fn perplexities(&self) -> Perplexities {
+    pub(super) fn perplexities(&self) -> Perplexities {
         Perplexities::of(self.perplexity, &self.more_perplexities)
     }
 
@@ -142,7 +142,7 @@ impl MapIt {
         field.with_entropy(self.entropy).with_reach(weights, self.reach)
     }
 
-    fn momentum(&self, n: usize) -> MomentumDescentParams {
+    pub(super) fn momentum(&self, n: usize) -> MomentumDescentParams {
         let learning_rate = self.learning_rate.value().unwrap_or(n as f64 / POINTS_PER_RATE);
         // The schedule of the authors' program (the paper changes the momentum after 100 iterations).
         MomentumDescentParams { learning_rate, momentum: [0.5, 0.8], early_steps: 250, max_step: MAX_STEP }

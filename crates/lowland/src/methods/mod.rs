@@ -38,7 +38,7 @@ mod umap;
 mod umap_transformer;
 
 pub use component_count::ComponentCount;
-pub use divided_method::DividedMethod;
+pub use divided_method::{DividedKind, DividedMethod};
 pub use ee::Ee;
 pub use gplvm::GpLvm;
 pub use init::Init;

@@ -6,7 +6,7 @@ Install with ``pip install lowland[dask]``. Everything runs on the cluster that 
 - :func:`fit_sample` draws a sample of the rows, and fits an estimator to it: with :func:`transform`, any method maps any number of rows.
 - :func:`far_rows` tells which rows are far from all rows of the sample.
 - :func:`neighbors` finds the nearest neighbors of all rows, in pieces.
-- :func:`fit` fits t-SNE, symmetric SNE or the elastic embedding to all rows, across the workers.
+- :func:`fit` fits t-SNE, symmetric SNE, the elastic embedding or MAP IT to all rows, across the workers.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ SAMPLE_PER_CELL = 64
 #: Most rows of the sample.
 MAX_SAMPLE = 200_000
 _ITERATIONS = 12
-_CHUNK = 8192
+#: Most rows whose distances to all centers are computed at a time, and most distances.
+_CHUNK, _MAX_DISTANCES = 8192, 2**23
 
 
 def normalize(rows: np.ndarray, metric: str) -> np.ndarray:
@@ -25,15 +26,16 @@ def nearest_cells(rows: np.ndarray, centers: np.ndarray, count: int) -> np.ndarr
     count = min(count, len(centers))
     squares = (centers**2).sum(axis=1)
     found = np.empty((len(rows), count), dtype=np.int32)
-    for start in range(0, len(rows), _CHUNK):
-        part = squares - 2.0 * (rows[start : start + _CHUNK] @ centers.T)
+    chunk = max(min(_CHUNK, _MAX_DISTANCES // len(centers)), 1)
+    for start in range(0, len(rows), chunk):
+        part = squares - 2.0 * (rows[start : start + chunk] @ centers.T)
         near = np.argpartition(part, count - 1, axis=1)[:, :count] if count < len(centers) else None
         if near is None:
             near = np.argsort(part, axis=1, kind="stable")
         else:
             order = np.argsort(np.take_along_axis(part, near, axis=1), axis=1, kind="stable")
             near = np.take_along_axis(near, order, axis=1)
-        found[start : start + _CHUNK] = near
+        found[start : start + chunk] = near
     return found
 
 

@@ -1,4 +1,4 @@
-"""Neighbor embeddings of all rows of a collection, across the workers.
+"""Neighbor embeddings and MAP IT of all rows of a collection, across the workers.
 
 The rows live where their neighbors live. In each iteration every worker spreads its points over the grid of the repulsion, the grids are
 added up in a fixed order, every worker reads its repulsion from the sum, and only the positions of rows with neighbors elsewhere travel.
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import _input, _lowland
-from .._parameters import python_name
-from ._neighbors import N_PROBE, DistributedGraph, find_neighbors
-from ._part import Part, PartInput, edges_by_owner, write_file
+from .._parameters import invalid, python_name
+from ._neighbors import METRICS, N_PROBE, DistributedGraph, find_neighbors
+from ._part import Part, PartError, PartInput, edges_by_owner, write_file
 from ._rows import block_lengths, check_memory, get_client
 from ._tasks import (
     add,
@@ -90,28 +90,29 @@ def fit(
     X: Any = None,
     *,
     neighbors: DistributedGraph | None = None,
-    init: Any = "pca",
+    init: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 5.0,
     resume: bool = False,
     callback: Any = None,
     client: Any = None,
 ) -> DistributedMap:
-    """Fit t-SNE, symmetric SNE or the elastic embedding to all rows of a dask array or dataframe, across the workers.
+    """Fit t-SNE, symmetric SNE, the elastic embedding or MAP IT to all rows of a dask array or dataframe, across the workers.
 
-    The result is that of a fit on one machine to the same neighbor graph with ``engine='fft'``, ``optimizer='gd'`` and
+    The result is that of a fit on one machine to the same neighbor graph with ``engine='fft'`` and, but for MAP IT, ``optimizer='gd'`` and
     ``accuracy='fixed'``, up to rounding, for any number of workers; with the same number of parts it is the same to the byte.
 
     Parameters
     ----------
-    estimator : TSNE, SymmetricSNE or ElasticEmbedding
-        Its parameters; it is not fitted itself. The optimizer is gradient descent whatever the estimator says.
+    estimator : TSNE, SymmetricSNE, ElasticEmbedding or MapIt
+        Its parameters; it is not fitted itself. The defaults of `engine`, `optimizer` and `accuracy` stand for the values above. A parameter
+        that a cluster cannot honor is an error unless it has its default value.
     X : dask array or dataframe of n rows, default=None
         Not needed with `neighbors`: the map then has the blocks of the collection that was searched.
     neighbors : DistributedGraph, default=None
         From :func:`neighbors`, with at least as many neighbors as the estimator needs. None searches for them.
-    init : {'pca', 'random'} or array of shape (n, n_components), default='pca'
-        Initial map. An array is used as it is.
+    init : {'pca', 'random'} or array of shape (n, n_components), default=None
+        Initial map. An array is used as it is. None means `init` of the estimator, whose default is 'pca' here.
     checkpoint : path-like, default=None
         Folder that all workers can write to. The state is saved there, and the fit continues from it if a worker is lost.
     checkpoint_every : float, default=5.0
@@ -140,28 +141,50 @@ def fit(
     return run.finish(callback)
 
 
+#: Parameters of a run on one machine, with what to do on a cluster instead.
+_REPLACED = {
+    "callbacks": "its default; pass callback to lowland.dask.fit",
+    "callbacks_every_iters": "its default; callback of lowland.dask.fit is called at each iteration",
+    "landmarks": "0; fit a sample (lowland.dask.fit_sample), which any method can use",
+    "max_memory": "None; the limits of a cluster are memory_limit of its workers",
+    "metric_params": "None; the metrics of a cluster have no parameters",
+    "missing": "'refuse'; leave the rows out on the cluster first",
+    "n_jobs": "None; the workers have the threads that the cluster gives them",
+    "neighbors": "None; pass the graph of lowland.dask.neighbors to lowland.dask.fit",
+    "verbose": "0; pass callback to lowland.dask.fit",
+}
+#: Parameters that mean the same on a cluster, or that are checked elsewhere.
+_SUPPORTED = ("init", "random_state")
+
+
 def _method_arguments(estimator: Any, n: int) -> tuple[str, list[tuple[str, str]], int]:
-    """Return the name, the parameters as text and the number of rows, from which the method is made on each worker."""
+    """Return the name, the parameters as text and the number of rows, from which the method is made on each worker.
+
+    Parameters that have no meaning on a cluster are errors: those of runs here, those of the method where it is made.
+    """
     name = getattr(estimator, "_method", None)
     known = next((parameters for method, _, _, parameters in _lowland.methods() if method == name), None)
     if known is None:
         raise TypeError(f"expected an estimator of lowland, got {type(estimator).__name__}")
+    _lowland.DividedMethod(str(name), [], n)
+    given, default = estimator.get_params(deep=False), type(estimator)().get_params(deep=False)
+    by_name = {python_name(parameter): parameter for parameter, *_ in known if parameter != "landmarks"}
     preprocessing = [step[0] for step in _lowland.preprocessing()]
-    given = estimator.get_params(deep=False)
-    for step in preprocessing:
-        if given.get(step):
-            raise ValueError(f"{step}={given[step]!r}: preprocess the rows on the cluster first, for instance with dask-ml")
     values = []
-    for parameter, default, *_ in known:
-        value = given.get(python_name(parameter))
-        if parameter in ("init", "optimizer", "engine", "landmarks") or value is None or callable(value):
+    for parameter, value in given.items():
+        if parameter in preprocessing and value:
+            raise ValueError(f"{parameter}={value!r}: preprocess the rows on the cluster first, for instance with dask-ml")
+        if parameter == "init" and not isinstance(value, str):
             continue
-        text = _input.text(value)
-        if text != default:
-            values.append((parameter, text))
-    if isinstance(given.get("metric"), str) and given["metric"] not in ("euclidean", "cosine", "manhattan"):
-        raise ValueError(f"metric={given['metric']!r}: expected 'euclidean', 'cosine' or 'manhattan' on a cluster")
-    return str(name), [*values, ("optimizer", "gd")], n
+        if parameter == "metric" and value not in METRICS:
+            raise invalid("metric", value, "'euclidean', 'cosine' or 'manhattan' on a cluster")
+        if parameter == "device" and value not in ("auto", "cpu"):
+            raise invalid("device", value, "'auto' or 'cpu' on a cluster")
+        if parameter in by_name:
+            values.append((by_name[parameter], _input.text(value)))
+        elif parameter not in (*_SUPPORTED, *preprocessing, "device") and value is not default[parameter] and value != default[parameter]:
+            raise invalid(parameter, value, _REPLACED.get(parameter, "its default: it has no meaning on a cluster"))
+    return str(name), values, n
 
 
 class _Run:
@@ -175,6 +198,8 @@ class _Run:
         # Whether the grids of the current map have been added up.
         self._is_spread = False
         self.request, self.seed = 0.0, 0
+        # Where the origin of the map is, whose mean is zero, in that of a fit on one machine.
+        self.offset: list[float] = []
         self.lengths: list[int] = []
         self.actors: list[Any] = []
         self.workers: list[str] = []
@@ -188,8 +213,9 @@ class _Run:
         if graph is None:
             probe = _lowland.DividedMethod(*_method_arguments(estimator, 1 << 30))
             advice = f"search with lowland.dask.neighbors(X, {{k}}, n_probe={2 * N_PROBE}) or search='exact', and pass the graph as neighbors"
+            search = "exact" if estimator.search == "exact" else "approximate"
             graph = find_neighbors(
-                X, probe.n_neighbors, probe.metric, seed=self.seed, client=self.client, advice=advice, fewer=True
+                X, probe.n_neighbors, probe.metric, search, seed=self.seed, client=self.client, advice=advice, fewer=True
             )
             self.lengths = graph.block_lengths
         else:
@@ -206,7 +232,9 @@ class _Run:
         submit, places = self.client.submit, self._places()
         parts = [submit(nearest_only, part, wanted, pure=False) for part in graph._parts]
         edges = [submit(edges_by_owner, part, self.arguments, self.parts, pure=False) for part in parts]
-        starts = self._starts(graph, init)
+        init = estimator.init if init is None else init
+        starts = self._starts(graph, "pca" if isinstance(init, str) and init == "auto" else init)
+        self.offset = [0.0] * self.method.n_components
         self.inputs = []
         for part in range(self.parts):
             incoming = [submit(pick, edges[other], part, pure=False) for other in range(self.parts)]
@@ -242,9 +270,9 @@ class _Run:
             return [init[own] for own in ids]
         if init not in ("pca", "random"):
             raise ValueError(f"init={init!r}: expected 'pca', 'random' or an array")
-        size = self.method.init_size
+        size, random_size = self.method.init_sizes
         if init == "random":
-            return [submit(random_start, rows, self.seed, dim, size, pure=False) for rows in graph._rows]
+            return [submit(random_start, rows, self.seed, dim, random_size, pure=False) for rows in graph._rows]
         moments = self.client.gather([submit(row_moments, rows, pure=False) for rows in graph._rows])
         mean = sum(sums for sums, _ in moments) / self.n
         second = sum(products for _, products in moments) / self.n
@@ -316,23 +344,22 @@ class _Run:
 
     def _iterate(self) -> None:
         iteration = self.iteration + 1
-        center = self.mean
         if iteration % _MEASURE_EVERY == 1:
             self._measure(iteration)
         if not self._is_spread:
             self._spread()
         with_value = iteration % _VALUE_EVERY == 0 or iteration == self.method.max_iter
         total = add(self._all("forces", with_value))
-        if iteration == 1:
-            # The first step is limited by the size of the map as it was given, not centered.
-            total[3] += self.n * sum(value * value for value in center)
+        if iteration == 1 or self.method.drifts:
+            # The size of the map on one machine: gradient descent centers it after each step, MAP IT does not.
+            total[0] += self.n * sum(value * value for value in self.offset)
         if with_value:
             self.map.objective = self.actors[0].value(iteration, total).result()
             self.map.objectives = [entry for entry in self.map.objectives if entry[0] < iteration]
             self.map.objectives.append((iteration, self.map.objective))
         stepped = self._all("step", iteration, total)
         self._take_sums([sums for _, sums, _ in stepped], [bounds for _, _, bounds in stepped])
-        change = np.sqrt(sum(moved for moved, _, _ in stepped)) / max(np.sqrt(total[3]), 1e-300)
+        change = np.sqrt(sum(moved for moved, _, _ in stepped)) / max(np.sqrt(total[0]), 1e-300)
         self.iteration = iteration
         if change < self.method.tol and not self.actors[0].is_changing(iteration).result():
             self.map.converged = True
@@ -341,6 +368,7 @@ class _Run:
         """Spread all points over a grid of the requested accuracy, and add up the grids. The map is centered from then on."""
         self._all("begin", self.mean, self.bounds, self.request)
         self.bounds = [[bound - mean for bound in own] for own, mean in zip(self.bounds, self.mean)]
+        self.offset = [offset + mean for offset, mean in zip(self.offset, self.mean)]
         self.mean = [0.0] * len(self.mean)
         self._all("reduce")
         self._is_spread = True
@@ -355,21 +383,26 @@ class _Run:
             try:
                 self._spread()
                 self._all("forces", False)
-            except RuntimeError:
+            except PartError:
                 # The grid would be too fine: the error that was measured before stands.
                 if possible is None:
                     raise
                 self.request, self._is_spread = possible, False
                 break
-            found = self._all("grid_gradients", numbers)
+            found = self._all("grid_sums", numbers)
             dim = self.method.n_components
-            targets = np.concatenate([positions for _, positions, _ in found])
-            gradients = np.concatenate([values for _, _, values in found])
-            order = np.argsort(np.concatenate([own for own, _, _ in found]), kind="stable")
-            targets, gradients = (values.reshape(-1, dim)[order].ravel() for values in (targets, gradients))
-            exact = np.array(add([values.tolist() for values in self._all("exact_gradients", targets)]))
-            wrong, size = float(((gradients - exact) ** 2).sum()), float((exact**2).sum())
-            error = self.map.repulsion_error = float(np.sqrt(wrong / size)) if size > 0 else 0.0
+            order = np.argsort(np.concatenate([own for own, *_ in found]), kind="stable")
+            targets, values, gradients = (
+                np.concatenate([piece[at] for piece in found]).reshape(len(numbers), -1)[order].ravel() for at in (1, 2, 3)
+            )
+            sums = np.array(add(self._all("exact_sums", targets)))
+            exact, exact_gradients = sums[: len(numbers)], sums[len(numbers) :]
+            wrong, size = float(((gradients - exact_gradients) ** 2).sum()), float((exact_gradients**2).sum())
+            error = float(np.sqrt(wrong / size)) if size > 0 else 0.0
+            # The error of the sum of the potential: the mean error on these rows, and the uncertainty of that mean. A row itself is no part.
+            differences, others = values - exact, float(np.maximum(exact - 1.0, 0.0).sum())
+            total_error = (abs(float(differences.sum())) + float(np.sqrt((differences**2).sum()))) / max(others, 1e-300)
+            error = self.map.repulsion_error = max(error, total_error)
             possible = self.request
             if not (error > tolerance and attempt + 1 < _MAX_ATTEMPTS and self.request > _MIN_REQUEST):
                 break
@@ -400,7 +433,7 @@ class _Run:
         self._all("save", folder, self.iteration)
         state = {
             "iteration": self.iteration, "parts": self.parts, "n": self.n, "arguments": self.arguments,
-            "request": self.request, "objectives": self.map.objectives, "objective": self.map.objective,
+            "request": self.request, "offset": self.offset, "objectives": self.map.objectives, "objective": self.map.objective,
             "error": self.map.repulsion_error, "recall": self.map.recall, "lengths": [int(rows) for rows in self.lengths],
         }  # fmt: skip
         write_file(os.path.join(folder, "state.json"), lambda file: file.write(json.dumps(state).encode()))
@@ -420,6 +453,7 @@ class _Run:
         self.method = _lowland.DividedMethod(*self.arguments)
         self.iteration, self.parts, self.n = state["iteration"], state["parts"], state["n"]
         self.request, self.lengths = state["request"], state["lengths"]
+        self.offset = state.get("offset", [0.0] * self.method.n_components)
         self.map.objectives = [(iteration, value) for iteration, value in state["objectives"]]
         self.map.objective, self.map.repulsion_error = state["objective"], state["error"]
         self.map.recall, self.map.converged = state["recall"], False
@@ -441,8 +475,8 @@ class _Run:
 
     def _await_workers(self, error: Exception) -> None:
         """Return when there are workers to continue on; raise the error unless it was the loss of one."""
-        if isinstance(error, OSError) and error.filename is not None:
-            # A file could not be read or written; no worker was lost.
+        if isinstance(error, PartError) or (isinstance(error, OSError) and error.filename is not None):
+            # A computation is not possible, or a file could not be read or written; no worker was lost.
             raise error
         lost: set[str] = set()
         # The scheduler may notice later than the call that failed.

@@ -1,7 +1,8 @@
 """Nearest neighbors of all rows, in pieces.
 
 The rows are divided by the cells of k-means, which are grouped into parts, one per worker. A row is sent to the parts that hold its few
-nearest cells, compared there with the rows of those cells, and the best of all are its neighbors. No worker holds all rows.
+nearest cells, compared there with the rows of those cells, and the best of all are its neighbors. With many more cells than each row is
+compared with, no worker holds all rows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ._rows import LoadedRows, check_memory, draw, get_client
 _CELL_ROWS = 4000
 #: Default number of cells that each row is compared with.
 N_PROBE = 6
-_METRICS = ("euclidean", "cosine", "manhattan")
+METRICS = ("euclidean", "cosine", "manhattan")
 
 
 class PartRows:
@@ -143,7 +144,7 @@ def find_neighbors(
     `advice` is what the caller can change if a row has too few neighbors; ``{k}`` in it stands for their number. With `fewer`, `k` is
     lowered to the number of other rows.
     """
-    if metric not in _METRICS:
+    if metric not in METRICS:
         raise _parameters.invalid("metric", metric, "'euclidean', 'cosine' or 'manhattan' on a cluster")
     if search not in ("approximate", "exact"):
         raise _parameters.invalid("search", search, "'approximate' or 'exact'")
@@ -158,6 +159,8 @@ def find_neighbors(
     # The rows that are sent to a part, about twice as many as live there, the copies of a search, and the candidates.
     check_memory(client, "the search", rows.n / parts * (2 * 3 * 8 * rows.columns + 2 * 24 * (k + 1) * n_probe), parts)
     centers, part_of, sampled = _make_cells(rows, parts, k, metric, seed, client)
+    # Once to each worker, instead of once per block through the scheduler.
+    centers = client.scatter(centers, broadcast=True, hash=False)
     sizes = [client.submit(_split, block, first, centers, part_of, n_probe, metric, parts, search == "exact", pure=False)
              for block, first in zip(rows.blocks, rows.first_rows())]  # fmt: skip
     received = [[client.submit(_pick, size, part, pure=False) for size in sizes] for part in range(parts)]

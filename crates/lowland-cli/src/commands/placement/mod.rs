@@ -102,12 +102,15 @@ impl Placement<'_> {
         Ok(rows)
     }
 
-    fn placer(&self, console: &mut Console) -> Result<BlockPlacer<'_>, Failure> {
-        let rows = self.block_rows()?;
-        let format = |bytes: usize| lowland::data::format_bytes(bytes as u64);
-        let blocks = rows * self.row_bytes();
-        let held = HELD_ROWS * (self.model.embedding().dim() * 8 + 32);
-        let model = self.run.memory().reserved() as usize;
+    fn placer(&self, parts: &[PathBuf], console: &mut Console) -> Result<BlockPlacer<'_>, Failure> {
+        let (rows, options) = (self.block_rows()?, self.read_options()?);
+        // A part that cannot be read is an error when it is its turn.
+        let pages = parts.iter().filter_map(|part| lowland_io::reader_memory(part, &options).ok()).max().unwrap_or(0);
+        let format = lowland::data::format_bytes;
+        let blocks = (rows * self.row_bytes()) as u64 + pages;
+        let held = (HELD_ROWS * (self.model.embedding().dim() * 8 + 32)) as u64;
+        // What is there by now: the program, the model, and the rows of the fit.
+        let model = self.run.memory().reserved().max(lowland::resident_memory());
         console.info(&format!(
             "memory: {} for the model and the program, {} for blocks of {rows} rows, up to {} for rows to be written: {} in all",
             format(model),
@@ -115,7 +118,7 @@ impl Placement<'_> {
             format(held),
             format(model + blocks + held)
         ));
-        Ok(BlockPlacer { placement: self, options: self.read_options()?, block_rows: rows })
+        Ok(BlockPlacer { placement: self, options, block_rows: rows })
     }
 
     fn read_options(&self) -> Result<ReadOptions, Failure> {
@@ -131,7 +134,7 @@ impl Placement<'_> {
         console: &mut Console,
     ) -> Result<PlacementSummary, Failure> {
         let targets = self.targets(parts, folder)?;
-        let placer = self.placer(console)?;
+        let placer = self.placer(parts, console)?;
         let record = RunRecord::open(folder, self)?;
         let mine: Vec<usize> = (0..parts.len()).filter(|&at| shard.is_none_or(|shard| shard.contains(at))).collect();
         let mut summary = PlacementSummary { parts: mine.len(), ..Default::default() };
@@ -193,7 +196,7 @@ impl Placement<'_> {
         path: &Path,
         console: &mut Console,
     ) -> Result<PlacementSummary, Failure> {
-        let placer = self.placer(console)?;
+        let placer = self.placer(parts, console)?;
         placer.check_first_rows(parts.iter().map(PathBuf::as_path))?;
         let mut summary = PlacementSummary { parts: parts.len(), ..Default::default() };
         let mut failure = None;
