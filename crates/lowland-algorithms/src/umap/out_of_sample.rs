@@ -48,7 +48,7 @@ impl UmapTransform<'_> {
             for (&j, weight) in neighbors.iter().zip(&weights) {
                 for _ in 0..attractions(weight / largest, epoch) {
                     let near = other(j as usize);
-                    forces.attract(&mut point, near, rate);
+                    forces.attract(&mut point, near, rate, 1.0);
                     forces.repel(&mut point, negative_sample_rate, rate, || other(draw(&mut rng, self.map.rows())));
                 }
             }
