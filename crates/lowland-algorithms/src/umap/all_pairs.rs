@@ -70,15 +70,15 @@ fn tile_sums(curve: [f32; 2], own: [f32; DIM + 1], tile: &[[Lane; COLUMNS]]) -> 
     let mut sums = [[0.0; LANES]; DIM + 1];
     for columns in tile {
         for lane in 0..LANES {
-            let apart: [f32; DIM] = std::array::from_fn(|c| own[c] - columns[c][lane]);
-            let s = (apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2]).max(LEAST);
+            let [u, v, w] = [own[0] - columns[0][lane], own[1] - columns[1][lane], own[2] - columns[2][lane]];
+            let s = (u * u + v * v + w * w).max(LEAST);
             let x = a * power(s, b);
             let (present, rest) = (columns[DIM + 1][lane], (1.0 - least) / (least + x));
             let slope = -b * x * rest / (s * (1.0 + x));
             let weight = (own[DIM] + columns[DIM][lane]) * present * slope;
-            for c in 0..DIM {
-                sums[c][lane] += weight * apart[c];
-            }
+            sums[0][lane] += weight * u;
+            sums[1][lane] += weight * v;
+            sums[2][lane] += weight * w;
             sums[DIM][lane] += present * (1.0 + rest).ln_with_complement(-rest);
         }
     }

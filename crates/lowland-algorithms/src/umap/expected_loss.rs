@@ -161,9 +161,10 @@ impl ExpectedLoss {
 impl VectorField for ExpectedLoss {
     fn evaluate(&mut self, y: Points, _with_value: bool, out: &mut [f64]) -> Result<Option<f64>> {
         let attraction = self.attract(y, out);
-        self.repulsion = match self.by_pairs {
-            true => all_pairs::repel(self.curve, y, &self.charges, out),
-            false => self.repel_far(y, out)? + self.repel_close(y, out),
+        self.repulsion = if self.by_pairs {
+            all_pairs::repel(self.curve, y, &self.charges, out)
+        } else {
+            self.repel_far(y, out)? + self.repel_close(y, out)
         };
         let density = self.density.as_mut().map_or(0.0, |density| density.add_gradient(y, out));
         Ok(Some(attraction + self.repulsion + density))
