@@ -279,7 +279,8 @@ mod tests {
                 let (exact, slope) = loss.far.loss(squared_distance(y.row(i), y.row(j)));
                 sum += loss.charges[i] * exact;
                 for c in 0..d {
-                    expected[i * d + c] += 2.0 * (loss.charges[i] + loss.charges[j]) * slope * (y.row(i)[c] - y.row(j)[c]);
+                    expected[i * d + c] +=
+                        2.0 * (loss.charges[i] + loss.charges[j]) * slope * (y.row(i)[c] - y.row(j)[c]);
                 }
             }
             assert!((value / sum - 1.0).abs() < 1e-5, "{value} {sum}");

@@ -163,7 +163,14 @@ impl SampledLayout {
     /// Writes the new position of point `i`. In umap-learn, an edge is there in both directions, and each of them moves both ends:
     /// hence twice the rate. The neighbors attract in random order: with steps this long, a point ends up closest to the last of them, and the
     /// same order in all epochs would favor the same neighbors. `attracting` is scratch space.
-    fn move_point<const DIM: usize>(&self, i: usize, seed: Seed, rate: f32, attracting: &mut Vec<u32>, point: &mut [f32]) {
+    fn move_point<const DIM: usize>(
+        &self,
+        i: usize,
+        seed: Seed,
+        rate: f32,
+        attracting: &mut Vec<u32>,
+        point: &mut [f32],
+    ) {
         let dim = if DIM > 0 { DIM } else { self.dim };
         let (n, point) = (self.points.len() / dim, &mut point[..dim]);
         let position = |j: usize| &self.points[j * dim..][..dim];
