@@ -35,9 +35,11 @@ const ROWS: usize = 64;
 /// Number of groups that the points are divided into. The points of a group move at the same time, and see where the groups
 /// before them have moved to. If all points moved at the same time, clusters would remain in pieces more often.
 const GROUPS: usize = 16;
-/// A neighbor attracts a point by at most this share of their distance. Longer steps, possible in the first epochs, overshoot, which tears clusters
-/// apart, or leave a point wherever the last neighbor happened to be, which costs neighbors in many dimensions.
-const MAX_SHARE: f32 = 0.25;
+/// A neighbor attracts a point by at most this share of their distance. Steps that overshoot tear clusters apart in the first epochs.
+const MAX_SHARE: f32 = 1.0;
+/// The same in more dimensions than three, where a point would be left wherever the last neighbor happened to be, which costs neighbors. On a map, such
+/// long steps bring parts of a cluster together.
+const MAX_SHARE_IN_SPACE: f32 = 0.25;
 /// Maps of fewer points are computed on the processor.
 const MIN_DEVICE_POINTS: usize = 256;
 /// Number of points from which the loss is estimated, and of repelling points drawn for each.
@@ -190,8 +192,9 @@ impl SampledLayout {
                 attracting.swap(place, last);
             }
         }
+        let share = if dim > 3 { MAX_SHARE_IN_SPACE } else { MAX_SHARE };
         for &j in &*attracting {
-            forces.attract(point, position(j as usize), 2.0 * rate, MAX_SHARE);
+            forces.attract(point, position(j as usize), 2.0 * rate, share);
             forces.repel(point, negative_sample_rate, rate, || position(draw(&mut rng, n)));
         }
         if let Some(anchors) = self.anchors.as_ref().filter(|_| tie > 0.0) {
