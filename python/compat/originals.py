@@ -52,9 +52,11 @@ def _source(function):
         return ""
 
 
-def run(name, folder, out):
-    """Run a suite in this process, and write the outcomes."""
+def run(name, folder, out, files):
+    """Run a suite in this process, or some of its files, and write the outcomes."""
     suite = SUITES[name](folder)
+    if files:
+        suite.files = [file for file in suite.files if file.startswith("--") or re.split(r"[./]", file.removesuffix(".py"))[-1] in files]
     outcomes = Outcomes(suite.names)
     options = ["-q", "--rootdir=/", "-p", "no:cacheprovider", "--no-header", "--tb=line", "-o", "addopts=", "-c", str(folder / "pytest.ini")]
     (folder / "pytest.ini").write_text("[pytest]\n")
@@ -119,6 +121,9 @@ def section(name, result, by_outcome):
     if reasons:
         lines += ["", "| Tests that fail | Reason |", "|---|---|"]
         lines += [f"| `{test}`{f' ({count})' if count > 1 else ''} | {why} |" for (test, why), count in reasons.items()]
+    if UNSTABLE[name]:
+        lines += ["", "| Tests that pass or fail by chance | Reason |", "|---|---|"]
+        lines += [f"| `{test}` | {why} |" for test, why in UNSTABLE[name].items()]
     if result["left_out"]:
         lines += ["", "| File that is not run | Reason |", "|---|---|"]
         lines += [f"| {file} | {why} |" for file, why in sorted(result["left_out"].items())]
@@ -127,6 +132,6 @@ def section(name, result, by_outcome):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--suite"]:
-        run(sys.argv[2], folder_of(sys.argv[3]), sys.argv[4])
+        run(sys.argv[2], folder_of(sys.argv[3]), sys.argv[4], sys.argv[5:])
     else:
         sys.exit(main())

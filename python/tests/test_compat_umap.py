@@ -200,6 +200,14 @@ def test_neighbors_can_be_given(rows, model):
     assert given.transform(rows[:3] + 0.1).shape == (3, 2)
 
 
+def test_memberships_of_new_sparse_rows_are_returned(rows):
+    options = {"n_neighbors": 8, "n_epochs": 5, "random_state": 0, "transform_mode": "graph"}
+    dense = UMAP(**options).fit(rows).transform(rows[:3] + 0.1)
+    sparse = UMAP(**options).fit(sp.csr_matrix(rows)).transform(sp.csr_matrix(rows[:3] + 0.1))
+    assert sparse.shape == (3, len(rows))
+    assert_allclose(sparse.toarray(), dense.toarray(), rtol=1e-5)
+
+
 def test_densities_are_preserved_and_returned():
     random = np.random.RandomState(0)
     rows = np.vstack([random.normal(size=(80, 4)), 0.1 * random.normal(size=(80, 4)) + 8]).astype(np.float32)

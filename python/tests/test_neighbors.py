@@ -78,3 +78,19 @@ def test_kneighbors_transformer_in_pipeline(estimator, few, digits):
     pipeline = make_pipeline(KNeighborsTransformer(n_neighbors=60, mode="distance"), estimator)
     pipeline.fit(few)
     assert pipeline.transform(digits[0][150:160]).shape == (10, 2)
+
+
+def test_umap_takes_neighbors_under_the_name_of_umap_learn(few):
+    graph = lowland.neighbors(few, n_neighbors=14)
+    expected = lowland.UMAP(n_epochs=5).fit_transform(few)
+    own = np.arange(len(few))[:, None]
+    # As umap-learn has it: every row is its own first neighbor, and a search index may follow.
+    arrays = np.hstack([own, graph.indices]), np.hstack([np.zeros(own.shape), graph.distances])
+    for known in (graph, arrays, (*arrays, object()), None, (None, None, None)):
+        assert_array_equal(lowland.UMAP(precomputed_knn=known, n_epochs=5).fit_transform(few), expected)
+    other = lowland.neighbors(few, n_neighbors=14, metric="manhattan")
+    assert not np.array_equal(lowland.UMAP(precomputed_knn=other, n_epochs=5).fit_transform(few), expected)
+    with pytest.raises(ValueError, match="neighbors and precomputed_knn are two names"):
+        lowland.UMAP(precomputed_knn=graph, neighbors=graph).fit(few)
+    with pytest.raises(ValueError, match="precomputed_knn=.*: expected a NeighborGraph"):
+        lowland.UMAP(precomputed_knn=3).fit(few)

@@ -25,7 +25,15 @@ def test_check_estimator(estimator, check):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [umap.UMAP(n_neighbors=3, n_epochs=10, random_state=0), sklearn.LocallyLinearEmbedding(), sklearn.SpectralEmbedding()]
+    [
+        umap.UMAP(n_neighbors=3, n_epochs=10, random_state=0),
+        sklearn.LocallyLinearEmbedding(),
+        sklearn.SpectralEmbedding(),
+        sklearn.Isomap(),
+        sklearn.PCA(),
+        sklearn.TruncatedSVD(),
+        sklearn.TSNE(perplexity=3, max_iter=250),
+    ]
 )
 def test_check_replacements(estimator, check):
     check(estimator)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
+    from ._graph import NeighborGraph
+
     #: An array of float64 or float32.
     FloatArray = NDArray[np.floating[Any]]
 
@@ -192,7 +194,7 @@ class Estimator(SklearnTransformer):
         every = _parameters.integer("callbacks_every_iters", getattr(self, "callbacks_every_iters", 50), at_least=1)
         if not _parameters.is_number(checkpoint_every) or not 0 <= checkpoint_every < 1e9:
             raise _parameters.invalid("checkpoint_every", checkpoint_every, "a number of seconds, 0 or more")
-        graph = as_graph(getattr(self, "neighbors", None))
+        graph = self._given_graph()
         rows, dtype = self._check_rows(X, reset=True)
         n_rows, kept = _input.n_rows(rows), self._kept_rows(rows)
         if target is not None and len(target) != n_rows:
@@ -363,6 +365,10 @@ class Estimator(SklearnTransformer):
         if cells is not None:
             for name, each in zip(_INFERRED, cells):
                 setattr(self, name, each)
+
+    def _given_graph(self) -> NeighborGraph | None:
+        """Return the neighbors that the user has given."""
+        return as_graph(getattr(self, "neighbors", None))
 
     def _parameter_values(self, graph: Any) -> list[tuple[str, str]]:
         """Return names and values of the method's parameters, as text."""

@@ -227,7 +227,7 @@ def _shared_graph(
     X: Any, estimators: dict[str, Estimator], metric: str, n_rows: int, run: dict[str, Any]
 ) -> Any:
     """Return the neighbor graph of all methods with this metric; None if they cannot share one."""
-    users = [each for each in estimators.values() if _metric(each) == metric and getattr(each, "neighbors", None) is None]
+    users = [each for each in estimators.values() if _metric(each) == metric and each._given_graph() is None]
     steps = [text for each in users for _, text in each._preprocessing_values()]
     functions = any(not isinstance(getattr(each, "metric"), str) for each in users)
     special = metric in ("precomputed", "mahalanobis") or functions or any(each.missing == "drop" for each in users)

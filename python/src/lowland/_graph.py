@@ -192,8 +192,8 @@ def _unpickle(content: bytes, recall: float | None) -> NeighborGraph:
     return NeighborGraph(_lowland.Graph.from_bytes(content), recall)
 
 
-def as_graph(neighbors: Any) -> NeighborGraph | None:
-    """Convert the parameter ``neighbors`` of an estimator to a graph."""
+def as_graph(neighbors: Any, name: str = "neighbors") -> NeighborGraph | None:
+    """Convert the parameter ``neighbors`` of an estimator, or another with this name, to a graph."""
     if neighbors is None or isinstance(neighbors, NeighborGraph):
         return neighbors
     if _input.is_sparse(neighbors):
@@ -201,7 +201,7 @@ def as_graph(neighbors: Any) -> NeighborGraph | None:
     if isinstance(neighbors, (tuple, list)) and len(neighbors) >= 2:
         return NeighborGraph.from_arrays(neighbors[0], neighbors[1])
     expected = "a NeighborGraph, a sparse matrix of distances or a pair (indices, distances)"
-    raise _parameters.invalid("neighbors", neighbors, expected)
+    raise _parameters.invalid(name, neighbors, expected)
 
 
 def neighbors(

@@ -8,12 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _input, _lowland, _parameters
+from ._graph import as_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._base import Estimator as _Base
     from ._base import FloatArray
+    from ._graph import NeighborGraph
 else:
     _Base = object
 
@@ -200,6 +202,17 @@ class FuzzyGraphMixin(_Base):
     def _set_model(self, model: _lowland.Model, dtype: Any, kept: np.ndarray | None = None) -> None:
         super()._set_model(model, dtype, kept)
         self.__dict__.pop("_graph", None)
+
+    def _given_graph(self) -> NeighborGraph | None:
+        known = getattr(self, "precomputed_knn", None)
+        # The default of umap-learn is a tuple of None.
+        if isinstance(known, (tuple, list)) and all(part is None for part in known):
+            known = None
+        if known is None:
+            return super()._given_graph()
+        if getattr(self, "neighbors", None) is not None:
+            raise ValueError("neighbors and precomputed_knn are two names of one parameter: give one of them")
+        return as_graph(known, "precomputed_knn")
 
     @property
     def graph_(self) -> Any:

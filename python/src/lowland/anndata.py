@@ -82,7 +82,7 @@ def embed(
         adata = adata.to_memory() if getattr(adata, "isbacked", False) else adata.copy()
     rows, source = _representation(adata, use_rep, layer)
     graph = _stored_graph(adata, neighbors_key, source) if neighbors else None
-    uses_graphs = "neighbors" in model.get_params() and getattr(model, "neighbors") is None
+    uses_graphs = "neighbors" in model.get_params() and model._given_graph() is None
     usable = graph is not None and uses_graphs
     if neighbors is True and not usable:
         name = type(model).__name__

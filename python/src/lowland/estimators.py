@@ -1330,6 +1330,10 @@ class UMAP(FuzzyGraphMixin, InverseTransformMixin, Estimator):
         a sparse matrix of distances, or a pair of arrays (indices, distances). If ``metric`` has
         its default value, the metric of the graph is used. With preprocessing, the graph must be
         that of the preprocessed rows.
+    precomputed_knn : tuple or NeighborGraph, default=None
+        The same as ``neighbors``, under umap-learn's name: a tuple (indices, distances) or
+        (indices, distances, search index), in which rows may be their own neighbors, or a
+        :class:`NeighborGraph`. The search index has no effect: new rows are placed without it.
     affinity : {'fuzzy', 'precomputed'}, default='fuzzy'
         Whether memberships are computed from distances, or are the values of the given neighbor
         graph (lowland combine).
@@ -1454,6 +1458,7 @@ class UMAP(FuzzyGraphMixin, InverseTransformMixin, Estimator):
         metric_params: dict[str, Any] | None = None,
         search: Literal["auto", "exact", "approximate"] = "auto",
         neighbors: Any = None,
+        precomputed_knn: Any = None,
         affinity: Literal["fuzzy", "precomputed"] = "fuzzy",
         min_dist: float = 0.1,
         spread: float = 1.0,
@@ -1494,6 +1499,7 @@ class UMAP(FuzzyGraphMixin, InverseTransformMixin, Estimator):
         self.metric_params = metric_params
         self.search = search
         self.neighbors = neighbors
+        self.precomputed_knn = precomputed_knn
         self.affinity = affinity
         self.min_dist = min_dist
         self.spread = spread

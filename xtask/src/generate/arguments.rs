@@ -27,7 +27,12 @@ impl Argument {
             arguments.push(Self::from_parameter(parameter)?);
             match parameter.name.as_str() {
                 "metric" => arguments.push(Self::metric_params()),
-                "search" => arguments.push(Self::neighbors()),
+                "search" => {
+                    arguments.push(Self::neighbors());
+                    if method.name == "umap" {
+                        arguments.push(Self::precomputed_knn());
+                    }
+                }
                 _ => {}
             }
         }
@@ -73,6 +78,12 @@ impl Argument {
             With preprocessing, the graph must be that of the preprocessed rows.";
         let documented = "NeighborGraph, sparse matrix or pair of arrays";
         Self::new("neighbors", "Any", documented, "None", help)
+    }
+
+    fn precomputed_knn() -> Self {
+        let help = "The same as ``neighbors``, under umap-learn's name: a tuple (indices, distances) or (indices, distances, search index), in \
+            which rows may be their own neighbors, or a :class:`NeighborGraph`. The search index has no effect: new rows are placed without it.";
+        Self::new("precomputed_knn", "Any", "tuple or NeighborGraph", "None", help)
     }
 
     /// Parameters that say how to run a fit and not what to compute.

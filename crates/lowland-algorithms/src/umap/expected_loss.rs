@@ -9,6 +9,7 @@ use lowland_linalg::block::column_means;
 use lowland_nbody::{KernelSum, PotentialOutput, PotentialRequest};
 
 use super::SimilarityCurve;
+use super::all_pairs;
 use super::close_pairs::ClosePairs;
 use super::far_field::FarField;
 use crate::density::{LocalRadii, ScheduledDensity};
@@ -18,6 +19,10 @@ use crate::objective::{Objective, ObjectiveChange, VectorField, squared_distance
 const ROWS: usize = 256;
 /// Error that the engine is asked for, relative to the sum of a kernel.
 const ACCURACY: f64 = 1e-4;
+/// Error of sums over all pairs in single precision.
+const PAIRS_ACCURACY: f64 = 1e-6;
+/// Up to this number of points, the repulsion is summed pair by pair, which is faster than the engine's sums of several kernels.
+const MAX_PAIRS: usize = 10_000;
 
 /// The expected loss of a layout, per attraction: with the memberships `p` of the edges, which sum to one here, degrees `d_i`, and `m` repelling
 /// points for each attraction (Damrich & Hamprecht 2021),
@@ -35,6 +40,8 @@ pub struct ExpectedLoss {
     charges: Vec<f64>,
     far: FarField,
     engine: Box<dyn KernelSum>,
+    /// Whether the repulsion is summed pair by pair, without the engine.
+    by_pairs: bool,
     density: Option<ScheduledDensity>,
     /// Repulsive part of the last value.
     repulsion: f64,
@@ -64,6 +71,7 @@ impl ExpectedLoss {
             charges,
             far: FarField::new(curve)?,
             engine,
+            by_pairs: n <= MAX_PAIRS,
             density,
             repulsion: 0.0,
             coordinates: Vec::new(),
@@ -153,7 +161,11 @@ impl ExpectedLoss {
 impl VectorField for ExpectedLoss {
     fn evaluate(&mut self, y: Points, _with_value: bool, out: &mut [f64]) -> Result<Option<f64>> {
         let attraction = self.attract(y, out);
-        self.repulsion = self.repel_far(y, out)? + self.repel_close(y, out);
+        self.repulsion = if self.by_pairs {
+            all_pairs::repel(self.curve, y, &self.charges, out)
+        } else {
+            self.repel_far(y, out)? + self.repel_close(y, out)
+        };
         let density = self.density.as_mut().map_or(0.0, |density| density.add_gradient(y, out));
         Ok(Some(attraction + self.repulsion + density))
     }
@@ -188,7 +200,7 @@ impl Objective for ExpectedLoss {
     }
 
     fn noise(&self) -> f64 {
-        ACCURACY * self.repulsion.abs()
+        self.repulsion.abs() * if self.by_pairs { PAIRS_ACCURACY } else { ACCURACY }
     }
 }
 
@@ -215,7 +227,7 @@ mod tests {
             let lengths = graph(n).map(|i, j, _| 1.0 + ((i * j) % 3) as f64);
             ScheduledDensity::new(DensityTerm::new(&graph(n), &lengths, curve, params), 10)
         });
-        ExpectedLoss::new(graph(n), curve, 5.0, engine, density).unwrap()
+        ExpectedLoss { by_pairs: false, ..ExpectedLoss::new(graph(n), curve, 5.0, engine, density).unwrap() }
     }
 
     /// The loss as its definition says, pair by pair.
@@ -248,6 +260,32 @@ mod tests {
                 let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
                 assert!((difference - gradient[at]).abs() < 3e-3 * largest, "{d}, {at}: {difference} {}", gradient[at]);
             }
+        }
+    }
+
+    #[test]
+    fn sums_over_all_pairs_are_those_of_the_definition() {
+        for d in 1..=3 {
+            let n = 150;
+            // Some points at one place, and a map far from the origin.
+            let mut y: Vec<f64> = Seed(d as u64).normals(n * d).iter().map(|v| 100.0 + 3.0 * v).collect();
+            y.copy_within(0..5 * d, 20 * d);
+            let y = Points::new(&y, d).unwrap();
+            let loss = loss(n, Box::new(Exact), false);
+            let mut gradient = vec![0.5; n * d];
+            let value = all_pairs::repel(loss.curve, y, &loss.charges, &mut gradient);
+            let (mut sum, mut expected) = (0.0, vec![0.5; n * d]);
+            for (i, j) in (0..n).flat_map(|i| (0..n).filter(move |&j| j != i).map(move |j| (i, j))) {
+                let (exact, slope) = loss.far.loss(squared_distance(y.row(i), y.row(j)));
+                sum += loss.charges[i] * exact;
+                for c in 0..d {
+                    expected[i * d + c] +=
+                        2.0 * (loss.charges[i] + loss.charges[j]) * slope * (y.row(i)[c] - y.row(j)[c]);
+                }
+            }
+            assert!((value / sum - 1.0).abs() < 1e-5, "{value} {sum}");
+            let largest = expected.iter().fold(0.0f64, |most, g| most.max((g - 0.5).abs()));
+            gradient.iter().zip(&expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-4 * largest, "{a} {b}"));
         }
     }
 

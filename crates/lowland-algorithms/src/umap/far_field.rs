@@ -7,7 +7,7 @@ use lowland_nbody::Kernel;
 use super::SimilarityCurve;
 
 /// Keeps the loss of close points finite, as in the sampled layout.
-const MIN_SQUARE: f64 = 1e-3;
+pub(super) const MIN_SQUARE: f64 = 1e-3;
 /// The kernels level off at this share of the squared distance at which the similarity is one half.
 const UNIT: f64 = 0.4;
 /// Pairs with a squared distance below this many units are close.

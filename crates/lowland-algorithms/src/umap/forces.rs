@@ -50,10 +50,10 @@ impl Forces {
         if square > 0.0 { factor } else { 0.0 }
     }
 
-    /// Moves `point` towards `other`, and not beyond: steps that overshoot tear clusters apart in the first epochs.
+    /// Moves `point` towards `other`, by at most `share` of their distance.
     #[inline(always)]
-    pub(super) fn attract(&self, point: &mut [f32], other: &[f32], rate: f32) {
-        let factor = self.attraction(square(point, other)).min(1.0 / rate);
+    pub(super) fn attract(&self, point: &mut [f32], other: &[f32], rate: f32, share: f32) {
+        let factor = self.attraction(square(point, other)).min(share / rate);
         step(point, other, -factor, rate);
     }
 
@@ -98,7 +98,7 @@ pub(super) fn limited(component: f32) -> f32 {
 
 /// Returns `x^b` for normal positive numbers.
 #[inline(always)]
-fn power(x: f32, b: f32) -> f32 {
+pub(super) fn power(x: f32, b: f32) -> f32 {
     let exponent = b * FastFloat::ln(x.max(f32::MIN_POSITIVE));
     let (small, _) = exponent.abs().exp_neg();
     if exponent < 0.0 { small } else { 1.0 / small }

@@ -4,6 +4,7 @@
 //! umap-learn moves both ends of an edge at once, in whatever order the threads come to it. Here each point moves by itself, in
 //! fixed groups that take turns, with random numbers of its own: results do not depend on the number of threads.
 
+mod all_pairs;
 mod close_pairs;
 mod combination;
 mod expected_loss;

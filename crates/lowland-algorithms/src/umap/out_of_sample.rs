@@ -26,18 +26,24 @@ impl UmapTransform<'_> {
     /// Returns the coordinates of new rows, given their nearest training rows.
     pub fn coordinates(&self, graph: &NeighborGraph, progress: &mut Progress) -> Result<Vec<f64>> {
         let map: Vec<f32> = self.map.values().par_iter().map(|&v| v as f32).collect();
-        let places = in_batches(graph.rows(), progress, |i| self.place(&map, graph.row(i)))?;
+        let places = in_batches(graph.rows(), progress, |i| match self.map.dim() {
+            2 => self.place::<2>(&map, graph.row(i)),
+            3 => self.place::<3>(&map, graph.row(i)),
+            _ => self.place::<0>(&map, graph.row(i)),
+        })?;
         Ok(places.into_iter().flatten().map(f64::from).collect())
     }
 
-    fn place(&self, map: &[f32], (neighbors, distances): (&[u32], &[f32])) -> Vec<f32> {
-        let dim = self.map.dim();
-        let other = |j: usize| &map[j * dim..(j + 1) * dim];
+    /// Returns the place of a row. `DIM` is the dimension, if the compiler is to know it, or zero.
+    fn place<const DIM: usize>(&self, map: &[f32], (neighbors, distances): (&[u32], &[f32])) -> Vec<f32> {
+        let dim = if DIM > 0 { DIM } else { self.map.dim() };
+        let other = |j: usize| &map[j * dim..][..dim];
         let connectivity = (self.local_connectivity - 1.0).max(0.0);
         let (rho, sigma) = smooth_distances(distances, distances.len(), connectivity, self.mean_distance);
         let weights: Vec<f32> = distances.iter().map(|&d| membership(f64::from(d), rho, sigma) as f32).collect();
         let (total, largest) = (weights.iter().sum::<f32>(), weights.iter().copied().fold(0.0, f32::max));
-        let mut point = vec![0.0; dim];
+        let mut place = vec![0.0; dim];
+        let point = &mut place[..dim];
         for (&j, weight) in neighbors.iter().zip(&weights) {
             point.iter_mut().zip(other(j as usize)).for_each(|(p, o)| *p += weight / total * o);
         }
@@ -48,11 +54,11 @@ impl UmapTransform<'_> {
             for (&j, weight) in neighbors.iter().zip(&weights) {
                 for _ in 0..attractions(weight / largest, epoch) {
                     let near = other(j as usize);
-                    forces.attract(&mut point, near, rate);
-                    forces.repel(&mut point, negative_sample_rate, rate, || other(draw(&mut rng, self.map.rows())));
+                    forces.attract(point, near, rate, 1.0);
+                    forces.repel(point, negative_sample_rate, rate, || other(draw(&mut rng, self.map.rows())));
                 }
             }
         }
-        point
+        place
     }
 }

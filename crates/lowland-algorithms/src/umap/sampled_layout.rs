@@ -35,6 +35,11 @@ const ROWS: usize = 64;
 /// Number of groups that the points are divided into. The points of a group move at the same time, and see where the groups
 /// before them have moved to. If all points moved at the same time, clusters would remain in pieces more often.
 const GROUPS: usize = 16;
+/// A neighbor attracts a point by at most this share of their distance. Steps that overshoot tear clusters apart in the first epochs.
+const MAX_SHARE: f32 = 1.0;
+/// The same in more dimensions than three, where a point would be left wherever the last neighbor happened to be, which costs neighbors. On a map, such
+/// long steps bring parts of a cluster together.
+const MAX_SHARE_IN_SPACE: f32 = 0.25;
 /// Maps of fewer points are computed on the processor.
 const MIN_DEVICE_POINTS: usize = 256;
 /// Number of points from which the loss is estimated, and of repelling points drawn for each.
@@ -148,9 +153,9 @@ impl SampledLayout {
         let mut moved = std::mem::take(&mut self.moved);
         moved.resize(rows * dim, 0.0);
         let seed = self.params.seed.item(self.epoch);
-        moved.par_chunks_mut(dim).with_min_len(ROWS).enumerate().for_each(|(at, point)| {
+        moved.par_chunks_mut(dim).with_min_len(ROWS).enumerate().for_each_init(Vec::new, |attracting, (at, point)| {
             let i = group + at * GROUPS;
-            self.move_point::<DIM>(i, seed.item(i), rate, point);
+            self.move_point::<DIM>(i, seed.item(i), rate, attracting, point);
         });
         let points = self.points.chunks_exact_mut(dim).skip(group).step_by(GROUPS);
         points.zip(moved.chunks_exact(dim)).for_each(|(point, moved)| point.copy_from_slice(moved));
@@ -158,8 +163,16 @@ impl SampledLayout {
     }
 
     /// Writes the new position of point `i`. In umap-learn, an edge is there in both directions, and each of them moves both ends:
-    /// hence twice the rate.
-    fn move_point<const DIM: usize>(&self, i: usize, seed: Seed, rate: f32, point: &mut [f32]) {
+    /// hence twice the rate. The neighbors attract in random order: with steps this long, a point ends up closest to the last of them, and the
+    /// same order in all epochs would favor the same neighbors. `attracting` is scratch space.
+    fn move_point<const DIM: usize>(
+        &self,
+        i: usize,
+        seed: Seed,
+        rate: f32,
+        attracting: &mut Vec<u32>,
+        point: &mut [f32],
+    ) {
         let dim = if DIM > 0 { DIM } else { self.dim };
         let (n, point) = (self.points.len() / dim, &mut point[..dim]);
         let position = |j: usize| &self.points[j * dim..][..dim];
@@ -170,11 +183,19 @@ impl SampledLayout {
             return;
         }
         let mut rng = seed.rng();
+        attracting.clear();
         for (j, edge_rate) in self.edges.row(i) {
             for _ in 0..attractions(edge_rate, self.epoch) {
-                forces.attract(point, position(j), 2.0 * rate);
-                forces.repel(point, negative_sample_rate, rate, || position(draw(&mut rng, n)));
+                let place = draw(&mut rng, attracting.len() + 1);
+                attracting.push(j as u32);
+                let last = attracting.len() - 1;
+                attracting.swap(place, last);
             }
+        }
+        let share = if dim > 3 { MAX_SHARE_IN_SPACE } else { MAX_SHARE };
+        for &j in &*attracting {
+            forces.attract(point, position(j as usize), 2.0 * rate, share);
+            forces.repel(point, negative_sample_rate, rate, || position(draw(&mut rng, n)));
         }
         if let Some(anchors) = self.anchors.as_ref().filter(|_| tie > 0.0) {
             // An implicit step, which does not overshoot however strong the tie is.

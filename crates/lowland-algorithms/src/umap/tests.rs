@@ -109,3 +109,18 @@ fn the_layout_does_not_depend_on_the_number_of_threads() {
     };
     assert_eq!(run(1), run(3));
 }
+
+#[test]
+fn neighbors_attract_in_random_order() {
+    // Without repelling points, nothing else is random: a point between two others goes to one of two places.
+    let graph = Csr::from_triplets(3, 3, [(0, 1, 1.0), (1, 0, 1.0), (1, 2, 1.0), (2, 1, 1.0)]).unwrap();
+    let init = Embedding::new(vec![-0.5, 0.0, 0.5], 1).unwrap();
+    let forces = Forces::new(SimilarityCurve::fit(0.1, 1.0).unwrap(), 1.0);
+    let places = (0..20).map(|seed| {
+        let params = LayoutParams { forces, epochs: 10, learning_rate: 1.0, negative_sample_rate: 0, seed: Seed(seed) };
+        let mut layout = SampledLayout::new(&graph, &init, params, None, None).unwrap();
+        layout.step().unwrap();
+        layout.embedding().row(1)[0].to_bits()
+    });
+    assert_eq!(places.collect::<std::collections::BTreeSet<u64>>().len(), 2);
+}

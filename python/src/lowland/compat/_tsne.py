@@ -175,6 +175,12 @@ class TSNE(_Original):
             X = _common.distances(X, self._fitted_rows, self.metric, self.metric_params, self.n_jobs)
         return self.model_.transform(X).astype(np.float32)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # As in scikit-learn, the embedding has this type whatever that of the rows is.
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
     def _check_values(self) -> None:
         """Refuse values that scikit-learn refuses in its fit, and those that cannot be honored."""
         if self.method == "barnes_hut" and self.n_components > 3:

@@ -317,7 +317,7 @@ class UMAP(SklearnTransformer):
         arrays = (np.arange(0, indices.size + 1, indices.shape[1]), indices.ravel()), distances.astype(np.float32).ravel()
         if self.transform_mode == "graph":
             weights = _lowland.umap_new_memberships(params, *arrays, len(known), mean)
-            return csr_matrix((weights, indices.ravel(), arrays[0][0]), shape=(len(X), len(known)), dtype=np.float32)
+            return csr_matrix((weights, indices.ravel(), arrays[0][0]), shape=(X.shape[0], len(known)), dtype=np.float32)
         map = self.embedding_[known].astype(np.float64)
         placed = _lowland.umap_placement(params, map, *arrays, mean, int(self.transform_seed), self._threads())
         places = {key: i for i, key in enumerate(_umap_neighbors.keys(self._raw_data))}
