@@ -144,7 +144,7 @@ sys.modules["tqdm"] = sys.modules["tqdm.auto"] = None
 import lowland
 lowland._progress.Progress.INTERVAL = 0.0
 X, y = lowland.datasets.load("digits", return_X_y=True)
-lowland.TSNE(verbose=1, max_iter=100).fit(X)
+lowland.TSNE(verbose=1, max_iter=500).fit(X)
 """
     code = code.replace("lowland._progress", "__import__('lowland._progress')._progress")
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

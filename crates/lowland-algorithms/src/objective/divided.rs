@@ -152,7 +152,7 @@ impl DividedPoints {
         let width = bounds.iter().map(|[low, high]| high - low).fold(0.0, f64::max);
         self.potential.set_grid(accuracy, self.total, &bounds).map_err(|error| match error {
             // Where points are divided, there is no other engine.
-            Error::Numerical { what, .. } if width.is_finite() => Error::Numerical {
+            Error::Numerical { what, .. } if bounds.iter().flatten().all(|bound| bound.is_finite()) => Error::Numerical {
                 what,
                 reason: format!(
                     "a map {width:.0} wide needs too large a grid for an error of {accuracy}: raise tolerance or, of tsne, exaggeration; or fit a sample, and place the other rows"

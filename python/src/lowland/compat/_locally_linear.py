@@ -9,9 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix, eye
 from sklearn.base import _fit_context
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _input, _lowland
+from .._validation import validate_data
 from . import _common
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import _fit_context
 from sklearn.utils import check_symmetric
-from sklearn.utils.validation import validate_data
 
 from .. import _input
+from .._validation import validate_data
 from . import _common
 
 if TYPE_CHECKING:

@@ -181,6 +181,10 @@ class TSNE(_Original):
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
+    def _more_tags(self) -> dict[str, Any]:
+        # The same for scikit-learn before 1.6, which collects the tags of all classes.
+        return {"preserves_dtype": [np.float32]}
+
     def _check_values(self) -> None:
         """Refuse values that scikit-learn refuses in its fit, and those that cannot be honored."""
         if self.method == "barnes_hut" and self.n_components > 3:

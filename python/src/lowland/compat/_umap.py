@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _input, _lowland
 from .._graph import NeighborGraph, neighbors
 from .._sklearn import SklearnTransformer
+from .._validation import check_array, validate_data
 from . import _common, _fuzzy_graphs, _umap_metrics, _umap_neighbors
 from ._locally_linear import barycenters
 
@@ -221,6 +221,15 @@ class UMAP(SklearnTransformer):
         tags.transformer_tags.preserves_dtype = ["float32"]
         tags.non_deterministic = self.random_state is None
         return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        # The same for scikit-learn before 1.6.
+        return {
+            "X_types": ["2darray", "sparse"],
+            "pairwise": self.metric == "precomputed",
+            "preserves_dtype": [np.float32],
+            "non_deterministic": self.random_state is None,
+        }
 
     def fit(self, X: Any, y: Any = None, ensure_all_finite: Any = True, **kwargs: Any) -> UMAP:
         """Compute the embedding of X.
