@@ -199,12 +199,18 @@ impl AccuracyController {
 
     /// Requests less of an engine with a bound while the measured error allows it.
     fn loosen(&mut self, probe: &mut dyn AccuracyProbe) -> Result<()> {
+        // Coarse sums are not brought as close to their target: with all the error that is allowed there, line searches end in
+        // worse minima.
+        let (too_accurate, aim) = match self.is_coarse() {
+            true => (TOO_ACCURATE, 0.5),
+            false => (TOO_ACCURATE_WITH_BOUND, 0.75),
+        };
         let mut max_factor = MAX_LOOSENING;
         for _ in 0..MAX_ATTEMPTS {
-            if !(self.measured < TOO_ACCURATE_WITH_BOUND * self.target && self.requested < MAX_REQUEST) {
+            if !(self.measured < too_accurate * self.target && self.requested < MAX_REQUEST) {
                 break;
             }
-            let factor = (0.75 * self.target / self.measured).min(max_factor);
+            let factor = (aim * self.target / self.measured).min(max_factor);
             if factor < MIN_LOOSENING {
                 break;
             }
