@@ -18,7 +18,7 @@ from lowland._registry import ESTIMATORS
 
 #: Parameters of every estimator that are not parameters of a method.
 RUN_PARAMETERS = {"missing", "n_jobs", "device", "random_state", "verbose", "max_memory"}
-OPTIONAL_PARAMETERS = {"callbacks", "callbacks_every_iters", "metric_params", "neighbors"}
+OPTIONAL_PARAMETERS = {"callbacks", "callbacks_every_iters", "metric_params", "neighbors", "precomputed_knn"}
 
 
 def parameters(method):
@@ -38,6 +38,8 @@ def test_names_and_defaults_are_those_of_the_command_line(method):
     defaults = {name: parameter.default for name, parameter in parameters(method).items()}
     assert set(defaults) - OPTIONAL_PARAMETERS == set(specs) | RUN_PARAMETERS
     assert ("neighbors" in defaults) == ("metric_params" in defaults) == ("search" in specs)
+    # Another name of ``neighbors``, that of umap-learn.
+    assert ("precomputed_knn" in defaults) == (method == "umap")
     for name, default in specs.items():
         assert _input.value(default, defaults[name]) == defaults[name], name
     kinds = [parameter.kind for name, parameter in parameters(method).items() if name != "n_components"]
