@@ -40,7 +40,7 @@ fn affinities(data: &Data) -> Csr {
 }
 
 /// What a run needed and where it ended.
-struct Outcome {
+struct FitRecord {
     /// Cost of the sums.
     work: f64,
     /// The last value of the objective.
@@ -52,7 +52,7 @@ struct Outcome {
     map: Embedding,
 }
 
-fn fit(energy: Energy, weights: &Csr, engine: Engine, control: AccuracyController, max_iter: usize) -> Outcome {
+fn fit(energy: Energy, weights: &Csr, engine: Engine, control: AccuracyController, max_iter: usize) -> FitRecord {
     let engine = new_engine(engine, 2, energy.kernel()).unwrap();
     let objective = NeighborEmbeddingObjective::new(energy, weights.clone(), engine, control).unwrap();
     let start = Seed(3).normals(weights.rows() * 2).iter().map(|v| 1e-2 * v).collect();
@@ -64,7 +64,7 @@ fn fit(energy: Energy, weights: &Csr, engine: Engine, control: AccuracyControlle
     let (work, error) = (objective.cost(), objective.controller().measured_error().unwrap());
     objective.evaluate(map.points(), false, &mut vec![0.0; map.points().values().len()]).unwrap();
     let last_work = objective.cost() - work;
-    Outcome { work, value: outcome.trace.last().unwrap().objective, error, last_work, map }
+    FitRecord { work, value: outcome.trace.last().unwrap().objective, error, last_work, map }
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn fast_gauss_ends_within_the_tolerance_and_no_more_expensive_than_it_needs() {
             for tolerance in [1e-2, 1e-4] {
                 let control = AccuracyController::new(Accuracy::Fixed, tolerance);
                 // The error was measured, and the request chosen, at the last iteration.
-                let Outcome { error, last_work, map, .. } = fit(energy, &weights, Engine::FastGauss, control, 101);
+                let FitRecord { error, last_work, map, .. } = fit(energy, &weights, Engine::FastGauss, control, 101);
                 let work = last_work / cheapest_work(map.points(), tolerance);
                 let case = format!("{name} {energy:?}: error {error:e} for {tolerance:e}, work {work}");
                 assert!(error <= tolerance && work < 1.15, "{case}");
